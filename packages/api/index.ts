@@ -1,0 +1,88 @@
+// The contract at a glance: every service, the annotations, and what the capabilities are called. Data only; messages are imported from gen/.
+import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
+import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
+import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
+import { bit, type Capability, CapabilitySchema, internal_only, name } from "./gen/platform/capabilities/capabilities_pb.ts";
+import { SubscriptionsService } from "./gen/platform/events/v2/subscriptions_pb.ts";
+import { AccountAssociationsService } from "./gen/platform/iam/v2/account_associations_pb.ts";
+import { ExternalGroupRoleMappingsService } from "./gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { GroupInvitesService } from "./gen/platform/iam/v2/group_invites_pb.ts";
+import { GroupsService } from "./gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "./gen/platform/iam/v2/identities_pb.ts";
+import { IdentityProvidersService } from "./gen/platform/iam/v2/identity_providers_pb.ts";
+import { RoleBindingsService } from "./gen/platform/iam/v2/role_bindings_pb.ts";
+import { RolesService } from "./gen/platform/iam/v2/roles_pb.ts";
+import { TermsService } from "./gen/platform/iam/v2/terms_pb.ts";
+import { ArtifactsService } from "./gen/platform/libraries/v2/artifacts_pb.ts";
+import { SecurityTokenService } from "./gen/platform/oidc/v1/security_token_service_pb.ts";
+import { PingService as PingServiceV1 } from "./gen/platform/ping/v1/ping_pb.ts";
+import { PingService } from "./gen/platform/ping/v2/ping_pb.ts";
+import { ImagesService } from "./gen/platform/registry/v2/images_pb.ts";
+import { ReposService } from "./gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "./gen/platform/registry/v2/tags_pb.ts";
+import { AdvisoriesService } from "./gen/platform/vulnerabilities/v2/advisories_pb.ts";
+
+export { http } from "./gen/google/api/annotations_pb.ts";
+export { field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.ts";
+export { events, iam, iam_scope as iamScope, mcp } from "./gen/platform/annotations/annotations_pb.ts";
+export {
+  bit as capabilityBitOption,
+  deprecated as capabilityDeprecatedOption,
+  internal_only as capabilityInternalOnlyOption,
+  name as capabilityNameOption,
+} from "./gen/platform/capabilities/capabilities_pb.ts";
+
+/** Every service of the contract, all versions. Health and reflection, which are others' contracts, are not among them. */
+export const services: readonly DescService[] = [
+  AccountAssociationsService,
+  ExternalGroupRoleMappingsService,
+  GroupInvitesService,
+  GroupsService,
+  IdentitiesService,
+  IdentityProvidersService,
+  RoleBindingsService,
+  RolesService,
+  TermsService,
+  ImagesService,
+  ReposService,
+  TagsService,
+  AdvisoriesService,
+  ArtifactsService,
+  SecurityAdvisoryService,
+  SubscriptionsService,
+  PingService,
+  Auth,
+  SecurityTokenService,
+  PingServiceV1,
+];
+
+/** Without UNKNOWN, which has neither a name nor a bit. */
+const capabilityValues: readonly DescEnumValue[] = CapabilitySchema.values.filter((value) => value.number !== 0);
+const names = new Map(capabilityValues.map((value) => [value.number, getOption(value, name)]));
+const bits = new Map(capabilityValues.map((value) => [value.number, getOption(value, bit)]));
+const internalOnly = new Set(capabilityValues.filter((value) => getOption(value, internal_only)).map((value) => value.number));
+
+/** From string name ("groups.list") to number. Has every capability except UNKNOWN. */
+export const capabilityByName: ReadonlyMap<string, Capability> = new Map(
+  capabilityValues.map((value) => [getOption(value, name), value.number as Capability]),
+);
+
+/** The string name ("groups.list"). Throws on a number that is no capability. */
+export function capabilityName(capability: number): string {
+  return known(names.get(capability), capability);
+}
+
+/** The place in a token's bit set. Throws on a number that is no capability. */
+export function capabilityBit(capability: number): number {
+  return known(bits.get(capability), capability);
+}
+
+/** Whether only the platform itself may hold it. False for a number that is no capability. */
+export function isInternalOnly(capability: number): boolean {
+  return internalOnly.has(capability);
+}
+
+function known<T>(value: T | undefined, capability: number): T {
+  if (value === undefined) throw new Error(`no capability has the number ${capability}`);
+  return value;
+}
