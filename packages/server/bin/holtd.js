@@ -1,0 +1,18 @@
+#!/usr/bin/env -S node --max-semi-space-size=8
+// The flag keeps the young generation small: Node would let it grow to 128 MB, which is most of what the server needs.
+// Starts holtd. Plain JavaScript, so that a Node that cannot run the server's TypeScript says so instead of failing to parse it.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 24 || (major === 24 && minor < 2)) {
+  console.error(
+    `holtd needs Node 24.2 or newer and this is ${process.versions.node} (${process.execPath}).\n` +
+      "In a checkout, `npm ci` installs the right one and `npm start` uses it.",
+  );
+  process.exit(1);
+}
+// npm runs its scripts through a shell, which dies of a signal without passing it on. Whoever stops `npm start` means the
+// server, so it stops when its parent is gone.
+if (process.env.npm_lifecycle_event !== undefined) {
+  const parent = process.ppid;
+  setInterval(() => process.ppid === parent || process.kill(process.pid, "SIGTERM"), 500).unref();
+}
+await import("../src/main.ts");

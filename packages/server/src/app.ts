@@ -1,0 +1,192 @@
+/** The composition root: the only file that constructs things. Reads from the database upwards to the listener. */
+import { services } from "@holt/api";
+import { type AccessTokens, createAccessTokens } from "./auth/access-token.ts";
+import { createAudienceList } from "./auth/audience.ts";
+import { createAwsProofs } from "./auth/aws-proof.ts";
+import { createTokenExchange, type TokenExchange } from "./auth/exchange-token.ts";
+import { createGrants, type Grants } from "./auth/grants.ts";
+import { createJwksCache } from "./auth/jwks.ts";
+import { normalizeIssuer } from "./auth/jwt.ts";
+import { createLogins } from "./auth/login.ts";
+import { createOutboundClient } from "./auth/outbound.ts";
+import { createRegistrations } from "./auth/register.ts";
+import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
+import { createUserLogins } from "./auth/user-login.ts";
+import { createWaitLimit } from "./auth/wait-limit.ts";
+import { createWorkloadLogins } from "./auth/workload-login.ts";
+import { createFilesystemBlobs } from "./blobs/filesystem.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { compileOperations } from "./call/operation.ts";
+import { createRun } from "./call/run.ts";
+import type { Config } from "./config.ts";
+import { AccessChangeListener } from "./db/access-change.ts";
+import { lockDataFolder } from "./db/data-folder-lock.ts";
+import { openStore } from "./db/open.ts";
+import type { Store } from "./db/store.ts";
+import { type Clock, systemClock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import { assertBlobFolder } from "./registry/blob-folder.ts";
+import { createRepoEmptying } from "./registry/empty-repo.ts";
+import { createCollector } from "./registry/gc.ts";
+import type { RegistryNames } from "./registry/oci-events.ts";
+import { PullEvents } from "./registry/pull-events.ts";
+import { createUploads } from "./registry/uploads.ts";
+import { createPageTokens } from "./resource/page-token.ts";
+import { createServices, unimplemented } from "./services/index.ts";
+import { createDocsHandler } from "./transport/docs-page.ts";
+import { createGrpcHandler } from "./transport/grpc/grpc-handler.ts";
+import { createHealth } from "./transport/health.ts";
+import { createListener } from "./transport/listener.ts";
+import { createRegistryAuthenticator } from "./transport/oci/authenticate.ts";
+import { createOciHandler } from "./transport/oci/oci-handler.ts";
+import { createTokenHandler } from "./transport/oci/token.ts";
+import { createOidcHandlers } from "./transport/oidc.ts";
+import { createOpenApiHandler } from "./transport/openapi.ts";
+import { RequestMemory } from "./transport/request-memory.ts";
+import { createRefusal } from "./transport/rest/error.ts";
+import { createRestHandler } from "./transport/rest/rest.ts";
+import { createRouter } from "./transport/router.ts";
+import { defaultLimits as limits } from "./transport/transport-limits.ts";
+
+export interface App extends AsyncDisposable {
+  readonly port: number;
+  /** Takes no new connections and resolves when the running calls are answered. */
+  drain(): Promise<void>;
+}
+
+/** A server that is listening. What was constructed is closed again in reverse order, also when a later step fails. */
+export async function createApp(config: Config, log: Log, clock: Clock = systemClock): Promise<App> {
+  await using stack = new AsyncDisposableStack();
+  const { baseUrl, vendorProfile: profile, databasePoolSize } = config;
+  const registryHost = new URL(config.registryUrl).host;
+  if (config.databaseUrl === "") stack.use(lockDataFolder(config.dataDir));
+  const store = stack.use(
+    await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log, readers: databasePoolSize, writers: databasePoolSize }),
+  );
+  if (config.databaseUrl !== "") await assertBlobFolder(store, config.dataDir);
+  const keys = await createSigningKeys({ store, clock, log });
+  const grants = createLiveGrants(config, store, log, stack);
+  const { bootstrapOwner, pageTokenKey } = await bootstrap({ store, orgName: config.orgName, issuer: baseUrl, now: clock.now() }, grants);
+
+  const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
+  const pageTokens = createPageTokens(pageTokenKey);
+  const dependencies = { ...auth, grants, bootstrapOwner, pageTokens, profile, registryHost, emptyRepo: createRepoEmptying(store) };
+  const operations = compileOperations(services, createServices(dependencies), unimplemented);
+  const authenticator = { verify: auth.accessTokens.verify, load: (uid: string) => grants.load(uid) };
+  const names = { profile, baseUrl };
+  const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls: config.maxConcurrentCalls });
+
+  const memory = new RequestMemory(limits);
+  const registry = createRegistry(config, { ...auth, store, grants, clock, log, memory, names: { ...names, registryHost } }, stack);
+  const health = createHealth(() => store.ping());
+  const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
+  const router = createRouter({
+    health,
+    oidc: createOidcHandlers({ issuer: baseUrl, jwks: keys.jwks, log }),
+    openapi: createOpenApiHandler({ operations, baseUrl }),
+    docs: createDocsHandler(),
+    ...registry,
+    rest: createRestHandler({ operations, run, profile, memory, log }),
+    refuse: createRefusal(profile),
+    limits,
+  });
+  const listener = stack.use(
+    await createListener({
+      ...config.listen,
+      tls: config.tlsCert === "" ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey },
+      onStream: grpc.handleStream,
+      onRequest: (request, response) => void (grpc.handleRequest(request, response) || router(request, response)),
+      limits,
+      log,
+    }),
+  );
+  const owned = stack.move();
+  return {
+    port: listener.port,
+    drain() {
+      health.drain();
+      return listener.drain();
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** With PostgreSQL there may be other servers: what they change is heard of, and while it cannot be, nothing is remembered. */
+function createLiveGrants({ databaseUrl }: Config, store: Store, log: Log, stack: AsyncDisposableStack): Grants {
+  if (databaseUrl === "") return createGrants({ store });
+  let listener: AccessChangeListener | undefined;
+  const grants = createGrants({ store, current: () => listener?.isCurrent() ?? false });
+  listener = stack.use(new AccessChangeListener({ url: databaseUrl, log, onChange: grants.invalidate }));
+  return grants;
+}
+
+interface AuthParts {
+  readonly store: Store;
+  readonly keys: SigningKeys;
+  readonly grants: Grants;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+function createAuth(config: Config, { store, keys, grants, clock, log }: AuthParts, stack: AsyncDisposableStack) {
+  const {
+    baseUrl: issuer,
+    registryUrl,
+    userIssuers,
+    userClientIds: clientIds,
+    servicePrincipals,
+    awsStsUrl,
+    outboundAllowCidrs,
+    vendorProfile,
+    maxConcurrentCalls,
+  } = config;
+  const issuable = createAudienceList([issuer, registryUrl, ...config.audiences]);
+  const accessTokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]) });
+  const client = stack.use(createOutboundClient({ allowCidrs: outboundAllowCidrs }));
+  const serviceIssuers = [...servicePrincipals.values()].flat().map((subject) => subject.issuer);
+  const trusted = new Set([awsStsUrl, ...[...userIssuers, ...serviceIssuers].map(normalizeIssuer)]);
+  const waits = createWaitLimit({ maxConcurrentCalls, trusted });
+  const jwks = createJwksCache({ client, clock, log, waits, pinned: config.pinnedIssuers });
+  const users = createUserLogins({ jwks, issuer, clientIds, userIssuers });
+  const workloads = createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals });
+  const awsProofs = createAwsProofs({ client, waits, issuer, stsUrl: awsStsUrl, headerPrefixes: vendorProfile.proofHeaders });
+  const logins = createLogins({ accessTokens, grants, users, workloads, awsProofs, issuable });
+  const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
+  return { accessTokens, exchange, registrations: createRegistrations({ users, grants }) };
+}
+
+interface RegistryParts extends AuthParts {
+  readonly accessTokens: AccessTokens;
+  readonly exchange: TokenExchange;
+  readonly memory: RequestMemory;
+  readonly names: RegistryNames;
+}
+
+/** The container registry: `/v2/` and the tokens for it. */
+function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
+  const { store, log, clock, memory, names, accessTokens } = registry;
+  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
+  // A token for the registry is for nothing else: the API's audiences are the URL without a path.
+  const audience = `${registryUrl}/v2`;
+  const authenticator = createRegistryAuthenticator({ ...registry, audiences: createAudienceList([baseUrl, registryUrl, audience]) });
+  const blobs = stack.use(createFilesystemBlobs({ dataDir, log }));
+  const uploads = createUploads({ store, blobs, clock, graceMs });
+  const collector = createCollector({ store, blobs, uploads, clock, log, graceMs });
+  if (gcIntervalMs > 0) stack.use(collector.start(gcIntervalMs));
+  const pulls = stack.use(new PullEvents({ store, names, log }));
+  const parts = { store, blobs, uploads, pulls, names, clock, memory, transferIdleMs: limits.transferIdleMs };
+  return {
+    oci: createOciHandler({ parts, authenticator, log, registryUrl, historySegments: vendorProfile.registrySegments, maxConcurrentCalls }),
+    token: createTokenHandler({
+      store,
+      clock,
+      log,
+      accessTokens,
+      exchange: registry.exchange,
+      authenticator,
+      memory,
+      audience,
+      host: names.registryHost,
+    }),
+  };
+}

@@ -1,0 +1,86 @@
+/** What an identity may do where: bindings turned into capabilities, narrowed by home and token. Pure; who loads and caches them is grants.ts. */
+import { ancestry, isAtOrBelow, isInRoot, parentOf } from "../lib/uid.ts";
+
+/** Capabilities held directly at a group (bit sets); each holds at the group and everywhere below it. */
+export type Grants = ReadonlyMap<string, bigint>;
+
+export interface Binding {
+  readonly groupUid: string;
+  readonly capabilities: bigint;
+}
+
+/**
+ * The grants of an identity. One made in a group acts in that group and below and nowhere else: a binding takes effect at
+ * its group intersected with the identity's home. Identities in root have no home.
+ */
+export function grantsOf(identityUid: string, bindings: Iterable<Binding>): Grants {
+  const home = isInRoot(identityUid) ? undefined : parentOf(identityUid);
+  const grants = new Map<string, bigint>();
+  for (const { groupUid, capabilities } of bindings) {
+    const at = effectiveScope(groupUid, home);
+    if (at !== undefined) grants.set(at, (grants.get(at) ?? 0n) | capabilities);
+  }
+  return grants;
+}
+
+/** Where a binding at `groupUid` takes effect for an identity whose home is `home`; undefined for nowhere. */
+export function effectiveScope(groupUid: string, home: string | undefined): string | undefined {
+  if (home === undefined || isAtOrBelow(groupUid, home)) return groupUid;
+  return isAtOrBelow(home, groupUid) ? home : undefined;
+}
+
+/** One caller's rights during one call: grants, and what the token leaves of them. */
+export class Access {
+  readonly #grants: Grants;
+  readonly #scopes = new Map<bigint, readonly string[]>();
+
+  constructor(grants: Grants) {
+    this.#grants = grants;
+  }
+
+  /** Everything held at `uid`: by a binding there or at any ancestor. */
+  capabilitiesAt(uid: string): bigint {
+    let held = 0n;
+    if (this.#grants.size === 0) return held;
+    for (const at of ancestry(uid)) held |= this.#grants.get(at) ?? 0n;
+    return held;
+  }
+
+  /** Whether all of `wanted` is held at `uid`. */
+  holds(wanted: bigint, uid: string): boolean {
+    return (this.capabilitiesAt(uid) & wanted) === wanted;
+  }
+
+  /** The topmost groups at which all of `wanted` is held, in uid order: none is below another, and what is seen is these and all below them. */
+  scopes(wanted: bigint): readonly string[] {
+    const known = this.#scopes.get(wanted);
+    if (known !== undefined) return known;
+    const topmost: string[] = [];
+    for (const uid of [...this.#grants.keys()].sort()) {
+      const last = topmost.at(-1);
+      if (last !== undefined && isAtOrBelow(uid, last)) continue;
+      if (this.holds(wanted, uid)) topmost.push(uid);
+    }
+    this.#scopes.set(wanted, topmost);
+    return topmost;
+  }
+
+  /** Groups with a grant of their own and what is held there, in the order of the grants; the `cap` claim of a token. */
+  *entries(): Iterable<[uid: string, capabilities: bigint]> {
+    for (const uid of this.#grants.keys()) yield [uid, this.capabilitiesAt(uid)];
+  }
+
+  /** The same rights, less what a token leaves out: with scopes, exactly these groups (and below) with what is held there; with capabilities, no others. */
+  narrowed(scopes: readonly string[] | undefined, capabilities: bigint | undefined): Access {
+    if (scopes === undefined && capabilities === undefined) return this;
+    const mask = capabilities ?? ~0n;
+    const kept = new Map<string, bigint>();
+    for (const uid of scopes ?? this.#grants.keys()) {
+      const held = this.capabilitiesAt(uid) & mask;
+      if (held !== 0n) kept.set(uid, held);
+    }
+    return new Access(kept);
+  }
+}
+
+export const NO_ACCESS = new Access(new Map());

@@ -1,0 +1,93 @@
+/** Loads what identities may do and remembers it until it changes. What the bindings mean is capabilities.ts. */
+import { appendAccessChange } from "../db/access-change.ts";
+import type { ReadDb, Store, WriteDb } from "../db/store.ts";
+import { Lru } from "../lib/lru.ts";
+import { Access, type Binding, grantsOf } from "./capabilities.ts";
+
+/** An identity's standing: whether it exists, and all it may do. */
+export interface Standing {
+  readonly exists: boolean;
+  readonly access: Access;
+}
+
+export interface Grants {
+  /** @param db the handle of the transaction the question is asked in, whose own writes must count; the cache has no part in it then */
+  load(identityUid: string, db?: ReadDb): Promise<Standing>;
+  /** Call it in the transaction that changes rights: bindings, roles, identities. It takes effect with the commit, here and on all other servers. */
+  changed(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
+  /** Forgets what is remembered of them. */
+  invalidate(identityUids: readonly string[] | "*"): void;
+}
+
+export interface GrantsOptions {
+  readonly store: Store;
+  /** False while other servers may have changed rights unseen: nothing remembered is used or kept then. Left out where there are no others. */
+  readonly current?: () => boolean;
+}
+
+const MAX_CACHED = 20_000;
+
+export function createGrants({ store, current = () => true }: GrantsOptions): Grants {
+  const known = new Lru<string, Standing>(MAX_CACHED);
+  /** Loads that are under way and that nothing has invalidated since they began. */
+  const pending = new Map<string, Promise<Standing>>();
+
+  function invalidate(identityUids: readonly string[] | "*"): void {
+    if (identityUids === "*") {
+      known.clear();
+      pending.clear();
+      return;
+    }
+    for (const uid of identityUids) {
+      known.delete(uid);
+      pending.delete(uid);
+    }
+  }
+  /** Kept only if no invalidation came while it was loading: it may have read what was before. */
+  function loadAndKeep(uid: string): Promise<Standing> {
+    const loading = readStanding(store.reader, uid)
+      .then((standing) => {
+        if (pending.get(uid) === loading && current()) known.set(uid, standing);
+        return standing;
+      })
+      .finally(() => {
+        if (pending.get(uid) === loading) pending.delete(uid);
+      });
+    pending.set(uid, loading);
+    return loading;
+  }
+
+  return {
+    invalidate,
+    async load(uid, db) {
+      if (db !== undefined) return readStanding(db, uid);
+      if (!current()) {
+        invalidate("*");
+        return readStanding(store.reader, uid);
+      }
+      return known.get(uid) ?? (await (pending.get(uid) ?? loadAndKeep(uid)));
+    },
+    async changed(db, identityUids) {
+      await appendAccessChange(db, identityUids);
+      db.afterCommit(() => invalidate(identityUids));
+    },
+  };
+}
+
+/** One statement, so one moment: an identity without bindings is one row, a missing one none. The oldest binding is first. */
+async function readStanding(db: ReadDb, uid: string): Promise<Standing> {
+  const rows = await db
+    .selectFrom("identity")
+    .leftJoin("role_binding", "role_binding.identity_uid", "identity.uid")
+    .leftJoin("role", "role.uid", "role_binding.role_uid")
+    .select(["role_binding.parent as group", "role.capabilities as capabilities"])
+    .where("identity.uid", "=", uid)
+    .orderBy("role_binding.create_time")
+    .orderBy("role_binding.uid")
+    .execute();
+  const bindings: Binding[] = [];
+  for (const { group, capabilities } of rows) {
+    if (group !== null && capabilities !== null) bindings.push({ groupUid: group, capabilities: BigInt(`0x${capabilities}`) });
+  }
+  return { exists: rows.length > 0, access: new Access(grantsOf(uid, bindings)) };
+}

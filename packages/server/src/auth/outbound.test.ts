@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { createOutboundClient, type OutboundClient, type OutboundOptions } from "./outbound.ts";
+import { OutboundError, type OutboundReason } from "./outbound-error.ts";
+
+const LOOPBACK = ["127.0.0.0/8", "::1"];
+
+async function withServer(listener: RequestListener, run: (port: number, server: Server) => Promise<void>): Promise<void> {
+  const server = createServer(listener);
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  try {
+    await run((server.address() as AddressInfo).port, server);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  }
+}
+
+async function withClient(options: Partial<OutboundOptions>, run: (client: OutboundClient) => Promise<void>): Promise<void> {
+  await using client = createOutboundClient({ allowCidrs: LOOPBACK, ...options });
+  await run(client);
+}
+
+function failsWith(reason: OutboundReason): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof OutboundError, String(error));
+    assert.equal(error.reason, reason, error.message);
+    return true;
+  };
+}
+
+const json: RequestListener = (_request, response) => void response.setHeader("content-type", "application/json").end('{"ok":true}');
+
+test("a loopback issuer over http works where the operator allows loopback, by address and by name", async () => {
+  await withServer(json, (port) =>
+    withClient({}, async (client) => {
+      assert.deepEqual(await client.fetchJson(`http://127.0.0.1:${port}/`), { ok: true });
+      assert.deepEqual(await client.fetchJson(`http://localhost:${port}/`), { ok: true });
+    }),
+  );
+});
+
+test("without the operator's leave nothing private is reached, however the host is written", async () => {
+  let hits = 0;
+  const count: RequestListener = (request, response) => {
+    hits++;
+    json(request, response);
+  };
+  await withServer(count, (port) =>
+    withClient({ allowCidrs: [] }, async (client) => {
+      const hosts = [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0x7f.1",
+        "017700000001",
+        "127.0.0.1.",
+        "１２７.0.0.1",
+        "localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[0:0:0:0:0:0:0:1]",
+        "0",
+        "169.254.169.254",
+      ];
+      for (const host of hosts) await assert.rejects(client.fetchJson(`https://${host}:${port}/`), failsWith("address"), host);
+      await assert.rejects(client.fetchJson(`http://127.0.0.1:${port}/`), failsWith("scheme"));
+    }),
+  );
+  assert.equal(hits, 0);
+});
+
+test("plain http goes to the operator's ranges only", async () => {
+  await withClient({ allowCidrs: ["10.0.0.0/8"] }, async (client) => {
+    await assert.rejects(client.fetchJson("http://127.0.0.1:1/"), failsWith("address"));
+    await assert.rejects(client.fetchJson("http://8.8.8.8/"), failsWith("address"));
+  });
+});
+
+test("a name is as good as the addresses behind it, each time it is resolved", async () => {
+  const answers = [["10.0.0.7"], ["169.254.169.254", "::1"], ["10.0.0.7", "127.0.0.1"]];
+  const resolve: NonNullable<OutboundOptions["resolve"]> = (_host, _options, callback) =>
+    callback(
+      null,
+      (answers.shift() ?? []).map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
+    );
+  await withServer(json, (port) =>
+    withClient({ allowCidrs: ["127.0.0.1"], resolve }, async (client) => {
+      await assert.rejects(client.fetchJson(`http://issuer.test:${port}/`), failsWith("address"));
+      await assert.rejects(client.fetchJson(`http://issuer.test:${port}/`), failsWith("address"));
+      assert.deepEqual(await client.fetchJson(`http://issuer.test:${port}/`), { ok: true });
+    }),
+  );
+});
+
+test("URLs with credentials, other schemes and nonsense are refused", async () => {
+  await withClient({}, async (client) => {
+    for (const url of ["https://user@127.0.0.1/", "https://user:pass@127.0.0.1/", "nonsense", "", `https://x/${"a".repeat(3000)}`])
+      await assert.rejects(client.fetchJson(url), failsWith("url"), url);
+    for (const url of ["ftp://127.0.0.1/", "file:///etc/passwd", "data:application/json,{}", "unix:///var/run/x"])
+      await assert.rejects(client.fetchJson(url), failsWith("scheme"), url);
+  });
+});
+
+test("redirects, other statuses and bodies that are not JSON are errors that do not quote the answer", async () => {
+  const listener: RequestListener = (request, response) => {
+    if (request.url === "/redirect") response.writeHead(302, { location: "http://127.0.0.1:1/secret" }).end("secret");
+    else if (request.url === "/status") response.writeHead(503).end("secret");
+    else response.end("secret");
+  };
+  await withServer(listener, (port) =>
+    withClient({}, async (client) => {
+      for (const [path, reason] of [
+        ["redirect", "redirect"],
+        ["status", "status"],
+        ["body", "body"],
+      ] as const) {
+        const error = await client.fetchJson(`http://127.0.0.1:${port}/${path}`).then(
+          () => assert.fail(),
+          (thrown: OutboundError) => thrown,
+        );
+        assert.equal(error.reason, reason);
+        assert.ok(!`${error.message}${error.stack}${String(error.cause)}`.includes("secret"));
+        assert.equal(error.isTransient, path === "status");
+      }
+    }),
+  );
+});
+
+test("an answer is cut off at the size limit, announced or not", async () => {
+  const big = Buffer.alloc(64 * 1024, 32);
+  const listener: RequestListener = (request, response) => {
+    if (request.url === "/announced") response.setHeader("content-length", big.length * 32);
+    for (let i = 0; i < 32; i++) response.write(big);
+    response.end();
+  };
+  await withServer(listener, (port) =>
+    withClient({}, async (client) => {
+      for (const path of ["announced", "chunked"])
+        await assert.rejects(client.fetchJson(`http://127.0.0.1:${port}/${path}`), failsWith("too_large"));
+      await assert.rejects(client.request({ url: `http://127.0.0.1:${port}/`, maxBytes: 1000 }), failsWith("too_large"));
+    }),
+  );
+});
+
+test("the time limit holds for silence and for a body that trickles", async () => {
+  const listener: RequestListener = (request, response) => {
+    if (request.url === "/silent") return;
+    response.flushHeaders();
+    const timer = setInterval(() => response.write(" "), 20);
+    response.on("close", () => clearInterval(timer));
+  };
+  await withServer(listener, (port) =>
+    withClient({}, async (client) => {
+      for (const path of ["silent", "trickle"]) {
+        const start = performance.now();
+        await assert.rejects(client.fetchJson(`http://127.0.0.1:${port}/${path}`, { timeoutMs: 150 }), failsWith("timeout"));
+        assert.ok(performance.now() - start < 1500);
+      }
+    }),
+  );
+});
+
+test("a caller can give up before and during a request", async () => {
+  await withServer(
+    () => {},
+    (port) =>
+      withClient({}, async (client) => {
+        await assert.rejects(client.fetchJson(`http://127.0.0.1:${port}/`, { signal: AbortSignal.abort() }), failsWith("aborted"));
+        await assert.rejects(client.fetchJson(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(50) }), failsWith("aborted"));
+      }),
+  );
+});
+
+test("an unreachable host and an unknown name are transient", async () => {
+  const resolve: NonNullable<OutboundOptions["resolve"]> = (_host, _options, callback) => callback(new Error("ENOTFOUND"), []);
+  await withClient({ resolve }, async (client) => {
+    await assert.rejects(client.fetchJson("http://127.0.0.1:1/"), failsWith("connect"));
+    const error = await client.fetchJson("https://issuer.test/").then(
+      () => assert.fail(),
+      (thrown: OutboundError) => thrown,
+    );
+    assert.equal(error.reason, "dns");
+    assert.ok(error.isTransient);
+  });
+});
+
+test("a request can carry a method, headers and a body, and any status is an answer", async () => {
+  const listener: RequestListener = async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    response.writeHead(418, { "x-seen": `${request.method} ${request.headers["x-a"]} ${request.headers.host}` }).end(body);
+  };
+  await withServer(listener, (port) =>
+    withClient({}, async (client) => {
+      const answer = await client.request({
+        url: `http://127.0.0.1:${port}/`,
+        method: "POST",
+        headers: { "x-a": "b", host: "other.test" },
+        body: "hello",
+      });
+      assert.equal(answer.status, 418);
+      assert.equal(answer.headers["x-seen"], "POST b other.test");
+      assert.equal(answer.body.toString(), "hello");
+    }),
+  );
+});

@@ -1,0 +1,14 @@
+/** Signs claims as a JWT with Holt's current key. Which claims is for the caller: access tokens are access-token.ts. */
+import { CompactSign } from "jose";
+import type { Claims } from "./jwt.ts";
+import { SIGNING_ALGORITHM, type SigningKeys } from "./signing-keys.ts";
+
+const encoder = new TextEncoder();
+
+/** The signature is made by WebCrypto, off the event loop. */
+export async function signJwt(keys: SigningKeys, claims: Claims): Promise<string> {
+  const { kid, privateKey } = await keys.current();
+  return new CompactSign(encoder.encode(JSON.stringify(claims)))
+    .setProtectedHeader({ alg: SIGNING_ALGORITHM, kid, typ: "JWT" })
+    .sign(privateKey);
+}

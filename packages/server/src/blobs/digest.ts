@@ -1,0 +1,28 @@
+/** Digests as OCI writes them, https://github.com/opencontainers/image-spec/blob/main/descriptor.md#digests; of the algorithms, the registered ones. */
+import { createHash } from "node:crypto";
+
+export type DigestAlgorithm = "sha256" | "sha512";
+
+export interface Digest {
+  readonly algorithm: DigestAlgorithm;
+  /** Lower-case hexadecimal, of the algorithm's length. */
+  readonly hex: string;
+}
+
+const DIGEST = /^(?:(sha256):([0-9a-f]{64})|(sha512):([0-9a-f]{128}))$/;
+
+/** Undefined where it is malformed or of another algorithm. What it returns is safe as part of a path. */
+export function parseDigest(text: string): Digest | undefined {
+  const match = DIGEST.exec(text);
+  if (match === null) return undefined;
+  const [, sha256, short = "", , long = ""] = match;
+  return sha256 === undefined ? { algorithm: "sha512", hex: long } : { algorithm: "sha256", hex: short };
+}
+
+export function isDigest(text: string): boolean {
+  return DIGEST.test(text);
+}
+
+export function digestOf(content: Uint8Array, algorithm: DigestAlgorithm = "sha256"): string {
+  return `${algorithm}:${createHash(algorithm).update(content).digest("hex")}`;
+}

@@ -1,0 +1,369 @@
+/** The folder of blobs: what is acknowledged is whole and in place, and what fails leaves nothing behind. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { appendFile, mkdtemp, readdir, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import fc from "../../test/property.ts";
+import { HoltError } from "../lib/errors.ts";
+import { createLog } from "../lib/log.ts";
+import { digestOf } from "./digest.ts";
+import { OwnedPieces } from "./file-stream.ts";
+import { createFilesystemBlobs } from "./filesystem.ts";
+import { type BlobStore, DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
+
+const log = createLog("silent");
+let dataDir: string;
+let blobs: BlobStore;
+before(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "holt-blobs-"));
+  blobs = createFilesystemBlobs({ dataDir, log });
+});
+after(() => rm(dataDir, { recursive: true }));
+
+let serial = 0;
+const newUpload = () => `upload-${serial++}`;
+const stream = (...pieces: Buffer[]) => Readable.from(pieces, { objectMode: false });
+const pathOf = (digest: string, dir = dataDir) => {
+  const [algorithm = "", hex = ""] = digest.split(":");
+  return join(dir, "blobs", algorithm, hex.slice(0, 2), hex);
+};
+const bytesOf = async (digest: string, range?: { start: number; end: number }) => buffer(await blobs.read(digest, range));
+
+async function push(store: BlobStore, content: Buffer, digest = digestOf(content)): Promise<string> {
+  const upload = newUpload();
+  await store.append(upload, stream(content), 0);
+  await store.commit(upload, digest);
+  await store.abort(upload);
+  return digest;
+}
+
+test("an upload in any pieces becomes the blob of its digest, by either algorithm", async () => {
+  const property = fc.asyncProperty(
+    fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 6 }),
+    fc.constantFrom("sha256" as const, "sha512" as const),
+    async (appends, algorithm) => {
+      const upload = newUpload();
+      let size = 0;
+      for (const content of [new Uint8Array(0), ...appends]) {
+        const middle = content.length >> 1;
+        const pieces = [content.subarray(0, middle), content.subarray(middle)].map((piece) => Buffer.from(piece));
+        size += content.length;
+        assert.equal(await blobs.append(upload, stream(...pieces.filter((piece) => piece.length > 0)), size - content.length), size);
+        assert.equal(await blobs.sizeOfUpload(upload), size);
+      }
+      const whole = Buffer.concat(appends);
+      const digest = digestOf(whole, algorithm);
+      assert.deepEqual(await blobs.commit(upload, digest), { size });
+      await blobs.abort(upload);
+      assert.equal(await blobs.sizeOfUpload(upload), undefined);
+      assert.deepEqual(await bytesOf(digest), whole);
+      assert.equal((await blobs.stat(digest))?.size, size);
+    },
+  );
+  await fc.assert(property, { numRuns: 30 });
+});
+
+test("a range is both its ends and what is between", async () => {
+  const digest = await push(blobs, Buffer.from("0123456789"));
+  assert.equal((await bytesOf(digest, { start: 2, end: 4 })).toString(), "234");
+  assert.equal((await bytesOf(digest, { start: 9, end: 9 })).toString(), "9");
+});
+
+test("bytes with another digest become nothing, and the upload is gone", async () => {
+  const upload = newUpload();
+  const [wanted, given] = [randomBytes(100), randomBytes(100)];
+  await blobs.append(upload, stream(given), 0);
+  await assert.rejects(blobs.commit(upload, digestOf(wanted)), DigestMismatch);
+  assert.equal(await blobs.sizeOfUpload(upload), undefined);
+  assert.equal(await blobs.stat(digestOf(wanted)), undefined);
+  assert.equal(await blobs.stat(digestOf(given)), undefined);
+  await assert.rejects(blobs.read(digestOf(wanted)), NoSuchBlob);
+});
+
+test("an append anywhere but at the end is refused with the present size", async () => {
+  const upload = newUpload();
+  await assert.rejects(blobs.append(upload, stream(Buffer.from("x")), 5), (error) => error instanceof RangeMismatch && error.size === 0);
+  await blobs.append(upload, stream(Buffer.from("hello")), 0);
+  for (const offset of [0, 4, 6]) {
+    const request = stream(Buffer.from("x"));
+    await assert.rejects(blobs.append(upload, request, offset), (error) => error instanceof RangeMismatch && error.size === 5);
+    assert.equal(request.destroyed, false);
+  }
+  assert.equal(await blobs.sizeOfUpload(upload), 5);
+});
+
+test("two appends at once: the second is refused, and the first goes on", async () => {
+  const upload = newUpload();
+  const slow = new PassThrough();
+  const first = blobs.append(upload, slow, 0);
+  slow.write("hello ");
+  await assert.rejects(blobs.append(upload, stream(Buffer.from("x")), 0), RangeMismatch);
+  slow.end("world");
+  assert.equal(await first, 11);
+  await blobs.commit(upload, digestOf(Buffer.from("hello world")));
+});
+
+test("what came before a lost connection stays, and the rest can follow", async () => {
+  const content = randomBytes(1_500_000);
+  const upload = newUpload();
+  const lost = new PassThrough();
+  const first = blobs.append(upload, lost, 0);
+  lost.write(content.subarray(0, 700_000));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  lost.destroy(new Error("connection reset"));
+  const size = await first;
+  assert.ok(size > 0 && size <= 700_000);
+  await blobs.append(upload, stream(content.subarray(size)), size);
+  await blobs.commit(upload, digestOf(content));
+  assert.deepEqual(await bytesOf(digestOf(content)), content);
+});
+
+test("another server may take over an upload", async () => {
+  const content = randomBytes(50_000);
+  const upload = newUpload();
+  await blobs.append(upload, stream(content.subarray(0, 10_000)), 0);
+  const other = createFilesystemBlobs({ dataDir, log });
+  await other.append(upload, stream(content.subarray(10_000, 20_000)), 10_000);
+  await blobs.append(upload, stream(content.subarray(20_000)), 20_000);
+  await other.commit(upload, digestOf(content));
+  assert.deepEqual(await bytesOf(digestOf(content)), content);
+});
+
+test("what is appended after the commit changes no byte of the blob", async () => {
+  const content = randomBytes(1000);
+  const upload = newUpload();
+  await blobs.append(upload, stream(content), 0);
+  const { size } = await blobs.commit(upload, digestOf(content));
+  await assert.rejects(blobs.append(upload, stream(Buffer.from("x")), size), NoSuchUpload);
+  const other = createFilesystemBlobs({ dataDir, log });
+  await other.append(upload, stream(Buffer.from("more")), size);
+  assert.deepEqual(await bytesOf(digestOf(content), { start: 0, end: size - 1 }), content);
+});
+
+test("a commit can be done again where the blob was removed meanwhile", async () => {
+  const content = randomBytes(1000);
+  const digest = digestOf(content);
+  const upload = newUpload();
+  await blobs.append(upload, stream(content), 0);
+  await blobs.commit(upload, digest);
+  await blobs.remove(digest);
+  assert.equal(await blobs.stat(digest), undefined);
+  await blobs.commit(upload, digest);
+  await blobs.abort(upload);
+  assert.deepEqual(await bytesOf(digest), content);
+  await blobs.remove(digest);
+  await blobs.remove(digest);
+  await assert.rejects(blobs.commit(upload, digest), NoSuchUpload);
+});
+
+test("content that is there already is kept once, and replaced where the disk cut it", async () => {
+  const content = randomBytes(1000);
+  const digest = await push(blobs, content);
+  assert.equal(await push(blobs, content), digest);
+  await truncate(pathOf(digest), 10);
+  await push(blobs, content);
+  assert.deepEqual(await bytesOf(digest), content);
+});
+
+test("who reads a blob that is removed reads on", async () => {
+  const content = randomBytes(1_000_000);
+  const digest = await push(blobs, content);
+  const reading = await blobs.read(digest);
+  await blobs.remove(digest);
+  assert.deepEqual(await buffer(reading), content);
+});
+
+test("any range is sent to a reader of any pace, and nothing that lies behind it", async () => {
+  const content = randomBytes(1_200_000);
+  const digest = await push(blobs, content);
+  await appendFile(pathOf(digest), "more than the blob had when it was recorded");
+  for (const [start, end] of [
+    [0, content.length - 1],
+    [0, 0],
+    [262_143, 262_144],
+    [700_000, 1_199_999],
+  ] as const) {
+    const received: Buffer[] = [];
+    const slow = new Writable({
+      write(piece: Buffer, _encoding, done) {
+        // Copied late: what was handed over must stay as it is until then.
+        setTimeout(() => {
+          received.push(Buffer.from(piece));
+          done();
+        }, 2);
+      },
+    });
+    const finished = once(slow, "finish");
+    await blobs.send(digest, { start, end }, () => slow);
+    await finished;
+    assert.ok(Buffer.concat(received).equals(content.subarray(start, end + 1)));
+  }
+});
+
+test("a reader that leaves ends the sending, and a file that is too short is an error", async () => {
+  const digest = await push(blobs, randomBytes(1_000_000));
+  const stuck = new Writable({ write: () => setTimeout(() => stuck.destroy(), 5) });
+  await blobs.send(digest, { start: 0, end: 999_999 }, () => stuck);
+  await truncate(pathOf(digest), 300_000);
+  const sink = new Writable({ write: (_piece, _encoding, done) => done() });
+  await assert.rejects(
+    blobs.send(digest, { start: 0, end: 999_999 }, () => sink),
+    /the file ends after 300000 bytes/,
+  );
+  assert.equal(sink.writableEnded, false);
+  const nobody = () => assert.fail("there is nothing to send");
+  await assert.rejects(blobs.send(digestOf(Buffer.from("absent")), { start: 0, end: 1 }, nobody), NoSuchBlob);
+});
+
+test("pieces that nobody else has are copied before their memory is given back", async () => {
+  const content = randomBytes(3_000_000);
+  const pieces = new OwnedPieces();
+  // Some larger than a buffer, some that end in the middle of one.
+  for (let at = 0; at < content.length; at += 700_000) pieces.write(Uint8Array.from(content.subarray(at, at + 700_000)));
+  pieces.end();
+  const upload = newUpload();
+  assert.equal(await blobs.append(upload, pieces, 0), content.length);
+  await blobs.commit(upload, digestOf(content));
+  assert.ok((await bytesOf(digestOf(content))).equals(content));
+});
+
+test("no name of an upload or a blob leads out of the folder", async () => {
+  const outside = join(dataDir, "outside");
+  await writeFile(outside, "secret");
+  const names = ["../outside", "..", ".", "", "a/b", "a\0b", "/etc/passwd", "A", "ü", "x".repeat(129)];
+  for (const name of names) {
+    await assert.rejects(blobs.append(name, stream(Buffer.from("x")), 0), NoSuchUpload, name);
+    await assert.rejects(blobs.commit(name, digestOf(Buffer.from("secret"))), NoSuchUpload, name);
+    assert.equal(await blobs.sizeOfUpload(name), undefined);
+    await blobs.abort(name);
+  }
+  for (const digest of ["../../outside", "sha256:../../outside", `sha256:../../../outside${"a".repeat(48)}`, ""]) {
+    await assert.rejects(blobs.read(digest), NoSuchBlob);
+    await assert.rejects(blobs.commit("some-upload", digest), DigestMismatch);
+    assert.equal(await blobs.stat(digest), undefined);
+    await blobs.remove(digest);
+  }
+  assert.equal(await readFile(outside, "utf8"), "secret");
+});
+
+test("uploads that nobody touched are stale, also when their server is gone", async () => {
+  const [old, recent] = [newUpload(), newUpload()];
+  for (const upload of [old, recent]) await blobs.append(upload, stream(Buffer.from("x")), 0);
+  const longAgo = new Date(Date.now() - 3_600_000);
+  await utimes(join(dataDir, "uploads", old), longAgo, longAgo);
+  const found: string[] = [];
+  for await (const upload of createFilesystemBlobs({ dataDir, log }).staleUploads(new Date(Date.now() - 60_000))) found.push(upload);
+  assert.deepEqual(found, [old]);
+});
+
+test("all blobs are listed in order, from any of them on, and nothing else is", async () => {
+  const dir = await mkdtemp(join(dataDir, "list-"));
+  const store = createFilesystemBlobs({ dataDir: dir, log });
+  const digests: string[] = [];
+  for (let i = 0; i < 40; i++)
+    digests.push(await push(store, Buffer.from([i]), digestOf(Buffer.from([i]), i % 4 === 0 ? "sha512" : "sha256")));
+  digests.sort();
+  await appendFile(`${pathOf(digests[0]!, dir)}.bak`, "not a blob");
+  const listed = async (after?: string) => {
+    const all: string[] = [];
+    for await (const some of store.list(after)) all.push(...some);
+    return all;
+  };
+  assert.deepEqual(await listed(), digests);
+  for (const i of [0, 7, 29, 30, 39]) assert.deepEqual(await listed(digests[i]), digests.slice(i + 1));
+});
+
+test("sixteen readers and writers of large blobs need little memory", async () => {
+  const size = 24 * 1024 * 1024;
+  const piece = randomBytes(64 * 1024);
+  const endless = () => {
+    let left = size;
+    return new Readable({
+      read() {
+        this.push(left > 0 ? piece : null);
+        left -= piece.length;
+      },
+    });
+  };
+  const digest = digestOf(Buffer.concat(Array.from({ length: size / piece.length }, () => piece)));
+  await push(blobs, piece);
+  globalThis.gc?.();
+  const start = process.memoryUsage();
+  let peak = 0;
+  const timer = setInterval(() => {
+    // `external` has them in it.
+    peak = Math.max(peak, process.memoryUsage().arrayBuffers - start.arrayBuffers);
+  }, 5);
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      const upload = newUpload();
+      await blobs.append(upload, endless(), 0);
+      await blobs.commit(upload, digest);
+      await blobs.abort(upload);
+      const reading = await blobs.read(digest);
+      reading.resume();
+      await once(reading, "end");
+    }),
+  );
+  clearInterval(timer);
+  // All of it would be 384 MiB; what the collector of garbage has not seen yet is counted too.
+  assert.ok(peak < 192 * 1024 * 1024, `${Math.round(peak / 1024 / 1024)} MiB`);
+});
+
+describe("on a full disk", () => {
+  let dir: string;
+  let isMounted = false;
+  before(async () => {
+    dir = await mkdtemp(join(dataDir, "full-"));
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", dir], { stdio: "ignore" });
+      isMounted = true;
+    } catch {
+      // Told by the test that cannot run.
+    }
+  });
+  after(() => {
+    if (isMounted) execFileSync("umount", [dir]);
+  });
+
+  test("an upload fails with UNAVAILABLE, leaves nothing, can go on, and others still fit", async (t) => {
+    if (!isMounted) return t.skip("cannot mount a small file system here");
+    const store = createFilesystemBlobs({ dataDir: dir, log });
+    const [small, large] = [randomBytes(1_000_000), randomBytes(8_000_000)];
+    const isUnavailable = (error: unknown) =>
+      error instanceof HoltError && /UNAVAILABLE|Unavailable: there is no space/.test(error.message);
+    const upload = newUpload();
+    await store.append(upload, stream(small), 0);
+    const request = Readable.from(
+      (function* () {
+        for (let i = 0; i < large.length; i += 65_536) yield large.subarray(i, i + 65_536);
+      })(),
+      { objectMode: false },
+    );
+    await assert.rejects(store.append(upload, request, small.length), isUnavailable);
+    assert.equal(request.destroyed, false);
+    assert.equal(await store.sizeOfUpload(upload), small.length);
+    await store.append(upload, stream(small), small.length);
+    const both = Buffer.concat([small, small]);
+    await store.commit(upload, digestOf(both));
+    await store.abort(upload);
+    assert.deepEqual(await buffer(await store.read(digestOf(both))), both);
+    const other = newUpload();
+    await assert.rejects(store.append(other, stream(large), 0), isUnavailable);
+    await store.abort(other);
+    assert.deepEqual(await readdir(join(dir, "uploads")), []);
+    const digest = await push(store, small);
+    assert.ok(existsSync(pathOf(digest, dir)));
+  });
+});
+
+test("a folder that cannot be used is the operator's to know", () => {
+  assert.throws(() => createFilesystemBlobs({ dataDir: "/dev/null", log }), /cannot make a folder for blobs in \/dev\/null/);
+});

@@ -1,0 +1,99 @@
+/** What every start makes sure of: the built-in roles as this version knows them, and on the first one an organization and its owner. */
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { type Role, RoleSchema } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { builtInRoles } from "./auth/built-in-roles.ts";
+import type { Grants } from "./auth/grants.ts";
+import { decideState } from "./db/server-state.ts";
+import type { Store, WriteDb } from "./db/store.ts";
+import { capabilitySet, hexFromCapabilitySet } from "./lib/capability-set.ts";
+import { timestampFromDate } from "./lib/clock.ts";
+import { newUid } from "./lib/uid.ts";
+import { insert } from "./resource/write.ts";
+import { groups } from "./services/iam/groups.ts";
+import { identities } from "./services/iam/identities.ts";
+import { roleBindings } from "./services/iam/role-bindings.ts";
+import { roles } from "./services/iam/roles.ts";
+
+export interface Installation {
+  /** Uid of the identity that owns the first organization; staff everywhere. */
+  readonly bootstrapOwner: string;
+  /** Whether this was the first start. */
+  readonly isNew: boolean;
+  /** 32 bytes that seal page tokens. */
+  readonly pageTokenKey: Uint8Array;
+}
+
+export interface BootstrapOptions {
+  readonly store: Store;
+  readonly orgName: string;
+  /** The issuer the bootstrap owner is matched to: this server. */
+  readonly issuer: string;
+  readonly now: Date;
+}
+
+/** Safe when several servers start at once on one database: one transaction makes it, the others find it. */
+export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, grants?: Grants): Promise<Installation> {
+  return store.transaction(async (db) => {
+    const pageTokenKey = await decideState(db, "page_token_key", randomBytes(32).toString("hex"));
+    const made = newUid("");
+    const bootstrapOwner = await decideState(db, "bootstrap_owner", made);
+    const changed = await syncBuiltInRoles(db, now);
+    const isNew = bootstrapOwner === made;
+    if (isNew) await createOrganization(db, orgName, issuer, made, now);
+    if (changed) await grants?.changed(db, "*");
+    return { bootstrapOwner, isNew, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
+  });
+}
+
+async function createOrganization(db: WriteDb, orgName: string, issuer: string, owner: string, now: Date): Promise<void> {
+  const organization = newUid("");
+  await insert(
+    groups,
+    organization,
+    create(GroupSchema, { name: orgName, description: "The organization that the first start made" }),
+    now,
+    db,
+  );
+  const claimMatch = { iss: { case: "issuer", value: issuer }, sub: { case: "subject", value: owner } } as const;
+  const identity = create(IdentitySchema, {
+    name: "bootstrap-owner",
+    description: "Signs in with the data of this installation: npm run -s token",
+    relationship: { case: "claimMatch", value: claimMatch },
+    lastSeenTime: timestampFromDate(now),
+  });
+  await insert(identities, owner, identity, now, db);
+  const roleUid = builtInRoles.find((role) => role.name === "owner")?.uid ?? "";
+  await insert(roleBindings, newUid(organization), create(RoleBindingSchema, { identityUid: owner, roleUid }), now, db);
+}
+
+/** Adds and updates; never removes one that may be bound. @returns whether any role now contains something else */
+async function syncBuiltInRoles(db: WriteDb, now: Date): Promise<boolean> {
+  const stored = await db.selectFrom("role").select(["uid", "capabilities", "body"]).where("parent", "is", null).execute();
+  const known = new Map(stored.map((row) => [row.uid, row]));
+  let changed = false;
+  for (const { uid, name, description, capabilities } of builtInRoles) {
+    const role = create(RoleSchema, { name, description, capabilities: [...capabilities] });
+    const row = known.get(uid);
+    if (row === undefined) await insert(roles, uid, role, now, db);
+    else if (row.capabilities !== hexFromCapabilitySet(capabilitySet(capabilities))) {
+      await updateBuiltIn(db, uid, role, row.body, now);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+async function updateBuiltIn(db: WriteDb, uid: string, role: Role, stored: string, now: Date): Promise<void> {
+  role.uid = uid;
+  role.createTime = timestampFromDate(new Date((JSON.parse(stored) as { createTime: string }).createTime));
+  role.updateTime = timestampFromDate(now);
+  await db
+    .updateTable("role")
+    .set({ ...roles.columns(role), name: role.name, update_time: now.toISOString(), body: roles.encode(role) } as never)
+    .where("uid", "=", uid)
+    .execute();
+}

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, test } from "node:test";
+import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import fc from "../test/property.ts";
+import { ConfigError, readConfig, settings } from "./config.ts";
+
+/** Any code units, half surrogate pairs among them. */
+const anyText = fc.array(fc.nat({ max: 0xffff }), { maxLength: 20 }).map((units) => String.fromCharCode(...units));
+
+type Env = Readonly<Record<string, string>>;
+
+function problemOf(env: Env): string {
+  try {
+    readConfig(env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error.message;
+  }
+  return "";
+}
+
+const GOOD: Readonly<Record<string, readonly string[]>> = {
+  HOLT_LISTEN: ["127.0.0.1:8080", "[::1]:1", "[::]:65535", "localhost:8080", "0.0.0.0:80"],
+  HOLT_DATA_DIR: ["data", "/var/lib/holt", "with space"],
+  HOLT_DATABASE_URL: ["", "postgres://u:p@h:5432/db", "postgresql://h/db?sslmode=require"],
+  HOLT_DATABASE_POOL_SIZE: ["1", "10", "1000"],
+  HOLT_BASE_URL: ["", "https://holt.example.com", "http://127.0.0.1:8080/", "https://[::1]:8443"],
+  HOLT_ORG_NAME: ["acme", "my org", "a.b_c-1"],
+  HOLT_VENDOR_PROFILE: ["", "chainguard"],
+  HOLT_LOG_LEVEL: ["debug", "info", "warn", "error", "silent"],
+  HOLT_MAX_CONCURRENT_CALLS: ["1", "1000000"],
+  HOLT_AUDIENCES: ["", "a, b,,c"],
+  HOLT_USER_ISSUERS: ["", "https://a.example.com, https://b.example.com/tenant"],
+  HOLT_USER_CLIENT_IDS: ["", "client"],
+  HOLT_SERVICE_PRINCIPALS: ["", "INGESTER=https://issuer.example.com system:ingester"],
+  HOLT_OUTBOUND_ALLOW_CIDRS: ["", "10.0.0.0/8, fd00::/8", "127.0.0.1/32"],
+  HOLT_AWS_STS_URL: ["https://sts.amazonaws.com", "http://127.0.0.1:9000"],
+  HOLT_REGISTRY_URL: ["", "https://registry.example.com", "http://127.0.0.1:5000/"],
+  HOLT_GC_GRACE: ["0", "10s", "30m", "24h", "87600h"],
+  HOLT_GC_INTERVAL: ["0", "1s", "480h"],
+};
+
+const BAD: Readonly<Record<string, readonly string[]>> = {
+  HOLT_LISTEN: ["", "8080", ":8080", "h:65536", "h:", "h:x", "::1:80", "a b:80", "http://h:80"],
+  HOLT_DATA_DIR: ["", " "],
+  HOLT_DATABASE_URL: ["mysql://h/db", "postgres://h", "postgres://h/", "file.db", "h/db"],
+  HOLT_DATABASE_POOL_SIZE: ["", "0", "1001", "-1", "1.5", "1e2", "ten", " 5"],
+  HOLT_BASE_URL: ["holt.example.com", "ftp://h", "https://h/path", "https://h?q", "https://h#f", "https://u:p@h", "https://u@h"],
+  HOLT_ORG_NAME: ["", "Acme", "ä", "a/b", "a".repeat(256)],
+  HOLT_VENDOR_PROFILE: ["Chainguard", "__proto__", " "],
+  HOLT_LOG_LEVEL: ["", "INFO", "trace", "info "],
+  HOLT_MAX_CONCURRENT_CALLS: ["0", "1000001", "x"],
+  HOLT_USER_ISSUERS: ["accounts.example.com", "https://a.example.com,b"],
+  HOLT_PINNED_ISSUERS: ["https://issuer.example.com", "https://issuer.example.com=/no/such/file"],
+  HOLT_SERVICE_PRINCIPALS: ["INGESTER", "INGESTER=x", "NOBODY=https://i s", "UNSPECIFIED=https://i s", "__proto__=https://i s"],
+  HOLT_OUTBOUND_ALLOW_CIDRS: ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "host/8", "10.0.0.0/-1", "10.0.0.0/8/8"],
+  HOLT_AWS_STS_URL: ["", "sts.amazonaws.com", "file:///etc"],
+  HOLT_REGISTRY_URL: ["registry.example.com", "https://registry.example.com/v2", "https://u:p@h"],
+  HOLT_GC_GRACE: ["", "soon", "1d", "-1s", "1.5h", "87601h"],
+  HOLT_GC_INTERVAL: ["", "1", "500ms", "481h"],
+};
+
+describe("settings", () => {
+  test("that are not given have values that a server can start with", () => {
+    const config = readConfig({});
+    assert.deepEqual(config.listen, { host: "127.0.0.1", port: 8080 });
+    assert.equal(config.baseUrl, "http://127.0.0.1:8080");
+    assert.equal(config.dataDir, resolve("./data"));
+    assert.equal(config.databaseUrl, "");
+    assert.equal(config.logLevel, "info");
+    assert.deepEqual([config.audiences, config.userIssuers, config.outboundAllowCidrs], [[], [], []]);
+    assert.equal(config.servicePrincipals.size, 0);
+  });
+
+  test("take every good value", () => {
+    for (const [name, values] of Object.entries(GOOD))
+      for (const value of values) assert.equal(problemOf({ [name]: value }), "", `${name}=${value}`);
+  });
+
+  test("refuse every bad value by name, with what was given and what it must be", () => {
+    for (const [name, values] of Object.entries(BAD)) {
+      for (const value of values) {
+        const problem = problemOf({ [name]: value });
+        assert.match(problem, new RegExp(`^${name}: ".*" must be .{3,}$`), `${name}=${value}`);
+      }
+    }
+    const looked = new Set([...Object.keys(BAD), "HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_TLS_CERT", "HOLT_TLS_KEY"]);
+    assert.deepEqual(
+      [...looked].sort(),
+      Object.values(settings)
+        .map(({ env }) => env)
+        .sort(),
+    );
+  });
+
+  test("are all held against their rules before any is used", () => {
+    const problem = problemOf({ HOLT_LISTEN: "x", HOLT_LOG_LEVEL: "y", HOLT_TYPO: "", HOLT_TLS_CERT: "cert.pem" });
+    assert.equal(problem.split("\n").length, 4);
+    for (const name of ["HOLT_LISTEN", "HOLT_LOG_LEVEL", "HOLT_TYPO: is not a setting", "HOLT_TLS_CERT and HOLT_TLS_KEY"])
+      assert.ok(problem.includes(name), problem);
+  });
+
+  test("leave the variables of others alone", () => {
+    assert.equal(problemOf({ PATH: "/bin", holt_x: "1", MY_HOLT_X: "1" }), "");
+  });
+
+  test("of which a certificate has only one half are refused", () => {
+    for (const env of [{ HOLT_TLS_CERT: "c" }, { HOLT_TLS_KEY: "k" }])
+      assert.match(problemOf(env as unknown as Env), /must be set together/);
+    assert.equal(readConfig({ HOLT_TLS_CERT: "c", HOLT_TLS_KEY: "k" }).baseUrl, "https://127.0.0.1:8080");
+  });
+
+  test("name the server by the address where it listens, or by one that reaches it", () => {
+    const baseUrl = (HOLT_LISTEN: string) => readConfig({ HOLT_LISTEN }).baseUrl;
+    assert.equal(baseUrl("10.1.2.3:80"), "http://10.1.2.3:80");
+    assert.equal(baseUrl("0.0.0.0:8080"), "http://127.0.0.1:8080");
+    assert.equal(baseUrl("[::]:8080"), "http://127.0.0.1:8080");
+    assert.equal(baseUrl("[::1]:8080"), "http://[::1]:8080");
+    assert.equal(readConfig({ HOLT_BASE_URL: "https://Holt.example.com:443/" }).baseUrl, "https://holt.example.com");
+  });
+
+  test("read lists, principals and pinned keys", async () => {
+    assert.deepEqual(readConfig({ HOLT_AUDIENCES: " a ,, b" }).audiences, ["a", "b"]);
+    const { servicePrincipals } = readConfig({ HOLT_SERVICE_PRINCIPALS: "INGESTER=https://i one, INGESTER=https://i two" });
+    assert.deepEqual(servicePrincipals.get(ServicePrincipal.INGESTER), [
+      { issuer: "https://i", subject: "one" },
+      { issuer: "https://i", subject: "two" },
+    ]);
+    const folder = await mkdtemp(join(tmpdir(), "holt-config-"));
+    const file = join(folder, "jwks.json");
+    writeFileSync(file, '{"keys":[]}');
+    assert.deepEqual(readConfig({ HOLT_PINNED_ISSUERS: `https://i.example.com=${file}` }).pinnedIssuers.get("https://i.example.com"), {
+      keys: [],
+    });
+    await rm(folder, { recursive: true });
+  });
+
+  test("with any text for a value are taken or refused in words, never anything else", () => {
+    const name = fc.constantFrom(...Object.values(settings).map(({ env }) => env));
+    const text = fc.oneof(fc.string(), anyText, fc.constantFrom(...Object.values(BAD).flat(), ...Object.values(GOOD).flat()));
+    fc.assert(
+      fc.property(fc.dictionary(name, text, { maxKeys: 4 }), (env) => void problemOf(env)),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("that are refused keep the password of a database to themselves", () => {
+    const odd = fc.constantFrom("/", ":", "@", "?", "#", "%", " ", "", "\\", "[");
+    fc.assert(
+      fc.property(fc.tuple(odd, odd), fc.constantFrom("mysql://", "postgres:", "", "jdbc:postgresql://"), ([left, right], scheme) => {
+        const problem = problemOf({ HOLT_DATABASE_URL: `${scheme}user:${left}verysecret${right}@host/db` });
+        assert.doesNotMatch(problem, /verysecret/);
+      }),
+    );
+    assert.doesNotMatch(problemOf({ HOLT_DATABASE_URL: "mysql://host/db?user=u&password=verysecret" }), /verysecret/);
+    assert.match(problemOf({ HOLT_DATABASE_URL: "mysql://u:verysecret@host/db" }), /host/);
+  });
+});

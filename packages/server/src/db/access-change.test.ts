@@ -1,0 +1,136 @@
+/** Changes of rights between servers: each committed one arrives, whenever it began. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { createDatabase } from "../../test/postgres.ts";
+import { createLog } from "../lib/log.ts";
+import { AccessChangeListener, appendAccessChange } from "./access-change.ts";
+import { openStore } from "./open.ts";
+import type { Store } from "./store.ts";
+
+const log = createLog("silent");
+let url: string;
+let store: Store;
+before(async () => {
+  url = await createDatabase();
+  store = await openStore({ url, dataDir: "", log });
+});
+after(() => store[Symbol.asyncDispose]());
+
+/** A listener and what it was told, from its first poll on. */
+async function listen(): Promise<{ listener: AccessChangeListener; told: string[] }> {
+  const told: string[] = [];
+  const listener = new AccessChangeListener({ url, log, onChange: (uids) => void told.push(...uids) });
+  assert.equal(listener.isCurrent(), false);
+  await until(() => listener.isCurrent());
+  assert.deepEqual(told.splice(0), ["*"], "at first nobody knows what was missed");
+  return { listener, told };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 5000; !condition(); await sleep(5)) assert.ok(Date.now() < deadline, "it took too long");
+}
+
+test("a change is delivered at once, and once", async () => {
+  const { listener, told } = await listen();
+  await using _ = listener;
+  for (let i = 0; i < 10; i++) {
+    const start = performance.now();
+    await store.transaction((db) => appendAccessChange(db, [`id${i}`, "x"]));
+    await until(() => told.includes(`id${i}`));
+    assert.ok(performance.now() - start < 300, "it waited for the next poll");
+    assert.deepEqual(told.splice(0), [`id${i}`, "x"]);
+  }
+  await store.transaction((db) => appendAccessChange(db, "*"));
+  await until(() => told.length > 0);
+  await sleep(900);
+  assert.deepEqual(told, ["*"]);
+  assert.ok(listener.isCurrent());
+});
+
+test("what began before a poll and commits after it is delivered, although later ones already were", async () => {
+  const { listener, told } = await listen();
+  await using _ = listener;
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const late = store.transaction(async (db) => {
+    await appendAccessChange(db, ["late"]);
+    begun.resolve();
+    await goOn.promise;
+  });
+  await begun.promise;
+  for (const uid of ["early1", "early2"]) {
+    await store.transaction((db) => appendAccessChange(db, [uid]));
+    await until(() => told.includes(uid));
+  }
+  await sleep(900);
+  goOn.resolve();
+  await late;
+  await until(() => told.includes("late"));
+  assert.deepEqual(told, ["early1", "early2", "late"]);
+});
+
+test("a poll finds what no notification told of", async () => {
+  const { listener, told } = await listen();
+  await using _ = listener;
+  await store.transaction((db) => db.insertInto("access_change").values({ identity_uid: "quiet" }).execute());
+  await until(() => told.includes("quiet"));
+});
+
+test("what is rolled back is not delivered", async () => {
+  const { listener, told } = await listen();
+  await using _ = listener;
+  await assert.rejects(
+    store.transaction(async (db) => {
+      await appendAccessChange(db, ["undone"]);
+      throw new RangeError("no");
+    }),
+    RangeError,
+  );
+  await sleep(600);
+  assert.deepEqual(told, []);
+});
+
+test("a lost connection is replaced, and everything may have changed meanwhile", async () => {
+  const { listener, told } = await listen();
+  await using _ = listener;
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()",
+  );
+  await client.end();
+  await until(() => told.includes("*"));
+  await until(() => listener.isCurrent());
+});
+
+test("old changes are forgotten", async () => {
+  await store.transaction((db) =>
+    db.insertInto("access_change").values({ identity_uid: "old", create_time: "2020-01-01T00:00:00.000Z" }).execute(),
+  );
+  const { listener } = await listen();
+  await using _ = listener;
+  const isThere = () => store.reader.selectFrom("access_change").select("seq").where("identity_uid", "=", "old").executeTakeFirst();
+  for (const deadline = Date.now() + 5000; (await isThere()) !== undefined; ) assert.ok(Date.now() < deadline);
+});
+
+test("a listener without a database keeps trying and can be ended", async () => {
+  const listener = new AccessChangeListener({ url: "postgres://nobody@127.0.0.1:1/none", log, onChange: () => assert.fail() });
+  await sleep(300);
+  assert.equal(listener.isCurrent(), false);
+  await listener[Symbol.asyncDispose]();
+});
+
+test("on SQLite there is nobody to tell", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "holt-access-"));
+  {
+    await using sqlite = await openStore({ url: "", dataDir, log });
+    await sqlite.transaction((db) => appendAccessChange(db, ["x"]));
+    assert.deepEqual(await sqlite.reader.selectFrom("access_change").selectAll().execute(), []);
+  }
+  await rm(dataDir, { recursive: true });
+});

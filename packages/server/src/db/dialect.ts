@@ -1,0 +1,106 @@
+/** Every difference between SQLite and PostgreSQL that a query or a migration can meet, and the only place for them; connections and errors are the drivers'. */
+import {
+  type DialectAdapter,
+  PostgresAdapter,
+  PostgresQueryCompiler,
+  type QueryCompiler,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  SqliteAdapter,
+  SqliteQueryCompiler,
+  sql,
+} from "kysely";
+
+type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>;
+
+/** What a migration writes where the databases spell it differently. */
+export interface ColumnTypes {
+  /** Text in byte order, which is the order of SQLite, of uids and of page tokens. */
+  readonly text: string;
+  readonly integer: string;
+  /** 64 bits in the database; a number in JavaScript, so no more than 2^53. */
+  readonly bigint: string;
+  /** A Uint8Array, in and out. */
+  readonly bytes: string;
+  /** A primary key that only grows. */
+  readonly sequence: string;
+  /** After the closing parenthesis of a table of short rows that are updated much. */
+  readonly hotTable: string;
+}
+
+export interface Dialect {
+  readonly name: "sqlite" | "postgres";
+  readonly compiler: QueryCompiler;
+  readonly adapter: DialectAdapter;
+  readonly types: ColumnTypes;
+  /** Locks the selected rows against change and removal until the transaction ends. On SQLite a transaction is alone anyway. */
+  readonly forUpdate: Locked;
+  /** The same, and against being referred to by new rows: for rows about to be deleted. */
+  readonly forDelete: Locked;
+  /** Locks the selected rows against change and removal by others, who may hold the same lock. */
+  readonly forShare: Locked;
+  /** Locks the selected rows against removal only; any number of transactions may hold it at once. */
+  readonly forKeyShare: Locked;
+  /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
+  unindexed<T>(column: string): RawBuilder<T>;
+  /** A table with one text column `value`, for `selectFrom(valuesOf(list).as("v"))`. One parameter however long the list, so one prepared statement. */
+  valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
+  /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
+  readonly countSlot: RawBuilder<number>;
+  /** Makes whoever migrates wait for who migrates already. SQLite's transactions do so by themselves. */
+  readonly migrationLock: readonly string[];
+  /** Wakes those who listen, once this transaction commits; undefined where the database has but one server. */
+  readonly notify: ((channel: string) => RawBuilder<unknown>) | undefined;
+}
+
+export const sqliteDialect: Dialect = {
+  name: "sqlite",
+  compiler: new SqliteQueryCompiler(),
+  adapter: new SqliteAdapter(),
+  types: {
+    text: "text",
+    integer: "integer",
+    bigint: "integer",
+    bytes: "blob",
+    sequence: "integer primary key autoincrement",
+    hotTable: "without rowid",
+  },
+  forUpdate: (query) => query,
+  forDelete: (query) => query,
+  forShare: (query) => query,
+  forKeyShare: (query) => query,
+  unindexed: (column) => sql`+${sql.ref(column)}`,
+  valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
+  countSlot: sql.raw("0"),
+  migrationLock: [],
+  notify: undefined,
+};
+
+/** Any number that no other program uses for an advisory lock in our database. */
+const MIGRATION_LOCK = 4_857_120_631;
+
+export const postgresDialect: Dialect = {
+  name: "postgres",
+  compiler: new PostgresQueryCompiler(),
+  adapter: new PostgresAdapter(),
+  types: {
+    text: 'text collate "C"',
+    integer: "integer",
+    bigint: "bigint",
+    bytes: "bytea",
+    sequence: "bigint generated always as identity primary key",
+    // Room on each page keeps updates off the index, and dead rows go before they are many.
+    hotTable: "with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)",
+  },
+  // NO KEY: a plain FOR UPDATE would also stop children from being created, which no update of a row needs.
+  forUpdate: (query) => query.forNoKeyUpdate(),
+  forDelete: (query) => query.forUpdate(),
+  forShare: (query) => query.forShare(),
+  forKeyShare: (query) => query.forKeyShare(),
+  unindexed: (column) => sql`${sql.ref(column)}`,
+  valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
+  countSlot: sql.raw("pg_backend_pid() % 64"),
+  // An index over many rows takes longer than any request may.
+  migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
+  notify: (channel) => sql`select pg_notify(${channel}, '')`,
+};

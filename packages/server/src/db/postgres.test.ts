@@ -1,0 +1,100 @@
+/** What only the store in PostgreSQL has: conflicts that are tried again, bounded prepared statements, lost connections. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import pg from "pg";
+import { createDatabase } from "../../test/postgres.ts";
+import { Code, HoltError } from "../lib/errors.ts";
+import { createLog } from "../lib/log.ts";
+import { openStore } from "./open.ts";
+import type { Store, WriteDb } from "./store.ts";
+
+const log = createLog("silent");
+let url: string;
+let store: Store;
+before(async () => {
+  url = await createDatabase();
+  store = await openStore({ url, dataDir: "", log, readers: 2, writers: 4 });
+  await store.transaction((db) =>
+    db
+      .insertInto("server_state")
+      .values([state("a"), state("b")])
+      .execute(),
+  );
+});
+after(() => store[Symbol.asyncDispose]());
+
+function state(name: string): { name: string; value: string } {
+  return { name, value: "0" };
+}
+
+async function increment(db: WriteDb, name: string): Promise<void> {
+  await db.updateTable("server_state").set({ value: sql`(cast(value as integer) + 1)::text` }).where("name", "=", name).execute();
+}
+
+test("a deadlock is tried again, and its actions after the commit run once", async () => {
+  let attempts = 0;
+  let actions = 0;
+  const both = Promise.withResolvers<void>();
+  const cross = (first: string, second: string) =>
+    store.transaction(async (db) => {
+      attempts++;
+      db.afterCommit(() => actions++);
+      await increment(db, first);
+      if (attempts === 2) both.resolve();
+      await both.promise;
+      // What the work makes of the error must not hide that it was a conflict.
+      await increment(db, second).catch((cause) => {
+        throw new RangeError("misunderstood", { cause });
+      });
+    });
+  await Promise.all([cross("a", "b"), cross("b", "a")]);
+  assert.ok(attempts >= 3);
+  assert.equal(actions, 2);
+  const rows = await store.reader.selectFrom("server_state").selectAll().orderBy("name").execute();
+  assert.deepEqual(rows, [
+    { name: "a", value: "2" },
+    { name: "b", value: "2" },
+  ]);
+});
+
+test("prepared statements are few, however many texts there are", async () => {
+  for (let i = 0; i < 450; i++) await sql`select ${i}::int as ${sql.raw(`c${i}`)}`.execute(store.reader);
+  const { rows } = await sql<{ n: number }>`select count(*) as n from pg_prepared_statements`.execute(store.reader);
+  assert.ok(rows[0]!.n <= 202, `${rows[0]!.n}`);
+});
+
+test("a plan that a migration made stale is made anew", async () => {
+  const columns = async () => Object.keys((await store.reader.selectFrom("server_state").selectAll().executeTakeFirst()) ?? {});
+  for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value"]);
+  await store.transaction((db) => sql`alter table server_state add column more text`.execute(db));
+  for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "more"]);
+});
+
+test("connections that the server ended are replaced, and what they did is undone", async () => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const failing = store.transaction(async (db) => {
+    await increment(db, "a");
+    await client.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()",
+    );
+    await increment(db, "a");
+  });
+  await assert.rejects(failing, (error) => error instanceof HoltError && error.code === Code.UNAVAILABLE);
+  await client.end();
+  await store.transaction((db) => increment(db, "b"));
+  const rows = await store.reader.selectFrom("server_state").select(["name", "value"]).orderBy("name").execute();
+  assert.deepEqual(rows, [
+    { name: "a", value: "2" },
+    { name: "b", value: "3" },
+  ]);
+});
+
+test("a database that is not there is named without its password", async () => {
+  const failing = openStore({ url: "postgres://somebody:secret@127.0.0.1:1/none", dataDir: "", log });
+  await assert.rejects(failing, (error: Error) => {
+    assert.match(error.message, /cannot use the database 127\.0\.0\.1:1\/none: .*ECONNREFUSED/);
+    return !error.message.includes("secret");
+  });
+});

@@ -1,0 +1,230 @@
+/** The tables as TypeScript sees them. What makes them is `migrations/`; column names equal proto field names. Times are UTC text with three fraction digits. */
+import type { Generated } from "kysely";
+
+/** What every resource table has. `body` is the resource as canonical proto-JSON text and is the truth; the columns exist to filter, sort, join and be unique. */
+export interface ResourceTable {
+  uid: string;
+  /** Uid of the parent; null where the uid is in root. */
+  parent: string | null;
+  name: string;
+  create_time: string;
+  update_time: string;
+  body: string;
+}
+
+export interface GroupTable extends ResourceTable {
+  /** 1 where the organization is verified: its name is then unique among the verified. */
+  verified: number;
+}
+
+export interface IdentityTable extends ResourceTable {
+  /** Number of RelationshipType. */
+  relationship_type: number;
+  /** The one subject that its claim match accepts, where that is a uid: it may be another identity of this server. */
+  accepted_uid: string | null;
+}
+
+export interface RoleTable extends ResourceTable {
+  /** Orders built-in roles before custom ones: `0` or `1`, then the uid. */
+  rank: string;
+  /** The role's capabilities as a bit set, lower-case hexadecimal of the number whose bit b stands for capability bit b. */
+  capabilities: string;
+}
+
+/** A binding has no name of its own; the column is the empty string. */
+export interface RoleBindingTable extends ResourceTable {
+  identity_uid: string;
+  role_uid: string;
+}
+
+/** How many rows of a kind stand below a group. Several slots a group, so that writers need not wait for each other: the count is their sum. */
+export interface ResourceCountTable {
+  group_uid: string;
+  /** A CountKind: the name of the resource's table, or of a part of it. */
+  kind: string;
+  slot: number;
+  /** Rows anywhere below the group. */
+  below: number;
+  /** Rows whose parent is the group itself. */
+  direct: number;
+}
+
+/** One CloudEvent per evented write, appended in the write's own transaction. */
+export interface OutboxTable {
+  seq: Generated<number>;
+  id: string;
+  type: string;
+  source: string;
+  subject: string;
+  /** Uid of the event's group; the empty string for none. */
+  group_uid: string;
+  time: string;
+  audience: "customer" | "internal";
+  /** Full proto name of the body message. */
+  body_type: string;
+  /** Extension attributes beside group, audience and bodytype, as a JSON object of strings. */
+  extensions: string;
+  /** The delivery's body: `{"actor":…,"body":…}`. */
+  data: string;
+}
+
+/** Holt's own signing keys, newest first by create_time. */
+export interface SigningKeyTable {
+  kid: string;
+  private_jwk: string;
+  public_jwk: string;
+  create_time: string;
+  /** When a newer key took over; the key stays published for 24 h after that. */
+  retire_time: string | null;
+}
+
+/** Small facts of the installation: names of secrets and of the bootstrap resources. */
+export interface ServerStateTable {
+  name: string;
+  value: string;
+}
+
+export interface RefreshTokenTable {
+  /** SHA-256 of the token, hexadecimal: the token itself is not stored. */
+  token_hash: string;
+  /** All tokens rotated from one login share it; reuse of a spent one revokes the family. */
+  family: string;
+  identity_uid: string;
+  /** JSON: what the login's access tokens carry (actor, email, profile) and may narrow to. */
+  grant_json: string;
+  create_time: string;
+  expire_time: string;
+  spent_time: string | null;
+}
+
+export interface IdentityMetadataTable {
+  uid: string;
+  body: string;
+  update_time: string;
+}
+
+/** PostgreSQL only: whose rights a transaction changed, for the other servers' caches. `identity_uid` `*` means everybody's. */
+export interface AccessChangeTable {
+  seq: Generated<number>;
+  identity_uid: string;
+  create_time: Generated<string>;
+}
+
+/** Named `group/…/name` under its organization; a repo's tags are its children. */
+export interface RepoTable extends ResourceTable {
+  /** Uid of the repo it is synced from. */
+  source: string | null;
+}
+
+export interface RepoReadmeTable {
+  uid: string;
+  content: string;
+}
+
+export interface TagTable extends ResourceTable {
+  digest: string;
+  /** What its name looks like, as bits: 1 a referrer (`sha256-…`), 2 a date (`…-20yymmdd`), 4 an epoch (`…-r1`). 0 is a plain tag. */
+  class: number;
+}
+
+/** Content that the blob store has. */
+export interface BlobTable {
+  digest: string;
+  size: number;
+  create_time: string;
+  /** Set while collection removes the content, which may be gone already: no repo may link it then. After this time whoever removes it has given up. */
+  removal_time: string | null;
+}
+
+/** A blob can be read only through a repo that links it. */
+export interface RepoBlobTable {
+  repo_uid: string;
+  digest: string;
+  /** When it was last linked, asked for by a push, or let go by a deleted manifest: the grace period before collection begins here. */
+  touch_time: string;
+}
+
+/** Manifests and indexes, with their bytes: they are small, and read more than anything else. */
+export interface ManifestTable {
+  repo_uid: string;
+  digest: string;
+  media_type: string;
+  artifact_type: string | null;
+  /** Digest of the manifest that this one refers to, present or not. */
+  subject: string | null;
+  size: number;
+  create_time: string;
+  /** When it was last pushed, or let go by a tag or a parent: the grace period before collection begins here. */
+  touch_time: string;
+  /** JSON object, for the referrers API. */
+  annotations: string | null;
+  content: Uint8Array;
+}
+
+/** What a manifest needs to be pulled whole: collection follows it. */
+export interface ManifestReferenceTable {
+  repo_uid: string;
+  manifest_digest: string;
+  digest: string;
+  kind: "blob" | "manifest";
+}
+
+/** Facts of an image by platform; an index has a row for each of its platforms. */
+export interface ImageTable {
+  repo_uid: string;
+  digest: string;
+  architecture: string;
+  os: string;
+  variant: string;
+  manifest_digest: string;
+  config_digest: string;
+  /** Of all layers and the config. */
+  size: number;
+}
+
+/** Each digest that a tag has had. Outlives the tag. */
+export interface TagHistoryTable {
+  seq: Generated<number>;
+  repo_uid: string;
+  tag: string;
+  digest: string;
+  time: string;
+  /** Uid of the identity that moved it. */
+  actor: string;
+}
+
+/** An upload under way; its bytes are in the blob store under the same name. */
+export interface UploadTable {
+  uid: string;
+  repo_uid: string;
+  identity_uid: string;
+  create_time: string;
+  update_time: string;
+}
+
+export interface Schema {
+  repo: RepoTable;
+  repo_readme: RepoReadmeTable;
+  tag: TagTable;
+  blob: BlobTable;
+  repo_blob: RepoBlobTable;
+  manifest: ManifestTable;
+  manifest_reference: ManifestReferenceTable;
+  image: ImageTable;
+  tag_history: TagHistoryTable;
+  upload: UploadTable;
+  group: GroupTable;
+  identity: IdentityTable;
+  role: RoleTable;
+  role_binding: RoleBindingTable;
+  resource_count: ResourceCountTable;
+  outbox: OutboxTable;
+  signing_key: SigningKeyTable;
+  server_state: ServerStateTable;
+  refresh_token: RefreshTokenTable;
+  identity_metadata: IdentityMetadataTable;
+  access_change: AccessChangeTable;
+}
+
+/** Tables of resources, the ones the resource engine works on. */
+export type ResourceTableName = "group" | "identity" | "role" | "role_binding" | "repo" | "tag";

@@ -1,0 +1,125 @@
+/** The store in one SQLite file, for one server process: a connection that writes, one that reads, and a few for reads of one moment. */
+import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CompiledQuery } from "kysely";
+import { unavailable } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { sqliteDialect } from "./dialect.ts";
+import { createReadHandle } from "./handle.ts";
+import { isBusy, SqliteConnection } from "./sqlite-connection.ts";
+import { SqliteWriter } from "./sqlite-writer.ts";
+import type { ReadDb, Store } from "./store.ts";
+
+const MAX_SNAPSHOTS = 4;
+const OPEN_TIMEOUT_MS = 5000;
+/** The log file is cut to this after a checkpoint, however large a moment made it. */
+const JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024;
+
+/** Opens the file, and makes it and its folder where they are missing. Does not migrate. */
+export async function openSqlite(path: string, log: Log): Promise<Store> {
+  createFile(path);
+  const writer = new SqliteWriter(await openForWriting(path), log);
+  const open = (cacheKib: number) => new SqliteConnection({ path, readOnly: true, cacheKib });
+  return new SqliteStore(writer, open(16 * 1024), () => open(2 * 1024));
+}
+
+/** Creates the file before SQLite would, whose files everybody may read. */
+function createFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new Error(`cannot make the data folder ${dirname(path)}: ${(error as Error).message}`, { cause: error });
+  }
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+    chmodSync(path, 0o600);
+  } catch (error) {
+    // An existing file must not be opened and closed here: that would drop the locks other connections of this process hold on it.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST")
+      throw new Error(`cannot write in the data folder: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function openForWriting(path: string): Promise<SqliteConnection> {
+  const deadline = performance.now() + OPEN_TIMEOUT_MS;
+  for (;;) {
+    let connection: SqliteConnection | undefined;
+    try {
+      connection = new SqliteConnection({ path, readOnly: false, cacheKib: 8 * 1024 });
+      connection.database.exec(`pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = ${JOURNAL_SIZE_LIMIT}`);
+      return connection;
+    } catch (error) {
+      connection?.[Symbol.dispose]();
+      if (!isBusy(error) || performance.now() > deadline)
+        throw new Error(`cannot open the database ${path}: ${(error as Error).message}`, { cause: error });
+    }
+    await sleep(20);
+  }
+}
+
+class SqliteStore implements Store {
+  readonly dialect = sqliteDialect;
+  readonly reader: ReadDb;
+  readonly #writer: SqliteWriter;
+  readonly #reader: SqliteConnection;
+  readonly #openSnapshot: () => SqliteConnection;
+  /** Connections for snapshots: apart from the reader's, on which single statements run while a snapshot's work awaits. */
+  readonly #idle: SqliteConnection[] = [];
+  readonly #waiting: (() => void)[] = [];
+  readonly #running = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(writer: SqliteWriter, reader: SqliteConnection, openSnapshot: () => SqliteConnection) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#openSnapshot = openSnapshot;
+    this.reader = createReadHandle(sqliteDialect, async (query) => reader.execute(query));
+  }
+
+  transaction: Store["transaction"] = (work) => this.#writer.transaction(work);
+
+  async snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T> {
+    while (this.#running.size >= MAX_SNAPSHOTS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#isClosed) throw unavailable("the server is shutting down");
+    const running = this.#runSnapshot(work);
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #runSnapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T> {
+    const connection = this.#idle.pop() ?? this.#openSnapshot();
+    let isOver = false;
+    try {
+      connection.database.exec("begin");
+      return await work(
+        createReadHandle(sqliteDialect, async (query) => {
+          if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
+          return connection.execute(query);
+        }),
+      );
+    } finally {
+      isOver = true;
+      connection.database.exec("rollback");
+      this.#idle.push(connection);
+    }
+  }
+
+  async ping(): Promise<void> {
+    this.#reader.execute(CompiledQuery.raw("select 1"));
+  }
+
+  /** Finishes what has begun. The writer goes last: the last connection to close folds the log into the file. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled([this.#writer.finish(), ...this.#running]);
+    for (const connection of this.#idle) connection[Symbol.dispose]();
+    this.#reader[Symbol.dispose]();
+    await this.#writer[Symbol.asyncDispose]();
+  }
+}

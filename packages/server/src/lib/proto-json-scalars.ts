@@ -1,0 +1,120 @@
+/** Scalars and enums from JSON values, as protobuf-es holds them. Where the proto3 JSON mapping lets a number be text, so does this. */
+import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { JsonFieldError } from "./json-field-error.ts";
+
+export type ValueDecoder = (json: JsonValue) => unknown;
+
+export function compileScalarDecoder(scalar: ScalarType): ValueDecoder {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return parseString;
+    case ScalarType.BOOL:
+      return parseBool;
+    case ScalarType.BYTES:
+      return parseBytes;
+    case ScalarType.DOUBLE:
+      return parseDouble;
+    case ScalarType.FLOAT:
+      return parseFloat32;
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return (json) => parseInteger(json, 0, 0xffff_ffff);
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return (json) => parseLong(json, 0n, 0xffff_ffff_ffff_ffffn);
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return (json) => parseLong(json, -0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn);
+    default:
+      return parseInt32;
+  }
+}
+
+/** By name or number; enums are open, so a number need not have a name. */
+export function compileEnumDecoder(desc: DescEnum): ValueDecoder {
+  if (desc.typeName === "google.protobuf.NullValue") return () => 0;
+  const numbers = new Map(desc.values.map((value) => [value.name, value.number]));
+  return (json) => {
+    if (typeof json === "number") return parseInt32(json);
+    const number = typeof json === "string" ? numbers.get(json) : undefined;
+    return number ?? fail(`must be one of ${[...numbers.keys()].join(", ")}, not ${shown(json)}`);
+  };
+}
+
+/** Keys of maps are text in JSON and in protobuf-es, whatever their type; `01` and `1` must be one key. */
+export function compileMapKeyDecoder(scalar: ScalarType): (key: string) => string {
+  if (scalar === ScalarType.STRING) return parseString;
+  if (scalar === ScalarType.BOOL) return (key) => (key === "true" || key === "false" ? key : fail("the key must be true or false"));
+  const decode = compileScalarDecoder(scalar);
+  return (key) => String(decode(key));
+}
+
+function parseString(json: JsonValue): string {
+  if (typeof json !== "string") return fail(`must be a string, not ${shown(json)}`);
+  // A proto string is UTF-8, which cannot express half of a surrogate pair.
+  return json.isWellFormed() ? json : fail("must be valid Unicode");
+}
+
+function parseBool(json: JsonValue): boolean {
+  return typeof json === "boolean" ? json : fail(`must be true or false, not ${shown(json)}`);
+}
+
+function parseInt32(json: JsonValue): number {
+  return parseInteger(json, -0x8000_0000, 0x7fff_ffff);
+}
+
+const DECIMAL = /^-?\d{1,20}$/;
+
+function parseInteger(json: JsonValue, least: number, most: number): number {
+  const number = typeof json === "string" && DECIMAL.test(json) ? Number(json) : json;
+  if (typeof number !== "number" || !Number.isInteger(number)) return fail(`must be an integer, not ${shown(json)}`);
+  // "-0" is 0: adding zero drops the sign.
+  return number >= least && number <= most ? number + 0 : fail(`must be from ${least} to ${most}`);
+}
+
+function parseLong(json: JsonValue, least: bigint, most: bigint): bigint {
+  if (typeof json === "number" && Number.isInteger(json) && !Number.isSafeInteger(json))
+    return fail("is too large for a JSON number to hold exactly: send it as a string");
+  const isInteger = typeof json === "string" ? DECIMAL.test(json) : Number.isInteger(json);
+  if (!isInteger) return fail(`must be an integer, not ${shown(json)}`);
+  const long = BigInt(json as string | number);
+  return long >= least && long <= most ? long : fail(`must be from ${least} to ${most}`);
+}
+
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function parseDouble(json: JsonValue): number {
+  if (json === "NaN" || json === "Infinity" || json === "-Infinity") return Number(json);
+  const number = typeof json === "string" && NUMBER.test(json) ? Number(json) : json;
+  return typeof number === "number" && Number.isFinite(number) ? number : fail(`must be a number, not ${shown(json)}`);
+}
+
+const LARGEST_FLOAT = 3.4028234663852886e38;
+
+function parseFloat32(json: JsonValue): number {
+  const number = parseDouble(json);
+  return !Number.isFinite(number) || Math.abs(number) <= LARGEST_FLOAT ? number : fail("is too large for a float");
+}
+
+/** RFC 4648 §4 and §5, with or without padding. Buffer would skip what is neither, so that is refused here, by a pattern that cannot backtrack. */
+function parseBytes(json: JsonValue): Uint8Array {
+  if (typeof json !== "string") return fail("must be base64 text");
+  const padding = json.endsWith("==") ? 2 : json.endsWith("=") ? 1 : 0;
+  const digits = json.length - padding;
+  const isWhole = padding === 0 ? digits % 4 !== 1 : json.length % 4 === 0;
+  if (!isWhole || /[^A-Za-z0-9+/_-]/.test(json.slice(0, digits))) return fail("must be base64 text");
+  return new Uint8Array(Buffer.from(json, "base64"));
+}
+
+function fail(description: string): never {
+  throw new JsonFieldError("", description);
+}
+
+/** What was given, short enough for an error message. */
+function shown(json: JsonValue): string {
+  if (Array.isArray(json)) return "a list";
+  if (typeof json === "object" && json !== null) return "an object";
+  const text = JSON.stringify(json);
+  return text.length > 64 ? `${text.slice(0, 60)}…` : text;
+}

@@ -1,0 +1,150 @@
+/**
+ * Messages to the JSON that Holt answers and stores: the proto3 JSON mapping with every field of implicit presence written, what is unset
+ * left out and never null, keys in declaration order, times with three fraction digits.
+ */
+import { type DescEnum, type DescField, type DescMessage, type Message, type MessageShape, ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { compileJsonDecoder } from "./proto-json-decode.ts";
+import { compileWellKnownEncoder } from "./proto-json-well-known.ts";
+import { quote } from "./quote.ts";
+
+/** A value, as protobuf-es holds it, to JSON text. */
+type ValueEncoder = (value: never) => string;
+/** Adds a field to the text of its message, which so far holds the fields before it. */
+type FieldWriter = (message: Readonly<Record<string, unknown>>, text: string) => string;
+
+const encoders = new WeakMap<DescMessage, ValueEncoder>();
+
+/** The encoder of a message: compiled once per descriptor, then remembered. Throws on a value that proto JSON cannot express, such as a time before year 1. */
+export function compileJsonEncoder<Desc extends DescMessage>(schema: Desc): (message: MessageShape<Desc>) => string {
+  return messageEncoder(schema) as (message: Message) => string;
+}
+
+/** The message that a text from such an encoder stands for, e.g. a stored body. Throws JsonFieldError on any other text. */
+export function messageFromJson<Desc extends DescMessage>(schema: Desc, text: string): MessageShape<Desc> {
+  return compileJsonDecoder(schema)(JSON.parse(text));
+}
+
+function messageEncoder(schema: DescMessage): ValueEncoder {
+  const known = encoders.get(schema);
+  if (known !== undefined) return known;
+  const encode: ValueEncoder = compileWellKnownEncoder(schema) ?? compileWrapper(schema) ?? compileMessage(schema);
+  encoders.set(schema, encode);
+  return encode;
+}
+
+function compileMessage(schema: DescMessage): ValueEncoder {
+  const writers: FieldWriter[] = [];
+  const encode = (message: Record<string, unknown>): string => {
+    let text = "";
+    for (const write of writers) text = write(message, text);
+    return `{${text}}`;
+  };
+  // Known before its fields are compiled: a message may contain itself.
+  encoders.set(schema, encode);
+  for (const field of schema.fields) writers.push(compileField(field));
+  return encode;
+}
+
+function compileField(field: DescField): FieldWriter {
+  const encode = fieldEncoder(field) as (value: unknown) => string;
+  const first = `${JSON.stringify(field.jsonName)}:`;
+  const next = `,${first}`;
+  const name = field.localName;
+  if (field.oneof !== undefined) {
+    const group = field.oneof.localName;
+    return (message, text) => {
+      const member = message[group] as { case: string | undefined; value?: unknown };
+      return member.case === name ? text + (text === "" ? first : next) + encode(member.value) : text;
+    };
+  }
+  // The last page of a list has no token: an empty one is left out, though its presence is implicit.
+  const absent = field.name === "next_page_token" && field.scalar === ScalarType.STRING ? "" : undefined;
+  return (message, text) => {
+    const value = message[name];
+    return value === undefined || value === absent ? text : text + (text === "" ? first : next) + encode(value);
+  };
+}
+
+function fieldEncoder(field: DescField): ValueEncoder {
+  switch (field.fieldKind) {
+    case "list":
+      return compileList(elementEncoder(field.listKind, field.message, field.enum, field.scalar));
+    case "map":
+      return compileMap(elementEncoder(field.mapKind, field.message, field.enum, field.scalar));
+    case "message":
+      // protobuf-es unwraps google.protobuf.StringValue and its like in singular fields outside a oneof.
+      if (isWrapperDesc(field.message) && field.oneof === undefined) return scalarEncoder(field.message.fields[0]?.scalar);
+      return elementEncoder("message", field.message, undefined, undefined);
+    default:
+      return elementEncoder(field.fieldKind, undefined, field.enum, field.scalar);
+  }
+}
+
+function elementEncoder(
+  kind: string,
+  message: DescMessage | undefined,
+  enumeration: DescEnum | undefined,
+  scalar: ScalarType | undefined,
+): ValueEncoder {
+  // protobuf-es holds a Struct in a field as the plain object it stands for.
+  if (message?.typeName === "google.protobuf.Struct") return JSON.stringify as ValueEncoder;
+  if (kind === "message" && message !== undefined) return messageEncoder(message);
+  if (kind === "enum" && enumeration !== undefined) return compileEnum(enumeration);
+  return scalarEncoder(scalar);
+}
+
+function compileList(encode: ValueEncoder): ValueEncoder {
+  const encodeItem = encode as (value: unknown) => string;
+  return (items: readonly unknown[]) => {
+    if (items.length === 0) return "[]";
+    let text = "";
+    for (const item of items) text += text === "" ? encodeItem(item) : `,${encodeItem(item)}`;
+    return `[${text}]`;
+  };
+}
+
+function compileMap(encode: ValueEncoder): ValueEncoder {
+  const encodeValue = encode as (value: unknown) => string;
+  return (entries: Readonly<Record<string, unknown>>) => {
+    let text = "";
+    // Keys of all types are strings here already, as they are in JSON.
+    for (const key of Object.keys(entries)) text += `${text === "" ? "" : ","}${quote(key)}:${encodeValue(entries[key])}`;
+    return `{${text}}`;
+  };
+}
+
+function compileEnum(desc: DescEnum): ValueEncoder {
+  if (desc.typeName === "google.protobuf.NullValue") return () => "null";
+  const names = new Map(desc.values.map((value) => [value.number, JSON.stringify(value.name)]));
+  // Enums are open: a number without a name is written as it is.
+  return (value: number) => names.get(value) ?? String(value);
+}
+
+function compileWrapper(schema: DescMessage): ValueEncoder | undefined {
+  if (!isWrapperDesc(schema)) return undefined;
+  const encode = scalarEncoder(schema.fields[0]?.scalar) as (value: unknown) => string;
+  return (wrapper: { value: unknown }) => encode(wrapper.value);
+}
+
+function scalarEncoder(scalar: ScalarType | undefined): ValueEncoder {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return quote;
+    case ScalarType.BOOL:
+      return (value: boolean) => (value ? "true" : "false");
+    case ScalarType.INT64:
+    case ScalarType.UINT64:
+    case ScalarType.SINT64:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return (value: bigint | string) => `"${value}"`;
+    case ScalarType.BYTES:
+      return (value: Uint8Array) => `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"`;
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
+      return (value: number) => (Number.isFinite(value) ? String(value) : `"${value}"`);
+    default:
+      return (value: number) => String(value);
+  }
+}

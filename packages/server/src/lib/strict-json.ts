@@ -1,0 +1,46 @@
+/** JSON from strangers, where a name given twice in one object is refused: two readers of it could see two different values. Pure. */
+
+/**
+ * @throws SyntaxError on what is not JSON, is nested too deep, or has an object with a duplicate name anywhere (RFC 8259 §4 leaves
+ * its meaning open; RFC 7519 §4 lets a reader of claims refuse it).
+ */
+export function parseStrictJson(text: string, maxDepth = 32): unknown {
+  const value: unknown = JSON.parse(text);
+  assertNoDuplicates(text, maxDepth);
+  return value;
+}
+
+/** One pass over text that is known to be well-formed. Per open container: the names seen so far, or undefined for an array. */
+function assertNoDuplicates(text: string, maxDepth: number): void {
+  const open: (Set<string> | undefined)[] = [];
+  let expectsName = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === '"') {
+      const end = closingQuote(text, i);
+      if (expectsName) addName(open.at(-1), text.slice(i, end + 1));
+      expectsName = false;
+      i = end;
+    } else if (char === "{" || char === "[") {
+      if (open.push(char === "{" ? new Set() : undefined) > maxDepth) throw new SyntaxError("nested too deep");
+      expectsName = char === "{";
+    } else if (char === "}" || char === "]") {
+      open.pop();
+    } else if (char === ",") {
+      expectsName = open.at(-1) !== undefined;
+    }
+  }
+}
+
+function closingQuote(text: string, start: number): number {
+  let i = start + 1;
+  while (text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+  return i;
+}
+
+/** Names are compared as what they mean: an escape spells the same name. */
+function addName(names: Set<string> | undefined, quoted: string): void {
+  const name = JSON.parse(quoted) as string;
+  if (names?.has(name)) throw new SyntaxError("an object has the same name twice");
+  names?.add(name);
+}

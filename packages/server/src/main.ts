@@ -1,0 +1,68 @@
+/** holtd: from arguments and settings to a running server, or to one of the small commands beside it. */
+import { parseArgs } from "node:util";
+import packageJson from "../package.json" with { type: "json" };
+import { collectGarbage, printToken, recover, rotateKeys } from "./commands.ts";
+import { ConfigError, readConfig } from "./config.ts";
+import { serve } from "./serve.ts";
+
+const USAGE = `Usage: holtd [command]
+
+  serve         run the server (default)
+  token         print an access token of the bootstrap owner for this data folder or database
+  keys rotate   make a new signing key; the previous one stays published for 24 hours
+  gc            remove what no image needs any more; with --dry-run, only print what that would be
+  recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
+  version       print the version
+  help          print this
+
+Settings are environment variables, all documented in docs/configuration.md.`;
+
+/** What is given to a command beside its name. */
+interface Given {
+  readonly argument: string;
+  readonly isDryRun: boolean;
+}
+
+const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>> = {
+  serve: () => serve(readConfig()),
+  token: () => printToken(readConfig()),
+  "keys rotate": () => rotateKeys(readConfig()),
+  gc: ({ isDryRun }) => collectGarbage(readConfig(), isDryRun),
+  recover: ({ argument }) => recover(readConfig(), argument),
+  version: () => console.log(packageJson.version),
+  help: () => console.log(USAGE),
+};
+
+async function main(): Promise<void> {
+  const { positionals, values } = parseArguments();
+  // The name of an organization may have spaces.
+  const argument = positionals[0] === "recover" ? positionals.splice(1).join(" ") : "";
+  const name = values.help ? "help" : values.version ? "version" : positionals.join(" ") || "serve";
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) fail(`holtd: there is no command "${name}"\n\n${USAGE}`, 2);
+  try {
+    await command({ argument, isDryRun: values["dry-run"] === true });
+  } catch (error) {
+    if (error instanceof ConfigError) fail(`holtd: these settings cannot be used:\n${error.message}\nSee docs/configuration.md.`, 2);
+    fail(`holtd: ${error instanceof Error ? error.message : String(error)}`, 1);
+  }
+}
+
+/** An option that nobody knows is refused: whoever mistypes --dry-run means nothing to be removed. */
+function parseArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" }, "dry-run": { type: "boolean" } },
+    });
+  } catch (error) {
+    fail(`holtd: ${(error as Error).message}\n\n${USAGE}`, 2);
+  }
+}
+
+function fail(message: string, code: number): never {
+  console.error(message);
+  process.exit(code);
+}
+
+await main();

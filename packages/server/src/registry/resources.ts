@@ -1,0 +1,30 @@
+/** What repos and tags are to the resource engine. Shared by the management API and by pushes, which store the same rows. */
+import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { defineResource } from "../resource/define.ts";
+
+export const repos = defineResource(RepoSchema, {
+  table: "repo",
+  columns: (repo) => ({ source: repo.syncConfig?.source || null }),
+  filters: { name: "name" },
+  orderBy: ["uid", "name", "create_time", "update_time"],
+});
+
+export const tags = defineResource(TagSchema, {
+  table: "tag",
+  columns: (tag) => ({ digest: tag.digest, class: classOf(tag.name) }),
+  filters: { name: "name", digest: "digest" },
+  orderBy: ["uid", "name", "update_time"],
+});
+
+/** Bits of the `class` column. */
+export const TagClass = { REFERRER: 1, DATE: 2, EPOCH: 4 } as const;
+
+/** What a tag's name looks like; 0 for a plain one. */
+export function classOf(name: string): number {
+  return (
+    (name.startsWith("sha256-") ? TagClass.REFERRER : 0) |
+    (/-20\d{6}$/.test(name) ? TagClass.DATE : 0) |
+    (/-r\d+$/.test(name) ? TagClass.EPOCH : 0)
+  );
+}

@@ -1,0 +1,15 @@
+/** What registry traffic needs at a repo, as capability sets. The one place that says which capability a pull or a push is. */
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { capabilitySet } from "../lib/capability-set.ts";
+
+export const rights = {
+  pullManifest: capabilitySet([Capability.CAP_MANIFEST_LIST]),
+  pullBlob: capabilitySet([Capability.CAP_REPO_BLOBS_GET]),
+  listTags: capabilitySet([Capability.CAP_TAG_LIST]),
+  listReferrers: capabilitySet([Capability.CAP_REFERRERS_LIST]),
+  push: capabilitySet([Capability.CAP_MANIFEST_CREATE, Capability.CAP_TAG_CREATE]),
+  deleteManifest: capabilitySet([Capability.CAP_MANIFEST_DELETE]),
+  deleteTag: capabilitySet([Capability.CAP_TAG_DELETE]),
+  /** At the group that the repo is made in. */
+  createRepo: capabilitySet([Capability.CAP_REPO_CREATE]),
+} as const;

@@ -1,0 +1,39 @@
+/** How many rows a list has over all its pages: from maintained counts where the view is whole groups, counted otherwise. */
+import { sql } from "kysely";
+import { countOfAll } from "../db/resource-count.ts";
+import type { ReadDb } from "../db/store.ts";
+import { and, sought } from "./conditions.ts";
+import type { Selection } from "./selection.ts";
+import { IS_IN_ROOT } from "./visible.ts";
+
+export interface RowCount {
+  readonly total: number;
+  /** No more of them than this stand beside what the caller's scopes hold. */
+  readonly beside: number;
+}
+
+export async function countRows(selection: Selection, db: ReadDb): Promise<RowCount> {
+  const { view, resource, counted } = selection;
+  if (view.counted === undefined) return countAll(selection, db);
+  const beside = await countBeside(selection, db);
+  const { groups, direct, itself } = view.counted;
+  const counts = await countOfAll(db, counted, groups);
+  // A group stands in its own scope; other resources' rows never have a group's uid.
+  const themselves = itself && resource.table === "group" ? groups.length : 0;
+  return { total: beside + themselves + (direct ? counts.direct : counts.below), beside };
+}
+
+async function countAll(selection: Selection, db: ReadDb): Promise<RowCount> {
+  const { view, resource, beside } = selection;
+  const where = sought(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
+  const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(resource.table)} where ${where}`.execute(db);
+  const total = Number(rows[0]?.n ?? 0);
+  return { total, beside: beside === undefined ? 0 : total };
+}
+
+async function countBeside({ resource, beside }: Selection, db: ReadDb): Promise<number> {
+  if (beside === undefined) return 0;
+  const where = and([sql<boolean>`parent is null`, IS_IN_ROOT, beside]);
+  const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(resource.table)} where ${where}`.execute(db);
+  return Number(rows[0]?.n ?? 0);
+}

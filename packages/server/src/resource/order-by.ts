@@ -1,0 +1,31 @@
+/** `order_by`: one field, optionally followed by a direction (AIP-132). */
+import { invalidArgument } from "../lib/errors.ts";
+import type { Resource } from "./define.ts";
+
+export interface Order {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+/** Names that earlier clients use, beside proto names in both spellings. */
+const aliases: Readonly<Record<string, string>> = {
+  id: "uid",
+  created_at: "create_time",
+  createTime: "create_time",
+  updated_at: "update_time",
+  updateTime: "update_time",
+  last_updated: "update_time",
+};
+
+/** @throws INVALID_ARGUMENT on order_by */
+export function parseOrderBy(text: string, resource: Resource): Order {
+  const words = text.trim().split(/\s+/);
+  const [name = "", direction = "asc"] = words;
+  if (name === "") return { column: resource.defaultOrder, descending: false };
+  const column = Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
+  if (!resource.orderBy.includes(column)) throw invalidArgument("order_by", `order_by must name one of ${resource.orderBy.join(", ")}`);
+  const lower = direction.toLowerCase();
+  if (words.length > 2 || (lower !== "asc" && lower !== "desc"))
+    throw invalidArgument("order_by", 'order_by must be a field, optionally followed by "asc" or "desc"');
+  return { column, descending: lower === "desc" };
+}

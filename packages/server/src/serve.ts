@@ -1,0 +1,49 @@
+/** Runs the server until it is told to stop. */
+import { createApp } from "./app.ts";
+import { type Config, givenSettings } from "./config.ts";
+import { createLog, type Log } from "./lib/log.ts";
+
+/** How long running calls may take to end after the first signal. */
+const DRAIN_MS = 9_000;
+
+/** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT. */
+export async function serve(config: Config): Promise<void> {
+  const log = createLog(config.logLevel);
+  const app = await createApp(config, log);
+  let isStopping = false;
+  const stop = (signal: NodeJS.Signals) => {
+    // Whoever asks twice does not want to wait.
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    void shutDown(app, signal, log);
+  };
+  process.on("SIGTERM", stop).on("SIGINT", stop);
+  process.stdout.write(welcome(config));
+}
+
+async function shutDown(app: Awaited<ReturnType<typeof createApp>>, signal: NodeJS.Signals, log: Log): Promise<void> {
+  log.info({ signal }, "stopping: running calls are finished first");
+  const timeout = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
+  await Promise.race([app.drain(), timeout]);
+  await app[Symbol.asyncDispose]();
+  log.info("stopped");
+  log.flush(() => process.exit(0));
+}
+
+function welcome(config: Config): string {
+  const { baseUrl, databaseUrl, dataDir } = config;
+  return `Holt is ready at ${baseUrl} (REST, gRPC, gRPC-Web and Connect on one port)
+  data      ${databaseUrl === "" ? dataDir : "PostgreSQL"}
+  API       ${baseUrl}/docs
+  sign in   export TOKEN=$(${tokenCommand()}) API=${baseUrl}
+  try       curl -H "Authorization: Bearer $TOKEN" "$API/iam/v2/groups?uidp.in_root=true"
+`;
+}
+
+/** In another shell the command needs the settings that decide what it signs and where it finds the key; a database URL is a secret and is named only. */
+function tokenCommand(): string {
+  const given = givenSettings(["HOLT_LISTEN", "HOLT_DATA_DIR", "HOLT_BASE_URL", "HOLT_TLS_CERT", "HOLT_TLS_KEY"]);
+  const settings = given.map(([name, value]) => `${name}=${/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`} `);
+  const secret = givenSettings(["HOLT_DATABASE_URL"]).map(() => "HOLT_DATABASE_URL=… ");
+  return `${[...settings, ...secret].join("")}npm run -s token`;
+}

@@ -1,0 +1,20 @@
+/** What services are given beside their calls. */
+import type { TokenExchange } from "../auth/exchange-token.ts";
+import type { Grants } from "../auth/grants.ts";
+import type { Registrations } from "../auth/register.ts";
+import type { VendorProfile } from "../lib/vendor-profile.ts";
+import type { EmptyRepo } from "../registry/empty-repo.ts";
+import type { PageTokens } from "../resource/page-token.ts";
+
+export interface ServiceDependencies {
+  readonly pageTokens: PageTokens;
+  readonly grants: Grants;
+  readonly exchange: TokenExchange;
+  readonly registrations: Registrations;
+  readonly emptyRepo: EmptyRepo;
+  readonly profile: VendorProfile;
+  /** Host, with its port where it has one, by which references to images name this server. */
+  readonly registryHost: string;
+  /** Uid of the identity that this installation began with; it is staff everywhere. */
+  readonly bootstrapOwner: string;
+}

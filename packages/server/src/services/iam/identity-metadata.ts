@@ -1,0 +1,46 @@
+/** A user's own profile: names from the token it signed in with, and what it told us. */
+import { clone, create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import {
+  type IdentityMetadata,
+  IdentityMetadataSchema,
+  type UpdateIdentityMetadataRequest,
+} from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import type { WriteCall } from "../../call/call.ts";
+import { invalidArgument, unauthenticated } from "../../lib/errors.ts";
+import { applyMask } from "../../resource/field-mask.ts";
+
+const MAX_BODY = 16 * 1024;
+
+/** Changes the caller's own metadata and no one else's. `hubspot_utk` goes into the event and is never kept. */
+export async function updateIdentityMetadata(
+  { identityMetadata, updateMask }: UpdateIdentityMetadataRequest,
+  call: WriteCall,
+): Promise<IdentityMetadata> {
+  const { principal, db } = call;
+  if (principal === undefined || identityMetadata === undefined) throw unauthenticated("sign in first");
+  const row = await db.dialect
+    .forUpdate(db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid))
+    .executeTakeFirst();
+  const stored = row === undefined ? create(IdentityMetadataSchema) : fromJsonString(IdentityMetadataSchema, row.body);
+  const next = applyMask(IdentityMetadataSchema, stored, identityMetadata, updateMask);
+  const kept = clone(IdentityMetadataSchema, next);
+  kept.hubspotUtk = "";
+  const body = toJsonString(IdentityMetadataSchema, kept);
+  if (body.length > MAX_BODY) throw invalidArgument("identity_metadata", `identity_metadata must be smaller than ${MAX_BODY} characters`);
+  call.changed = body !== row?.body || next.hubspotUtk !== "";
+  if (call.changed) await store(principal.uid, body, call);
+  next.uid = principal.uid;
+  next.name = principal.upstream.name ?? "";
+  next.givenName = principal.upstream.given_name ?? "";
+  next.familyName = principal.upstream.family_name ?? "";
+  return next;
+}
+
+async function store(uid: string, body: string, { db, now }: WriteCall): Promise<void> {
+  const update_time = now.toISOString();
+  await db
+    .insertInto("identity_metadata")
+    .values({ uid, body, update_time })
+    .onConflict((conflict) => conflict.column("uid").doUpdateSet({ body, update_time }))
+    .execute();
+}

@@ -1,0 +1,53 @@
+/** Everything that is served, and what is knowingly not served yet. */
+import { services } from "@holt/api";
+import type { ServiceImplementation } from "../call/implement.ts";
+import { fullName } from "../call/operation.ts";
+import { authService } from "./auth/auth.ts";
+import { securityTokenService } from "./auth/security-token.ts";
+import type { ServiceDependencies } from "./dependencies.ts";
+import { groupsService } from "./iam/groups.ts";
+import { identitiesService } from "./iam/identities.ts";
+import { roleBindingsService } from "./iam/role-bindings.ts";
+import { rolesService } from "./iam/roles.ts";
+import { pingService, pingServiceV1 } from "./ping/ping.ts";
+import { imagesService } from "./registry/images.ts";
+import { reposService } from "./registry/repos.ts";
+import { tagsService } from "./registry/tags.ts";
+
+export function createServices(dependencies: ServiceDependencies): ServiceImplementation[] {
+  return [
+    groupsService(dependencies),
+    identitiesService(dependencies),
+    rolesService(dependencies),
+    roleBindingsService(dependencies),
+    reposService(dependencies),
+    tagsService(dependencies),
+    imagesService,
+    authService(dependencies),
+    securityTokenService(dependencies),
+    pingService,
+    pingServiceV1,
+  ];
+}
+
+/** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
+const unimplementedServices = [
+  "platform.advisory.v2.SecurityAdvisoryService",
+  "platform.events.v2.SubscriptionsService",
+  "platform.iam.v2.AccountAssociationsService",
+  "platform.iam.v2.ExternalGroupRoleMappingsService",
+  "platform.iam.v2.GroupInvitesService",
+  "platform.iam.v2.IdentityProvidersService",
+  "platform.iam.v2.TermsService",
+  "platform.libraries.v2.ArtifactsService",
+  "platform.vulnerabilities.v2.AdvisoriesService",
+];
+
+export const unimplemented: ReadonlySet<string> = new Set([
+  ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
+  "platform.iam.v2.GroupsService/LookupGroup",
+  "platform.iam.v2.GroupsService/RequestGroupAccess",
+  "platform.iam.v2.GroupsService/CheckEligibility",
+  "platform.auth.v1.Auth/GetHeadlessSession",
+  "platform.auth.v1.Auth/Delete",
+]);

@@ -1,0 +1,59 @@
+/** What a custom overlay must not say. */
+import { createPublicKey } from "node:crypto";
+import type { CustomOverlay } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import type { FieldViolation } from "../../lib/errors.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
+
+/** Becomes a file in the image: no folder, nothing hidden, nothing that a shell or an option parser makes more of. */
+const FILE_NAME = /^[a-zA-Z0-9_@+][a-zA-Z0-9._@+-]{0,254}$/;
+
+export function overlayViolations(
+  { contents, environment, annotations, accounts, certificates }: CustomOverlay,
+  { environmentPrefix, eventPrefix }: VendorProfile,
+): FieldViolation[] {
+  return [
+    ...reserved("custom_overlay.environment", environment, [environmentPrefix]),
+    ...reserved("custom_overlay.annotations", annotations, [`${eventPrefix}.`, "org.opencontainers."]),
+    ...(contents?.runtimeKeyring ?? []).flatMap(({ name, content }, index) => {
+      const field = `custom_overlay.contents.runtime_keyring[${index}]`;
+      return [
+        ...unless(FILE_NAME.test(name), `${field}.name`, "name must be a file name that does not start with a dot"),
+        ...unless(isRsaPublicKey(content), `${field}.content`, "content must be an RSA public key in PEM form"),
+      ];
+    }),
+    ...(accounts?.users ?? []).flatMap(({ username }, index) => required(`custom_overlay.accounts.users[${index}].username`, username)),
+    ...(accounts?.groups ?? []).flatMap(({ groupname }, index) =>
+      required(`custom_overlay.accounts.groups[${index}].groupname`, groupname),
+    ),
+    ...(certificates?.additional ?? []).flatMap(({ name, content }, index) => [
+      ...required(`custom_overlay.certificates.additional[${index}].name`, name),
+      ...required(`custom_overlay.certificates.additional[${index}].content`, content),
+    ]),
+  ];
+}
+
+function reserved(field: string, map: Readonly<Record<string, string>>, prefixes: readonly string[]): FieldViolation[] {
+  return Object.keys(map).flatMap((key) =>
+    prefixes
+      .filter((prefix) => key.startsWith(prefix))
+      .map((prefix) => ({ field, description: `"${key.slice(0, 200)}" is reserved: keys must not start with ${prefix}` })),
+  );
+}
+
+/** Node would also take a private key or a certificate and make a public key of it. */
+function isRsaPublicKey(pem: string): boolean {
+  if (!/^\s*-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(pem)) return false;
+  try {
+    return createPublicKey(pem).asymmetricKeyType === "rsa";
+  } catch {
+    return false;
+  }
+}
+
+function required(field: string, value: string): FieldViolation[] {
+  return unless(value !== "", field, `${field.slice(field.lastIndexOf(".") + 1)} is required`);
+}
+
+function unless(isRight: boolean, field: string, description: string): FieldViolation[] {
+  return isRight ? [] : [{ field, description }];
+}

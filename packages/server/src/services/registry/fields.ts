@@ -1,0 +1,54 @@
+/** Rules for values that repos and tags have: each gives its violations, in the words that clients know. */
+import { CatalogTierSchema, type Repo } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { isDigest } from "../../blobs/digest.ts";
+import type { FieldViolation } from "../../lib/errors.ts";
+
+// The texts quote the patterns as Go's %q does, hence the doubled backslashes.
+const ALIAS = /^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.-]:[a-zA-Z0-9_.-]+$/;
+const ALIAS_TEXT = 'each alias must match "^[a-zA-Z0-9_.\\\\-/]*[a-zA-Z0-9_.\\\\-]:[a-zA-Z0-9_.\\\\-]+$"';
+const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
+const TAG_TEXT = 'tag must match "^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$"';
+// `\S` of the text is that of RE2, which knows ASCII spaces only.
+const DESCRIPTION = /^[^\t\n\f\r]{0,512}$/u;
+const DESCRIPTION_TEXT = 'description must match "^[\\\\S ]{0,512}$"';
+const BUNDLES = ["application", "base", "byol", "ai", "ai-gpu", "featured", "fips", "commercial", "emeritoss"];
+const BUNDLES_TEXT = `only the following keywords are valid "${BUNDLES.map((keyword) => `^${keyword}$`).join("|")}"`;
+
+/** What is wrong with a repo beside its name, its sync configuration and its overlay. */
+export function repoViolations({ description, catalogTier, bundles, aliases, activeTags }: Repo): FieldViolation[] {
+  return [
+    ...unless(DESCRIPTION.test(description), "description", DESCRIPTION_TEXT),
+    ...unless(CatalogTierSchema.value[catalogTier] !== undefined, "catalog_tier", `catalog_tier has no value ${catalogTier}`),
+    ...bundleViolations(bundles),
+    ...unless(
+      aliases.every((alias) => ALIAS.test(alias)),
+      "aliases",
+      ALIAS_TEXT,
+    ),
+    ...unless(
+      activeTags.every((tag) => TAG.test(tag)),
+      "active_tags",
+      TAG_TEXT,
+    ),
+  ];
+}
+
+export function bundleViolations(bundles: readonly string[]): FieldViolation[] {
+  return unless(
+    bundles.every((bundle) => BUNDLES.includes(bundle)),
+    "bundles",
+    BUNDLES_TEXT,
+  );
+}
+
+export function tagNameViolations(name: string): FieldViolation[] {
+  return unless(TAG.test(name), "name", TAG_TEXT);
+}
+
+export function digestViolations(digest: string): FieldViolation[] {
+  return unless(isDigest(digest), "digest", 'digest must be "sha256:" and 64 lower-case hexadecimal digits, or "sha512:" and 128');
+}
+
+function unless(isRight: boolean, field: string, description: string): FieldViolation[] {
+  return isRight ? [] : [{ field, description }];
+}

@@ -1,0 +1,117 @@
+/** HTTP/2 on connections that the listener hands over, with or without node's compatibility layer. */
+import {
+  constants,
+  createServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from "node:http2";
+import type { Log } from "../lib/log.ts";
+import { limitTime } from "./body-time.ts";
+import type { RequestHandler } from "./http-exchange.ts";
+import type { ConnectionServer } from "./http1-server.ts";
+import type { TransportLimits } from "./transport-limits.ts";
+
+/** Serves a stream by itself, or returns false and leaves it to the compatibility layer. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
+
+export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHandler, limits: TransportLimits, log: Log): ConnectionServer {
+  const openStreams = new Map<ServerHttp2Session, number>();
+  let drained: (() => void) | undefined;
+
+  const server = createServer(serverOptions(limits));
+  server.on("session", (session) => {
+    openStreams.set(session, 0);
+    session.setTimeout(limits.sessionIdleMs, () => {
+      if (openStreams.get(session) === 0) session.close();
+    });
+    session.once("close", () => {
+      openStreams.delete(session);
+      if (openStreams.size === 0) drained?.();
+    });
+  });
+  server.on("sessionError", (err) => log.debug({ err }, "HTTP/2 connection failed"));
+  server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
+    const session = stream.session as ServerHttp2Session;
+    openStreams.set(session, (openStreams.get(session) ?? 0) + 1);
+    stream.once("close", () => {
+      const open = openStreams.get(session);
+      if (open !== undefined) openStreams.set(session, open - 1);
+    });
+    stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
+    if (isTooLong(rawHeaders, limits.headerBytes)) return stream.respond({ ":status": 431 }, { endStream: true });
+    if (!isStreaming(headers)) limitBodyTime(stream, limits.requestMs);
+    if (!onStream(stream, headers)) serveCompatibly(stream, headers, rawHeaders, onRequest);
+  });
+
+  return {
+    accept(socket) {
+      if (drained !== undefined) return void socket.destroy();
+      // Half-open connections are for HTTP/1.1; here the end of one direction is the end.
+      socket.allowHalfOpen = false;
+      server.emit("connection", socket);
+    },
+    drain() {
+      const closed = new Promise<void>((resolve) => {
+        drained = resolve;
+      });
+      // GOAWAY with the last stream taken: a client tries whatever came after elsewhere, knowing that nothing was done.
+      for (const session of openStreams.keys()) session.close();
+      if (openStreams.size === 0) drained?.();
+      return closed;
+    },
+  };
+}
+
+/** Floods of pings, settings, empty frames and continuations are stopped by nghttp2's own limits; these are for what it leaves to us. */
+function serverOptions(limits: TransportLimits): ServerOptions {
+  return {
+    settings: { maxConcurrentStreams: limits.streamsPerConnection, maxHeaderListSize: limits.headerBytes, enablePush: false },
+    maxHeaderListPairs: limits.headerFields,
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    // Rapid reset (CVE-2023-44487). The rate is what remains for clients that cancel calls for a living.
+    streamResetBurst: 1_000,
+    streamResetRate: 100,
+    // Megabytes. Counts what waits to be sent, too: room for many large answers to one slow reader.
+    maxSessionMemory: 64,
+  };
+}
+
+/** nghttp2 holds a client to the announced size only once the client has acknowledged it, which it need not do. */
+function isTooLong(rawHeaders: readonly string[], limit: number): boolean {
+  let bytes = 0;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes > limit;
+}
+
+/** Whether the body may last as long as the client likes, as that of a streaming call. */
+function isStreaming({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
+  return type.startsWith("application/grpc") || type.startsWith("application/connect+");
+}
+
+/** Resets a stream whose request is not complete in time. */
+export function limitBodyTime(stream: ServerHttp2Stream, ms: number): void {
+  if (!stream.endAfterHeaders) limitTime(stream, ms, () => stream.close(constants.NGHTTP2_CANCEL));
+}
+
+/** What node does for a server with a 'request' listener, which cannot be had for some of the streams only. */
+function serveCompatibly(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+  onRequest: RequestHandler,
+): void {
+  const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
+  const response = new Http2ServerResponse(stream);
+  if (headers[":method"] === "CONNECT") {
+    response.statusCode = 405;
+    response.end();
+    return;
+  }
+  if (headers.expect === "100-continue") response.writeContinue();
+  onRequest(request, response);
+}

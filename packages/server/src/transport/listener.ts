@@ -1,0 +1,130 @@
+/** One port for everything: finds out what each new connection speaks and hands it to the server of that protocol. What is served is not known here. */
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import type { Log } from "../lib/log.ts";
+import { type CertificateFiles, readCertificate, watchCertificate } from "./certificate.ts";
+import { type RequestHandler, send } from "./http-exchange.ts";
+import { type ConnectionServer, createHttp1Server } from "./http1-server.ts";
+import { createHttp2Server, type StreamHandler } from "./http2-server.ts";
+import { peekProtocol } from "./peek-protocol.ts";
+import type { TransportLimits } from "./transport-limits.ts";
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  /** Clear text without. */
+  readonly tls?: CertificateFiles | undefined;
+  /** Offered every HTTP/2 stream first; what it takes does not come to `onRequest`. */
+  readonly onStream: StreamHandler;
+  /** Every other request, of HTTP/1.1 and HTTP/2. */
+  readonly onRequest: RequestHandler;
+  readonly limits: TransportLimits;
+  readonly log: Log;
+}
+
+export class Listener implements AsyncDisposable {
+  readonly #front: Server;
+  readonly #servers: readonly ConnectionServer[];
+  readonly #connections = new Set<Socket>();
+  readonly #certificate: Disposable | undefined;
+
+  constructor(front: Server, servers: readonly ConnectionServer[], certificate: Disposable | undefined) {
+    this.#front = front;
+    this.#servers = servers;
+    this.#certificate = certificate;
+    front.on("connection", (socket: Socket) => {
+      this.#connections.add(socket);
+      socket.once("close", () => this.#connections.delete(socket));
+    });
+  }
+
+  get port(): number {
+    return (this.#front.address() as AddressInfo).port;
+  }
+
+  /** Accepts nothing more and resolves when the running requests are answered; how long to wait for that is the caller's decision. */
+  async drain(): Promise<void> {
+    this.#front.close();
+    await Promise.all(this.#servers.map((server) => server.drain()));
+  }
+
+  /** Closes everything at once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#certificate?.[Symbol.dispose]();
+    const closed = new Promise<void>((resolve) => this.#front.close(() => resolve()));
+    for (const socket of this.#connections) socket.destroy();
+    await closed;
+  }
+}
+
+/** What an operator reads where the address cannot be listened on. */
+const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the address is in use by another program; set HOLT_LISTEN to another one",
+  EADDRNOTAVAIL: "this machine has no such address; set HOLT_LISTEN to one that it has",
+  EACCES: "this user may not use that port; set HOLT_LISTEN to a port above 1023",
+};
+
+/** Rejects where the address is taken or the certificate is unusable. */
+export async function createListener(options: ListenerOptions): Promise<Listener> {
+  const { tls, limits, log } = options;
+  const onRequest = guarded(options.onRequest, log);
+  const http1 = createHttp1Server(onRequest, limits, log);
+  const http2 = createHttp2Server(options.onStream, onRequest, limits, log);
+  const accept = (socket: Socket, isHttp2: boolean) => (isHttp2 ? http2 : http1).accept(socket);
+
+  const front = tls === undefined ? createClearFront(limits, accept) : createTlsFront(tls, limits, log, accept);
+  front.maxConnections = limits.connections;
+  front.on("drop", () => log.warn({ connections: limits.connections }, "connection refused: there are as many as may be"));
+  const certificate = tls === undefined ? undefined : watchCertificate(tls, front as TlsServer, log);
+  const listener = new Listener(front, [http1, http2], certificate);
+  front.listen(options.port, options.host);
+  await once(front, "listening").catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`cannot listen on ${options.host} port ${options.port}: ${LISTEN_PROBLEMS[error.code ?? ""] ?? error.message}`, {
+      cause: error,
+    });
+  });
+  return listener;
+}
+
+/** What throws has a bug, which costs it this request and nobody else theirs. */
+function guarded(onRequest: RequestHandler, log: Log): RequestHandler {
+  return (request, response) => {
+    try {
+      onRequest(request, response);
+    } catch (err) {
+      log.error({ err }, "a request could not be handled");
+      if (response.headersSent) response.destroy(err as Error);
+      else send(response, 500, "text/plain", "Internal error\n");
+    }
+  };
+}
+
+type Accept = (socket: Socket, isHttp2: boolean) => void;
+
+/** As node:http sets its own: a client may end its side after the request and still read the answer. */
+const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 };
+
+function createClearFront(limits: TransportLimits, accept: Accept): Server {
+  return createServer(socketOptions, (socket) => {
+    socket.on("error", ignore);
+    peekProtocol(socket, limits.firstByteMs, (isHttp2) => accept(socket, isHttp2));
+  });
+}
+
+function createTlsFront(files: CertificateFiles, limits: TransportLimits, log: Log, accept: Accept): TlsServer {
+  const options = { ...socketOptions, ...readCertificate(files), ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: limits.firstByteMs };
+  const server = createTlsServer(options, (socket) => {
+    socket.on("error", ignore);
+    accept(socket, socket.alpnProtocol === "h2");
+  });
+  return server.on("tlsClientError", (err, socket) => {
+    log.debug({ err }, "TLS handshake failed");
+    // After a handshake that took too long node leaves the connection open.
+    socket.destroy();
+  });
+}
+
+/** A connection that fails is closed by node; its requests learn of it on their own. */
+function ignore(): void {}

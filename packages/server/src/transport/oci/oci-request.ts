@@ -1,0 +1,64 @@
+/** One registry request on its way through the handlers, and the ways to answer it. */
+import type { BlobStore } from "../../blobs/store.ts";
+import type { Store } from "../../db/store.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Origin, RegistryNames } from "../../registry/oci-events.ts";
+import type { RegistryCaller } from "../../registry/open-repo.ts";
+import type { PullEvents } from "../../registry/pull-events.ts";
+import type { Uploads } from "../../registry/uploads.ts";
+import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
+import type { RequestMemory } from "../request-memory.ts";
+
+/** What the handlers work with. */
+export interface OciParts {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly uploads: Uploads;
+  readonly pulls: PullEvents;
+  readonly names: RegistryNames;
+  readonly clock: Clock;
+  readonly memory: RequestMemory;
+  /** How long a transfer may pause. */
+  readonly transferIdleMs: number;
+}
+
+export interface OciRequest {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly method: string;
+  /** Of the repository, as the client wrote it. */
+  readonly name: string;
+  readonly query: URLSearchParams;
+  readonly caller: RegistryCaller;
+  readonly origin: Origin;
+}
+
+type Headers = Readonly<Record<string, string | number>>;
+
+/** An answer without a body. */
+export function answer({ response }: OciRequest, status: number, headers: Headers = {}): void {
+  write(response, status, { ...(status !== 204 && status !== 304 && { "content-length": 0 }), ...headers });
+  response.end();
+}
+
+export function answerJson({ request, response }: OciRequest, body: unknown, headers: Headers = {}): void {
+  const text = JSON.stringify(body);
+  write(response, 200, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+    "cache-control": "no-store",
+    ...headers,
+  });
+  response.end(request.method === "HEAD" ? "" : text);
+}
+
+/** The start of an answer, whose body comes after. */
+export function write(response: HttpResponse, status: number, headers: Headers): void {
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+}
+
+/** Link to the next page (RFC 8288), as a path: clients know the host. */
+export function nextPage(path: string, query: Readonly<Record<string, string>>): string {
+  return `<${path}?${new URLSearchParams(query)}>; rel="next"`;
+}

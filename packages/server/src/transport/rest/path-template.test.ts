@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parsePathTemplate } from "./path-template.ts";
+
+const literal = (text: string) => ({ kind: "literal", text });
+
+describe("a path template", () => {
+  it("has literals, variables and a verb", () => {
+    assert.deepEqual(parsePathTemplate("/iam/v2/groups/{group.uid=**}:requestAccess"), {
+      segments: [literal("iam"), literal("v2"), literal("groups"), { kind: "many" }],
+      verb: "requestAccess",
+      variables: [{ field: ["group", "uid"], start: 3, end: 4 }],
+    });
+  });
+
+  it("takes a variable without a pattern for one segment, and literals after **", () => {
+    assert.deepEqual(parsePathTemplate("/r/{uid=**}/digests/{digest}/size"), {
+      segments: [literal("r"), { kind: "many" }, literal("digests"), { kind: "one" }, literal("size")],
+      verb: undefined,
+      variables: [
+        { field: ["uid"], start: 1, end: 2 },
+        { field: ["digest"], start: 3, end: 4 },
+      ],
+    });
+  });
+
+  it("takes a variable of several segments", () => {
+    assert.deepEqual(parsePathTemplate("/{name=shelves/*/books/*}").variables, [{ field: ["name"], start: 0, end: 4 }]);
+  });
+
+  for (const bad of [
+    "",
+    "a",
+    "/",
+    "/a/",
+    "//a",
+    "/{a",
+    "/{a=}",
+    "/{=*}",
+    "/{a.}",
+    "/{a={b}}",
+    "/a:",
+    "/a:b:c",
+    "/a}",
+    "/{a=**}/{b=**}",
+    "/a*",
+  ]) {
+    it(`is not ${JSON.stringify(bad)}`, () => {
+      assert.throws(() => parsePathTemplate(bad), { message: /^path template .* expected .* at position \d+$/ });
+    });
+  }
+});

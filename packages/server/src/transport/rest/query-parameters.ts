@@ -1,0 +1,89 @@
+/** Query strings and forms into request messages. Unknown parameters are ignored, as are those that the path or the body has bound. */
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { invalidArgument } from "../../lib/errors.ts";
+import { JsonFieldError } from "../../lib/json-field-error.ts";
+import { compileTextDecoder, resolveFieldPath, setField, type TextDecoder } from "./message-fields.ts";
+
+/** Filters that clients may also write as one list with commas. */
+const COMMA_LISTS = new Set(["artifact_names", "advisory_ids"]);
+
+interface Parameter {
+  readonly path: readonly DescField[];
+  /** Dotted proto names. */
+  readonly name: string;
+  readonly isBound: boolean;
+  /** Undefined where no text can express the field. */
+  readonly decode: TextDecoder | undefined;
+  readonly isList: boolean;
+  /** Several values are joined into one before they are read. */
+  readonly isJoined: boolean;
+}
+
+export type QueryReader = (message: Message, query: string) => void;
+
+/** @param isBound whether the field of these dotted proto names is bound by the path or the body */
+export function compileQueryReader(schema: DescMessage, isBound: (name: string) => boolean): QueryReader {
+  // Spellings are few, but what clients send is not: only what leads somewhere is remembered.
+  const parameters = new Map<string, Parameter>();
+  const lookUp = (key: string): Parameter | undefined => {
+    const known = parameters.get(key);
+    if (known !== undefined) return known;
+    const path = resolveFieldPath(schema, key.split("."));
+    if (path === undefined) return undefined;
+    const parameter = compileParameter(path, isBound);
+    parameters.set(key, parameter);
+    return parameter;
+  };
+  return (message, query) => {
+    if (query !== "") readQuery(message, query, lookUp);
+  };
+}
+
+function compileParameter(path: readonly DescField[], isBound: (name: string) => boolean): Parameter {
+  const field = path.at(-1) as DescField;
+  const name = path.map((step) => step.name).join(".");
+  const isJoined = field.message?.typeName === FieldMaskSchema.typeName;
+  return { path, name, isBound: isBound(name), decode: compileTextDecoder(field), isList: field.fieldKind === "list", isJoined };
+}
+
+function readQuery(message: Message, query: string, lookUp: (key: string) => Parameter | undefined): void {
+  const given = new Map<string, { readonly parameter: Parameter; readonly texts: string[] }>();
+  for (const pair of query.split("&")) {
+    const equals = pair.indexOf("=");
+    const parameter = lookUp(decodeQueryText(equals < 0 ? pair : pair.slice(0, equals)));
+    if (parameter === undefined || parameter.isBound) continue;
+    const text = equals < 0 ? "" : decodeQueryText(pair.slice(equals + 1));
+    const entry = given.get(parameter.name);
+    if (entry === undefined) given.set(parameter.name, { parameter, texts: [text] });
+    else entry.texts.push(text);
+  }
+  for (const { parameter, texts } of given.values()) setField(message, parameter.path, parameterValue(parameter, texts));
+}
+
+function parameterValue(parameter: Parameter, texts: readonly string[]): unknown {
+  const { decode, name } = parameter;
+  if (decode === undefined) throw invalidArgument(name, "cannot be given as a query parameter");
+  try {
+    if (parameter.isList) return (COMMA_LISTS.has(name) ? splitAtCommas(texts) : texts).map(decode);
+    if (parameter.isJoined) return decode(texts.join(","));
+    if (texts.length > 1) throw new JsonFieldError("", "is given more than once");
+    return decode(texts[0] ?? "");
+  } catch (error) {
+    throw invalidArgument(name, JsonFieldError.within("", error).description);
+  }
+}
+
+function splitAtCommas(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => text.split(",")).filter((text) => text !== "");
+}
+
+/** application/x-www-form-urlencoded, which is what a query is too (WHATWG URL §5.1), except that bad escapes are refused. */
+function decodeQueryText(text: string): string {
+  if (!text.includes("%") && !text.includes("+")) return text;
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw invalidArgument("", "the query is not percent-encoded UTF-8");
+  }
+}

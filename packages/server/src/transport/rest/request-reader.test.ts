@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type Message, toJson } from "@bufbuild/protobuf";
+import { contractOperations } from "./contract-routes.ts";
+import { compileRequestReader } from "./request-reader.ts";
+import { RouteTable, routesOf } from "./route-table.ts";
+
+const routes = new RouteTable(routesOf(contractOperations).map((route) => ({ ...route, reader: compileRequestReader(route, 100) })));
+
+function read(request: string, body: string | Buffer = "", contentType?: string): Message {
+  const [method = "", target = ""] = request.split(" ");
+  const [path = "", query = ""] = target.split("?");
+  const match = routes.match(method, path);
+  assert.ok(match.kind === "match");
+  return match.route.reader.read({ variables: match.variables, query, body: Buffer.from(body), contentType });
+}
+
+/** The fields of the request that are not empty, as JSON. */
+function given(request: string, body?: string | Buffer, contentType?: string): Record<string, unknown> {
+  const [method = "", target = ""] = request.split(" ");
+  const match = routes.match(method, target.split("?")[0] ?? "");
+  assert.ok(match.kind === "match");
+  return toJson(match.route.operation.method.input, read(request, body, contentType)) as Record<string, unknown>;
+}
+
+function refuses(request: string, body: string | Buffer | undefined, field: string, description: string | RegExp): void {
+  assert.throws(
+    () => read(request, body),
+    (error: { code: number; details: { fieldViolations: { field: string; description: string }[] } }) => {
+      assert.equal(error.code, 3);
+      const [violation] = error.details.fieldViolations;
+      assert.equal(violation?.field, field);
+      if (typeof description === "string") assert.equal(violation?.description, description);
+      else assert.match(violation?.description ?? "", description);
+      return true;
+    },
+  );
+}
+
+describe("a query", () => {
+  it("fills fields by any spelling, also of messages", () => {
+    const expected = { uidp: { descendantsOf: "a/b" }, pageSize: 5, orderBy: "name desc" };
+    assert.deepEqual(given("GET /registry/v2/repos?uidp.descendants_of=a/b&page_size=5&order_by=name%20desc"), expected);
+    assert.deepEqual(given("GET /registry/v2/repos?uidp.descendantsOf=a%2Fb&pageSize=5&orderBy=name+desc"), expected);
+  });
+
+  it("repeats lists, and takes commas for the filters that are documented so", () => {
+    assert.deepEqual(given("GET /iam/v2/groups?uidp.ids=a&uidp.ids=b,c"), { uidp: { ids: ["a", "b,c"] } });
+    const advisories = "GET /vulnerabilities/v2/advisories?artifactNames=a,b&artifact_names=c&advisoryIds=x,,y&aliases=p,q";
+    assert.deepEqual(given(advisories), { artifactNames: ["a", "b", "c"], advisoryIds: ["x", "y"], aliases: ["p,q"] });
+  });
+
+  it("takes enums by name and number, booleans in words and digits, and times", () => {
+    const tags = "GET /registry/v2/tags?include_dates=1&includeEpochs=true&include_referrers=0&updated_since=2026-01-01T00:00:00%2B01:00";
+    assert.deepEqual(given(tags), { includeDates: true, includeEpochs: true, updatedSince: "2025-12-31T23:00:00Z" });
+    assert.deepEqual(given("GET /libraries/v2/artifacts?ecosystems=ECOSYSTEM_JAVA&ecosystems=2"), {
+      ecosystems: ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON"],
+    });
+  });
+
+  it("knows a parameter that is empty from one that is absent", () => {
+    assert.deepEqual((read("GET /registry/v2/repos?name=") as unknown as { name?: string }).name, "");
+    assert.deepEqual((read("GET /registry/v2/repos?") as unknown as { name?: string }).name, undefined);
+  });
+
+  it("can express one message of a list", () => {
+    const reports = "GET /advisory/v2/images/resolvedVulns?imageRefs.repo=r&image_refs.tags=a&image_refs.tags=b";
+    assert.deepEqual(given(reports), { imageRefs: [{ repo: "r", tags: ["a", "b"] }] });
+    refuses("GET /advisory/v2/images/resolvedVulns?imageRefs=r", undefined, "image_refs", "cannot be given as a query parameter");
+  });
+
+  it("ignores what it does not know, and what the path says already", () => {
+    assert.deepEqual(given("GET /iam/v2/groups/a?uid=b&utm=1&uid.x=2&__proto__=3&constructor=4&&=5"), { uid: "a" });
+    assert.deepEqual(given("POST /iam/v2/groups/a?group.name=b&parent=c&name=d", '{"name":"x"}'), { parent: "a", group: { name: "x" } });
+  });
+
+  it("is refused with the field whose value does not fit", () => {
+    refuses("GET /iam/v2/groups?page_size=five", undefined, "page_size", 'must be an integer, not "five"');
+    refuses("GET /iam/v2/groups?page_size=", undefined, "page_size", 'must be an integer, not ""');
+    refuses("GET /iam/v2/groups?page_size=2147483648", undefined, "page_size", "must be from -2147483648 to 2147483647");
+    refuses("GET /iam/v2/groups?page_size=1&pageSize=2", undefined, "page_size", "is given more than once");
+    refuses("GET /iam/v2/groups?uidp.in_root=maybe", undefined, "uidp.in_root", "must be true or false");
+    refuses("GET /libraries/v2/artifacts?ecosystems=RUST", undefined, "ecosystems", /must be one of ECOSYSTEM_UNSPECIFIED/);
+    refuses("GET /registry/v2/tags?updated_since=today", undefined, "updated_since", /RFC 3339/);
+    refuses("GET /iam/v2/groups?uidp=x", undefined, "uidp", "cannot be given as a query parameter");
+    refuses("GET /iam/v2/groups?name=%ff", undefined, "", /UTF-8/);
+  });
+});
+
+describe("a body", () => {
+  it("is the field that the route names, whatever its content type", () => {
+    const expected = { parent: "a", group: { name: "n", resourceLimits: { repos: 3 } } };
+    assert.deepEqual(
+      given("POST /iam/v2/groups/a", '{"name":"n","resource_limits":{"repos":3}}', "application/x-www-form-urlencoded"),
+      expected,
+    );
+  });
+
+  it("may be missing, empty or null", () => {
+    for (const body of ["", "  \n", "{}", "null", '{"name":null}']) assert.deepEqual(given("POST /iam/v2/groups", body), { group: {} });
+  });
+
+  it("is the whole request where the route says so, less what the path says", () => {
+    const request = "POST /iam/v2/groups/a:requestGroupAccess";
+    assert.equal(given(request, '{"groupUid":"b"}').groupUid, "a");
+  });
+
+  it("cannot override the uid in the path", () => {
+    assert.deepEqual(given("PATCH /iam/v2/groups/a?updateMask=name", '{"uid":"b","name":"n"}'), {
+      group: { uid: "a", name: "n" },
+      updateMask: "name",
+    });
+  });
+
+  it("is refused with the field, as the resource has it", () => {
+    refuses("POST /iam/v2/identities/a", '{"claimMatch":{"issuer":5}}', "claim_match.issuer", "must be a string, not 5");
+    refuses("POST /iam/v2/groups", '{"name":["x"]}', "name", "must be a string, not a list");
+    refuses("POST /iam/v2/groups", "[]", "", "must be an object");
+    refuses("POST /iam/v2/groups", '"text"', "", "must be an object");
+    refuses("POST /iam/v2/roleBindings:batchCreate", "5", "", "must be an object");
+  });
+
+  it("is refused where it is no JSON, no UTF-8, or nests too deep", () => {
+    refuses("POST /iam/v2/groups", '{"name":', "", /^the body is not valid JSON: /);
+    refuses("POST /iam/v2/groups", "name=x", "", /^the body is not valid JSON: /);
+    refuses("POST /iam/v2/groups", Buffer.from([0x22, 0xff, 0x22]), "", "the body is not valid UTF-8");
+    refuses("POST /iam/v2/groups", `{"x":${"[".repeat(100)}${"]".repeat(100)}}`, "", "the body nests more than 100 levels");
+    refuses("POST /iam/v2/groups", `{"x":${"[".repeat(10_000)}${"]".repeat(10_000)}}`, "", "the body nests more than 100 levels");
+    assert.deepEqual(given("POST /iam/v2/groups", `{"x":${"[".repeat(99)}${"]".repeat(99)}}`), { group: {} });
+  });
+
+  it("may have a key twice, of which the last counts, and keys named after prototypes", () => {
+    assert.deepEqual(given("POST /iam/v2/groups", '{"name":"a","name":"b","__proto__":{"description":"c"},"constructor":1}'), {
+      group: { name: "b" },
+    });
+    assert.equal(({} as { description?: string }).description, undefined);
+  });
+});
+
+describe("a form", () => {
+  const form = "application/x-www-form-urlencoded";
+
+  it("adds to the query of a POST that maps no body", () => {
+    assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", form), { aud: ["a", "b"], identity: "c/d" });
+  });
+
+  it("is what says so: JSON is never read there", () => {
+    assert.deepEqual(given("POST /sts/exchange?aud=a", '{"identity":"x"}', "application/json"), { aud: ["a"] });
+    assert.deepEqual(given("POST /sts/exchange", "identity=x"), {});
+    assert.deepEqual(given("GET /sts/exchange?aud=a", "identity=x", form), { aud: ["a"] });
+  });
+});
+
+describe("the mask of an update", () => {
+  const mask = (request: string, body?: string): string[] =>
+    (read(request, body) as unknown as { updateMask: { paths: string[] } }).updateMask.paths;
+
+  it("is that of the query, in either spelling, once or more", () => {
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=claimMatch.issuer,name", "{}"), ["claim_match.issuer", "name"]);
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a?update_mask=claim_match.issuer&updateMask=name", "{}"), [
+      "claim_match.issuer",
+      "name",
+    ]);
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=*", '{"name":"x"}'), ["*"]);
+  });
+
+  it("is otherwise what the body has, empty or not, without what nobody knows", () => {
+    const body = '{"name":"","description":null,"claimMatch":{"issuer":"x","claims":{"a":"b"}},"nonsense":1}';
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a", body), ["name", "description", "claim_match.issuer", "claim_match.claims"]);
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=", '{"name":"x"}'), ["name"]);
+    assert.deepEqual(mask("PATCH /registry/v2/repos/a", '{"syncConfig":{},"activeTags":[],"sync_config":{"source":"s"}}'), [
+      "sync_config",
+      "active_tags",
+      "sync_config.source",
+    ]);
+  });
+
+  it("is empty for an empty body", () => {
+    assert.deepEqual(mask("PATCH /iam/v2/groups/a"), []);
+  });
+
+  it("is about the resource also where the body is the whole request", () => {
+    const request = "PATCH /iam/v2/identities:updateIdentityMetadata";
+    assert.deepEqual(mask(request, '{"identity_metadata":{"givenName":"x"}}'), ["given_name"]);
+    assert.deepEqual(mask(request, '{"identityMetadata":{"givenName":"x"},"updateMask":"familyName"}'), ["family_name"]);
+    assert.deepEqual(mask(request), []);
+  });
+});

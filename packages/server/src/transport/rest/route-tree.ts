@@ -1,0 +1,96 @@
+/** The tree behind the route table: one level per segment of the path. Which of several fitting routes is the best is decided by the order of the walk. */
+import type { PathTemplate, Segment } from "./path-template.ts";
+
+/** The routes that end at a node: by verb (empty for none), then by HTTP method. */
+type Ends<R> = Map<string, Map<string, R>>;
+
+/** One step into the path. Behind `**` a node counts from the end of the path backwards. */
+export interface Node<R> {
+  readonly literals: Map<string, Node<R>>;
+  one: Node<R> | undefined;
+  many: Node<R> | undefined;
+  readonly ends: Ends<R>;
+}
+
+/** v2beta1 names what v2 names. */
+const ALIAS = "v2beta1";
+const ALIASED = "v2";
+/** Where the version stands in a path: /iam/v2/groups. */
+const VERSION_INDEX = 1;
+
+export function newNode<R>(): Node<R> {
+  return { literals: new Map(), one: undefined, many: undefined, ends: new Map() };
+}
+
+/** The node at which a template ends, made with all that lead to it where they are missing. */
+export function grow<R>(root: Node<R>, { segments }: PathTemplate): Node<R> {
+  const many = segments.findIndex((segment) => segment.kind === "many");
+  let node = root;
+  for (const segment of many < 0 ? segments : segments.slice(0, many)) node = childOf(node, segment);
+  if (many < 0) return node;
+  node.many ??= newNode();
+  node = node.many;
+  for (const segment of segments.slice(many + 1).reverse()) node = childOf(node, segment);
+  return node;
+}
+
+function childOf<R>(node: Node<R>, segment: Segment): Node<R> {
+  if (segment.kind !== "literal") {
+    node.one ??= newNode();
+    return node.one;
+  }
+  const child = node.literals.get(segment.text) ?? newNode<R>();
+  node.literals.set(segment.text, child);
+  return child;
+}
+
+export interface Search {
+  readonly method: string;
+  verb: string;
+  segments: readonly string[];
+  alias: string | undefined;
+  /** Whether some route fits the path, be it of another method. */
+  fits: boolean;
+}
+
+/** The best route from `node` for the segments from `index` on. What it costs is bounded by the depth of the tree, not by the length of the path. */
+export function find<R>(node: Node<R>, search: Search, index: number): R | undefined {
+  const segment = search.segments[index];
+  if (segment === undefined) {
+    const route = endOf(node, search);
+    if (route !== undefined) return route;
+  } else {
+    const route =
+      findLiteral(node, search, index, segment) ??
+      (node.one !== undefined && segment !== "" ? find(node.one, search, index + 1) : undefined);
+    if (route !== undefined) return route;
+  }
+  return node.many === undefined ? undefined : findBackwards(node.many, search, index, search.segments.length);
+}
+
+function findLiteral<R>(node: Node<R>, search: Search, index: number, segment: string): R | undefined {
+  const isAlias = index === VERSION_INDEX && segment === ALIAS;
+  const child = node.literals.get(isAlias ? ALIASED : segment);
+  const route = child === undefined ? undefined : find(child, search, index + 1);
+  if (isAlias && route !== undefined) search.alias = ALIAS;
+  return route;
+}
+
+/** The best route whose rest fits before `end`, longest rest first; what lies between `start` and that rest is for `**`. */
+function findBackwards<R>(node: Node<R>, search: Search, start: number, end: number): R | undefined {
+  const segment = end > start ? search.segments[end - 1] : undefined;
+  if (segment !== undefined) {
+    const child = node.literals.get(segment);
+    const literal = child === undefined ? undefined : findBackwards(child, search, start, end - 1);
+    const route = literal ?? (node.one !== undefined && segment !== "" ? findBackwards(node.one, search, start, end - 1) : undefined);
+    if (route !== undefined) return route;
+  }
+  return endOf(node, search);
+}
+
+function endOf<R>(node: Node<R>, search: Search): R | undefined {
+  const methods = node.ends.get(search.verb);
+  if (methods === undefined) return undefined;
+  search.fits = true;
+  return methods.get(search.method);
+}

@@ -1,0 +1,58 @@
+/** Errors as google.rpc.Status, which REST renders as JSON and gRPC sends as it is: the same details for both. */
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { anyPack, DurationSchema } from "@bufbuild/protobuf/wkt";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  PreconditionFailureSchema,
+  ResourceInfoSchema,
+  RetryInfoSchema,
+} from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { type Status, StatusSchema } from "@holt/api/gen/google/rpc/status_pb.ts";
+import { Code, codeName, type HoltError } from "../lib/errors.ts";
+import type { VendorProfile } from "../lib/vendor-profile.ts";
+
+export interface ErrorDetail {
+  readonly schema: DescMessage;
+  readonly message: Message;
+}
+
+/** Codes about which there is nothing to say that a client could act on, or nothing that it should know. */
+const WITHOUT_REASON: ReadonlySet<Code> = new Set([
+  Code.CANCELLED,
+  Code.UNKNOWN,
+  Code.DEADLINE_EXCEEDED,
+  Code.UNIMPLEMENTED,
+  Code.INTERNAL,
+  Code.UNAVAILABLE,
+  Code.DATA_LOSS,
+]);
+
+/** @param domain of the operation, e.g. `iam`; empty where the error came before any operation was known */
+export function statusFromError(error: HoltError, domain: string, profile: VendorProfile): Status {
+  const details = errorDetails(error, domain, profile).map(({ schema, message }) => anyPack(schema, message));
+  return create(StatusSchema, { code: error.code, message: error.message, details });
+}
+
+/** What google.rpc.Status.details holds, not yet packed. ErrorInfo comes first (AIP-193). */
+export function errorDetails({ code, details }: HoltError, domain: string, profile: VendorProfile): ErrorDetail[] {
+  const errorDomain = domain === "" ? profile.errorDomain : `${domain}.${profile.errorDomain}`;
+  const found: ErrorDetail[] = [];
+  const add = (schema: DescMessage, init: object): void => void found.push({ schema, message: create(schema, init as never) });
+
+  if (!WITHOUT_REASON.has(code)) add(ErrorInfoSchema, { reason: codeName(code), domain: errorDomain, metadata: details.metadata });
+  if (details.fieldViolations !== undefined) add(BadRequestSchema, { fieldViolations: details.fieldViolations });
+  if (details.precondition !== undefined) add(PreconditionFailureSchema, { violations: [details.precondition] });
+  if (details.resource !== undefined) {
+    const { kind, uid, domain: own } = details.resource;
+    const resourceDomain = own === undefined ? errorDomain : `${own}.${profile.errorDomain}`;
+    add(ResourceInfoSchema, { resourceType: `${resourceDomain}/${kind}`, resourceName: uid });
+  }
+  if (details.retryAfterSeconds !== undefined) add(RetryInfoSchema, { retryDelay: durationOf(details.retryAfterSeconds) });
+  return found;
+}
+
+function durationOf(seconds: number): Message {
+  const whole = Math.floor(seconds);
+  return create(DurationSchema, { seconds: BigInt(whole), nanos: Math.round((seconds - whole) * 1e9) });
+}
