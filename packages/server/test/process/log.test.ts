@@ -1,0 +1,106 @@
+/** The log of a real process: a line for each call, and no secret in any of them. */
+import assert from "node:assert/strict";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { test } from "node:test";
+import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
+import { createGrpcClient } from "../clients.ts";
+import { printedToken, startHoltd, temporaryFolder, until } from "./holtd.ts";
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+  readonly operation?: string;
+  readonly code?: string;
+  readonly ms?: number;
+  readonly principal?: string;
+  readonly requestId?: string;
+  readonly protocol?: string;
+  readonly client?: string;
+}
+
+function linesOf(log: string): Line[] {
+  return log
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+}
+
+test("every call is one line of JSON that says what was called by whom with which outcome, and calls only", async () => {
+  await using folder = await temporaryFolder();
+  await using server = await startHoltd({ HOLT_DATA_DIR: folder.path });
+  const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
+  const owner = (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { sub: string }).sub;
+  const call = (path: string, headers: Record<string, string>) => fetch(server.baseUrl + path, { headers });
+  const authorization = `Bearer ${token}`;
+  await call("/iam/v2/groups", { authorization, cgrequestid: "r-1", cgclientid: "tests" });
+  await call("/iam/v2/groups/ffffffffffffffffffffffffffffffffffffffff", { authorization, cgrequestid: "r-2" });
+  await call("/iam/v2/groups", { cgrequestid: "r-3" });
+  await call("/healthz", {});
+  await using grpc = createGrpcClient(server.baseUrl);
+  await grpc.call(PingService.method.ping, {}, undefined);
+  await until(() => linesOf(server.stderr()).filter(({ msg }) => msg === "call").length >= 4);
+
+  const lines = linesOf(server.stderr()).filter(({ msg }) => msg === "call");
+  assert.equal(lines.length, 4);
+  const [listed, missing, stranger, pinged] = lines;
+  const at = (line: Line | undefined) => [line?.operation, line?.code, line?.principal, line?.requestId, line?.protocol, line?.client];
+  assert.deepEqual(at(listed), ["platform.iam.v2.GroupsService/ListGroups", "OK", owner, "r-1", "rest", "tests"]);
+  assert.deepEqual(at(missing), ["platform.iam.v2.GroupsService/GetGroup", "NOT_FOUND", owner, "r-2", "rest", undefined]);
+  assert.deepEqual(at(stranger), ["platform.iam.v2.GroupsService/ListGroups", "UNAUTHENTICATED", undefined, "r-3", "rest", undefined]);
+  assert.deepEqual(at(pinged).slice(0, 3), ["platform.ping.v2.PingService/Ping", "OK", undefined]);
+  assert.match(pinged?.requestId ?? "", /^[0-9a-f-]{36}$/);
+  for (const { ms } of lines) assert.ok(typeof ms === "number" && ms >= 0 && ms < 60_000);
+});
+
+test("no token stands in the log, wherever a client puts it and however much is logged", async () => {
+  await using folder = await temporaryFolder();
+  await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, HOLT_LOG_LEVEL: "debug" });
+  const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
+  const broken = `${token.slice(0, -4)}AAAA`;
+  for (const secret of [token, broken]) {
+    const bearer = { authorization: `Bearer ${secret}` };
+    await fetch(`${server.baseUrl}/iam/v2/groups`, { headers: bearer });
+    await fetch(`${server.baseUrl}/iam/v2/groups?access_token=${secret}&page_token=${secret}`, { headers: bearer });
+    await fetch(`${server.baseUrl}/sts/exchange?aud=x`, { method: "POST", headers: bearer });
+    await fetch(`${server.baseUrl}/iam/v2/groups`, { headers: { authorization: secret } });
+    await fetch(`${server.baseUrl}/iam/v2/groups`, { headers: { authorization: `Basic ${secret}` } });
+    await fetch(`${server.baseUrl}/iam/v2/groups`, { method: "POST", headers: bearer, body: `{"name":"${secret}` });
+    await fetch(`${server.baseUrl}/iam/v2/groups`, { method: "POST", headers: bearer, body: `{"name":"${secret}"}` });
+    // No HTTP: what the parser of node complains of holds all that was sent.
+    for (const request of [
+      `GET /iam/v2/groups HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${secret}\r\nBad Header: x\r\n\r\n`,
+      `GET /?access_token=${secret} HTTP/9.9\r\n\r\n`,
+      `GET /platform.ping.v2.PingService/Ping?token=${secret} HTTP/1.1\r\nHost: [\r\nAuthorization: Bearer ${secret}\r\n\r\n`,
+    ]) {
+      await new Promise((resolve) => {
+        const socket = connect(server.port, "127.0.0.1", () => socket.end(request)).on("error", () => {});
+        socket.resume().once("close", resolve);
+      });
+    }
+    // A Connect call whose caller leaves in the middle.
+    const session = connectHttp2(server.baseUrl).on("error", () => {});
+    const stream = session.request({
+      ":method": "POST",
+      ":path": `/platform.iam.v2.GroupsService/ListGroups?token=${secret}`,
+      "content-type": "application/grpc-web",
+      authorization: `Bearer ${secret}`,
+    });
+    stream.on("error", () => {}).write("\0\0");
+    await new Promise((resolve) => session.ping(resolve));
+    session.destroy();
+  }
+  server.kill("SIGTERM");
+  const { stderr } = await server.ended;
+  assert.match(stderr, /malformed HTTP/);
+  for (const line of stderr.trim().split("\n")) assert.doesNotThrow(() => JSON.parse(line), line);
+  for (const secret of [token, broken]) {
+    const signature = secret.split(".")[2] ?? "";
+    for (const part of [secret, signature, secret.split(".")[1] ?? ""]) {
+      assert.ok(!stderr.includes(part), `the log holds ${part.slice(0, 20)}…`);
+      // As node writes the bytes of a buffer.
+      assert.ok(!stderr.includes([...Buffer.from(part)].join(",")), "the log holds the bytes of a token");
+      assert.ok(!stderr.includes(Buffer.from(part).toString("hex")), "the log holds the bytes of a token");
+    }
+  }
+});

@@ -1,0 +1,276 @@
+/** What an operator sees of holtd: how it starts, what it refuses, and what it says then. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, test } from "node:test";
+import { promisify } from "node:util";
+import { settings } from "../../src/config.ts";
+import { freePort } from "../harness.ts";
+import { createDatabase } from "../postgres.ts";
+import { get, printedToken, runHoltd, startHoltd, startProcess, temporaryFolder, untilReady } from "./holtd.ts";
+
+const ORGANIZATIONS = "/iam/v2/groups?uidp.in_root=true";
+
+interface Groups {
+  readonly groups: readonly { readonly uid: string; readonly name: string }[];
+}
+
+async function organizationsAt(baseUrl: string, token: string): Promise<Groups["groups"]> {
+  const { status, json } = await get(baseUrl, ORGANIZATIONS, token);
+  assert.equal(status, 200, JSON.stringify(json));
+  return (json as Groups).groups;
+}
+
+describe("holtd", { concurrency: 2 }, () => {
+  test("a start says where the server is, where its data is and how to make the first call", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startHoltd({ HOLT_DATA_DIR: join(folder.path, "data"), HOLT_ORG_NAME: "acme" });
+    const text = server.stdout();
+    assert.match(text, new RegExp(`^Holt is ready at http://127\\.0\\.0\\.1:${server.port} `));
+    assert.ok(text.includes(join(folder.path, "data")));
+    assert.ok(text.includes(`${server.baseUrl}/docs`));
+    assert.match(text, /export TOKEN=\$\(.*npm run -s token\)/);
+    assert.match(text, /curl -H "Authorization: Bearer \$TOKEN"/);
+    assert.equal((await fetch(`${server.baseUrl}/docs`)).status, 200);
+    assert.equal((await fetch(`${server.baseUrl}/readyz`)).status, 200);
+  });
+
+  test("the printed command signs in from another shell, whatever the settings of the server are", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startHoltd({ HOLT_DATA_DIR: join(folder.path, "it's a folder"), HOLT_ORG_NAME: "acme" });
+    const command = /sign in +(export .*)/.exec(server.stdout())?.[1] ?? "";
+    const script = `${command}; printf '%s %s' "$TOKEN" "$API"`;
+    const { stdout } = await promisify(execFile)("sh", ["-c", script], {
+      cwd: join(import.meta.dirname, "../../../.."),
+      env: { PATH: process.env.PATH, HOME: folder.path },
+    });
+    const [token = "", api = ""] = stdout.split(" ");
+    assert.equal(api, server.baseUrl);
+    assert.deepEqual(
+      (await organizationsAt(api, token)).map(({ name }) => name),
+      ["acme"],
+    );
+  });
+
+  test("what holds the data and the keys is for its owner's eyes only", async () => {
+    await using folder = await temporaryFolder();
+    const data = join(folder.path, "deep", "data");
+    await using _server = await startHoltd({ HOLT_DATA_DIR: data });
+    assert.equal((await stat(data)).mode & 0o777, 0o700);
+    assert.equal((await stat(join(data, "holt.db"))).mode & 0o777, 0o600);
+  });
+
+  test("help and version are printed, and an unknown command is refused with both a word and a code", async () => {
+    const help = await runHoltd(["help"], {});
+    assert.equal(help.code, 0);
+    assert.match(help.stdout, /^Usage: holtd \[command\]/);
+    const version = await runHoltd(["--version"], {});
+    assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
+    const unknown = await runHoltd(["keys", "burn"], {});
+    assert.equal(unknown.code, 2);
+    assert.match(unknown.stderr, /there is no command "keys burn"[\s\S]*Usage: holtd/);
+  });
+
+  test("the token command prints one line with a token that works, before the first start of a server and while it runs", async () => {
+    await using folder = await temporaryFolder();
+    const shared = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_ORG_NAME: "acme" };
+    const before = await runHoltd(["token"], shared);
+    assert.equal(before.code, 0, before.stderr);
+    assert.match(before.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    await using server = await startHoltd(shared);
+    const during = await runHoltd(["token"], shared);
+    assert.equal(during.code, 0, during.stderr);
+    assert.match(during.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const seen = await organizationsAt(server.baseUrl, before.stdout.trim());
+    assert.deepEqual(
+      seen.map(({ name }) => name),
+      ["acme"],
+    );
+    assert.deepEqual(await organizationsAt(server.baseUrl, during.stdout.trim()), seen);
+  });
+
+  test("after a rotation old tokens stay valid, new ones name the new key, and both keys are published", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startHoltd({ HOLT_DATA_DIR: folder.path });
+    const shared = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` };
+    const old = await printedToken(shared);
+    const rotation = await runHoltd(["keys", "rotate"], shared);
+    assert.equal(rotation.code, 0, rotation.stderr);
+    const fresh = await printedToken(shared);
+    const [oldKid, freshKid] = [kidOf(old), kidOf(fresh)];
+    assert.notEqual(freshKid, oldKid);
+    assert.equal(rotation.stdout, `New signing key ${freshKid}; ${oldKid} stays published for 24 hours.\n`);
+    assert.equal((await organizationsAt(server.baseUrl, fresh)).length, 1);
+    assert.equal((await organizationsAt(server.baseUrl, old)).length, 1);
+    const { keys } = (await (await fetch(`${server.baseUrl}/.well-known/jwks.json`)).json()) as { keys: Record<string, string>[] };
+    assert.deepEqual(keys.map(({ kid }) => kid).sort(), [oldKid, freshKid].sort());
+    // n and e are the public half of an RSA key; d, p and q are not.
+    for (const key of keys) assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
+  });
+
+  test("bad settings are refused all at once with exit code 2, by any command", async () => {
+    const bad: Record<string, string> = {
+      HOLT_LISTEN: "8080",
+      HOLT_DATA_DIR: " ",
+      HOLT_DATABASE_URL: "mysql://localhost/holt",
+      HOLT_DATABASE_POOL_SIZE: "0",
+      HOLT_BASE_URL: "https://holt.example.com/api",
+      HOLT_REGISTRY_URL: "registry.example.com",
+      HOLT_GC_GRACE: "soon",
+      HOLT_GC_INTERVAL: "often",
+      HOLT_ORG_NAME: "Acme",
+      HOLT_VENDOR_PROFILE: "nobody",
+      HOLT_TLS_CERT: "/tmp/cert.pem",
+      HOLT_TLS_KEY: "",
+      HOLT_LOG_LEVEL: "loud",
+      HOLT_MAX_CONCURRENT_CALLS: "-1",
+      HOLT_USER_ISSUERS: "accounts",
+      HOLT_PINNED_ISSUERS: "https://issuer.example.com",
+      HOLT_SERVICE_PRINCIPALS: "INGESTER",
+      HOLT_OUTBOUND_ALLOW_CIDRS: "10.0.0.0/33",
+      HOLT_AWS_STS_URL: "sts",
+    };
+    // What no text can be wrong for.
+    const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS"];
+    const names = Object.values(settings).map(({ env }) => env);
+    assert.deepEqual(Object.keys(bad).concat(free).sort(), names.sort(), "a setting is not looked at here");
+    for (const args of [[], ["token"]]) {
+      const { code, stdout, stderr } = await runHoltd(args, { ...bad, HOLT_DATADIR: "/tmp/x" });
+      assert.equal(code, 2);
+      assert.match(stderr, /^holtd: these settings cannot be used:\n/);
+      for (const name of Object.keys(bad)) assert.match(stderr, new RegExp(`${name}.* must be`), name);
+      assert.match(stderr, /HOLT_DATADIR: is not a setting of this version/);
+      assert.doesNotMatch(stderr, /\n {4}at /);
+      assert.equal(stdout, "");
+    }
+  });
+
+  test("the password of a database address that cannot be used is not printed", async () => {
+    for (const url of ["mysql://holt:verysecret@localhost/holt", "postgres://holt:verysecret@127.0.0.1:1/holt"]) {
+      const { code, stdout, stderr } = await runHoltd(["token"], { HOLT_DATABASE_URL: url });
+      assert.notEqual(code, 0);
+      assert.ok(!(stdout + stderr).includes("verysecret"), stderr);
+    }
+  });
+
+  test("a port that is taken is named, and holtd ends with code 1", async () => {
+    await using folder = await temporaryFolder();
+    const squatter = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => squatter.once("listening", resolve));
+    const { port } = squatter.address() as { port: number };
+    const { code, stdout, stderr } = await runHoltd([], {
+      HOLT_DATA_DIR: folder.path,
+      HOLT_LISTEN: `127.0.0.1:${port}`,
+      HOLT_LOG_LEVEL: "error",
+    });
+    squatter.close();
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`^holtd: .*127\\.0\\.0\\.1.*${port}.*\n$`));
+    assert.match(stderr, /in use.*HOLT_LISTEN/);
+    assert.equal(stdout, "");
+  });
+
+  test("a data folder that cannot be one is named, and holtd ends with code 1", async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "file");
+    await writeFile(file, "not a folder");
+    for (const [args, data] of [
+      [[], file],
+      [["token"], file],
+      [[], join(file, "data")],
+    ] as const) {
+      const { code, stdout, stderr } = await runHoltd(args, { HOLT_DATA_DIR: data });
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /^holtd: .*data folder.*\n$/);
+      assert.ok(stderr.includes(data), stderr);
+      assert.equal(stdout, "");
+    }
+  });
+
+  test("a data folder without the right to write in it is named, and holtd ends with code 1", async () => {
+    await using folder = await temporaryFolder();
+    const data = join(folder.path, "data");
+    await mkdir(data);
+    await chmod(folder.path, 0o755);
+    await chmod(data, 0o555);
+    // Root may write anywhere, so it has to be somebody else.
+    const uid = process.getuid?.() === 0 ? 65534 : undefined;
+    for (const args of [[], ["token"]]) {
+      const { code, stderr } = await runHoltd(args, { HOLT_DATA_DIR: data }, uid);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /^holtd: .*data folder.*\n$/);
+      assert.ok(stderr.includes(data), stderr);
+    }
+  });
+
+  test("data that a newer program wrote is refused and left as it is", async () => {
+    await using folder = await temporaryFolder();
+    await printedToken({ HOLT_DATA_DIR: folder.path });
+    using database = new DatabaseSync(join(folder.path, "holt.db"));
+    database.exec("insert into schema_migration (version, name, applied_time) values (999, 'later', '2040-01-01T00:00:00.000Z')");
+    const before = database.prepare("select count(*) as n from identity").get();
+    for (const args of [[], ["token"], ["keys", "rotate"]]) {
+      const { code, stderr } = await runHoltd(args, { HOLT_DATA_DIR: folder.path });
+      assert.equal(code, 1);
+      assert.match(stderr, /^holtd: .*written by a newer Holt \(schema 999\).*\n$/);
+    }
+    assert.deepEqual(database.prepare("select count(*) as n from identity").get(), before);
+  });
+
+  test("two servers that start at once on a fresh PostgreSQL make one organization, and both serve it", async () => {
+    const HOLT_DATABASE_URL = await createDatabase();
+    const ports = [await freePort(), await freePort()];
+    const HOLT_BASE_URL = `http://127.0.0.1:${ports[0]}`;
+    const starts = ports.map((port) => startHoltd({ HOLT_DATABASE_URL, HOLT_BASE_URL, HOLT_LISTEN: `127.0.0.1:${port}` }));
+    await using stack = new AsyncDisposableStack();
+    for (const server of await Promise.all(starts)) stack.use(server);
+    const token = await printedToken({ HOLT_DATABASE_URL, HOLT_BASE_URL });
+    const [one, other] = await Promise.all(ports.map((port) => organizationsAt(`http://127.0.0.1:${port}`, token)));
+    assert.equal(one?.length, 1);
+    assert.deepEqual(other, one);
+    const made = await fetch(`http://127.0.0.1:${ports[0]}/iam/v2/groups/${one?.[0]?.uid}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify({ name: "folder" }),
+    });
+    assert.equal(made.status, 200);
+    const { uid } = (await made.json()) as { uid: string };
+    assert.equal((await get(`http://127.0.0.1:${ports[1]}`, `/iam/v2/groups/${uid}`, token)).status, 200);
+  });
+
+  test("of two servers that start at once on a fresh data folder one serves it and the other says so and ends", async () => {
+    await using folder = await temporaryFolder();
+    for (let round = 0; round < 3; round++) {
+      const data = join(folder.path, `data-${round}`);
+      const ports = [await freePort(), await freePort()];
+      const settingsOf = (port: number) => ({ HOLT_DATA_DIR: data, HOLT_LISTEN: `127.0.0.1:${port}` });
+      await using stack = new AsyncDisposableStack();
+      const both = ports.map((port) => stack.use(startProcess([], settingsOf(port))));
+      const outcomes = await Promise.all(both.map((server) => Promise.race([untilReady(server).then(() => "ready"), server.ended])));
+      const refused = outcomes.filter((outcome) => typeof outcome === "object");
+      assert.equal(refused.length, 1, JSON.stringify(outcomes));
+      assert.equal(refused[0]?.code, 1);
+      assert.match(refused[0]?.stderr ?? "", new RegExp(`another holtd serves the data in ${data}`));
+      const port = ports[outcomes.indexOf("ready")] ?? 0;
+      assert.equal((await organizationsAt(`http://127.0.0.1:${port}`, await printedToken(settingsOf(port)))).length, 1);
+      using database = new DatabaseSync(join(data, "holt.db"), { readOnly: true });
+      assert.deepEqual({ ...database.prepare("pragma integrity_check").get() }, { integrity_check: "ok" });
+    }
+  });
+
+  test("a data folder is free again as soon as its server is killed", async () => {
+    await using folder = await temporaryFolder();
+    for (let round = 0; round < 2; round++) {
+      const server = await startHoltd({ HOLT_DATA_DIR: folder.path });
+      server.kill("SIGKILL");
+      await server.ended;
+    }
+  });
+});
+
+function kidOf(token: string): string {
+  return (JSON.parse(Buffer.from(token.split(".", 1)[0] ?? "", "base64url").toString("utf8")) as { kid: string }).kid;
+}

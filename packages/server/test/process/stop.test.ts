@@ -1,0 +1,142 @@
+/** How holtd stops: what runs is finished, nothing new is taken, and nobody waits for ever. */
+import assert from "node:assert/strict";
+import { connect as connectHttp2 } from "node:http2";
+import { connect, type Socket } from "node:net";
+import { describe, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { CreateGroupRequestSchema, GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { get, printedToken, type RunningServer, startHoltd, temporaryFolder, until, within } from "./holtd.ts";
+
+interface Fixture extends AsyncDisposable {
+  readonly server: RunningServer;
+  readonly token: string;
+  readonly orgUid: string;
+}
+
+async function startServer(): Promise<Fixture> {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await temporaryFolder());
+  const server = stack.use(await startHoltd({ HOLT_DATA_DIR: folder.path }));
+  const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
+  const { json } = await get(server.baseUrl, "/iam/v2/groups?uidp.in_root=true", token);
+  const orgUid = (json as { groups: { uid: string }[] }).groups[0]?.uid ?? "";
+  const owned = stack.move();
+  return { server, token, orgUid, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+const BODY = JSON.stringify({ name: "made-while-stopping" });
+
+/** A create whose last byte has not been sent: it runs until that comes. */
+async function openCall({ server, token, orgUid }: Fixture): Promise<{ socket: Socket; answer: Promise<string> }> {
+  const socket = connect(server.port, "127.0.0.1");
+  const answer = new Promise<string>((resolve) => {
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk)).on("error", () => {});
+    socket.once("close", () => resolve(text));
+  });
+  socket.write(
+    `POST /iam/v2/groups/${orgUid} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${BODY.length}\r\nExpect: 100-continue\r\n\r\n`,
+  );
+  // The server has read the head of the request when it asks for the body.
+  await new Promise((resolve) => socket.once("data", resolve));
+  socket.write(BODY.slice(0, -1));
+  return { socket, answer };
+}
+
+function signalled({ server }: Fixture): Promise<void> {
+  server.kill("SIGTERM");
+  return until(() => server.stderr().includes("stopping"));
+}
+
+describe("holtd, told to stop,", { concurrency: 3 }, () => {
+  test("answers the call that is running, takes no other one, and ends with code 0", async () => {
+    await using fixture = await startServer();
+    const { server } = fixture;
+    const { socket, answer } = await openCall(fixture);
+    await signalled(fixture);
+    await assert.rejects(
+      new Promise((_resolve, reject) =>
+        connect(server.port, "127.0.0.1")
+          .once("error", reject)
+          .once("close", () => _resolve(undefined)),
+      ),
+      { code: "ECONNREFUSED" },
+    );
+    socket.write(BODY.slice(-1));
+    const text = await within(answer, () => "no answer");
+    assert.match(text, /\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    assert.match(text, /connection: close/i);
+    assert.match(text, /"name":"made-while-stopping"/);
+    const { code, stderr } = await within(server.ended, () => "did not end");
+    assert.equal(code, 0);
+    assert.match(stderr, /"msg":"stopped"\}\n$/);
+  });
+
+  test("answers the gRPC call that is running as well", async () => {
+    await using fixture = await startServer();
+    const { server, token, orgUid } = fixture;
+    const session = connectHttp2(server.baseUrl).on("error", () => {});
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/platform.iam.v2.GroupsService/CreateGroup",
+      "content-type": "application/grpc",
+      te: "trailers",
+      authorization: `Bearer ${token}`,
+    });
+    const message = toBinary(CreateGroupRequestSchema, create(CreateGroupRequestSchema, { parent: orgUid, group: { name: "late" } }));
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(message.length, 1);
+    const frame = Buffer.concat([prefix, message]);
+    stream.write(frame.subarray(0, 10));
+    // What was sent on the connection after it is answered when it has been read.
+    const later = session.request({ ":path": "/healthz" });
+    await new Promise((resolve) => later.resume().once("close", resolve));
+    await signalled(fixture);
+    stream.end(frame.subarray(10));
+    const chunks: Buffer[] = [];
+    let status: unknown;
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk)).on("trailers", (trailers) => (status = trailers["grpc-status"]));
+    await within(new Promise((resolve) => stream.once("close", resolve)), () => "no answer");
+    assert.equal(status, "0");
+    assert.equal(fromBinary(GroupSchema, Buffer.concat(chunks).subarray(5)).name, "late");
+    assert.equal((await within(server.ended, () => "did not end")).code, 0);
+  });
+
+  test("does not wait longer than ten seconds for a call that does not end", async () => {
+    await using fixture = await startServer();
+    const { socket } = await openCall(fixture);
+    const begin = performance.now();
+    await signalled(fixture);
+    const { code } = await within(fixture.server.ended, () => "did not end");
+    const ms = performance.now() - begin;
+    assert.equal(code, 0);
+    assert.ok(ms > 5_000 && ms < 10_500, `${ms} ms`);
+    socket.destroy();
+  });
+
+  test("ends at once when it is told twice", async () => {
+    await using fixture = await startServer();
+    const { socket } = await openCall(fixture);
+    await signalled(fixture);
+    const begin = performance.now();
+    fixture.server.kill("SIGTERM");
+    const { code } = await within(fixture.server.ended, () => "did not end");
+    assert.equal(code, 1);
+    assert.ok(performance.now() - begin < 2_000);
+    socket.destroy();
+  });
+
+  test("ends in a moment when nothing runs, whatever connections idle", async () => {
+    await using fixture = await startServer();
+    const { server } = fixture;
+    const silent = connect(server.port, "127.0.0.1").on("error", () => {});
+    const idle = connectHttp2(server.baseUrl).on("error", () => {});
+    await new Promise((resolve) => idle.ping(resolve));
+    const begin = performance.now();
+    server.kill("SIGINT");
+    assert.equal((await within(server.ended, () => "did not end")).code, 0);
+    assert.ok(performance.now() - begin < 3_000);
+    silent.destroy();
+    idle.destroy();
+  });
+});

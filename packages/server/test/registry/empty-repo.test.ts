@@ -1,0 +1,39 @@
+/** A repo with much in it is emptied piece by piece before it is deleted, and nothing beside it is touched. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { countOf } from "../../src/db/resource-count.ts";
+import { parentOf } from "../../src/lib/uid.ts";
+import { createRepoEmptying } from "../../src/registry/empty-repo.ts";
+import { upsertTag } from "../../src/registry/tags.ts";
+import { createStorageFixture } from "./storage-fixture.ts";
+
+const PIECE = 3;
+
+for (const kind of ["sqlite", "postgres"] as const) {
+  test(`all but one piece of a large repo goes beforehand, and the counts stay true (${kind})`, async () => {
+    await using world = await createStorageFixture(kind);
+    const { store } = world;
+    const [large, other] = [await world.newRepo(), await world.newRepo()];
+    for (const repoUid of [large, other]) {
+      const { digest } = await world.pushImage(repoUid);
+      for (const name of ["a", "b", "c", "d-r1", "e-r2", "f", "g", "h"])
+        await store.transaction((db) => upsertTag(db, { repoUid, name, digest, now: new Date(), actor: "somebody" }));
+    }
+    const left = async (repoUid: string) => {
+      const tags = await store.reader.selectFrom("tag").select("class").where("parent", "=", repoUid).execute();
+      const history = await store.reader.selectFrom("tag_history").select("tag").where("repo_uid", "=", repoUid).execute();
+      const plain = tags.filter((tag) => tag.class === 0).length;
+      for (const place of [repoUid, parentOf(repoUid)]) {
+        assert.equal((await countOf(store.reader, "tag", place)).below, tags.length);
+        assert.equal((await countOf(store.reader, "plain_tag", place)).below, plain);
+      }
+      return [tags.length, history.length];
+    };
+    await createRepoEmptying(store)(large);
+    assert.deepEqual(await left(large), [8, 8]);
+    await createRepoEmptying(store, PIECE)(large);
+    const [tags = 0, history = 0] = await left(large);
+    assert.ok(tags > 0 && tags <= PIECE && history > 0 && history <= PIECE);
+    assert.deepEqual(await left(other), [8, 8]);
+  });
+}

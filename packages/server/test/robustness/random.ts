@@ -1,0 +1,29 @@
+/** Chance that can be repeated: a small seeded generator (mulberry32). */
+
+export interface Random {
+  /** A whole number from 0 to below `limit`. */
+  below(limit: number): number;
+  pick<T>(values: readonly T[]): T;
+  /** True once in `n`. */
+  oneIn(n: number): boolean;
+}
+
+export function createRandom(seed: number): Random {
+  let state = seed | 0;
+  const below = (limit: number): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % limit;
+  };
+  return {
+    below,
+    pick: <T>(values: readonly T[]) => values[below(values.length)] as T,
+    oneIn: (n) => below(n) === 0,
+  };
+}
+
+/** The seed of this run; TEST_SEED repeats another one. */
+export function seedOf(fallback: number): number {
+  return Number(process.env.TEST_SEED ?? fallback);
+}

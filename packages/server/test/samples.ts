@@ -1,0 +1,291 @@
+/** One sample of every implemented resource and of every form it has: how to make one, what to change of it, and which filter finds it alone. */
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+  hasOption,
+  type JsonObject,
+  type JsonValue,
+} from "@bufbuild/protobuf";
+import { fieldBehavior, iam } from "@holt/api";
+import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
+import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import type { ResourceTableName } from "../src/db/schema.ts";
+import { parentOf, rootOf, uidFromText } from "../src/lib/uid.ts";
+import { repos, tags } from "../src/registry/resources.ts";
+import type { Resource } from "../src/resource/define.ts";
+import { groups } from "../src/services/iam/groups.ts";
+import { identities } from "../src/services/iam/identities.ts";
+import { roleBindings } from "../src/services/iam/role-bindings.ts";
+import { roles } from "../src/services/iam/roles.ts";
+import type { HttpAnswer } from "./clients.ts";
+import type { World } from "./world.ts";
+
+export interface Sample {
+  readonly title: string;
+  readonly kind: string;
+  readonly schema: DescMessage;
+  readonly table: ResourceTableName;
+  readonly service: DescService;
+  /** What it is made in. */
+  readonly parentKind: "Group" | "Repo";
+  /** Several of them in one place may have the same name; without it, each must have its own. */
+  readonly sharesNames: boolean;
+  /** A resource that can be made in the place, in the form of REST; `name` is its name where it has one. */
+  make(world: World, place: string, name: string): Promise<JsonObject>;
+  /** Fields to which an update can set it, each unlike what `make` gives. */
+  change(world: World, place: string): Promise<JsonObject>;
+  /** An update that anybody may make who may change it, and that leaves its name. */
+  readonly smallChange: JsonObject;
+  /** Parameters of a list that has this resource and none that another call of `make` with another name gave. */
+  filter(made: JsonObject): JsonObject;
+  /** The group to whose subscribers its events go. */
+  audienceOf(uid: string): string;
+}
+
+/** What the resource's own definition says of it, and what most resources have in common. */
+function define<R extends Resource>({ kind, schema, table }: R, service: DescService) {
+  return {
+    kind,
+    schema,
+    table,
+    service,
+    parentKind: "Group" as const,
+    sharesNames: true,
+    smallChange: { description: "later" },
+    filter: byName,
+    audienceOf: parentOf,
+  };
+}
+
+/** The name is in it, so that two samples differ in nothing that a filter could confuse. */
+function byName({ name = "" }: JsonObject): JsonObject {
+  return { name };
+}
+
+function identitySample(form: string, relationship: JsonObject, changed: JsonObject): Sample {
+  return {
+    ...define(identities, IdentitiesService),
+    title: `an identity with ${form}`,
+    make: async (_world, _group, name) => ({
+      name,
+      description: "A robot.\n  It writes “é”, <b> & \\ too.",
+      company: "acme",
+      ...relationship,
+    }),
+    change: async () => ({ name: "renamed", description: "", company: "other", ...changed }),
+  };
+}
+
+const claimMatch = {
+  issuer: "https://issuer.example.com/",
+  subject: "repo:acme/app",
+  audience: "https://holt.test",
+  claims: { z: "1", a: "2" },
+  claimPatterns: { ref: "refs/heads/.*" },
+};
+const digest = (character: string) => `sha256:${character.repeat(64)}`;
+const overlay = (text: string) => ({
+  contents: { packages: [text], runtimeRepositories: [], runtimeKeyring: [] },
+  environment: { TEXT: text },
+  annotations: { "com.example.text": text },
+});
+const staticKeys = { issuer: "https://keys.example.com", subject: "robot", issuerKeys: "keys", audiences: ["holt"] };
+
+export const samples: readonly Sample[] = [
+  {
+    ...define(groups, GroupsService),
+    title: "a group",
+    audienceOf: (uid) => uid,
+    make: async (_world, _group, name) => ({ name, description: "Line one\n  line two" }),
+    change: async () => ({ name: "renamed", description: "" }),
+  },
+  identitySample(
+    "claim match",
+    { claimMatch },
+    { claimMatch: { issuerPattern: ".*", subjectPattern: "repo:.*", audiencePattern: "h.*", claims: {}, claimPatterns: {} } },
+  ),
+  identitySample("static keys", { staticKeys }, { staticKeys: { ...staticKeys, issuerKeys: "other", audiences: [] } }),
+  identitySample(
+    "AWS identity",
+    { awsIdentity: { awsAccount: "012345678901", arn: "bar", userId: "foo" } },
+    { awsIdentity: { awsAccount: "210987654321", arnPattern: "b.*", userIdPattern: "f.*" } },
+  ),
+  identitySample(
+    "service principal",
+    { servicePrincipal: "SERVICE_PRINCIPAL_INGESTER" },
+    { servicePrincipal: "SERVICE_PRINCIPAL_COSIGNED" },
+  ),
+  {
+    ...define(roles, RolesService),
+    title: "a role",
+    make: async (_world, _group, name) => ({ name, description: "", capabilities: ["CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST"] }),
+    change: async () => ({ name: "renamed", description: "Now it has one", capabilities: ["CAP_IAM_GROUPS_DELETE"] }),
+  },
+  {
+    ...define(roleBindings, RoleBindingsService),
+    title: "a role binding",
+    sharesNames: false,
+    smallChange: {},
+    // Nobody has signed in as these users yet; a name is to a binding what its identity is.
+    make: async (world, _group, name) => ({ identityUid: uidFromText(name), roleUid: await builtInRole(world, "viewer") }),
+    change: async (world) => ({ identityUid: uidFromText("somebody else"), roleUid: await builtInRole(world, "editor") }),
+    filter: ({ identityUid = "" }) => ({ identity: identityUid }),
+  },
+  {
+    ...define(repos, ReposService),
+    title: "a repo",
+    sharesNames: false,
+    make: async (_world, _group, name) => ({
+      name,
+      description: "An image of “é”, <b> & \\ too.",
+      catalogTier: "CATALOG_TIER_FIPS",
+      bundles: ["fips", "base", "fips"],
+      aliases: ["b/image:1", "a:2"],
+      activeTags: ["latest"],
+      customOverlay: overlay("curl"),
+    }),
+    change: async () => ({
+      name: "renamed",
+      description: "",
+      catalogTier: "CATALOG_TIER_BASE",
+      bundles: ["ai"],
+      aliases: [],
+      activeTags: ["1.0", "latest"],
+      customOverlay: overlay("wget"),
+    }),
+  },
+  {
+    ...define(repos, ReposService),
+    title: "a repo that is synced from another",
+    sharesNames: false,
+    make: async (world, group, name) => ({ name, description: "", sync_config: { source: await sourceFor(world, group, name) } }),
+    change: async (world, group) => ({
+      name: "renamed",
+      description: "Another source",
+      sync_config: { source: await sourceFor(world, group, "other"), amazon: "eu-west-1" },
+    }),
+  },
+  {
+    ...define(tags, TagsService),
+    title: "a tag",
+    parentKind: "Repo",
+    sharesNames: false,
+    make: async (_world, _repo, name) => ({ name: name.replaceAll(" ", ""), digest: digest("a"), bundles: ["base"] }),
+    change: async () => ({ digest: digest("b"), deprecated: true, bundles: [] }),
+    smallChange: { deprecated: true },
+    // A repo is no group.
+    audienceOf: rootOf,
+  },
+];
+
+async function sourceFor(world: World, group: string, name: string): Promise<string> {
+  const sources = await world.group(group, "sources");
+  return (await world.must(ReposService.method.createRepo, { parent: sources, repo: { name } })).uid;
+}
+
+/** One of each kind. */
+export const resources: readonly Sample[] = [...new Map(samples.toReversed().map((sample) => [sample.kind, sample])).values()].toReversed();
+
+export async function builtInRole(world: World, name: string): Promise<string> {
+  const { roles } = await world.must(RolesService.method.listRoles, { name, uidp: { inRoot: true } });
+  return roles[0]?.uid ?? "";
+}
+
+export type Verb = "Get" | "Create" | "Update" | "Delete" | "List";
+
+/** The method `<verb><Kind>` of the sample's service; for List, the plural. */
+export function methodOf(sample: Sample, verb: Verb): DescMethodUnary {
+  const found = findMethod(sample, verb);
+  if (found === undefined) throw new Error(`${sample.service.typeName} has no method to ${verb} a ${sample.kind}`);
+  return found;
+}
+
+export function hasMethod(sample: Sample, verb: Verb): boolean {
+  return findMethod(sample, verb) !== undefined;
+}
+
+function findMethod({ service, kind }: Sample, verb: Verb): DescMethodUnary | undefined {
+  const found = service.methods.find(({ name }) => (verb === "List" ? name.startsWith(verb) : name === verb + kind));
+  return found?.methodKind === "unary" ? (found as DescMethodUnary) : undefined;
+}
+
+/** What must be held to list all these resources. */
+export function listingCapabilities(listed: readonly Sample[] = resources): Capability[] {
+  return listed.flatMap((sample) => {
+    const { mode } = getOption(methodOf(sample, "List"), iam);
+    return mode.case === "enabled" ? mode.value.capabilities : [];
+  });
+}
+
+/** The part of the contract that the resource belongs to: `iam`. */
+export function domainOf({ service }: Sample): string {
+  return service.typeName.split(".").at(-3) ?? "";
+}
+
+/** Path of the resource's collection over REST: `/iam/v2/groups`. */
+export function collectionOf(sample: Sample): string {
+  return `/${domainOf(sample)}/v2/${itemsOf(sample)}`;
+}
+
+/** Something new in the group that the sample can be made in; mostly the group itself. */
+export async function placeFor(world: World, { parentKind }: Sample, group: string, name = "place"): Promise<string> {
+  if (parentKind === "Group") return group;
+  return (await world.must(ReposService.method.createRepo, { parent: group, repo: { name } })).uid;
+}
+
+/** Over REST. What cannot be updated is made again under its name. */
+export function changeTo(world: World, sample: Sample, made: JsonObject, change: JsonObject): Promise<HttpAnswer> {
+  const uid = textOf(made.uid);
+  if (hasMethod(sample, "Update")) return world.raw("PATCH", `${collectionOf(sample)}/${uid}`, change);
+  return world.raw("POST", `${collectionOf(sample)}/${parentOf(uid)}`, { ...made, ...change });
+}
+
+export function hasField({ schema }: Sample, jsonName: string): boolean {
+  return schema.fields.some((field) => field.jsonName === jsonName);
+}
+
+/** Name of the field that holds a list's resources: `roleBindings`. */
+export function itemsOf(sample: Sample): string {
+  return methodOf(sample, "List").output.fields[0]?.jsonName ?? "";
+}
+
+/** Name of the field that holds the resource in its Create and Update requests: `roleBinding`. */
+export function fieldOf({ kind }: Sample): string {
+  return kind.charAt(0).toLowerCase() + kind.slice(1);
+}
+
+/** The fields that only the server fills. */
+export function outputsOf({ schema }: Sample): readonly DescField[] {
+  return schema.fields.filter(
+    (field) => hasOption(field, fieldBehavior) && getOption(field, fieldBehavior).includes(FieldBehavior.OUTPUT_ONLY),
+  );
+}
+
+/** For each of them a value that it can hold, but that no server would give. */
+export function forgedOutputsOf(sample: Sample): JsonObject {
+  return Object.fromEntries(outputsOf(sample).map((field) => [field.jsonName, forgedValue(field)]));
+}
+
+function forgedValue(field: DescField): JsonValue {
+  if (field.fieldKind === "map") return { clusters: 1 };
+  if (field.fieldKind === "enum") return 3;
+  if (field.fieldKind === "message") return field.message.typeName.endsWith("Timestamp") ? "2000-01-01T00:00:00Z" : { name: "forged" };
+  return "forged";
+}
+
+export function parse(text: string): JsonObject {
+  return JSON.parse(text) as JsonObject;
+}
+
+export function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
