@@ -1,0 +1,136 @@
+/** Fills an empty database with the rows of a plan, with the indexes made last. What the server itself makes on its first start is made by the server's own code. */
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import pg from "pg";
+import { bootstrap } from "../../packages/server/src/bootstrap.ts";
+import { openStore } from "../../packages/server/src/db/open.ts";
+import { createLog } from "../../packages/server/src/lib/log.ts";
+import { bindingRows, countRows, groupRows, identityRows, type Plan, planRows, type Row } from "./rows.ts";
+
+/** What the measurements must know of a filled database. */
+export interface Contents {
+  readonly rows: number;
+  readonly groups: number;
+  readonly organization: string;
+  readonly teams: readonly string[];
+  readonly operators: readonly string[];
+}
+
+/** Writes multi-row batches, with the indexes away until `finish`. */
+export interface Sink {
+  insert(table: string, columns: readonly string[], rows: readonly Row[]): Promise<void>;
+  finish(): Promise<void>;
+}
+
+export interface Target {
+  readonly url: string;
+  readonly dataDir: string;
+}
+
+const BATCH = 2000;
+/** Those with many rows. */
+const TABLES = "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob'";
+
+/** Fills an empty database. */
+export async function fill(target: Target, rows: number): Promise<Contents> {
+  const started = performance.now();
+  const plan = planRows(await begin(target), rows);
+  const sink = await openSink(target);
+  await insertAll(sink, "group", groupRows(plan));
+  await insertAll(sink, "identity", identityRows(plan));
+  const bindings = [...bindingRows(plan)];
+  await insertAll(sink, "role_binding", bindings);
+  await insertAll(sink, "resource_count", countRows(plan, bindings));
+  await sink.finish();
+  const contents = contentsOf(plan, rows);
+  console.log(`  filled ${rows} identities and ${contents.groups} groups in ${Math.round((performance.now() - started) / 1000)} s`);
+  return contents;
+}
+
+function contentsOf({ organization, groups, teams, operators }: Plan, rows: number): Contents {
+  return { rows, groups: groups.length + 1, organization, teams, operators };
+}
+
+export function openSink({ url, dataDir }: Target): Promise<Sink> {
+  return url === "" ? openSqliteSink(`${dataDir}/holt.db`) : openPostgresSink(url);
+}
+
+/** Schema and first organization. @returns the organization's uid */
+export async function begin({ url, dataDir }: Target): Promise<string> {
+  await using store = await openStore({ url, dataDir, log: createLog("warn") });
+  await bootstrap({ store, orgName: "bench", issuer: "http://bench.invalid", now: new Date() });
+  const { uid } = await store.reader.selectFrom("group").select("uid").executeTakeFirstOrThrow();
+  return uid;
+}
+
+export async function insertAll(sink: Sink, table: string, rows: Iterable<Row>): Promise<void> {
+  let batch: Row[] = [];
+  for (const row of rows) {
+    batch.push(row);
+    if (batch.length < BATCH) continue;
+    await sink.insert(table, Object.keys(row), batch);
+    batch = [];
+  }
+  const [first] = batch;
+  if (first !== undefined) await sink.insert(table, Object.keys(first), batch);
+}
+
+/** Counts are added to those of the rows that the first start made. */
+function insertSql(table: string, columns: readonly string[], source: string): string {
+  const conflict =
+    table === "resource_count"
+      ? "on conflict (group_uid, kind, slot) do update set below = resource_count.below + excluded.below, direct = resource_count.direct + excluded.direct"
+      : "";
+  return `insert into "${table}" (${columns.join(", ")}) ${source} ${conflict}`;
+}
+
+/** Without ANALYZE: nothing runs it on a server's database either. */
+async function openSqliteSink(path: string): Promise<Sink> {
+  const database = new DatabaseSync(path);
+  database.exec("pragma synchronous = off; pragma foreign_keys = off; pragma cache_size = -1000000");
+  const indexes = database
+    .prepare(`select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name in (${TABLES})`)
+    .all() as { name: string; sql: string }[];
+  for (const { name } of indexes) database.exec(`drop index ${name}`);
+  return {
+    async insert(table, columns, rows) {
+      const statement = database.prepare(insertSql(table, columns, `values (${columns.map(() => "?").join(", ")})`));
+      database.exec("begin");
+      for (const row of rows) statement.run(...(Object.values(row) as SQLInputValue[]));
+      database.exec("commit");
+    },
+    async finish() {
+      for (const { sql } of indexes) database.exec(sql);
+      database.exec("pragma wal_checkpoint(truncate)");
+      database.close();
+    },
+  };
+}
+
+async function openPostgresSink(url: string): Promise<Sink> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  // The references hold by construction; checking a million of them takes minutes.
+  await client.query("set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '1GB'");
+  const { rows: indexes } = await client.query<{ name: string; sql: string }>(
+    `select indexname as name, indexdef as sql from pg_indexes where tablename in (${TABLES}) and indexname not like '%_pkey'`,
+  );
+  for (const { name } of indexes) await client.query(`drop index "${name}"`);
+  return {
+    async insert(table, columns, rows) {
+      const arrays = columns.map((column) => rows.map((row) => row[column]));
+      const types = columns.map((column, i) => `$${i + 1}::${typeOf(rows[0]?.[column])}[]`);
+      await client.query(insertSql(table, columns, `select * from unnest(${types.join(", ")})`), arrays);
+    },
+    async finish() {
+      for (const { sql } of indexes) await client.query(sql);
+      await client.query("vacuum (analyze)");
+      await client.query("checkpoint");
+      await client.end();
+    },
+  };
+}
+
+function typeOf(value: Row[string] | undefined): string {
+  if (value instanceof Uint8Array) return "bytea";
+  return typeof value === "number" ? "bigint" : "text";
+}

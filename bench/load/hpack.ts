@@ -1,0 +1,28 @@
+/** As much of HPACK (RFC 7541) as a client needs that sends the same headers with every request. */
+
+/** Index of the newest entry of the dynamic table: the static table has 61. */
+const NEWEST = 62;
+
+/** Spelled out, and entered into the connection's dynamic table (§6.2.1). */
+export function literalHeaders(headers: readonly (readonly [name: string, value: string])[]): Buffer {
+  return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.of(0x40), text(name), text(value)]));
+}
+
+/** The same `count` headers once they are in the table, one byte each (§6.1). */
+export function indexedHeaders(count: number): Buffer {
+  return Buffer.from(Array.from({ length: count }, (_, i) => 0x80 | (NEWEST + count - 1 - i)));
+}
+
+/** A string that is not Huffman coded (§5.2). */
+function text(value: string): Buffer {
+  return Buffer.concat([Buffer.from(integer(value.length)), Buffer.from(value)]);
+}
+
+/** With a prefix of seven bits (§5.1). */
+function integer(value: number): number[] {
+  if (value < 127) return [value];
+  const bytes = [127];
+  let left = value - 127;
+  for (; left >= 128; left >>= 7) bytes.push((left & 127) | 128);
+  return [...bytes, left];
+}

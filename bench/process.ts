@@ -1,0 +1,108 @@
+/** Processes of a benchmark: the server under measurement, the bare servers beside it and those that make load. */
+import { type ChildProcess, execFile, fork, type StdioOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, readFileSync } from "node:fs";
+import { devNull } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import packageJson from "../package.json" with { type: "json" };
+import { freePort } from "../packages/server/test/harness.ts";
+import type { Target } from "./data/fill.ts";
+import type { LoadResult, LoadSpec } from "./load/worker.ts";
+
+const HOLTD = join(import.meta.dirname, "../packages/server/bin/holtd.js");
+
+export interface HoltServer extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+  /** Of the bootstrap owner. */
+  readonly token: string;
+  /** From the start of the process to its word that it is ready. */
+  readonly readyMs: number;
+}
+
+export interface HoltOptions {
+  /** Beside those of the benchmark, by their environment names. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** File that its log is added to, for who wants to read it. */
+  readonly log?: string;
+}
+
+/** holtd as it is shipped, with its log at its default level into nowhere. */
+export async function startHolt({ url, dataDir }: Target, { settings = {}, log }: HoltOptions = {}): Promise<HoltServer> {
+  const port = await freePort();
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOLT_LISTEN: `127.0.0.1:${port}`,
+    HOLT_DATA_DIR: dataDir,
+    HOLT_DATABASE_URL: url,
+    // The issuer of the tokens that are exchanged runs on this machine.
+    HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
+    ...settings,
+  };
+  const started = performance.now();
+  const stdio: StdioOptions = ["ignore", "pipe", openSync(log ?? process.env.BENCH_LOG ?? devNull, "a")];
+  const child = spawn(process.execPath, [...nodeOptions(), HOLTD], { env, stdio });
+  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`holtd ended with ${code}`)));
+  end.catch(() => {});
+  await Promise.race([once(child.stdout!, "data"), end]);
+  const readyMs = performance.now() - started;
+  const { stdout } = await promisify(execFile)(process.execPath, [HOLTD, "token"], { env });
+  return { port, pid: child.pid ?? 0, token: stdout.trim(), readyMs, [Symbol.asyncDispose]: () => stop(child) };
+}
+
+/** Of the server's Node: those of `npm start`, unless a trial says others, such as --cpu-prof. */
+function nodeOptions(): string[] {
+  return (process.env.BENCH_NODE_OPTIONS ?? packageJson.scripts.start).split(" ").filter((word) => word.startsWith("--"));
+}
+
+export interface BareServer extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+}
+
+/** A server that answers everything with `body`. */
+export async function startBare(kind: "http1" | "http2", body: Uint8Array): Promise<BareServer> {
+  const child = fork(join(import.meta.dirname, `bare/${kind}.ts`));
+  child.send({ body: Buffer.from(body).toString("base64") });
+  const [{ port }] = (await once(child, "message")) as [{ port: number }];
+  return { port, pid: child.pid ?? 0, [Symbol.asyncDispose]: () => stop(child) };
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  await ended;
+}
+
+/** Makes load in a process of its own. Rejects on the first answer that is not as it should be. */
+export async function makeLoad(kind: "http1" | "grpc", spec: LoadSpec): Promise<LoadResult> {
+  const child = fork(join(import.meta.dirname, `load/${kind}.ts`));
+  child.send(spec);
+  try {
+    const [answer] = (await once(child, "message")) as [{ result?: LoadResult; error?: string }];
+    if (answer.result === undefined) throw new Error(answer.error);
+    return answer.result;
+  } finally {
+    child.disconnect();
+    await stop(child);
+  }
+}
+
+/** Seconds of processor time that a process has used so far; NaN where the system does not tell so. */
+export function cpuSeconds(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    // utime and stime, in hundredths of a second on every Linux there is.
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Resident memory of a process in MB. */
+export async function residentMb(pid: number): Promise<number> {
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);
+  return Number(stdout) / 1024;
+}

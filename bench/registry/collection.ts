@@ -1,0 +1,177 @@
+/** Collection of a little garbage in a large registry, and what those who pull meanwhile notice of it. */
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openStore } from "../../packages/server/src/db/open.ts";
+import { createLog } from "../../packages/server/src/lib/log.ts";
+import { newUid } from "../../packages/server/src/lib/uid.ts";
+import { begin, insertAll, openSink, type Target } from "../data/fill.ts";
+import type { Row } from "../data/rows.ts";
+import { open, type StoreName } from "../data/stores.ts";
+import { makeLoad } from "../process.ts";
+import { type Line, median, short } from "../report.ts";
+import { scale } from "../scale.ts";
+import { serveFilled } from "../servers.ts";
+import { type Blob, blobOf, blobRow, type ImageRows, imageRows, linkRow, repoCounts, repoRow, tagRow } from "./rows.ts";
+
+const LIMIT_S = 60;
+const P99_TIMES = 2;
+const REPOS = 100;
+const LAYERS_OF_A_REPO = 20;
+const LAYERS = 3;
+const GARBAGE_SHARE = 0.01;
+const CONNECTIONS = 16;
+/** Load is made in pieces, since nobody knows when the collection ends. */
+const PIECE_MS = 1000;
+const OLD = new Date(Date.now() - 30 * 24 * 60 * 60 * 1000).toISOString();
+const COLLECTED = '"msg":"collected what no repository needs"';
+
+interface Contents {
+  readonly repos: readonly string[];
+  readonly images: number;
+}
+
+export async function collection(store: StoreName): Promise<Line[]> {
+  const images = scale.rows / 10;
+  const sources = ["bench/registry/rows.ts", "bench/registry/collection.ts"];
+  const filled = await open(store, { key: `images_${images}`, sources, fill: (target) => fill(target, images) });
+  const garbage = images * GARBAGE_SHARE;
+  await appendGarbage(filled.target, filled.contents, garbage);
+  const log = join(filled.target.dataDir, "collection.log");
+  await rm(log, { force: true });
+  const holt = await serveFilled(filled, { log });
+  await using _ = holt.server;
+  // It begins a second after the start.
+  const started = performance.now();
+  const requests = filled.contents.repos.map((_, i) => holt.request("GET", `/v2/bench/repo-${i}/manifests/v${i}`));
+  const pull = () => makeLoad("http1", { port: holt.server.port, connections: CONNECTIONS, requests, warmUpMs: 200, durationMs: PIECE_MS });
+  await sleep(1000);
+  let seconds = Number.NaN;
+  const watching = (async () => {
+    while (!(await readFile(log, "utf8")).includes(COLLECTED)) await sleep(50);
+    seconds = (performance.now() - started) / 1000;
+  })();
+  const during: number[] = [];
+  while (Number.isNaN(seconds)) during.push((await pull()).p99);
+  await watching;
+  const report = (await readFile(log, "utf8")).split("\n").find((line) => line.includes(COLLECTED)) ?? "{}";
+  const { manifests, blobs } = JSON.parse(report) as { manifests: number; blobs: number };
+  if (manifests !== garbage || blobs !== garbage) throw new Error(`there were ${garbage} images to collect: ${report}`);
+  const without: number[] = [];
+  while (without.length < Math.max(during.length, scale.rounds)) without.push((await pull()).p99);
+
+  const what = `Collection of ${garbage} among ${images + garbage} images`;
+  const [p99, usual] = [median(during), median(without)];
+  return [
+    { what, store, figure: `${short(seconds)} s, with pulls all the time`, target: `≤ ${LIMIT_S} s`, holds: seconds <= LIMIT_S },
+    {
+      what: `${CONNECTIONS} clients pull manifests meanwhile`,
+      store,
+      figure: `p99 ${short(p99)} ms, ${short(usual)} ms without: ${(p99 / usual).toFixed(2)}×`,
+      target: `≤ ${P99_TIMES}×`,
+      holds: p99 <= P99_TIMES * usual,
+    },
+  ];
+}
+
+/** Tagged images that share layers within their repos, with their blobs in the folder. */
+async function fill(target: Target, images: number): Promise<Contents> {
+  const started = performance.now();
+  const organization = await begin(target);
+  const repos = Array.from({ length: REPOS }, () => newUid(organization));
+  const layersOf = repos.map((_, repo) => Array.from({ length: LAYERS_OF_A_REPO }, (_, i) => blobOf(`layer ${i} of ${repo}`)));
+  const configOf = (i: number) => blobOf(`{"architecture":"amd64","os":"linux","author":"${i}"}`);
+  const imageOf = (i: number): ImageRows => {
+    const layers = layersOf[i % REPOS] ?? [];
+    const used = Array.from({ length: LAYERS }, (_, turn) => layers[(Math.floor(i / REPOS) + turn * 7) % layers.length]!);
+    return imageRows(repos[i % REPOS] ?? "", configOf(i), used, OLD);
+  };
+  const sink = await openSink(target);
+  const each = async (table: string, rowsOf: (i: number) => Iterable<Row>) => {
+    await insertAll(
+      sink,
+      table,
+      (function* () {
+        for (let i = 0; i < images; i++) yield* rowsOf(i);
+      })(),
+    );
+  };
+  await insertAll(
+    sink,
+    "repo",
+    repos.map((uid, i) => repoRow(uid, `repo-${i}`, 0)),
+  );
+  await insertAll(
+    sink,
+    "blob",
+    layersOf.flat().map((blob) => blobRow(blob, OLD)),
+  );
+  await each("blob", (i) => [blobRow(configOf(i), OLD)]);
+  await insertAll(
+    sink,
+    "repo_blob",
+    layersOf.flatMap((layers, repo) => layers.map((blob) => linkRow(repos[repo] ?? "", blob, OLD))),
+  );
+  await each("repo_blob", (i) => [linkRow(repos[i % REPOS] ?? "", configOf(i), OLD)]);
+  await each("manifest", (i) => [imageOf(i).manifest]);
+  await each("manifest_reference", (i) => imageOf(i).references);
+  await each("image", (i) => [imageOf(i).image]);
+  await each("tag", (i) => [tagRow(repos[i % REPOS] ?? "", `v${i}`, imageOf(i).digest, 0.5)]);
+  await insertAll(sink, "resource_count", repoCounts(new Map(repos.map((uid) => [uid, images / REPOS]))));
+  await sink.finish();
+  for (const blob of layersOf.flat()) await place(target, blob);
+  for (let i = 0; i < images; i++) await place(target, configOf(i));
+  console.log(`  filled ${images} images in ${Math.round((performance.now() - started) / 1000)} s`);
+  return { repos, images };
+}
+
+async function place({ dataDir }: Target, { digest, content }: Blob): Promise<void> {
+  const [algorithm = "", hex = ""] = digest.split(":");
+  const path = join(dataDir, "blobs", algorithm, hex.slice(0, 2), hex);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, content);
+}
+
+/** Images without tags, long ago, each with a config of its own; and the last collection so long ago that the next one begins at once. */
+async function appendGarbage(target: Target, { repos }: Contents, number: number): Promise<void> {
+  await using store = await openStore({ ...target, log: createLog("warn") });
+  for (let start = 0; start < number; start += REPOS) {
+    const blobs: Blob[] = [];
+    await store.transaction(async (db) => {
+      for (const repo of repos.slice(0, number - start)) {
+        const config = blobOf(`{"architecture":"amd64","os":"linux","author":"${newUid("")}"}`);
+        const { manifest, references, image } = imageRows(repo, config, [], OLD);
+        blobs.push(config);
+        await db
+          .insertInto("blob")
+          .values(blobRow(config, OLD) as never)
+          .execute();
+        await db
+          .insertInto("repo_blob")
+          .values(linkRow(repo, config, OLD) as never)
+          .execute();
+        await db
+          .insertInto("manifest")
+          .values(manifest as never)
+          .execute();
+        await db
+          .insertInto("manifest_reference")
+          .values(references as never)
+          .execute();
+        await db
+          .insertInto("image")
+          .values(image as never)
+          .execute();
+      }
+    });
+    for (const blob of blobs) await place(target, blob);
+  }
+  const value = JSON.stringify({ finished: OLD });
+  await store.transaction((db) =>
+    db
+      .insertInto("server_state")
+      .values({ name: "blob_collection", value })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+      .execute(),
+  );
+}

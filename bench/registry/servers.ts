@@ -1,0 +1,110 @@
+/** The servers that are measured beside each other: an empty Holt, CNCF Distribution where this machine has it, and a bare server of files. */
+import { execFile, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { freePort } from "../../packages/server/test/harness.ts";
+import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packages/server/test/registry/registry-client.ts";
+import { databaseFor, folder, type StoreName } from "../data/stores.ts";
+import { type BareServer, startHolt, stop } from "../process.ts";
+
+/** A registry under measurement, with a client for what must be there before. */
+export interface Registry extends BareServer {
+  readonly client: RegistryClient;
+  /** Of the repository that is measured. */
+  readonly name: string;
+  readonly authorization: string | undefined;
+  /** Of its data. */
+  readonly folder: string;
+}
+
+const PROGRAM = "docker-registry";
+
+/** On a disk, where the databases of the other measurements are, too: the temporary folder may be in memory. */
+export async function makeFolder(name: string): Promise<AsyncDisposable & { readonly path: string }> {
+  await mkdir(folder, { recursive: true });
+  const path = await mkdtemp(join(folder, `${name}-`));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** With one organization and the repository that is measured two folders below it, as an owner who may do everything. */
+export async function startEmptyHolt(store: StoreName): Promise<Registry> {
+  await using cleanUp = new AsyncDisposableStack();
+  const data = cleanUp.use(await makeFolder("holt"));
+  const url = store === "postgres" ? await databaseFor("bench_registry", true) : "";
+  const server = cleanUp.use(await startHolt({ url, dataDir: data.path }));
+  const baseUrl = `http://127.0.0.1:${server.port}`;
+  const authorization = `Bearer ${server.token}`;
+  const makeGroup = async (parent: string, name: string) => {
+    const headers = { authorization, "content-type": "application/json" };
+    const response = await fetch(`${baseUrl}/iam/v2/groups/${parent}`, { method: "POST", headers, body: JSON.stringify({ name }) });
+    return ((await response.json()) as { uid: string }).uid;
+  };
+  const groups = await fetch(`${baseUrl}/iam/v2/groups?uidp.in_root=true`, { headers: { authorization } });
+  const { uid = "", name = "" } = ((await groups.json()) as { groups: { uid: string; name: string }[] }).groups[0] ?? {};
+  await makeGroup(uid, "team");
+  const client = cleanUp.use(createRegistryClient(baseUrl, authorization));
+  return registryOf(
+    { port: server.port, pid: server.pid, client, name: `${name}/team/app`, authorization, folder: data.path },
+    cleanUp.move(),
+  );
+}
+
+/** CNCF Distribution as its Debian package is set up, less the password: undefined where it is not installed. */
+export async function startDistribution(): Promise<Registry | undefined> {
+  if (
+    !(await promisify(execFile)(PROGRAM, ["--version"]).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return undefined;
+  await using cleanUp = new AsyncDisposableStack();
+  const data = cleanUp.use(await makeFolder("distribution"));
+  const port = await freePort();
+  const config = {
+    version: 0.1,
+    log: { level: "info", accesslog: { disabled: false } },
+    storage: { cache: { blobdescriptor: "inmemory" }, filesystem: { rootdirectory: data.path }, delete: { enabled: true } },
+    http: { addr: `127.0.0.1:${port}` },
+  };
+  // JSON is YAML.
+  const path = join(data.path, "config.yml");
+  await writeFile(path, JSON.stringify(config));
+  const child = spawn(PROGRAM, ["serve", path], { stdio: "ignore" });
+  cleanUp.defer(() => stop(child));
+  const baseUrl = `http://127.0.0.1:${port}`;
+  while (
+    !(await fetch(`${baseUrl}/v2/`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  )
+    await sleep(50);
+  const client = cleanUp.use(createRegistryClient(baseUrl, undefined));
+  const { pid = 0 } = child;
+  return registryOf({ port, pid, client, name: "my-org/team/app", authorization: undefined, folder: data.path }, cleanUp.move());
+}
+
+function registryOf(registry: Omit<Registry, keyof AsyncDisposable>, owned: AsyncDisposableStack): Registry {
+  return { ...registry, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+export async function startStatic(path: string): Promise<BareServer> {
+  const child = fork(join(import.meta.dirname, "static-server.ts"));
+  child.send({ folder: path });
+  const [{ port }] = (await once(child, "message")) as [{ port: number }];
+  return { port, pid: child.pid ?? 0, [Symbol.asyncDispose]: () => stop(child) };
+}
+
+/** A request as the load processes want it. */
+export function requestTo({ port, authorization }: Pick<Registry, "port" | "authorization">, method: string, path: string): string {
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    `host: 127.0.0.1:${port}`,
+    ...(authorization === undefined ? [] : [`authorization: ${authorization}`]),
+  ];
+  return Buffer.from(`${lines.join("\r\n")}\r\naccept: ${MANIFEST}\r\n\r\n`).toString("base64");
+}

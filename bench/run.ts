@@ -1,0 +1,54 @@
+/** Runs the benchmark, or the parts of it that are named: `npm run bench -- [--store sqlite|postgres] [part …]`. What they measure is in README.md. */
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+import type { StoreName } from "./data/stores.ts";
+import { authorization } from "./parts/authorization.ts";
+import { restCreate } from "./parts/create.ts";
+import { deepLists } from "./parts/deep.ts";
+import { exchange } from "./parts/exchange.ts";
+import { grpcGet, restGet } from "./parts/get.ts";
+import { restList } from "./parts/list.ts";
+import { start } from "./parts/start.ts";
+import { registryParts } from "./registry/parts.ts";
+import { type Line, printLines } from "./report.ts";
+import { scale } from "./scale.ts";
+import { closeAll, stopServers } from "./servers.ts";
+
+const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
+  start,
+  "rest-get": restGet,
+  "grpc-get": grpcGet,
+  list: restList,
+  deep: deepLists,
+  exchange,
+  create: restCreate,
+  authorization,
+  ...registryParts,
+};
+/** Names that stand for several parts. */
+const groups: Readonly<Record<string, readonly string[]>> = { registry: Object.keys(registryParts) };
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });
+const chosen = positionals.length === 0 ? Object.keys(parts) : positionals.flatMap((name) => groups[name] ?? [name]);
+const unknown = chosen.filter((name) => !Object.hasOwn(parts, name));
+if (unknown.length > 0) throw new Error(`there is no part ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`);
+
+const { length, 0: cpu } = cpus();
+console.log(
+  `Node ${process.version}, ${length} × ${cpu?.model}, ${new Date().toISOString().slice(0, 10)}; ${scale.rows} identities, ${scale.rounds} rounds\n`,
+);
+const lines: Line[] = [];
+try {
+  for (const store of values.store === undefined ? (["sqlite", "postgres"] as const) : [values.store as StoreName]) {
+    for (const name of chosen) {
+      const started = performance.now();
+      lines.push(...(await parts[name]!(store)));
+      console.log(`  ${store} ${name}: ${Math.round((performance.now() - started) / 1000)} s`);
+    }
+    await stopServers();
+  }
+} finally {
+  await closeAll();
+}
+console.log();
+printLines(lines);
