@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const src = join(root, "packages/server/src");
-const rungs = { lib: 1, db: 2, auth: 3, blobs: 3, events: 3, call: 4, resource: 5, registry: 5.5, services: 6, transport: 7 };
+const rungs = { lib: 1, db: 2, outbound: 2, auth: 3, blobs: 3, events: 3, call: 4, resource: 5, registry: 5.5, services: 6, transport: 7 };
 const COMPOSITION = 8;
 
 /** Modules that only one folder may import. */
@@ -14,12 +14,12 @@ const owned = [
   {
     module: /^node:(http|http2|https|net|tls)$/,
     folders: ["transport"],
-    except: ["config.ts", "auth/outbound-address.ts", "auth/outbound-connector.ts"],
+    except: ["config.ts", "outbound/address.ts", "outbound/connector.ts"],
     why: "only transport/ speaks HTTP to clients; outbound calls have one client",
   },
   { module: /^@connectrpc\//, folders: ["transport"], except: [], why: "only transport/ knows Connect" },
   { module: /^(pg|node:sqlite)$/, folders: ["db"], except: [], why: "only db/ knows the database drivers" },
-  { module: /^undici$/, folders: ["auth"], except: [], why: "outbound calls have one client" },
+  { module: /^undici$/, folders: ["outbound"], except: [], why: "outbound calls have one client" },
   { module: /^pino$/, folders: ["lib"], except: [], why: "only lib/log.ts makes logs" },
 ];
 

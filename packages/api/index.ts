@@ -1,5 +1,7 @@
 // The contract at a glance: every service, the annotations, and what the capabilities are called. Data only; messages are imported from gen/.
 import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
+import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
+import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
 import { bit, type Capability, CapabilitySchema, internal_only, name } from "./gen/platform/capabilities/capabilities_pb.ts";
@@ -32,7 +34,7 @@ export {
   name as capabilityNameOption,
 } from "./gen/platform/capabilities/capabilities_pb.ts";
 
-/** Every service of the contract, all versions. Health and reflection, which are others' contracts, are not among them. */
+/** Every service of the contract, all versions, and Holt's own additions (holt.v1). Health and reflection, which are others' contracts, are not among them. */
 export const services: readonly DescService[] = [
   AccountAssociationsService,
   ExternalGroupRoleMappingsService,
@@ -54,6 +56,8 @@ export const services: readonly DescService[] = [
   Auth,
   SecurityTokenService,
   PingServiceV1,
+  DeliveriesService,
+  EventsService,
 ];
 
 /** Without UNKNOWN, which has neither a name nor a bit. */

@@ -12,7 +12,6 @@ import { createGrants } from "../src/auth/grants.ts";
 import { encodeIdentity } from "../src/auth/identity-record.ts";
 import { createJwksCache } from "../src/auth/jwks.ts";
 import { createLogins } from "../src/auth/login.ts";
-import { createOutboundClient } from "../src/auth/outbound.ts";
 import { createRegistrations } from "../src/auth/register.ts";
 import { createSigningKeys } from "../src/auth/signing-keys.ts";
 import { createUserLogins, type UserLoginsOptions } from "../src/auth/user-login.ts";
@@ -22,6 +21,7 @@ import { openStore } from "../src/db/open.ts";
 import { timestampFromDate } from "../src/lib/clock.ts";
 import { createLog } from "../src/lib/log.ts";
 import { newUid } from "../src/lib/uid.ts";
+import { createOutboundClient } from "../src/outbound/client.ts";
 import { createManualClock } from "./manual-clock.ts";
 
 export const ISSUER = "https://issuer.holt.test";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ProofOptions, proofOf, proofRequest, startSts } from "../../test/aws-sts.ts";
 import { Code, HoltError } from "../lib/errors.ts";
+import { createOutboundClient } from "../outbound/client.ts";
 import { createAwsProofs } from "./aws-proof.ts";
-import { createOutboundClient } from "./outbound.ts";
 import { createWaitLimit } from "./wait-limit.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");

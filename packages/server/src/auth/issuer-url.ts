@@ -1,4 +1,4 @@
-/** What an issuer that Holt asks for keys looks like. Where it may lead is outbound.ts. Pure. */
+/** What an issuer that Holt asks for keys looks like. Where it may lead is outbound/. Pure. */
 
 export const MAX_ISSUER_LENGTH = 512;
 

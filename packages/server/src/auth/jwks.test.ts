@@ -7,9 +7,9 @@ import { createManualClock } from "../../test/manual-clock.ts";
 import { startIssuer } from "../../test/oidc-issuer.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
+import { createOutboundClient } from "../outbound/client.ts";
 import { createJwksCache, type JwksOptions } from "./jwks.ts";
 import { parseJwt } from "./jwt.ts";
-import { createOutboundClient } from "./outbound.ts";
 import { verifyWithIssuer } from "./third-party-tokens.ts";
 import { createWaitLimit } from "./wait-limit.ts";
 

@@ -39,7 +39,7 @@ export interface Operation {
   /** Full name as on the gRPC wire without the leading slash: `platform.iam.v2.GroupsService/GetGroup`. */
   readonly name: string;
   readonly method: DescMethodUnary;
-  /** `iam`, `registry` …: names the error domain. */
+  /** `iam`, `registry` …, `holt` for Holt's own additions: names the error domain. */
   readonly domain: string;
   /** The resource that the operation is about, by its method's name: `Group` for GetGroup. */
   readonly kind: string;
@@ -90,7 +90,7 @@ function compileOperation(method: DescMethod, handler: Handler | undefined, isUn
   return {
     name,
     method,
-    domain: method.parent.typeName.split(".")[1] ?? "",
+    domain: domainOf(method.parent.typeName),
     kind: method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete)(?=[A-Z])/, ""),
     validate: compileValidator(method.input),
     bindings,
@@ -99,6 +99,12 @@ function compileOperation(method: DescMethod, handler: Handler | undefined, isUn
     writes: bindings.some((binding) => binding.method !== "GET") && handler?.kind !== "read",
     handler,
   };
+}
+
+/** `iam` of `platform.iam.v2.GroupsService`; packages of others than the platform are a domain as a whole. */
+function domainOf(typeName: string): string {
+  const [root = "", domain = ""] = typeName.split(".");
+  return root === "platform" ? domain : root;
 }
 
 function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {

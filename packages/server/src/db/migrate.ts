@@ -4,6 +4,7 @@ import type { Log } from "../lib/log.ts";
 import type { Dialect } from "./dialect.ts";
 import { initial } from "./migrations/001-initial.ts";
 import { registry } from "./migrations/002-registry.ts";
+import { deliveries } from "./migrations/003-deliveries.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -13,7 +14,7 @@ export interface Migration {
 }
 
 /** The version of a schema is its place here, counted from 1. */
-const MIGRATIONS: readonly Migration[] = [initial, registry];
+const MIGRATIONS: readonly Migration[] = [initial, registry, deliveries];
 
 /**
  * Applies what is missing, each migration in its own transaction. Any number of servers may do so at once.

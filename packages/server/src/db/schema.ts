@@ -59,13 +59,58 @@ export interface OutboxTable {
   /** Uid of the event's group; the empty string for none. */
   group_uid: string;
   time: string;
-  audience: "customer" | "internal";
+  /** `internal` reaches nobody; `test` only the subscription that is its subject. */
+  audience: "customer" | "internal" | "test";
   /** Full proto name of the body message. */
   body_type: string;
   /** Extension attributes beside group, audience and bodytype, as a JSON object of strings. */
   extensions: string;
   /** The delivery's body: `{"actor":…,"body":…}`. */
   data: string;
+  /** Given out after the commit, without gaps in what a reader sees; null until then. */
+  position: number | null;
+}
+
+/** A subscription has no name of its own; the column is the empty string. */
+export interface SubscriptionTable extends ResourceTable {
+  sink: string;
+}
+
+/** How deliveries to a subscription are doing, and who makes them: one server at a time, in the order of events. */
+export interface SubscriptionQueueTable {
+  subscription_uid: string;
+  /** When there is something to send, at the earliest; null where nothing is pending. */
+  next_time: string | null;
+  /** Attempts that failed since the last one that succeeded. */
+  failures: number;
+  /** When the first of those was. */
+  failing_time: string | null;
+  /** Set while nothing is sent until somebody resumes it. */
+  pause_time: string | null;
+  pause_reason: string;
+  /** The server that sends until `lease_time`; null for none. */
+  lease_holder: string | null;
+  lease_time: string | null;
+}
+
+/** One event on its way to one subscription. It may outlive the subscription for a while. */
+export interface DeliveryTable {
+  subscription_uid: string;
+  /** Of the event in the outbox. */
+  position: number;
+  event_id: string;
+  state: "pending" | "delivered" | "failed";
+  attempts: number;
+  create_time: string;
+  /** When a pending one is to be tried; null otherwise. New ones are due at once, so that the order of this time, then of positions, is the order to send in. */
+  next_attempt_time: string | null;
+  first_attempt_time: string | null;
+  last_attempt_time: string | null;
+  /** HTTP status of the last answer; 0 where there was none. */
+  status_code: number;
+  /** What was wrong with the last attempt; empty where nothing was. */
+  error: string;
+  latency_ms: number;
 }
 
 /** Holt's own signing keys, newest first by create_time. */
@@ -219,6 +264,9 @@ export interface Schema {
   role_binding: RoleBindingTable;
   resource_count: ResourceCountTable;
   outbox: OutboxTable;
+  subscription: SubscriptionTable;
+  subscription_queue: SubscriptionQueueTable;
+  delivery: DeliveryTable;
   signing_key: SigningKeyTable;
   server_state: ServerStateTable;
   refresh_token: RefreshTokenTable;
@@ -227,4 +275,4 @@ export interface Schema {
 }
 
 /** Tables of resources, the ones the resource engine works on. */
-export type ResourceTableName = "group" | "identity" | "role" | "role_binding" | "repo" | "tag";
+export type ResourceTableName = "group" | "identity" | "role" | "role_binding" | "repo" | "tag" | "subscription";

@@ -1,9 +1,9 @@
-/** Opens the sockets of outbound.ts, to allowed addresses only: what a name resolves to is filtered, and the peer of the socket is looked at again. */
+/** Opens the sockets of client.ts, to allowed addresses only: what a name resolves to is filtered, and the peer of the socket is looked at again. */
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
-import type { AddressPolicy } from "./outbound-address.ts";
-import { OutboundError } from "./outbound-error.ts";
+import type { AddressPolicy } from "./address.ts";
+import { OutboundError } from "./error.ts";
 
 /** All addresses of a host; `dns.lookup` has this shape. */
 export type Resolve = (

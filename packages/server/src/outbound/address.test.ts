@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAddressPolicy } from "./outbound-address.ts";
+import { createAddressPolicy } from "./address.ts";
 
 const PUBLIC = [
   "1.1.1.1",

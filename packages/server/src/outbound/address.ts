@@ -1,4 +1,4 @@
-/** Which IP addresses Holt may connect to on behalf of others. Pure: names are resolved, and connections made, in outbound.ts. */
+/** Which IP addresses Holt may connect to on behalf of others. Pure: names are resolved, and connections made, in connector.ts. */
 import { BlockList, isIP } from "node:net";
 
 /** IPv4 that is not the public Internet (IANA special-purpose registry, RFC 6890), and public addresses that serve a cloud's own machines. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createOutboundClient, type OutboundClient, type OutboundOptions } from "./outbound.ts";
-import { OutboundError, type OutboundReason } from "./outbound-error.ts";
+import { createOutboundClient, type OutboundClient, type OutboundOptions } from "./client.ts";
+import { OutboundError, type OutboundReason } from "./error.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1"];
 

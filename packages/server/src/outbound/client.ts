@@ -7,9 +7,9 @@
  * the environment, no decompression; answers are bounded in size and in total time.
  */
 import { Agent, type Dispatcher, request as send } from "undici";
-import { createAddressPolicy } from "./outbound-address.ts";
-import { createConnector, type Resolve } from "./outbound-connector.ts";
-import { OutboundError } from "./outbound-error.ts";
+import { createAddressPolicy } from "./address.ts";
+import { createConnector, type Resolve } from "./connector.ts";
+import { OutboundError } from "./error.ts";
 
 export interface OutboundLimits {
   readonly signal?: AbortSignal | undefined;
