@@ -27,10 +27,14 @@ function suite(place: () => Promise<StoreOptions>): void {
     const options = await place();
     const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(options)));
     const { rows } = await sql<{ version: number; name: string }>`select version, name from schema_migration`.execute(stores[0]!.reader);
-    assert.deepEqual(rows, [
+    assert.deepEqual(rows.slice(0, 2), [
       { version: 1, name: "initial" },
       { version: 2, name: "registry" },
     ]);
+    assert.deepEqual(
+      rows.map(({ version }) => version),
+      rows.map((_, index) => index + 1),
+    );
     await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
   });
 
@@ -48,14 +52,15 @@ function suite(place: () => Promise<StoreOptions>): void {
 
   test("a migration that fails leaves nothing of itself, and the ones before it", async () => {
     await using store = await openStore(await place());
-    const known: Migration = { name: "known", statements: () => [] };
+    const { rows: applied } = await sql`select version from schema_migration`.execute(store.reader);
+    const known = applied.map((): Migration => ({ name: "known", statements: () => [] }));
     const good: Migration = { name: "good", statements: ({ types }) => [`create table good (x ${types.text})`] };
     const bad: Migration = { name: "bad", statements: ({ types }) => [`create table half (x ${types.text})`, "create nonsense"] };
-    await assert.rejects(migrate(store, log, [known, known, good, bad]), /syntax error/);
+    await assert.rejects(migrate(store, log, [...known, good, bad]), /syntax error/);
     await assert.rejects(sql`select x from half`.execute(store.reader));
     await sql`select x from good`.execute(store.reader);
-    await migrate(store, log, [known, known, good]);
+    await migrate(store, log, [...known, good]);
     const { rows } = await sql`select version from schema_migration order by version`.execute(store.reader);
-    assert.deepEqual(rows, [{ version: 1 }, { version: 2 }, { version: 3 }]);
+    assert.equal(rows.length, applied.length + 1);
   });
 }
