@@ -70,7 +70,17 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
 
   const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
   const pageTokens = createPageTokens(pageTokenKey);
-  const dependencies = { ...auth, grants, bootstrapOwner, pageTokens, profile, registryHost, emptyRepo: createRepoEmptying(store) };
+  const { outboundAllowCidrs } = config;
+  const dependencies = {
+    ...auth,
+    grants,
+    bootstrapOwner,
+    pageTokens,
+    profile,
+    registryHost,
+    outboundAllowCidrs,
+    emptyRepo: createRepoEmptying(store),
+  };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (uid: string) => grants.load(uid) };
   const names = { profile, baseUrl };

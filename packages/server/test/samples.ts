@@ -12,6 +12,7 @@ import {
 import { fieldBehavior, iam } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
@@ -22,6 +23,7 @@ import type { ResourceTableName } from "../src/db/schema.ts";
 import { parentOf, rootOf, uidFromText } from "../src/lib/uid.ts";
 import { repos, tags } from "../src/registry/resources.ts";
 import type { Resource } from "../src/resource/define.ts";
+import { subscriptions } from "../src/services/events/subscriptions.ts";
 import { groups } from "../src/services/iam/groups.ts";
 import { identities } from "../src/services/iam/identities.ts";
 import { roleBindings } from "../src/services/iam/role-bindings.ts";
@@ -35,17 +37,19 @@ export interface Sample {
   readonly schema: DescMessage;
   readonly table: ResourceTableName;
   readonly service: DescService;
+  /** Set where it can neither be updated nor made again under its name. */
+  readonly isImmutable: boolean;
   /** What it is made in. */
   readonly parentKind: "Group" | "Repo";
   /** Several of them in one place may have the same name; without it, each must have its own. */
   readonly sharesNames: boolean;
   /** A resource that can be made in the place, in the form of REST; `name` is its name where it has one. */
   make(world: World, place: string, name: string): Promise<JsonObject>;
-  /** Fields to which an update can set it, each unlike what `make` gives. */
+  /** Fields to which an update, or making it again, can set it, each unlike what `make` gives; none where it stays as it is. */
   change(world: World, place: string): Promise<JsonObject>;
   /** An update that anybody may make who may change it, and that leaves its name. */
   readonly smallChange: JsonObject;
-  /** Parameters of a list that has this resource and none that another call of `make` with another name gave. */
+  /** Parameters of a list that has this resource and none that another call of `make` with another name gave; none where lists have no filter. */
   filter(made: JsonObject): JsonObject;
   /** The group to whose subscribers its events go. */
   audienceOf(uid: string): string;
@@ -58,6 +62,7 @@ function define<R extends Resource>({ kind, schema, table }: R, service: DescSer
     schema,
     table,
     service,
+    isImmutable: false,
     parentKind: "Group" as const,
     sharesNames: true,
     smallChange: { description: "later" },
@@ -175,6 +180,15 @@ export const samples: readonly Sample[] = [
     }),
   },
   {
+    ...define(subscriptions, SubscriptionsService),
+    title: "a subscription",
+    isImmutable: true,
+    smallChange: {},
+    make: async (_world, _group, name) => ({ sink: `https://sink.example.com:8443/${encodeURIComponent(name)}?a=%C3%A9&b=<b>` }),
+    change: async () => ({}),
+    filter: () => ({}),
+  },
+  {
     ...define(tags, TagsService),
     title: "a tag",
     parentKind: "Repo",
@@ -242,9 +256,10 @@ export async function placeFor(world: World, { parentKind }: Sample, group: stri
   return (await world.must(ReposService.method.createRepo, { parent: group, repo: { name } })).uid;
 }
 
-/** Over REST. What cannot be updated is made again under its name. */
+/** Over REST. What cannot be updated is made again under its name, or stays as it is. */
 export function changeTo(world: World, sample: Sample, made: JsonObject, change: JsonObject): Promise<HttpAnswer> {
   const uid = textOf(made.uid);
+  if (sample.isImmutable) return world.raw("GET", `${collectionOf(sample)}/${uid}`);
   if (hasMethod(sample, "Update")) return world.raw("PATCH", `${collectionOf(sample)}/${uid}`, change);
   return world.raw("POST", `${collectionOf(sample)}/${parentOf(uid)}`, { ...made, ...change });
 }

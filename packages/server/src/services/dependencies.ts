@@ -15,6 +15,8 @@ export interface ServiceDependencies {
   readonly profile: VendorProfile;
   /** Host, with its port where it has one, by which references to images name this server. */
   readonly registryHost: string;
+  /** Networks that the operator lets Holt speak to, also without TLS. */
+  readonly outboundAllowCidrs: readonly string[];
   /** Uid of the identity that this installation began with; it is staff everywhere. */
   readonly bootstrapOwner: string;
 }

@@ -5,6 +5,7 @@ import { fullName } from "../call/operation.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
+import { subscriptionsService } from "./events/subscriptions.ts";
 import { groupsService } from "./iam/groups.ts";
 import { identitiesService } from "./iam/identities.ts";
 import { roleBindingsService } from "./iam/role-bindings.ts";
@@ -23,6 +24,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
+    subscriptionsService(dependencies),
     authService(dependencies),
     securityTokenService(dependencies),
     pingService,
@@ -35,7 +37,6 @@ const unimplementedServices = [
   "holt.v1.DeliveriesService",
   "holt.v1.EventsService",
   "platform.advisory.v2.SecurityAdvisoryService",
-  "platform.events.v2.SubscriptionsService",
   "platform.iam.v2.AccountAssociationsService",
   "platform.iam.v2.ExternalGroupRoleMappingsService",
   "platform.iam.v2.GroupInvitesService",

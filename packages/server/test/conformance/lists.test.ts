@@ -228,7 +228,7 @@ for (const store of storeNames) {
           await assertTokenRefused({ pageToken, uidp: { descendantsOf: place } });
           await assertTokenRefused({ pageToken, uidp: { childrenOf: place, ids: uids(rows) } });
           const filter = sample.filter(rows[0] ?? {});
-          await assertTokenRefused({ pageToken, ...filter });
+          if (Object.keys(filter).length > 0) await assertTokenRefused({ pageToken, ...filter });
           const others = resources.filter(({ kind }) => kind !== sample.kind);
           for (const other of others) {
             const refused = await refusal(world.rest, other, { pageToken, uidp: { childrenOf: place } }, world.owner.token);

@@ -85,7 +85,9 @@ for (const store of storeNames) {
         const change = await sample.change(world, place);
         const [verb, body] = hasMethod(sample, "Update")
           ? (["Update", { [fieldOf(sample)]: { ...change, uid }, updateMask: "*" }] as const)
-          : (["Create", { parent: place, [fieldOf(sample)]: { ...given, ...change } }] as const);
+          : sample.isImmutable
+            ? (["Get", { uid }] as const)
+            : (["Create", { parent: place, [fieldOf(sample)]: { ...given, ...change } }] as const);
         const method = methodOf(sample, verb);
         const updated = answerOf(await world.grpc.call(method, fromJson(method.input, body), world.owner.token));
         const after = toJson(sample.schema, updated, { alwaysEmitImplicit: true }) as JsonObject;

@@ -346,7 +346,15 @@ function requestFor(sample: Sample, verb: (typeof VERBS)[number], uid: string) {
 
 /** The table of capabilities says it by their names: Get needs the list capability, and so on. */
 function capabilityFor({ kind }: Sample, verb: (typeof VERBS)[number]): Capability {
-  const domain = { Group: "groups", Identity: "identity", Role: "roles", RoleBinding: "role_bindings", Repo: "repo", Tag: "tag" }[kind];
+  const domain = {
+    Group: "groups",
+    Identity: "identity",
+    Role: "roles",
+    RoleBinding: "role_bindings",
+    Repo: "repo",
+    Tag: "tag",
+    Subscription: "subscriptions",
+  }[kind];
   const capability = capabilityByName.get(`${domain}.${{ Get: "list", Update: "update", Delete: "delete" }[verb]}`);
   assert.ok(capability);
   return capability;
