@@ -1,0 +1,54 @@
+/**
+ * Every attempt of this process to connect a TCP socket, seen where Node hands it to the operating system, whichever library makes it. Attempts at
+ * addresses that are not this machine's are seen and then refused: a test sends nothing into the world.
+ */
+import { createServer, type Server } from "node:net";
+
+export interface ConnectAttempts extends Disposable {
+  /** Addresses in the order of the attempts. */
+  readonly addresses: readonly string[];
+  forget(): void;
+}
+
+type Connect = (request: unknown, address: string, port: number) => number;
+interface TcpHandle {
+  connect: Connect;
+  connect6: Connect;
+}
+
+const ECONNREFUSED = -111;
+
+/** One at a time. */
+export async function watchConnectAttempts(): Promise<ConnectAttempts> {
+  const prototype = await tcpPrototype();
+  const { connect, connect6 } = prototype;
+  const addresses: string[] = [];
+  const watched = (original: Connect): Connect =>
+    function (this: TcpHandle, request, address, port) {
+      addresses.push(address);
+      return isThisMachine(address) ? original.call(this, request, address, port) : ECONNREFUSED;
+    };
+  prototype.connect = watched(connect);
+  prototype.connect6 = watched(connect6);
+  return {
+    addresses,
+    forget: () => void addresses.splice(0),
+    [Symbol.dispose]() {
+      Object.assign(prototype, { connect, connect6 });
+    },
+  };
+}
+
+function isThisMachine(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
+
+/** Node does not export it; every listening server has one. */
+async function tcpPrototype(): Promise<TcpHandle> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { _handle } = server as Server & { _handle: TcpHandle };
+  const prototype = Object.getPrototypeOf(_handle) as TcpHandle;
+  await new Promise((resolve) => server.close(resolve));
+  return prototype;
+}

@@ -1,0 +1,212 @@
+/** No sink, however its host is written, resolved or redirected, makes Holt open a socket to a network that the operator did not allow. */
+import assert from "node:assert/strict";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { after, afterEach, before, describe, it } from "node:test";
+import { createOutboundClient, type OutboundClient, type OutboundOptions } from "../../src/outbound/client.ts";
+import { OutboundError, type OutboundReason } from "../../src/outbound/error.ts";
+import { type ConnectAttempts, watchConnectAttempts } from "./connect-attempts.ts";
+import { deniedAddresses, deniedHosts, malformedHosts, publicAddresses } from "./denied-hosts.ts";
+
+type Resolve = NonNullable<OutboundOptions["resolve"]>;
+
+/** Counts who comes to this machine, whatever they say. */
+interface Trap extends AsyncDisposable {
+  readonly port: number;
+  readonly visits: number;
+}
+
+async function startTrap(): Promise<Trap> {
+  let visits = 0;
+  const servers: Server[] = [];
+  const listen = (host: string, port: number) =>
+    new Promise<number>((resolve, reject) => {
+      const server = createServer((socket) => {
+        visits++;
+        socket.destroy();
+      });
+      server.once("error", reject).listen(port, host, () => resolve((server.address() as AddressInfo).port));
+      servers.push(server);
+    });
+  const port = await listen("0.0.0.0", 0);
+  // Not every machine has IPv6.
+  await listen("::1", port).catch(() => {});
+  return {
+    port,
+    get visits() {
+      return visits;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const server of servers) await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function answering(...answers: (readonly string[])[]): Resolve & { readonly asked: string[] } {
+  const asked: string[] = [];
+  const resolve: Resolve = (hostname, _options, callback) => {
+    asked.push(hostname);
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    const addresses = (answer ?? []).map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+    setImmediate(() => callback(null, addresses));
+  };
+  return Object.assign(resolve, { asked });
+}
+
+describe("an outbound request", () => {
+  let attempts: ConnectAttempts;
+  let trap: Trap;
+  before(async () => {
+    trap = await startTrap();
+    attempts = await watchConnectAttempts();
+  });
+  afterEach(() => {
+    assert.equal(trap.visits, 0);
+    attempts.forget();
+  });
+  after(async () => {
+    attempts[Symbol.dispose]();
+    await trap[Symbol.asyncDispose]();
+  });
+
+  async function assertRefused(client: OutboundClient, url: string, ...reasons: OutboundReason[]): Promise<void> {
+    attempts.forget();
+    const error = await client.request({ url, method: "POST", body: "{}", timeoutMs: 5000 }).then(
+      () => assert.fail(`${url} was answered`),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof OutboundError, `${url}: ${error}`);
+    assert.ok(reasons.includes(error.reason), `${url}: ${error.reason}`);
+    assert.deepEqual(attempts.addresses, [], url);
+  }
+
+  it("is tested with 150 hosts and more", () => {
+    const hosts = Object.values(deniedHosts).flat();
+    assert.equal(new Set(hosts).size, hosts.length);
+    assert.ok(hosts.length >= 150, `${hosts.length}`);
+  });
+
+  for (const [what, hosts] of Object.entries(deniedHosts)) {
+    it(`opens no socket to ${what}`, async () => {
+      // The worst resolver there is: every name leads here.
+      await using client = createOutboundClient({ allowCidrs: [], resolve: answering(["127.0.0.1", "::1"]) });
+      for (const host of hosts) {
+        await assertRefused(client, `https://${host}:${trap.port}/`, "address");
+        await assertRefused(client, `http://${host}:${trap.port}/`, "scheme");
+      }
+    });
+
+    it(`opens no socket to ${what} because another network is allowed`, async () => {
+      await using client = createOutboundClient({ allowCidrs: ["10.99.0.0/16", "fd99::/64"], resolve: answering(["127.0.0.1", "::1"]) });
+      for (const host of hosts) {
+        for (const scheme of ["https", "http"]) await assertRefused(client, `${scheme}://${host}:${trap.port}/`, "address");
+      }
+    });
+  }
+
+  it("opens no socket for a host that is none, or that hides behind another", async () => {
+    await using client = createOutboundClient({ allowCidrs: ["10.99.0.0/16"], resolve: answering(["127.0.0.1"]) });
+    for (const host of malformedHosts) {
+      for (const scheme of ["https", "http"]) await assertRefused(client, `${scheme}://${host}:${trap.port}/`, "url", "address");
+    }
+    for (const url of [
+      "https:///127.0.0.1",
+      "https:127.0.0.1",
+      "https:\\\\127.0.0.1\\",
+      "//127.0.0.1/",
+      "127.0.0.1",
+      "file://127.0.0.1/",
+      "gopher://1.1.1.1/",
+    ])
+      await assertRefused(client, url, "url", "address", "scheme");
+  });
+
+  it("opens no socket to a denied address that a name has, over any scheme", async () => {
+    for (const address of deniedAddresses) {
+      await using client = createOutboundClient({ allowCidrs: ["10.99.0.0/16"], resolve: answering([address]) });
+      for (const scheme of ["https", "http"]) await assertRefused(client, `${scheme}://hooks.test:${trap.port}/`, "address");
+    }
+  });
+
+  it("opens no socket to a name of many addresses that are all denied, or of none", async () => {
+    await using many = createOutboundClient({ allowCidrs: [], resolve: answering(deniedAddresses) });
+    await assertRefused(many, `https://hooks.test:${trap.port}/`, "address");
+    await using none = createOutboundClient({ allowCidrs: [], resolve: answering([]) });
+    await assertRefused(none, `https://hooks.test:${trap.port}/`, "address", "dns");
+  });
+
+  it("goes to a public address, by itself or behind a name", async () => {
+    await using literal = createOutboundClient({ allowCidrs: [] });
+    for (const address of publicAddresses) {
+      const host = address.includes(":") ? `[${address}]` : address;
+      await assertConnects(literal, `https://${host}/`, [address]);
+      await using named = createOutboundClient({ allowCidrs: [], resolve: answering([address]) });
+      await assertConnects(named, "https://hooks.test/", [address]);
+    }
+  });
+
+  it("goes to a public address in clear text only where the operator names it", async () => {
+    await using named = createOutboundClient({ allowCidrs: ["1.1.1.0/24"] });
+    await assertConnects(named, "http://1.1.1.1/", ["1.1.1.1"]);
+    await assertRefused(named, "http://8.8.8.8/", "address");
+  });
+
+  it("goes to none but the public addresses of a name that has others, too", async () => {
+    for (const answer of [
+      ["1.1.1.1", "127.0.0.1"],
+      ["127.0.0.1", "1.1.1.1", "10.0.0.1", "8.8.8.8"],
+      ["::1", "fd00::1", "2606:4700:4700::1111", "::ffff:1.1.1.1"],
+      ["169.254.169.254", "64:ff9b::1.1.1.1", "2400:cb00::1", "140.82.112.3"],
+    ]) {
+      await using client = createOutboundClient({ allowCidrs: [], resolve: answering(answer) });
+      const allowed = answer.filter((address) => publicAddresses.includes(address));
+      await assertConnects(client, `https://mixed.test:${trap.port}/`, allowed);
+    }
+  });
+
+  it("looks a name up once for each connection and goes where that answer leads: rebinding gains nothing", async () => {
+    const resolve = answering(["1.1.1.1"], ["127.0.0.1"], ["1.1.1.1", "::1"], ["::1"]);
+    await using client = createOutboundClient({ allowCidrs: [], resolve });
+    const url = `https://rebinding.test:${trap.port}/`;
+    await assertConnects(client, url, ["1.1.1.1"]);
+    await assertRefused(client, url, "address");
+    await assertConnects(client, url, ["1.1.1.1"]);
+    await assertRefused(client, url, "address");
+    assert.equal(resolve.asked.length, 4);
+  });
+
+  it("follows no redirect, wherever it leads", async () => {
+    let location = "";
+    let status = 302;
+    let asked = 0;
+    const server = createHttpServer((_request, response) => {
+      asked++;
+      response.writeHead(status, { location, refresh: `0; url=${location}`, "alt-svc": `h2="127.0.0.2:${trap.port}"` }).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const client = createOutboundClient({ allowCidrs: ["127.0.0.1/32"] });
+    try {
+      for (status of [301, 302, 303, 307, 308]) {
+        for (const to of ["127.0.0.2", "[::1]", "169.254.169.254", "10.0.0.1", "1.1.1.1"]) {
+          location = `http://${to}:${trap.port}/`;
+          attempts.forget();
+          await assert.rejects(client.request({ url, method: "POST", body: "{}" }), { reason: "redirect" });
+          assert.deepEqual(new Set(attempts.addresses), new Set(attempts.addresses.length > 0 ? ["127.0.0.1"] : []));
+        }
+      }
+      assert.equal(asked, 25);
+    } finally {
+      await client[Symbol.asyncDispose]();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  /** That it is let through; the watched socket then refuses it. */
+  async function assertConnects(client: OutboundClient, url: string, addresses: readonly string[]): Promise<void> {
+    attempts.forget();
+    await assert.rejects(client.request({ url, timeoutMs: 10_000 }), { reason: "connect" }, url);
+    assert.deepEqual(attempts.addresses.toSorted(), addresses.toSorted(), url);
+  }
+});
