@@ -184,7 +184,7 @@ export const samples: readonly Sample[] = [
     title: "a subscription",
     isImmutable: true,
     smallChange: {},
-    make: async (_world, _group, name) => ({ sink: `https://sink.example.com:8443/${encodeURIComponent(name)}?a=%C3%A9&b=<b>` }),
+    make: async () => ({ sink: "https://sink.example.com:8443/hook?a=%C3%A9&b=<b>" }),
     change: async () => ({}),
     filter: () => ({}),
   },

@@ -4,6 +4,7 @@ import { type DescMethodUnary, isMessage, type Message, toJsonString } from "@bu
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { WriteDb } from "../db/store.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
+import { redacted } from "./redact.ts";
 import { subjectOf } from "./subject.ts";
 
 /** What there is to say of one evented call. */
@@ -47,7 +48,7 @@ export async function appendEvent(db: WriteDb, happening: Happening, { profile, 
       audience: happening.audience,
       body_type: wireName(profile, schema.typeName, happening.alias),
       extensions: "{}",
-      data: `{${actorOf(happening)}"body":${toJsonString(schema, body, { useProtoFieldName: true })}}`,
+      data: `{${actorOf(happening)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
     })
     .execute();
 }

@@ -142,12 +142,13 @@ for (const store of storeNames) {
   });
 }
 
-/** Two identities, a role and two repos with two tags each in the group, and in some a binding of a user in root. */
+/** Two identities, a role, a subscription and two repos with two tags each in the group, and in some a binding of a user in root. */
 async function fill(world: World, group: string, i: number): Promise<void> {
   const claimMatch = { issuer: "https://issuer.example.com", subject: "s" };
   await Promise.all([
     ...NAMES.map((name) => world.raw("POST", `/iam/v2/identities/${group}`, { name, claimMatch })),
     world.raw("POST", `/iam/v2/roles/${group}`, { name: NAMES[i % 2], capabilities: ["CAP_REPO_LIST"] }),
+    world.raw("POST", `/events/v2/subscriptions/${group}`, { sink: "https://sink.example.com/" }),
   ]);
   for (const sample of resources.filter(({ table }) => table === "tag")) {
     for (const repoName of NAMES) {

@@ -57,7 +57,7 @@ export type Delivery = Message<"holt.v1.Delivery"> & {
   state: Delivery_State;
 
   /**
-   * How often it was sent.
+   * How often it was sent since it became pending.
    *
    * @generated from field: int32 attempts = 6;
    */
@@ -139,7 +139,7 @@ export type DeliveryJson = {
   state?: Delivery_StateJson;
 
   /**
-   * How often it was sent.
+   * How often it was sent since it became pending.
    *
    * @generated from field: int32 attempts = 6;
    */
@@ -417,7 +417,7 @@ export type SubscriptionStatus = Message<"holt.v1.SubscriptionStatus"> & {
   state: SubscriptionStatus_State;
 
   /**
-   * Why it was paused.
+   * Why it was paused; empty where it is not.
    *
    * @generated from field: string pause_reason = 3;
    */
@@ -436,19 +436,21 @@ export type SubscriptionStatus = Message<"holt.v1.SubscriptionStatus"> & {
   failingSince?: Timestamp | undefined;
 
   /**
+   * When something is sent next, at the earliest; absent where nothing is pending, or paused.
+   *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 6;
    */
   nextAttemptTime?: Timestamp | undefined;
 
   /**
-   * Deliveries that are pending.
+   * Deliveries that are pending, counted up to 10,000.
    *
    * @generated from field: int64 pending_count = 7;
    */
   pendingCount: bigint;
 
   /**
-   * Deliveries that were given up and can be redelivered.
+   * Deliveries that were given up and can be redelivered, counted up to 10,000.
    *
    * @generated from field: int64 failed_count = 8;
    */
@@ -474,7 +476,7 @@ export type SubscriptionStatusJson = {
   state?: SubscriptionStatus_StateJson;
 
   /**
-   * Why it was paused.
+   * Why it was paused; empty where it is not.
    *
    * @generated from field: string pause_reason = 3;
    */
@@ -493,19 +495,21 @@ export type SubscriptionStatusJson = {
   failingSince?: TimestampJson;
 
   /**
+   * When something is sent next, at the earliest; absent where nothing is pending, or paused.
+   *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 6;
    */
   nextAttemptTime?: TimestampJson;
 
   /**
-   * Deliveries that are pending.
+   * Deliveries that are pending, counted up to 10,000.
    *
    * @generated from field: int64 pending_count = 7;
    */
   pendingCount?: string;
 
   /**
-   * Deliveries that were given up and can be redelivered.
+   * Deliveries that were given up and can be redelivered, counted up to 10,000.
    *
    * @generated from field: int64 failed_count = 8;
    */
@@ -586,14 +590,14 @@ export type RedeliverRequest = Message<"holt.v1.RedeliverRequest"> & {
   uid: string;
 
   /**
-   * This event, whatever became of it.
+   * Ce-Id of this event, whatever became of it.
    *
    * @generated from field: string event_id = 2;
    */
   eventId: string;
 
   /**
-   * Every event that was to be sent since then and was given up.
+   * Every event that happened since then and was given up.
    *
    * @generated from field: google.protobuf.Timestamp failed_since = 3;
    */
@@ -614,14 +618,14 @@ export type RedeliverRequestJson = {
   uid?: string;
 
   /**
-   * This event, whatever became of it.
+   * Ce-Id of this event, whatever became of it.
    *
    * @generated from field: string event_id = 2;
    */
   eventId?: string;
 
   /**
-   * Every event that was to be sent since then and was given up.
+   * Every event that happened since then and was given up.
    *
    * @generated from field: google.protobuf.Timestamp failed_since = 3;
    */
@@ -802,7 +806,8 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionStatusSchema;
   },
   /**
-   * Send one event again, or every event whose delivery failed since a time. They keep their ids.
+   * Send one event again, or every event whose delivery failed since a time. They keep their ids. A paused subscription
+   * gets them once it is resumed.
    *
    * @generated from rpc holt.v1.DeliveriesService.Redeliver
    */
@@ -812,7 +817,8 @@ export const DeliveriesService: GenService<{
     output: typeof RedeliverResponseSchema;
   },
   /**
-   * Deliver again to a subscription that was paused, or at once to one that waits for its next try.
+   * Deliver again to a subscription that was paused, or at once to one that waits for its next try. What is pending is due
+   * at once.
    *
    * @generated from rpc holt.v1.DeliveriesService.ResumeSubscription
    */
@@ -823,6 +829,7 @@ export const DeliveriesService: GenService<{
   },
   /**
    * Send an event that says nothing, to this subscription alone. It is delivered and retried like any other.
+   * FAILED_PRECONDITION where the subscription is paused.
    *
    * @generated from rpc holt.v1.DeliveriesService.SendTestEvent
    */

@@ -178,14 +178,15 @@ export type ListEventsRequest = Message<"holt.v1.ListEventsRequest"> & {
   parent: string;
 
   /**
-   * Of an earlier answer. Without one the list begins at `since`, or with the oldest event that is kept.
+   * Of an earlier answer to the same filters; it does not expire. Without one the list begins at `since`, or with the
+   * oldest event that is kept. OUT_OF_RANGE where events after it were not kept: begin anew with `since`.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
-   * Only events of these types.
+   * Only events of these types, such as `api.iam.group.created.v1`, with the installation's prefix or without.
    *
    * @generated from field: repeated string types = 3;
    */
@@ -227,14 +228,15 @@ export type ListEventsRequestJson = {
   parent?: string;
 
   /**
-   * Of an earlier answer. Without one the list begins at `since`, or with the oldest event that is kept.
+   * Of an earlier answer to the same filters; it does not expire. Without one the list begins at `since`, or with the
+   * oldest event that is kept. OUT_OF_RANGE where events after it were not kept: begin anew with `since`.
    *
    * @generated from field: string cursor = 2;
    */
   cursor?: string;
 
   /**
-   * Only events of these types.
+   * Only events of these types, such as `api.iam.group.created.v1`, with the installation's prefix or without.
    *
    * @generated from field: repeated string types = 3;
    */
