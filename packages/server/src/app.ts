@@ -9,6 +9,7 @@ import { createJwksCache } from "./auth/jwks.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
 import { createLogins } from "./auth/login.ts";
 import { createRegistrations } from "./auth/register.ts";
+import { signJwt } from "./auth/sign-jwt.ts";
 import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
 import { createUserLogins } from "./auth/user-login.ts";
 import { createWaitLimit } from "./auth/wait-limit.ts";
@@ -22,6 +23,8 @@ import { AccessChangeListener } from "./db/access-change.ts";
 import { lockDataFolder } from "./db/data-folder-lock.ts";
 import { openStore } from "./db/open.ts";
 import type { Store } from "./db/store.ts";
+import { type Delivery, startDelivery } from "./events/delivery.ts";
+import { createWebhook } from "./events/webhook.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createOutboundClient } from "./outbound/client.ts";
@@ -69,8 +72,10 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const { bootstrapOwner, pageTokenKey } = await bootstrap({ store, orgName: config.orgName, issuer: baseUrl, now: clock.now() }, grants);
 
   const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
+  const delivery = createDelivery(config, { store, keys, clock, log }, stack);
   const pageTokens = createPageTokens(pageTokenKey);
   const { outboundAllowCidrs } = config;
+  const names = { profile, baseUrl, onAppend: delivery.wake };
   const dependencies = {
     ...auth,
     grants,
@@ -80,10 +85,11 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     registryHost,
     outboundAllowCidrs,
     emptyRepo: createRepoEmptying(store),
+    names,
+    onDue: delivery.wake,
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (uid: string) => grants.load(uid) };
-  const names = { profile, baseUrl };
   const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls: config.maxConcurrentCalls });
 
   const memory = new RequestMemory(limits);
@@ -163,6 +169,15 @@ function createAuth(config: Config, { store, keys, grants, clock, log }: AuthPar
   const logins = createLogins({ accessTokens, grants, users, workloads, awsProofs, issuable });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
   return { accessTokens, exchange, registrations: createRegistrations({ users, grants }) };
+}
+
+/** What sends events to subscribers. Its requests have a client of their own: a place of the dispatcher is the only thing that they wait for. */
+function createDelivery(config: Config, { store, keys, clock, log }: Omit<AuthParts, "grants">, stack: AsyncDisposableStack): Delivery {
+  const { baseUrl: issuer, vendorProfile: profile, outboundAllowCidrs: allowCidrs, webhookTimeoutMs: timeoutMs } = config;
+  const client = stack.use(createOutboundClient({ allowCidrs, maxConnections: Number.MAX_SAFE_INTEGER }));
+  const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
+  const policy = { backoffMs: config.webhookBackoffMs, giveUpMs: config.webhookGiveUpMs };
+  return stack.use(startDelivery({ store, clock, log, webhook, policy }));
 }
 
 interface RegistryParts extends AuthParts {

@@ -40,6 +40,10 @@ export interface Config {
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
+  readonly webhookBackoffMs: readonly number[];
+  readonly webhookTimeoutMs: number;
+  readonly webhookGiveUpMs: number;
+  readonly eventRetentionMs: number;
 }
 
 /** A setting that cannot be used; the message says which, what it was and what it must be. */
@@ -187,6 +191,30 @@ export const settings: Settings = {
     doc: "Pause between two collections of what is no longer needed, such as `1h`; `0` leaves them to the command `holtd gc`. Servers that share a PostgreSQL take turns, and must share the folder `blobs` too.",
     parse: parseDuration(1000, 20 * 24 * HOUR_MS),
   },
+  webhookBackoffMs: {
+    env: "HOLT_WEBHOOK_BACKOFF",
+    fallback: "5s,30s,2m,10m,1h,3h,6h",
+    doc: "Pauses before an event is sent again that its sink did not take, one after the other, the last one repeatedly. Each varies by a fifth, so that not all come at once.",
+    parse: parseDurations(1, 24 * HOUR_MS),
+  },
+  webhookTimeoutMs: {
+    env: "HOLT_WEBHOOK_TIMEOUT",
+    fallback: "30s",
+    doc: "How long a sink may take to answer, from the look-up of its name on.",
+    parse: parseDuration(1, HOUR_MS),
+  },
+  webhookGiveUpMs: {
+    env: "HOLT_WEBHOOK_GIVE_UP",
+    fallback: "72h",
+    doc: "A subscription whose sink has taken nothing for so long is paused, and an event that it does not take while it takes others is given up. Either can be undone.",
+    parse: parseDuration(1, 10 * 365 * 24 * HOUR_MS),
+  },
+  eventRetentionMs: {
+    env: "HOLT_EVENT_RETENTION",
+    fallback: "720h",
+    doc: "How long events are kept, for the feed and for deliveries that are made again or late. Longer than HOLT_WEBHOOK_GIVE_UP.",
+    parse: parseDuration(1000, 10 * 365 * 24 * HOUR_MS),
+  },
 };
 
 /** @throws ConfigError naming every bad setting, and every HOLT_ variable that is none */
@@ -279,17 +307,25 @@ function parseInteger(min: number, max: number): (text: string) => number {
   };
 }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: HOUR_MS };
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS };
 
 /** In milliseconds; 0 is always one. */
 function parseDuration(min: number, max: number): (text: string) => number {
   return (text) => {
-    const [, count, unit = "s"] = /^(\d{1,9})([smh])$|^0$/.exec(text) ?? [undefined, "-1"];
+    const [, count, unit = "s"] = /^(\d{1,9})(ms|[smh])$|^0$/.exec(text) ?? [undefined, "-1"];
     const value = Number(count ?? 0) * (UNITS[unit] ?? 0);
     if (value !== 0 && (value < min || value > max || text === ""))
-      throw new Error(`0, or a duration from ${min / 1000}s to ${max / HOUR_MS}h, such as 24h, 30m or 10s`);
+      throw new Error(
+        `0, or a duration from ${min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`} to ${max / HOUR_MS}h, such as 24h, 30m or 10s`,
+      );
     return value;
   };
+}
+
+/** A comma separated list with one at least. */
+function parseDurations(min: number, max: number): (text: string) => number[] {
+  const parse = parseDuration(min, max);
+  return (text) => text.split(",").map((part) => parse(part.trim()));
 }
 
 function parseList(text: string): string[] {

@@ -28,6 +28,9 @@ export interface ColumnTypes {
   readonly hotTable: string;
 }
 
+/** What the columns of rows are: null is possible in all of them. */
+export type RowColumns<T> = { readonly [K in keyof T & string]: "text" | "bigint" };
+
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
   readonly compiler: QueryCompiler;
@@ -41,10 +44,14 @@ export interface Dialect {
   readonly forShare: Locked;
   /** Locks the selected rows against removal only; any number of transactions may hold it at once. */
   readonly forKeyShare: Locked;
+  /** The same as `forUpdate`, leaving out the rows that somebody else has locked: of those who take work from one table, each takes other rows. */
+  readonly forClaim: Locked;
   /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
   unindexed<T>(column: string): RawBuilder<T>;
   /** A table with one text column `value`, for `selectFrom(valuesOf(list).as("v"))`. One parameter however long the list, so one prepared statement. */
   valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
+  /** A table of these rows, for `from(rowsOf(list, columns).as("r"))`; the columns are the keys of `columns`. One parameter, as with `valuesOf`. */
+  rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
   /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
   readonly countSlot: RawBuilder<number>;
   /** Makes whoever migrates wait for who migrates already. SQLite's transactions do so by themselves. */
@@ -69,12 +76,18 @@ export const sqliteDialect: Dialect = {
   forDelete: (query) => query,
   forShare: (query) => query,
   forKeyShare: (query) => query,
+  forClaim: (query) => query,
   unindexed: (column) => sql`+${sql.ref(column)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
+  rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
   countSlot: sql.raw("0"),
   migrationLock: [],
   notify: undefined,
 };
+
+function fieldsOf(columns: object): RawBuilder<unknown> {
+  return sql.join(Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`));
+}
 
 /** Any number that no other program uses for an advisory lock in our database. */
 const MIGRATION_LOCK = 4_857_120_631;
@@ -97,10 +110,18 @@ export const postgresDialect: Dialect = {
   forDelete: (query) => query.forUpdate(),
   forShare: (query) => query.forShare(),
   forKeyShare: (query) => query.forKeyShare(),
+  forClaim: (query) => query.forNoKeyUpdate().skipLocked(),
   unindexed: (column) => sql`${sql.ref(column)}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
+  rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
   // An index over many rows takes longer than any request may.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
   notify: (channel) => sql`select pg_notify(${channel}, '')`,
 };
+
+function definitionsOf(columns: RowColumns<object>): RawBuilder<unknown> {
+  const { types } = postgresDialect;
+  const definitions = Object.entries<"text" | "bigint">(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(types[type])}`);
+  return sql.join(definitions);
+}

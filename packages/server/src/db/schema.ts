@@ -81,6 +81,8 @@ export interface SubscriptionQueueTable {
   subscription_uid: string;
   /** When there is something to send, at the earliest; null where nothing is pending. */
   next_time: string | null;
+  /** Until when nothing is sent because the sink is in trouble, or asked for it; null for none. No `next_time` is set before it. */
+  hold_time: string | null;
   /** Attempts that failed since the last one that succeeded. */
   failures: number;
   /** When the first of those was. */

@@ -28,9 +28,11 @@ export interface EventNames {
   readonly profile: VendorProfile;
   /** Public URL of this server; events name it as their source. */
   readonly baseUrl: string;
+  /** Called when an event is durable, so that it is sent at once. Must not throw. */
+  onAppend(): void;
 }
 
-export async function appendEvent(db: WriteDb, happening: Happening, { profile, baseUrl }: EventNames): Promise<void> {
+export async function appendEvent(db: WriteDb, happening: Happening, { profile, baseUrl, onAppend }: EventNames): Promise<void> {
   // A call without a response of its own (a delete) is told by its request.
   const isEmpty = isMessage(happening.response, EmptySchema);
   const body = isEmpty ? happening.request : happening.response;
@@ -51,6 +53,7 @@ export async function appendEvent(db: WriteDb, happening: Happening, { profile, 
       data: `{${actorOf(happening)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
     })
     .execute();
+  db.afterCommit(onAppend);
 }
 
 /** An event that no method of the contract describes: its body is plain JSON. */
@@ -67,7 +70,7 @@ export interface PlainEvent {
 }
 
 /** In the order given; no more than a statement's parameters allow, which is a thousand. */
-export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent[], profile: VendorProfile): Promise<void> {
+export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent[], { profile, onAppend }: EventNames): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map((event) => ({
     id: randomUUID(),
@@ -82,6 +85,7 @@ export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent
     data: `{${actorOf(event)}"body":${JSON.stringify(event.body)}}`,
   }));
   await db.insertInto("outbox").values(rows).execute();
+  db.afterCommit(onAppend);
 }
 
 /** The method's path up to its first variable, under the version that the client used: `/iam/v2/groups`, `/iam/v2/roleBindings:batchCreate`. */

@@ -24,6 +24,11 @@ export interface OutboundRequest extends OutboundLimits {
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
+  /**
+   * The answer is its status and headers; its body is read only so that the connection can be used again. Where it does not end within `maxBytes`
+   * and a moment, the connection is closed, and that is no failure.
+   */
+  readonly ignoreBody?: boolean;
 }
 
 export interface OutboundResponse {
@@ -41,6 +46,8 @@ export interface OutboundClient extends AsyncDisposable {
 
 export interface OutboundOptions {
   readonly allowCidrs: readonly string[];
+  /** Per origin, default 8: one more request waits for its turn. Unused ones are closed. */
+  readonly maxConnections?: number;
   /** In place of the system's resolver, for tests. */
   readonly resolve?: Resolve;
 }
@@ -49,10 +56,18 @@ const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 2048;
 const MAX_HEADER_BYTES = 16 * 1024;
+/** For the rest of an answer that nobody reads. */
+const DUMP_MS = 1000;
 
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const connect = createConnector(createAddressPolicy(options.allowCidrs), TIMEOUT_MS, options.resolve);
-  const agent = new Agent({ connect, connections: 8, pipelining: 1, keepAliveTimeout: 4000, maxHeaderSize: MAX_HEADER_BYTES });
+  const agent = new Agent({
+    connect,
+    connections: options.maxConnections ?? 8,
+    pipelining: 1,
+    keepAliveTimeout: 4000,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  });
   const hasRanges = options.allowCidrs.length > 0;
   const request = (wanted: OutboundRequest): Promise<OutboundResponse> =>
     withinTime(wanted, (signal) => exchange(agent, parseOutboundUrl(wanted.url, hasRanges), wanted, signal));
@@ -102,7 +117,17 @@ async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal:
     answer.body.on("error", () => {}).destroy();
     throw new OutboundError("redirect", `${url.host} answered with a redirect`, { status });
   }
-  return { status, headers, body: await readBody(answer.body, url, wanted.maxBytes ?? MAX_BYTES) };
+  const maxBytes = wanted.maxBytes ?? MAX_BYTES;
+  if (wanted.ignoreBody !== true) return { status, headers, body: await readBody(answer.body, url, maxBytes) };
+  await dump(answer.body, maxBytes);
+  return { status, headers, body: Buffer.alloc(0) };
+}
+
+async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number): Promise<void> {
+  const timer = setTimeout(() => body.destroy(), DUMP_MS);
+  body.on("error", () => {});
+  await body.dump({ limit: maxBytes }).catch(() => {});
+  clearTimeout(timer);
 }
 
 async function sendTo(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {

@@ -78,7 +78,7 @@ export function appendPush(db: WriteDb, push: Push, names: RegistryNames): Promi
     ...(previousDigest !== undefined && { tag_previous_digest: previousDigest }),
     type: "manifest",
   };
-  return appendPlainEvents(db, [eventOf("registry.push.v1", push, body, extensions, names)], names.profile);
+  return appendPlainEvents(db, [eventOf("registry.push.v1", push, body, extensions, names)], names);
 }
 
 /** Many at once: what pulls cost is spread over them. */
@@ -87,7 +87,7 @@ export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: Registry
     const { tag, method, type } = pull;
     return eventOf("registry.pull.v1", pull, { ...bodyOf(pull), ...(tag !== undefined && { tag }), method, type }, {}, names);
   });
-  return appendPlainEvents(db, all, names.profile);
+  return appendPlainEvents(db, all, names);
 }
 
 function bodyOf({ repoUid, digest, origin, now }: Pull | Push) {

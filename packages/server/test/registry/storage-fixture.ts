@@ -23,7 +23,7 @@ import { createDatabase } from "../postgres.ts";
 export const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 export const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
 const profile = vendorProfiles.get("")!;
-const names: RegistryNames = { profile, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080" };
+const names: RegistryNames = { profile, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080", onAppend() {} };
 const origin: Origin = {
   repository: "my-org/nginx",
   remoteAddress: "127.0.0.1",

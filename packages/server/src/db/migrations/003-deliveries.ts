@@ -34,8 +34,8 @@ function subscriptions({ types: { text } }: Dialect): string[] {
 function queue({ types: { text, integer, bigint } }: Dialect): string[] {
   return [
     `create table subscription_queue (
-      subscription_uid ${text} not null primary key references subscription (uid) on delete cascade, next_time ${text}, failures ${integer} not null,
-      failing_time ${text}, pause_time ${text}, pause_reason ${text} not null, lease_holder ${text}, lease_time ${text})`,
+      subscription_uid ${text} not null primary key references subscription (uid) on delete cascade, next_time ${text}, hold_time ${text},
+      failures ${integer} not null, failing_time ${text}, pause_time ${text}, pause_reason ${text} not null, lease_holder ${text}, lease_time ${text})`,
     "create index subscription_queue_due on subscription_queue (next_time) where next_time is not null and pause_time is null",
     `create table delivery (
       subscription_uid ${text} not null, position ${bigint} not null, event_id ${text} not null, state ${text} not null, attempts ${integer} not null,

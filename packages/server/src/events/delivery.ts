@@ -1,0 +1,50 @@
+/** The delivery of events from the outbox to the sinks of subscriptions, as one thing that runs beside the server. */
+import type { Store } from "../db/store.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { Loop } from "./loop.ts";
+import { publish } from "./publish.ts";
+import type { RetryPolicy } from "./retry.ts";
+import type { Webhook } from "./webhook.ts";
+
+export interface DeliveryOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly webhook: Webhook;
+  readonly policy: RetryPolicy;
+}
+
+export interface Delivery extends AsyncDisposable {
+  /** To be called when an event was appended, or something became due. Costs next to nothing; what it finds to do is done later. */
+  wake(): void;
+}
+
+/** How often a server looks for what others, that are gone, left to do. What it does itself it knows at once. */
+const POLL_MS = 1000;
+/** Under load events are published together: each commit makes the next one wait. */
+const PUBLISH_SPACING_MS = 50;
+
+export function startDelivery({ store, clock, log, webhook, policy }: DeliveryOptions): Delivery {
+  const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
+  const dispatcher = new Dispatcher({ store, clock, log, webhook, policy, pollMs });
+  const publisher = new Loop({
+    ...{ name: "publishing events", log, spacingMs: PUBLISH_SPACING_MS },
+    async step() {
+      while (await publish(store, clock)) dispatcher.wake();
+      dispatcher.wake();
+      return pollMs;
+    },
+  });
+  return {
+    wake() {
+      publisher.wake();
+      dispatcher.wake();
+    },
+    async [Symbol.asyncDispose]() {
+      await publisher[Symbol.asyncDispose]();
+      await dispatcher[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,39 @@
+/** Reads what is to be sent to a subscription now, a few at a time. */
+import type { ReadDb } from "../db/store.ts";
+import type { EventRow } from "./cloud-event.ts";
+import type { Tried } from "./retry.ts";
+import type { Target } from "./webhook.ts";
+
+export interface DueDelivery extends EventRow, Tried, Target {
+  readonly position: number;
+  readonly next_attempt_time: string;
+}
+
+/** A place in the order of sending. */
+export type Place = Pick<DueDelivery, "next_attempt_time" | "position">;
+
+/** Few, so that what is deleted or paused meanwhile is not sent, and bodies do not fill the memory. */
+const PIECE = 16;
+
+/** Nothing where the subscription is gone. */
+export async function readDue(db: ReadDb, uid: string, after: Place | undefined, now: string): Promise<DueDelivery[]> {
+  const rows = await db
+    .selectFrom("delivery as d")
+    .innerJoin("outbox as o", "o.position", "d.position")
+    .innerJoin("subscription as s", "s.uid", "d.subscription_uid")
+    .select(["d.position", "d.next_attempt_time", "d.attempts", "d.first_attempt_time", "s.sink", "s.parent"])
+    .select(["o.id", "o.type", "o.source", "o.subject", "o.group_uid", "o.time", "o.body_type", "o.extensions", "o.data"])
+    .where("d.subscription_uid", "=", uid)
+    .where("d.state", "=", "pending")
+    .where("d.next_attempt_time", "<=", now)
+    .$if(after !== undefined, (query) =>
+      query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple("d.next_attempt_time", "d.position"), ">", tuple(after?.next_attempt_time ?? "", after?.position ?? 0)),
+      ),
+    )
+    .orderBy("d.next_attempt_time")
+    .orderBy("d.position")
+    .limit(PIECE)
+    .execute();
+  return rows as DueDelivery[];
+}

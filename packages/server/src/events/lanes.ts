@@ -1,0 +1,55 @@
+/** How many queues are worked off at once, in two lanes: sinks that do not answer soon must not take the places of those that do. */
+import { Lru } from "../lib/lru.ts";
+import type { Room } from "./leases.ts";
+
+const FAST_PLACES = 64;
+const SLOW_PLACES = 512;
+/** An attempt that takes longer belongs in the slow lane. */
+const SLOW_MS = 1000;
+const MAX_REMEMBERED = 10_000;
+
+/** A queue's place for one turn. */
+export interface Place extends Disposable {
+  /** To be called at the beginning of each attempt. */
+  onAttempt(): void;
+}
+
+export interface Lanes {
+  room(): Room;
+  enter(uid: string, isFailing: boolean): Place;
+}
+
+/** @param onMove called when a fast place became free before the end of a turn */
+export function createLanes(onMove: () => void): Lanes {
+  const taken = { fast: 0, slow: 0 };
+  const slowOnes = new Lru<string, true>(MAX_REMEMBERED);
+  return {
+    room: () => ({ healthy: FAST_PLACES - taken.fast, failing: SLOW_PLACES - taken.slow }),
+    enter(uid, isFailing) {
+      let lane: keyof typeof taken = isFailing || slowOnes.get(uid) ? "slow" : "fast";
+      taken[lane]++;
+      let isSlow = false;
+      const timer = setTimeout(() => {
+        isSlow = true;
+        if (lane === "slow") return;
+        // Also where the slow lane is full: it takes in nobody new then, but these are here already.
+        taken.fast--;
+        taken.slow++;
+        lane = "slow";
+        onMove();
+      }, SLOW_MS).unref();
+      return {
+        onAttempt() {
+          isSlow = false;
+          timer.refresh();
+        },
+        [Symbol.dispose]() {
+          clearTimeout(timer);
+          taken[lane]--;
+          if (isSlow) slowOnes.set(uid, true);
+          else slowOnes.delete(uid);
+        },
+      };
+    },
+  };
+}

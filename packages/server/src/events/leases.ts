@@ -1,0 +1,102 @@
+/** Who works off which queue: claims on rows of `subscription_queue`, which hold for a while and are renewed. One server at a time sends to a subscription. */
+import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
+import type { Store, WriteDb } from "../db/store.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Health } from "./retry.ts";
+
+const LEASE_MS = 10_000;
+
+export interface Claimed {
+  readonly uid: string;
+  readonly health: Health;
+}
+
+/** How many queues may be claimed: of sinks that are well, and of those whose last attempt failed. */
+export interface Room {
+  readonly healthy: number;
+  readonly failing: number;
+}
+
+export interface Due {
+  /** Whether there is a queue to claim. */
+  readonly isDue: boolean;
+  /** When the next one is; null for none. */
+  readonly next: string | null;
+}
+
+export interface Leases {
+  /** Names this server among those that share the database, from its start to its end. */
+  readonly holder: string;
+  look(): Promise<Due>;
+  claim(room: Room): Promise<Claimed[]>;
+  /** @returns the uids of the queues that are still held */
+  renew(): Promise<Set<string>>;
+  /** Gives back what is held; what is due is sent by whoever comes next. */
+  releaseAll(): Promise<void>;
+  /** Makes void what a server left behind that was killed. For a database that has no other server. */
+  releaseForeign(): Promise<void>;
+}
+
+export function createLeases(store: Store, clock: Clock): Leases {
+  const holder = randomUUID();
+  const now = () => clock.now().toISOString();
+  const end = () => new Date(clock.now().getTime() + LEASE_MS).toISOString();
+  const free = { lease_holder: null, lease_time: null };
+  return {
+    holder,
+    look: () => look(store, now()),
+    claim: ({ healthy, failing }) =>
+      store.transaction(async (db) => [
+        ...(await claim(db, "=", healthy, holder, now(), end())),
+        ...(await claim(db, ">", failing, holder, now(), end())),
+      ]),
+    async renew() {
+      const query = (db: WriteDb) =>
+        db.updateTable("subscription_queue").set({ lease_time: end() }).where("lease_holder", "=", holder).returning("subscription_uid");
+      const rows = await store.transaction((db) => query(db).execute());
+      return new Set(rows.map((row) => row.subscription_uid));
+    },
+    async releaseAll() {
+      await store.transaction((db) => db.updateTable("subscription_queue").set(free).where("lease_holder", "=", holder).execute());
+    },
+    async releaseForeign() {
+      await store.transaction((db) => db.updateTable("subscription_queue").set(free).where("lease_holder", "is not", null).execute());
+    },
+  };
+}
+
+async function look({ reader }: Store, now: string): Promise<Due> {
+  const queues = reader.selectFrom("subscription_queue").where("pause_time", "is", null);
+  const due = queues
+    .where("next_time", "<=", now)
+    .where(({ or, eb }) => or([eb("lease_time", "is", null), eb("lease_time", "<", now)]))
+    .select(sql<number>`1`.as("one"))
+    .limit(1);
+  const next = queues.where("next_time", ">", now).select(({ fn }) => fn.min("next_time").as("next"));
+  const row = await reader.selectNoFrom([due.as("due"), next.as("next")]).executeTakeFirstOrThrow();
+  return { isDue: row.due !== null, next: row.next };
+}
+
+async function claim(db: WriteDb, failures: "=" | ">", limit: number, holder: string, now: string, end: string): Promise<Claimed[]> {
+  if (limit <= 0) return [];
+  const { forClaim, valuesOf } = db.dialect;
+  const due = db
+    .selectFrom("subscription_queue")
+    .select(["subscription_uid", "failures", "failing_time", "hold_time", "pause_time", "pause_reason"])
+    .where("next_time", "<=", now)
+    .where("pause_time", "is", null)
+    .where(({ or, eb }) => or([eb("lease_time", "is", null), eb("lease_time", "<", now)]))
+    .where("failures", failures, 0)
+    .orderBy("next_time")
+    .limit(limit);
+  const rows = await forClaim(due).execute();
+  if (rows.length === 0) return [];
+  const uids = valuesOf(rows.map((row) => row.subscription_uid));
+  await db
+    .updateTable("subscription_queue")
+    .set({ lease_holder: holder, lease_time: end })
+    .where("subscription_uid", "in", db.selectFrom(uids.as("v")).select("v.value"))
+    .execute();
+  return rows.map(({ subscription_uid: uid, ...health }) => ({ uid, health }));
+}
