@@ -24,6 +24,7 @@ import { lockDataFolder } from "./db/data-folder-lock.ts";
 import { openStore } from "./db/open.ts";
 import type { Store } from "./db/store.ts";
 import { type Delivery, startDelivery } from "./events/delivery.ts";
+import { createRedelivery } from "./events/redeliver.ts";
 import { createWebhook } from "./events/webhook.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -87,6 +88,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     emptyRepo: createRepoEmptying(store),
     names,
     onDue: delivery.wake,
+    redelivery: createRedelivery(store),
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (uid: string) => grants.load(uid) };

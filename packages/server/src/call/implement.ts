@@ -37,6 +37,8 @@ export type Handlers<S extends DescService> = {
 
 export interface ServiceImplementation {
   readonly service: DescService;
+  /** What all its operations are about; undefined where their names say it. */
+  readonly kind: string | undefined;
   /** By full method name. */
   readonly handlers: ReadonlyMap<string, Handler>;
 }
@@ -51,12 +53,13 @@ export function write<M extends DescMethodUnary>(handle: WriteHandler<M, undefin
   return { kind: "write", handle };
 }
 
-export function implement<S extends DescService>(service: S, handlers: Handlers<S>): ServiceImplementation {
+/** @param kind what all operations of the service are about, where it is not in their names: a message's name */
+export function implement<S extends DescService>(service: S, handlers: Handlers<S>, kind?: string): ServiceImplementation {
   const byName = new Map<string, Handler>();
   for (const [localName, handler] of Object.entries(handlers)) {
     const method = service.method[localName];
     if (method === undefined) throw new Error(`${service.typeName} has no method ${localName}`);
     byName.set(`${service.typeName}/${method.name}`, handler as Handler);
   }
-  return { service, handlers: byName };
+  return { service, kind, handlers: byName };
 }

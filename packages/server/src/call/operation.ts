@@ -41,7 +41,7 @@ export interface Operation {
   readonly method: DescMethodUnary;
   /** `iam`, `registry` …, `holt` for Holt's own additions: names the error domain. */
   readonly domain: string;
-  /** The resource that the operation is about, by its method's name: `Group` for GetGroup. */
+  /** The resource that the operation is about, by its method's name or its service's word: `Group` for GetGroup. */
   readonly kind: string;
   /** Throws INVALID_ARGUMENT where a request lacks what its message requires. */
   validate(request: Message): void;
@@ -66,8 +66,12 @@ export function compileOperations(
   unimplemented: ReadonlySet<string>,
 ): Operation[] {
   const handlers = new Map(implementations.flatMap((implementation) => [...implementation.handlers]));
+  const kinds = new Map(implementations.map(({ service, kind }) => [service, kind]));
   const operations = services.flatMap((service) =>
-    service.methods.map((method) => compileOperation(method, handlers.get(fullName(method)), unimplemented.has(fullName(method)))),
+    service.methods.map((method) => {
+      const kind = kinds.get(service) ?? kindOf(method);
+      return compileOperation(method, kind, handlers.get(fullName(method)), unimplemented.has(fullName(method)));
+    }),
   );
   const known = new Set(operations.map((operation) => operation.name));
   for (const name of [...handlers.keys(), ...unimplemented]) {
@@ -80,7 +84,11 @@ export function fullName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
 }
 
-function compileOperation(method: DescMethod, handler: Handler | undefined, isUnimplemented: boolean): Operation {
+function kindOf(method: DescMethod): string {
+  return method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete)(?=[A-Z])/, "");
+}
+
+function compileOperation(method: DescMethod, kind: string, handler: Handler | undefined, isUnimplemented: boolean): Operation {
   const name = fullName(method);
   if (!isUnary(method)) throw new Error(`${name}: only unary methods can be served`);
   if (handler === undefined && !isUnimplemented)
@@ -91,7 +99,7 @@ function compileOperation(method: DescMethod, handler: Handler | undefined, isUn
     name,
     method,
     domain: domainOf(method.parent.typeName),
-    kind: method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete)(?=[A-Z])/, ""),
+    kind,
     validate: compileValidator(method.input),
     bindings,
     access: compileAccess(method),

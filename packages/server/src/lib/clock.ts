@@ -1,6 +1,7 @@
 /** Where time comes from, so that tests can move it. Times on the wire and in the database are UTC text with three fraction digits. */
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { invalidArgument } from "./errors.ts";
 
 export interface Clock {
   now(): Date;
@@ -16,4 +17,17 @@ export function timestampFromDate(date: Date): Timestamp {
 
 export function dateFromTimestamp(timestamp: Timestamp): Date {
   return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000));
+}
+
+/** As columns have it. A time between two milliseconds becomes the later one. @throws INVALID_ARGUMENT on the field */
+export function parseTime(field: string, { seconds, nanos }: Timestamp): string {
+  const time = new Date(Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000));
+  // Only gRPC can say a time that RFC 3339 cannot.
+  if (Number.isNaN(time.getTime()) || time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999)
+    throw invalidArgument(field, `${field} is not a time`);
+  return time.toISOString();
+}
+
+export function timestampFromText(time: string): Timestamp {
+  return timestampFromDate(new Date(time));
 }

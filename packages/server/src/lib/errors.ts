@@ -94,6 +94,10 @@ export function aborted(description: string): HoltError {
   return new HoltError(Code.ABORTED, `Aborted: ${description}`);
 }
 
+export function outOfRange(description: string): HoltError {
+  return new HoltError(Code.OUT_OF_RANGE, `Out of range: ${description}`);
+}
+
 export function unimplemented(operation: string): HoltError {
   return new HoltError(Code.UNIMPLEMENTED, `${operation} is not implemented by this server`);
 }

@@ -85,7 +85,8 @@ export async function listPage(
   };
 }
 
-function parsePageSize(pageSize: number): number {
+/** @throws INVALID_ARGUMENT on page_size */
+export function parsePageSize(pageSize: number): number {
   if (pageSize < 0) throw invalidArgument("page_size", "page_size must not be negative");
   return pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(pageSize, MAX_PAGE_SIZE);
 }

@@ -2,6 +2,8 @@
 import type { TokenExchange } from "../auth/exchange-token.ts";
 import type { Grants } from "../auth/grants.ts";
 import type { Registrations } from "../auth/register.ts";
+import type { EventNames } from "../events/outbox.ts";
+import type { Redelivery } from "../events/redeliver.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { EmptyRepo } from "../registry/empty-repo.ts";
 import type { PageTokens } from "../resource/page-token.ts";
@@ -15,6 +17,11 @@ export interface ServiceDependencies {
   readonly profile: VendorProfile;
   /** Host, with its port where it has one, by which references to images name this server. */
   readonly registryHost: string;
+  /** What events are called, and who is told of a new one. */
+  readonly names: EventNames;
+  /** Called when deliveries have become due, after they are stored. Must not throw. */
+  readonly onDue: () => void;
+  readonly redelivery: Redelivery;
   /** Networks that the operator lets Holt speak to, also without TLS. */
   readonly outboundAllowCidrs: readonly string[];
   /** Uid of the identity that this installation began with; it is staff everywhere. */

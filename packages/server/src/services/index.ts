@@ -6,6 +6,8 @@ import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
 import { subscriptionsService } from "./events/subscriptions.ts";
+import { deliveriesService } from "./holt/deliveries.ts";
+import { eventsService } from "./holt/events.ts";
 import { groupsService } from "./iam/groups.ts";
 import { identitiesService } from "./iam/identities.ts";
 import { roleBindingsService } from "./iam/role-bindings.ts";
@@ -25,6 +27,8 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     tagsService(dependencies),
     imagesService,
     subscriptionsService(dependencies),
+    deliveriesService(dependencies),
+    eventsService(dependencies),
     authService(dependencies),
     securityTokenService(dependencies),
     pingService,
@@ -34,8 +38,6 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
 const unimplementedServices = [
-  "holt.v1.DeliveriesService",
-  "holt.v1.EventsService",
   "platform.advisory.v2.SecurityAdvisoryService",
   "platform.iam.v2.AccountAssociationsService",
   "platform.iam.v2.ExternalGroupRoleMappingsService",

@@ -5,7 +5,8 @@ import { type ListTagsRequest, ListTagsResponseSchema, type Tag, TagsService } f
 import { sql } from "kysely";
 import { implement, read, write } from "../../call/implement.ts";
 import type { Dialect } from "../../db/dialect.ts";
-import { invalidArgument, notFound } from "../../lib/errors.ts";
+import { parseTime } from "../../lib/clock.ts";
+import { notFound } from "../../lib/errors.ts";
 import { TagClass, tags } from "../../registry/resources.ts";
 import { removeTag, upsertTag } from "../../registry/tags.ts";
 import { findForUpdate } from "../../resource/get.ts";
@@ -49,7 +50,7 @@ export function tagsService({ pageTokens }: ServiceDependencies) {
 
 /** Tags that machines make are left out unless they are asked for, by their class or by their very name. */
 function termsOf({ name, includeReferrers, includeDates, includeEpochs, updatedSince }: ListTagsRequest, dialect: Dialect): ListTerms {
-  const since = updatedSince === undefined ? [] : [updatedFrom(timeOf(updatedSince), dialect)];
+  const since = updatedSince === undefined ? [] : [updatedFrom(parseTime("updated_since", updatedSince), dialect)];
   const shown = (includeReferrers ? TagClass.REFERRER : 0) | (includeDates ? TagClass.DATE : 0) | (includeEpochs ? TagClass.EPOCH : 0);
   if (name !== "" || shown === ALL_CLASSES) return { conditions: since };
   const ofShown = ofClasses(shown, dialect);
@@ -67,13 +68,4 @@ function ofClasses(shown: number, dialect: Dialect): Condition {
   const combinations = Array.from({ length: ALL_CLASSES + 1 }, (_, bits) => bits).filter((bits) => (bits & ~shown) === 0);
   const list = sql.join(combinations.map((bits) => sql.lit(bits)));
   return onColumn("class", dialect, (column) => sql`${column} in (${list})`);
-}
-
-/** As the column has it. A time between two milliseconds begins with the later one. */
-function timeOf({ seconds, nanos }: { seconds: bigint; nanos: number }): string {
-  const time = new Date(Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000));
-  // Only gRPC can say a time that RFC 3339 cannot.
-  if (Number.isNaN(time.getTime()) || time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999)
-    throw invalidArgument("updated_since", "updated_since is not a time");
-  return time.toISOString();
 }

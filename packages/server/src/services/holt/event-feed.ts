@@ -1,0 +1,119 @@
+/**
+ * Reads events in the order of their positions. Positions are given out by one server at a time and become visible in their order (events/publish.ts):
+ * who has seen one has seen, or will never see, those before it.
+ */
+import type { Selectable } from "kysely";
+import type { OutboxTable } from "../../db/schema.ts";
+import { readState } from "../../db/server-state.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { rangeAtOrBelow } from "../../lib/uid.ts";
+
+/** So many events are looked at for one page, however few of them are of the group. */
+const WINDOW = 5000;
+/** Times are nearly in the order of positions: by so much may one stand out, for clocks that differ and calls that take long. */
+const SLACK_MS = 60_000;
+const SLACK_ROWS = 1000;
+
+export interface Feed {
+  readonly parent: string;
+  /** Full types; undefined for all. */
+  readonly types: readonly string[] | undefined;
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  /** The position before the first one. */
+  readonly after: number;
+  /** The last position; undefined for none. */
+  readonly end: number | undefined;
+  readonly limit: number;
+}
+
+export type EventRow = Pick<
+  Selectable<OutboxTable>,
+  "id" | "type" | "source" | "subject" | "group_uid" | "time" | "body_type" | "extensions" | "data"
+>;
+
+export interface FeedPage {
+  readonly rows: readonly EventRow[];
+  /** The last position that was looked at; undefined where there was none. */
+  readonly next: number | undefined;
+  readonly hasMore: boolean;
+}
+
+export async function readFeed(db: ReadDb, feed: Feed): Promise<FeedPage> {
+  const window = await readWindow(db, feed);
+  if (window.last === undefined) return { rows: [], next: undefined, hasMore: false };
+  const rows = await readRows(db, feed, window.last);
+  const lastRow = rows.length === feed.limit ? rows.at(-1)?.position : undefined;
+  const next = lastRow ?? window.last;
+  return { rows, next, hasMore: next < window.last || window.isFull };
+}
+
+async function readWindow(db: ReadDb, { after, end }: Feed): Promise<{ last: number | undefined; isFull: boolean }> {
+  const all = db.selectFrom("outbox").select("position").where("position", ">", after);
+  const some = end === undefined ? all : all.where("position", "<=", end);
+  const { last, n } = await db
+    .selectFrom(some.orderBy("position").limit(WINDOW).as("some"))
+    .select(({ fn }) => [fn.max("position").as("last"), fn.countAll().as("n")])
+    .executeTakeFirstOrThrow();
+  return { last: last ?? undefined, isFull: Number(n) === WINDOW };
+}
+
+function readRows(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number) {
+  const { lower, upper } = rangeAtOrBelow(parent);
+  const { unindexed, valuesOf } = db.dialect;
+  // By position and nothing else: the index of times would have to be sorted.
+  const time = unindexed<string>("time");
+  let query = db
+    .selectFrom("outbox")
+    .select(["position", "id", "type", "source", "subject", "group_uid", "time", "body_type", "extensions", "data"])
+    .where("position", ">", after)
+    .where("position", "<=", last)
+    .where("group_uid", ">=", lower)
+    .where("group_uid", "<", upper)
+    .where("audience", "=", "customer");
+  if (types !== undefined) query = query.where("type", "in", db.selectFrom(valuesOf(types).as("v")).select("v.value"));
+  if (since !== undefined) query = query.where(time, ">=", since);
+  if (until !== undefined) query = query.where(time, "<", until);
+  return query.orderBy("position").limit(limit).execute();
+}
+
+/** The position before the first event from that time on. @param last the last position given out */
+export async function startOf(db: ReadDb, since: string | undefined, last: number): Promise<number> {
+  if (since === undefined) return 0;
+  const from = new Date(Date.parse(since) - SLACK_MS).toISOString();
+  const near = db.selectFrom("outbox").select("position").where("time", ">=", from).where("position", "is not", null);
+  const { first } = await db
+    .selectFrom(near.orderBy("time").limit(SLACK_ROWS).as("near"))
+    .select(({ fn }) => fn.min("position").as("first"))
+    .executeTakeFirstOrThrow();
+  return first === null ? last : first - 1;
+}
+
+/** The position of the last event before that time; undefined where there may be more of them to come. */
+export async function endOf(db: ReadDb, until: string | undefined, now: Date): Promise<number | undefined> {
+  if (until === undefined || Date.parse(until) + SLACK_MS >= now.getTime()) return undefined;
+  const to = new Date(Date.parse(until) + SLACK_MS).toISOString();
+  const near = db.selectFrom("outbox").select("position").where("time", "<", to).where("position", "is not", null);
+  const { end } = await db
+    .selectFrom(near.orderBy("time", "desc").limit(SLACK_ROWS).as("near"))
+    .select(({ fn }) => fn.max("position").as("end"))
+    .executeTakeFirstOrThrow();
+  return end ?? 0;
+}
+
+export async function firstKept(db: ReadDb): Promise<number | undefined> {
+  const row = await db
+    .selectFrom("outbox")
+    .select("position")
+    .where("position", "is not", null)
+    .orderBy("position")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.position ?? undefined;
+}
+
+/** As events/publish.ts keeps it. */
+export async function lastGiven(db: ReadDb): Promise<number> {
+  const text = await readState(db, "event_position");
+  return text === undefined ? 0 : (JSON.parse(text) as { position: number }).position;
+}
