@@ -105,9 +105,10 @@ async function makeDue(db: WriteDb, uid: string, now: Date): Promise<void> {
 export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const time = now.toISOString();
   const pending = db.selectFrom("delivery").where("subscription_uid", "=", uid).where("state", "=", "pending");
+  // Few: what waits for a time of its own was tried before. The rest is due already, however much it is.
   await db
     .updateTable("delivery")
-    .set({ next_attempt_time: time })
+    .set({ next_attempt_time: time, attempts: 0, first_attempt_time: null })
     .where("subscription_uid", "=", uid)
     .where("state", "=", "pending")
     .where("next_attempt_time", ">", time)
