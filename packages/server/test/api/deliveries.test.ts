@@ -253,9 +253,9 @@ describeWithWorld("deliveries", (world) => {
       const outcome = await client.call(redeliver, { uid, eventId: first?.eventId ?? "" }, world.owner.token);
       assert.deepEqual(outcome.ok && outcome.value.count, 1n);
       await until(async () => sink.received(path).length === 2 + index);
+      await until(async () => (await list(uid, DELIVERED)).length === 1);
     }
     assert.deepEqual(new Set(sink.received(path).map((headers) => headers["ce-id"])), new Set([first?.eventId]));
-    await until(async () => (await list(uid, DELIVERED)).length === 1);
     assert.equal((await list(uid))[0]?.attempts, 1);
 
     sink.statuses.set(path, 500);
