@@ -31,7 +31,7 @@ const KNOWN: Readonly<Record<string, string>> = {
 function connectionFailure(code: string): string {
   const known = KNOWN[code];
   if (known !== undefined) return known;
-  if (code.startsWith("HPE_")) return "the sink's answer is not HTTP";
+  if (code.startsWith("HPE")) return "the sink's answer is not HTTP";
   if (/CERT|SIGNATURE|ISSUER|ERR_SSL|ERR_TLS|EPROTO/.test(code)) return `no TLS connection with the sink (${code})`;
   return `the sink cannot be reached${code === "" ? "" : ` (${code})`}`;
 }
@@ -39,6 +39,8 @@ function connectionFailure(code: string): string {
 /** A few levels deep; of several errors (one for each address) the first. */
 function codeOf(error: unknown, depth = 0): string {
   if (!(error instanceof Error) || depth > 3) return "";
+  // undici knows a code for some of these errors only.
+  if (error.name === "HTTPParserError") return "HPE";
   const { code } = error as { code?: unknown };
   if (typeof code === "string" && /^[A-Z0-9_]{1,60}$/.test(code)) return code;
   return codeOf(error instanceof AggregateError ? error.errors[0] : error.cause, depth + 1);

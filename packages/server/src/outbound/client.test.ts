@@ -209,3 +209,18 @@ test("a request can carry a method, headers and a body, and any status is an ans
     }),
   );
 });
+
+test("a request says once who makes it, and the caller's word for that counts", async () => {
+  const names: string[][] = [];
+  const listener: RequestListener = ({ rawHeaders }, response) => {
+    names.push(rawHeaders.filter((_, i) => rawHeaders[i - 1]?.toLowerCase() === "user-agent"));
+    response.end();
+  };
+  await withServer(listener, (port) =>
+    withClient({}, async (client) => {
+      const url = `http://127.0.0.1:${port}/`;
+      for (const headers of [{}, { "User-Agent": "Other" }, { "user-agent": "Other" }]) await client.request({ url, headers });
+    }),
+  );
+  assert.deepEqual(names, [["Holt"], ["Other"], ["Other"]]);
+});

@@ -133,10 +133,16 @@ async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number): Pr
 async function sendTo(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
   const { method = "GET", headers = {}, body = null } = wanted;
   try {
-    return await send(url, { dispatcher: agent, method, headers: { "user-agent": "Holt", ...headers }, body, signal });
+    return await send(url, { dispatcher: agent, method, headers: named(headers), body, signal });
   } catch (error) {
     throw asOutboundError(error, url);
   }
+}
+
+/** Who asks says so once, under whatever spelling of the name the caller has. */
+function named(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const hasName = Object.keys(headers).some((name) => name.toLowerCase() === "user-agent");
+  return hasName ? headers : { "User-Agent": "Holt", ...headers };
 }
 
 function asOutboundError(error: unknown, url: URL): OutboundError {
