@@ -5,9 +5,15 @@
 import { createServer, type Server } from "node:net";
 
 export interface ConnectAttempts extends Disposable {
-  /** Addresses in the order of the attempts. */
+  /** In their order. */
+  readonly all: readonly ConnectAttempt[];
   readonly addresses: readonly string[];
   forget(): void;
+}
+
+export interface ConnectAttempt {
+  readonly address: string;
+  readonly port: number;
 }
 
 type Connect = (request: unknown, address: string, port: number) => number;
@@ -22,17 +28,20 @@ const ECONNREFUSED = -111;
 export async function watchConnectAttempts(): Promise<ConnectAttempts> {
   const prototype = await tcpPrototype();
   const { connect, connect6 } = prototype;
-  const addresses: string[] = [];
+  const all: ConnectAttempt[] = [];
   const watched = (original: Connect): Connect =>
     function (this: TcpHandle, request, address, port) {
-      addresses.push(address);
+      all.push({ address, port });
       return isThisMachine(address) ? original.call(this, request, address, port) : ECONNREFUSED;
     };
   prototype.connect = watched(connect);
   prototype.connect6 = watched(connect6);
   return {
-    addresses,
-    forget: () => void addresses.splice(0),
+    all,
+    get addresses() {
+      return all.map(({ address }) => address);
+    },
+    forget: () => void all.splice(0),
     [Symbol.dispose]() {
       Object.assign(prototype, { connect, connect6 });
     },

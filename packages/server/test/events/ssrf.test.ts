@@ -5,6 +5,8 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { after, afterEach, before, describe, it } from "node:test";
 import { createOutboundClient, type OutboundClient, type OutboundOptions } from "../../src/outbound/client.ts";
 import { OutboundError, type OutboundReason } from "../../src/outbound/error.ts";
+import { startServer } from "../harness.ts";
+import { until } from "../process/holtd.ts";
 import { type ConnectAttempts, watchConnectAttempts } from "./connect-attempts.ts";
 import { deniedAddresses, deniedHosts, malformedHosts, publicAddresses } from "./denied-hosts.ts";
 
@@ -209,4 +211,39 @@ describe("an outbound request", () => {
     await assert.rejects(client.request({ url, timeoutMs: 10_000 }), { reason: "connect" }, url);
     assert.deepEqual(attempts.addresses.toSorted(), addresses.toSorted(), url);
   }
+});
+
+describe("a delivery", () => {
+  it("to a denied address is refused with that reason, however the sink is written, and opens no socket", async () => {
+    await using trap = await startTrap();
+    using attempts = await watchConnectAttempts();
+    // Another network is allowed, so that http is not refused from the start.
+    const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "10.99.0.0/16", HOLT_WEBHOOK_BACKOFF: "1h" };
+    await using server = await startServer({ env });
+    let accepted = 0;
+    for (const host of [...Object.values(deniedHosts).flat(), ...malformedHosts]) {
+      for (const scheme of ["https", "http"]) {
+        const sink = `${scheme}://${host}:${trap.port}/hook`;
+        // This machine's resolver shall not be asked for names that are somebody's.
+        if (URL.canParse(sink) && !/^\d+(\.\d+){3}$|^\[|^localhost$/.test(new URL(sink).hostname)) continue;
+        const group = await server.http("POST", `/iam/v2/groups/${server.orgUid}`, '{"name":"folder"}');
+        const { uid } = JSON.parse(group.text) as { uid: string };
+        const { status } = await server.http("POST", `/events/v2/subscriptions/${uid}`, JSON.stringify({ sink }));
+        assert.ok(status === 200 || status === 400, `${sink}: ${status}`);
+        if (status === 200) accepted++;
+      }
+    }
+    assert.ok(accepted >= 150, `${accepted}`);
+    const tried = () => server.store.reader.selectFrom("delivery").selectAll().where("attempts", ">=", 1).execute();
+    await until(async () => (await tried()).length >= accepted);
+    for (const { state, status_code, error } of await tried()) {
+      assert.deepEqual([state, status_code], ["pending", 0]);
+      assert.match(error, /not at an address that this server may connect to/);
+    }
+    assert.equal(trap.visits, 0);
+    assert.deepEqual(
+      attempts.all.filter(({ port }) => port !== server.port),
+      [],
+    );
+  });
 });
