@@ -179,7 +179,7 @@ function createDelivery(config: Config, { store, keys, clock, log }: Omit<AuthPa
   const client = stack.use(createOutboundClient({ allowCidrs, maxConnections: Number.MAX_SAFE_INTEGER }));
   const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
   const policy = { backoffMs: config.webhookBackoffMs, giveUpMs: config.webhookGiveUpMs };
-  return stack.use(startDelivery({ store, clock, log, webhook, policy }));
+  return stack.use(startDelivery({ store, clock, log, webhook, policy, retentionMs: config.eventRetentionMs }));
 }
 
 interface RegistryParts extends AuthParts {

@@ -42,6 +42,10 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_REGISTRY_URL: ["", "https://registry.example.com", "http://127.0.0.1:5000/"],
   HOLT_GC_GRACE: ["0", "10s", "30m", "24h", "87600h"],
   HOLT_GC_INTERVAL: ["0", "1s", "480h"],
+  HOLT_WEBHOOK_BACKOFF: ["5s", "50ms, 1m,6h"],
+  HOLT_WEBHOOK_TIMEOUT: ["1ms", "30s", "1h"],
+  HOLT_WEBHOOK_GIVE_UP: ["500ms", "72h"],
+  HOLT_EVENT_RETENTION: ["1s", "720h"],
 };
 
 const BAD: Readonly<Record<string, readonly string[]>> = {
@@ -62,6 +66,10 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_REGISTRY_URL: ["registry.example.com", "https://registry.example.com/v2", "https://u:p@h"],
   HOLT_GC_GRACE: ["", "soon", "1d", "-1s", "1.5h", "87601h"],
   HOLT_GC_INTERVAL: ["", "1", "500ms", "481h"],
+  HOLT_WEBHOOK_BACKOFF: ["", "0", "5s,", "5s,,1m", "5s;1m", "25h"],
+  HOLT_WEBHOOK_TIMEOUT: ["", "0", "30", "2h"],
+  HOLT_WEBHOOK_GIVE_UP: ["", "0", "3d"],
+  HOLT_EVENT_RETENTION: ["", "0", "999ms", "30d"],
 };
 
 describe("settings", () => {

@@ -183,19 +183,19 @@ export const settings: Settings = {
     env: "HOLT_GC_GRACE",
     fallback: "24h",
     doc: "How long blobs, untagged manifests and interrupted uploads stay that no image needs, such as `24h`, `30m` or `10s`. Longer than any push takes: what a push has sent is needed only when its manifest comes.",
-    parse: parseDuration(0, 10 * 365 * 24 * HOUR_MS),
+    parse: orZero(parseDuration(0, 10 * 365 * 24 * HOUR_MS)),
   },
   gcIntervalMs: {
     env: "HOLT_GC_INTERVAL",
     fallback: "1h",
     doc: "Pause between two collections of what is no longer needed, such as `1h`; `0` leaves them to the command `holtd gc`. Servers that share a PostgreSQL take turns, and must share the folder `blobs` too.",
-    parse: parseDuration(1000, 20 * 24 * HOUR_MS),
+    parse: orZero(parseDuration(1000, 20 * 24 * HOUR_MS)),
   },
   webhookBackoffMs: {
     env: "HOLT_WEBHOOK_BACKOFF",
     fallback: "5s,30s,2m,10m,1h,3h,6h",
     doc: "Pauses before an event is sent again that its sink did not take, one after the other, the last one repeatedly. Each varies by a fifth, so that not all come at once.",
-    parse: parseDurations(1, 24 * HOUR_MS),
+    parse: parseEach(parseDuration(1, 24 * HOUR_MS)),
   },
   webhookTimeoutMs: {
     env: "HOLT_WEBHOOK_TIMEOUT",
@@ -212,7 +212,7 @@ export const settings: Settings = {
   eventRetentionMs: {
     env: "HOLT_EVENT_RETENTION",
     fallback: "720h",
-    doc: "How long events are kept, for the feed and for deliveries that are made again or late. Longer than HOLT_WEBHOOK_GIVE_UP.",
+    doc: "How long events are kept, for the feed and for deliveries that are made again or late. Should be longer than HOLT_WEBHOOK_GIVE_UP: what is still to be sent then is not sent any more.",
     parse: parseDuration(1000, 10 * 365 * 24 * HOUR_MS),
   },
 };
@@ -309,22 +309,29 @@ function parseInteger(min: number, max: number): (text: string) => number {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS };
 
-/** In milliseconds; 0 is always one. */
+/** In milliseconds. */
 function parseDuration(min: number, max: number): (text: string) => number {
   return (text) => {
-    const [, count, unit = "s"] = /^(\d{1,9})(ms|[smh])$|^0$/.exec(text) ?? [undefined, "-1"];
-    const value = Number(count ?? 0) * (UNITS[unit] ?? 0);
-    if (value !== 0 && (value < min || value > max || text === ""))
-      throw new Error(
-        `0, or a duration from ${min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`} to ${max / HOUR_MS}h, such as 24h, 30m or 10s`,
-      );
+    const [, count, unit = ""] = /^(\d{1,9})(ms|[smh])$/.exec(text) ?? [];
+    const value = Number(count) * (UNITS[unit] ?? 0);
+    if (count === undefined || value < min || value > max)
+      throw new Error(`a duration from ${min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`} to ${max / HOUR_MS}h, such as 24h, 30m or 10s`);
     return value;
   };
 }
 
+function orZero(parse: (text: string) => number): (text: string) => number {
+  return (text) => {
+    try {
+      return text === "0" ? 0 : parse(text);
+    } catch (error) {
+      throw new Error(`0, or ${(error as Error).message}`);
+    }
+  };
+}
+
 /** A comma separated list with one at least. */
-function parseDurations(min: number, max: number): (text: string) => number[] {
-  const parse = parseDuration(min, max);
+function parseEach<T>(parse: (text: string) => T): (text: string) => T[] {
   return (text) => text.split(",").map((part) => parse(part.trim()));
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Loop } from "./loop.ts";
+import { startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
 import type { RetryPolicy } from "./retry.ts";
 import type { Webhook } from "./webhook.ts";
@@ -14,6 +15,8 @@ export interface DeliveryOptions {
   readonly log: Log;
   readonly webhook: Webhook;
   readonly policy: RetryPolicy;
+  /** How long events are kept. */
+  readonly retentionMs: number;
 }
 
 export interface Delivery extends AsyncDisposable {
@@ -26,7 +29,7 @@ const POLL_MS = 1000;
 /** Under load events are published together: each commit makes the next one wait. */
 const PUBLISH_SPACING_MS = 50;
 
-export function startDelivery({ store, clock, log, webhook, policy }: DeliveryOptions): Delivery {
+export function startDelivery({ store, clock, log, webhook, policy, retentionMs }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
   const dispatcher = new Dispatcher({ store, clock, log, webhook, policy, pollMs });
   const publisher = new Loop({
@@ -37,12 +40,14 @@ export function startDelivery({ store, clock, log, webhook, policy }: DeliveryOp
       return pollMs;
     },
   });
+  const pruner = startPruner({ store, clock, log, retentionMs });
   return {
     wake() {
       publisher.wake();
       dispatcher.wake();
     },
     async [Symbol.asyncDispose]() {
+      await pruner[Symbol.asyncDispose]();
       await publisher[Symbol.asyncDispose]();
       await dispatcher[Symbol.asyncDispose]();
     },

@@ -76,7 +76,8 @@ export class Dispatcher implements AsyncDisposable {
     const { health, recoveredSince } = standing;
     const notBefore = isFaulty ? new Date(this.#options.clock.now().getTime() + FAULT_MS).toISOString() : null;
     await this.#ledger.release({ uid: queue.uid, health, recoveredSince, notBefore });
-    this.#turns.delete(queue.uid);
+    // It may have been claimed anew as soon as it was free.
+    if (this.#turns.get(queue.uid) === turn) this.#turns.delete(queue.uid);
     this.wake();
   }
 
@@ -95,7 +96,7 @@ export class Dispatcher implements AsyncDisposable {
   async #renew(): Promise<number> {
     const before = [...this.#turns];
     if (before.length > 0) {
-      const held = await this.#leases.renew();
+      const held = await this.#leases.renew(before.map(([uid]) => uid));
       for (const [uid, turn] of before) turn.isOver ||= !held.has(uid);
     }
     return 0;

@@ -30,8 +30,8 @@ export interface Leases {
   readonly holder: string;
   look(): Promise<Due>;
   claim(room: Room): Promise<Claimed[]>;
-  /** @returns the uids of the queues that are still held */
-  renew(): Promise<Set<string>>;
+  /** @returns which of them are still held */
+  renew(uids: readonly string[]): Promise<Set<string>>;
   /** Gives back what is held; what is due is sent by whoever comes next. */
   releaseAll(): Promise<void>;
   /** Makes void what a server left behind that was killed. For a database that has no other server. */
@@ -51,12 +51,7 @@ export function createLeases(store: Store, clock: Clock): Leases {
         ...(await claim(db, "=", healthy, holder, now(), end())),
         ...(await claim(db, ">", failing, holder, now(), end())),
       ]),
-    async renew() {
-      const query = (db: WriteDb) =>
-        db.updateTable("subscription_queue").set({ lease_time: end() }).where("lease_holder", "=", holder).returning("subscription_uid");
-      const rows = await store.transaction((db) => query(db).execute());
-      return new Set(rows.map((row) => row.subscription_uid));
-    },
+    renew: (uids) => store.transaction((db) => renew(db, uids, holder, end())),
     async releaseAll() {
       await store.transaction((db) => db.updateTable("subscription_queue").set(free).where("lease_holder", "=", holder).execute());
     },
@@ -64,6 +59,17 @@ export function createLeases(store: Store, clock: Clock): Leases {
       await store.transaction((db) => db.updateTable("subscription_queue").set(free).where("lease_holder", "is not", null).execute());
     },
   };
+}
+
+async function renew(db: WriteDb, uids: readonly string[], holder: string, end: string): Promise<Set<string>> {
+  const rows = await db
+    .updateTable("subscription_queue")
+    .set({ lease_time: end })
+    .where("lease_holder", "=", holder)
+    .where("subscription_uid", "in", db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value"))
+    .returning("subscription_uid")
+    .execute();
+  return new Set(rows.map((row) => row.subscription_uid));
 }
 
 async function look({ reader }: Store, now: string): Promise<Due> {
