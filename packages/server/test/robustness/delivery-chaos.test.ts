@@ -1,0 +1,219 @@
+/** Servers are killed and sinks fail while events are made and delivered: every event of an acknowledged write arrives, hardly any of them twice. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { Agent } from "node:http";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { send } from "../clients.ts";
+import { freePort } from "../harness.ts";
+import { createDatabase } from "../postgres.ts";
+import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../process/holtd.ts";
+import { verifyDelivery } from "../verify-delivery.ts";
+import { accept, afterMs, answer, type Behaviour, type Received, reset, silence, startWebhookReceiver } from "../webhook-receiver.ts";
+import { createRandom, type Random, seedOf } from "./random.ts";
+
+const SEED = seedOf(40);
+const WRITERS = 16;
+/** For what takes as long as the machine needs: only a delivery that is lost makes it run out. */
+const PATIENCE_MS = 240_000;
+
+/** Looks into the database past the server. */
+type Query = (sql: string) => Promise<Record<string, string | number | null>[]>;
+
+/** What the sinks have taken. */
+interface Taken {
+  /** By the event's id. */
+  readonly events: Map<string, { readonly subject: string; readonly digest: string; count: number }>;
+  /** Deliveries of events that were taken before. */
+  duplicates: number;
+  /** The first thing that must not be. */
+  fault: string | undefined;
+  /** Most attempts that one sink had under way at once. */
+  concurrent: number;
+}
+
+function take(taken: Taken, { headers, body }: Received): void {
+  const id = String(headers["ce-id"]);
+  const digest = createHash("sha256").update(body).digest("hex");
+  const known = taken.events.get(id);
+  if (known === undefined) return void taken.events.set(id, { subject: String(headers["ce-subject"]), digest, count: 1 });
+  known.count++;
+  taken.duplicates++;
+  if (known.digest !== digest) taken.fault ??= `the event ${id} came with two bodies`;
+}
+
+/** Three in ten fail. `hangs` of a thousand get no answer at all. */
+function failing(random: Random, hangs: number): Behaviour {
+  const chance = random.below(1000);
+  if (chance < hangs) return silence;
+  if (chance < 120) return answer(random.pick([500, 502, 503]));
+  if (chance < 140) return answer(429, { "retry-after": "0" });
+  if (chance < 240) return reset;
+  return afterMs(5 + random.below(30), answer(503));
+}
+
+/** Most of what is taken is taken at once, some of it late. */
+function chaos(taken: Taken, random: Random, { baseUrl, hangs }: { baseUrl: string; hangs: number }): Behaviour {
+  return (response, received) => {
+    taken.concurrent = Math.max(taken.concurrent, received.concurrent);
+    if (random.below(1000) < 300) return failing(random, hangs)(response, received);
+    take(taken, received);
+    if (random.oneIn(20)) verify(taken, received, baseUrl);
+    (random.oneIn(50) ? afterMs(5 + random.below(20), accept) : accept)(response, received);
+  };
+}
+
+function verify(taken: Taken, received: Received, issuer: string): void {
+  const group = received.url.slice(1);
+  verifyDelivery(received, { issuer, group }).catch((error: Error) => {
+    // A server that was killed answers no question about its keys.
+    if ("status" in error) taken.fault ??= error.message;
+  });
+}
+
+/** Makes groups in the homes, one after another, and holds on while there is no server. Answers the uids that were acknowledged. */
+async function write(baseUrls: readonly string[], token: string, homes: readonly string[], count: number): Promise<string[]> {
+  const agent = new Agent({ keepAlive: true });
+  const acknowledged: string[] = [];
+  try {
+    for (let i = 0; acknowledged.length < count; i++) {
+      const [baseUrl = "", home = ""] = [baseUrls[i % baseUrls.length], homes[i % homes.length]];
+      const body = JSON.stringify({ name: `made-${i}` });
+      const headers = { authorization: `Bearer ${token}` };
+      const made = await send(agent, baseUrl, "POST", `/iam/v2/groups/${home}`, headers, body).catch(() => undefined);
+      if (made === undefined) await sleep(50);
+      else if (made.status === 200) acknowledged.push((JSON.parse(made.text) as { uid: string }).uid);
+      else if (made.status < 500) throw new Error(`a group was refused: ${made.status} ${made.text}`);
+    }
+  } finally {
+    agent.destroy();
+  }
+  return acknowledged;
+}
+
+/** Groups that each have a subscription, whose path at the sink is the group's uid. */
+async function subscribe(baseUrl: string, token: string, sink: string, count: number): Promise<string[]> {
+  const { json } = await get(baseUrl, "/iam/v2/groups?uidp.in_root=true", token);
+  const orgUid = (json as { groups: { uid: string }[] }).groups[0]?.uid ?? "";
+  const post = async (path: string, body: object): Promise<string> => {
+    const made = await fetch(baseUrl + path, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(body) });
+    assert.equal(made.status, 200);
+    return ((await made.json()) as { uid: string }).uid;
+  };
+  const homes: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const home = await post(`/iam/v2/groups/${orgUid}`, { name: `home-${i}` });
+    await post(`/events/v2/subscriptions/${home}`, { sink: `${sink}/${home}` });
+    homes.push(home);
+  }
+  return homes;
+}
+
+/** Every event that is in the database was taken, and every write that was acknowledged is among them. */
+async function assertAllTaken(taken: Taken, acknowledged: readonly string[], homes: readonly string[], query: Query): Promise<void> {
+  const rows = await query("select id, group_uid from outbox where audience = 'customer'");
+  // The group of a home's creation is the home itself, and its subscription came later.
+  const expected = rows.filter(({ group_uid }) => homes.some((home) => String(group_uid).startsWith(`${home}/`)));
+  const lost = () => expected.filter(({ id }) => !taken.events.has(String(id)));
+  await until(() => lost().length === 0, PATIENCE_MS).catch(() => {});
+  assert.deepEqual(lost(), []);
+  const subjects = new Set([...taken.events.values()].map(({ subject }) => subject));
+  assert.deepEqual(
+    acknowledged.filter((uid) => !subjects.has(uid)),
+    [],
+  );
+  await until(async () => (await query("select event_id from delivery where state <> 'delivered' limit 1")).length === 0, PATIENCE_MS);
+  assert.equal(taken.fault, undefined);
+}
+
+const newTaken = (): Taken => ({ events: new Map(), duplicates: 0, fault: undefined, concurrent: 0 });
+const delivering = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,200ms,1s", HOLT_LOG_LEVEL: "error" };
+
+test("20,000 events reach 10 sinks that fail three times in ten, through 5 kills of the server", async (t) => {
+  t.diagnostic(`seed ${SEED}`);
+  const [events, kills] = [20_000, 5];
+  const random = createRandom(SEED);
+  await using folder = await temporaryFolder();
+  await using sink = await startWebhookReceiver({ keeps: false });
+  const listen = `127.0.0.1:${await freePort()}`;
+  const settings: Settings = { ...delivering, HOLT_DATA_DIR: folder.path, HOLT_LISTEN: listen, HOLT_WEBHOOK_TIMEOUT: "2s" };
+  const baseUrl = `http://${listen}`;
+  const query: Query = async (sql) => {
+    using database = new DatabaseSync(join(folder.path, "holt.db"), { readOnly: true });
+    return database.prepare(sql).all() as never;
+  };
+  const taken = newTaken();
+  // Few hang, since one that does keeps its sink waiting for two seconds; that long, so that a busy machine is not taken for one that hangs.
+  sink.behave(chaos(taken, random, { baseUrl, hangs: 10 }));
+  const token = await printedToken(settings);
+  let server: RunningServer = await startHoltd(settings);
+  try {
+    const homes = await subscribe(baseUrl, token, sink.url, 10);
+    const begin = performance.now();
+    const writers = Promise.all(Array.from({ length: WRITERS }, () => write([baseUrl], token, homes, events / WRITERS)));
+    writers.catch(() => {});
+    for (let kill = 1; kill <= kills; kill++) {
+      await until(() => taken.events.size >= (kill * events) / (kills + 1), PATIENCE_MS);
+      await sleep(random.below(300));
+      server.kill("SIGKILL");
+      await server.ended;
+      server = await startHoltd(settings);
+    }
+    const acknowledged = (await writers).flat();
+    t.diagnostic(`${acknowledged.length} writes acknowledged after ${Math.round((performance.now() - begin) / 1000)} s`);
+    await assertAllTaken(taken, acknowledged, homes, query);
+    t.diagnostic(`${taken.events.size} events taken, ${taken.duplicates} twice, after ${Math.round((performance.now() - begin) / 1000)} s`);
+    assert.ok(taken.events.size >= events);
+    assert.ok(taken.duplicates <= taken.events.size / 100, `${taken.duplicates} duplicates`);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("two servers on one PostgreSQL deliver each event once, and what one of them held when it was killed is delivered by the other", async (t) => {
+  t.diagnostic(`seed ${SEED}`);
+  const events = 3000;
+  const random = createRandom(SEED);
+  await using folder = await temporaryFolder();
+  await using sink = await startWebhookReceiver({ keeps: false });
+  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_BASE_URL = `http://127.0.0.1:${await freePort()}`;
+  const settings: Settings = { ...delivering, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL, HOLT_BASE_URL };
+  const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });
+  await client.connect();
+  const query: Query = async (sql) => (await client.query(sql)).rows;
+  const taken = newTaken();
+  // None hangs: it is counted how many attempts are under way at once, and of one that was given up the sink may hear late.
+  sink.behave(chaos(taken, random, { baseUrl: HOLT_BASE_URL, hangs: 0 }));
+  try {
+    await using _survivor = await startHoltd({ ...settings, HOLT_LISTEN: new URL(HOLT_BASE_URL).host });
+    const listen = `127.0.0.1:${await freePort()}`;
+    await using victim = await startHoltd({ ...settings, HOLT_LISTEN: listen });
+    const token = await printedToken({ ...settings, HOLT_LISTEN: new URL(HOLT_BASE_URL).host });
+    const homes = await subscribe(HOLT_BASE_URL, token, sink.url, 8);
+    const baseUrls = [HOLT_BASE_URL, `http://${listen}`];
+    const writers = Promise.all(Array.from({ length: WRITERS }, () => write(baseUrls, token, homes, Math.ceil(events / WRITERS))));
+    writers.catch(() => {});
+    const holders = new Set<string>();
+    await until(async () => {
+      for (const { lease_holder } of await query("select lease_holder from subscription_queue where lease_holder is not null"))
+        holders.add(String(lease_holder));
+      return holders.size === 2 && taken.events.size >= events / 3;
+    }, PATIENCE_MS);
+    const before = { ...taken };
+    victim.kill("SIGKILL");
+    await victim.ended;
+    const acknowledged = (await writers).flat();
+    await assertAllTaken(taken, acknowledged, homes, query);
+    t.diagnostic(`${taken.events.size} events taken, ${taken.duplicates} twice`);
+    assert.equal(before.duplicates, 0);
+    assert.equal(taken.concurrent, 1);
+    // At most 16 outcomes of a subscription are not written down yet.
+    assert.ok(taken.duplicates <= 16 * homes.length, `${taken.duplicates} duplicates`);
+  } finally {
+    await client.end();
+  }
+});
