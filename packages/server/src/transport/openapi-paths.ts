@@ -125,9 +125,17 @@ function requestBody(route: Route, schemas: Schemas): JsonObject {
   if (binding.body === "" && binding.method !== "POST") return {};
   if (binding.body === "") return { requestBody: content("application/x-www-form-urlencoded", schemas.ofMessage(input)) };
   const field = input.fields.find(({ name }) => name === binding.body);
-  const schema = field === undefined ? schemas.ofMessage(input) : schemas.ofField(field);
+  const schema = field === undefined ? unbound(input, route, schemas) : schemas.ofField(field);
   const message = field === undefined ? input : field.fieldKind === "message" ? field.message : undefined;
   return { requestBody: content("application/json", binding.method === "PATCH" ? schema : withRequired(schema, message, route)) };
+}
+
+/** The message without what the path says of it. */
+function unbound(message: DescMessage, { template }: Route, schemas: Schemas): JsonObject {
+  const inPath = new Set(template.variables.map((variable) => variable.field.join(".")));
+  const fields = message.fields.filter(({ name }) => !inPath.has(name));
+  if (fields.length === message.fields.length) return schemas.ofMessage(message);
+  return { type: "object", properties: Object.fromEntries(fields.map((field) => [field.jsonName, schemas.ofField(field)])) };
 }
 
 /** An update needs only what it changes, so what a creation needs is said here and not in the schema of the resource. */

@@ -55,6 +55,12 @@ test("a creation says what it needs, an update does not", () => {
   assert.doesNotMatch(bodyOf("/registry/v2/repos/{uid}", "patch"), /required/);
 });
 
+test("a body does not repeat what the path says", () => {
+  const { requestBody } = paths["/holt/v1/subscriptions/{uid}/deliveries:redeliver"]?.post ?? {};
+  assert.match(JSON.stringify(requestBody), /"properties":\{"eventId":.*,"failedSince":/);
+  assert.doesNotMatch(JSON.stringify(requestBody), /"uid"/);
+});
+
 test("what is public asks for no token, what checks by itself may have one", () => {
   assert.deepEqual(paths["/ping/v2/ping"]?.get?.security, []);
   assert.deepEqual(paths["/sts/exchange"]?.post?.security, [{}, { bearer: [] }]);
