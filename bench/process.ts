@@ -26,10 +26,15 @@ export interface HoltOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** File that its log is added to, for who wants to read it. */
   readonly log?: string;
+  /** Of its Node, beside those of the benchmark. */
+  readonly nodeOptions?: readonly string[];
 }
 
 /** holtd as it is shipped, with its log at its default level into nowhere. */
-export async function startHolt({ url, dataDir }: Target, { settings = {}, log }: HoltOptions = {}): Promise<HoltServer> {
+export async function startHolt(
+  { url, dataDir }: Target,
+  { settings = {}, log, nodeOptions: added = [] }: HoltOptions = {},
+): Promise<HoltServer> {
   const port = await freePort();
   const env = {
     PATH: process.env.PATH ?? "",
@@ -42,7 +47,7 @@ export async function startHolt({ url, dataDir }: Target, { settings = {}, log }
   };
   const started = performance.now();
   const stdio: StdioOptions = ["ignore", "pipe", openSync(log ?? process.env.BENCH_LOG ?? devNull, "a")];
-  const child = spawn(process.execPath, [...nodeOptions(), HOLTD], { env, stdio });
+  const child = spawn(process.execPath, [...nodeOptions(), ...added, HOLTD], { env, stdio });
   const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`holtd ended with ${code}`)));
   end.catch(() => {});
   await Promise.race([once(child.stdout!, "data"), end]);

@@ -2,6 +2,7 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import type { StoreName } from "./data/stores.ts";
+import { eventParts } from "./events/parts.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep.ts";
@@ -24,9 +25,13 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   create: restCreate,
   authorization,
   ...registryParts,
+  ...eventParts,
 };
 /** Names that stand for several parts. */
-const groups: Readonly<Record<string, readonly string[]>> = { registry: Object.keys(registryParts) };
+const groups: Readonly<Record<string, readonly string[]>> = {
+  registry: Object.keys(registryParts),
+  events: Object.keys(eventParts),
+};
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });
 const chosen = positionals.length === 0 ? Object.keys(parts) : positionals.flatMap((name) => groups[name] ?? [name]);

@@ -1,0 +1,12 @@
+/** The measurements of events, by the names that the command line knows them by. */
+import type { StoreName } from "../data/stores.ts";
+import type { Line } from "../report.ts";
+import { deliveries } from "./deliveries.ts";
+import { deliveryLatency } from "./latency.ts";
+import { outboxCost } from "./outbox-cost.ts";
+
+export const eventParts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
+  deliveries,
+  "delivery-latency": deliveryLatency,
+  "outbox-cost": outboxCost,
+};
