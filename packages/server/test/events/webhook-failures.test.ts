@@ -12,7 +12,19 @@ import { type DeliveryRow, type DeliveryWorld, startDeliveryWorld } from "./deli
 
 const HOUR_MS = 3_600_000;
 const SECRET = "what only the sink knows";
-const bigHeader: Behaviour = (response) => void response.socket?.write(`HTTP/1.1 200 OK\r\nx: ${SECRET.repeat(4000)}`);
+const bigHeader = raw(`HTTP/1.1 200 OK\r\nx: ${SECRET.repeat(4000)}`);
+const shortBody: Behaviour = (response) => void response.socket?.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
+
+/** Bytes past node:http; the connection stays. */
+function raw(text: string): Behaviour {
+  return (response) => void response.socket?.write(text);
+}
+
+const promises: Behaviour = (response, received) => {
+  if (response.socket?.destroyed !== false) return;
+  response.socket.write("HTTP/1.1 103 Early Hints\r\n\r\n");
+  setTimeout(() => promises(response, received), 20).unref();
+};
 
 const wasTried = ({ attempts }: DeliveryRow): boolean => attempts >= 1;
 const isDelivered = ({ state }: DeliveryRow): boolean => state === "delivered";
@@ -36,6 +48,13 @@ const faults: readonly { what: string; behaviour: Behaviour; status: number; err
   { what: "answers what is no HTTP", behaviour: garbage, status: 0, error: /HTTP/ },
   { what: "ends in the middle of its answer", behaviour: halfAnswer, status: 0, error: /closed/ },
   { what: "answers with headers that are too large", behaviour: bigHeader, status: 0, error: /headers/ },
+  {
+    what: "switches protocols",
+    behaviour: raw("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+    status: 0,
+    error: /./,
+  },
+  { what: "says without an end that it will answer", behaviour: promises, status: 0, error: /./ },
   { what: "never answers", behaviour: silence, status: 0, error: /time/ },
 ];
 
@@ -84,6 +103,7 @@ for (const store of storeNames) {
     for (const [what, behaviour] of Object.entries({
       "without an end": endless(202),
       "without an end, a byte at a time": endless(200, "trickle"),
+      "that breaks off": shortBody,
       "that is no JSON": answer(299, {}, "\xff\0<"),
     })) {
       it(`that takes the event and answers something ${what} has taken it`, async () => {

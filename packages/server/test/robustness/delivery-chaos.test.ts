@@ -23,6 +23,13 @@ const PATIENCE_MS = 240_000;
 /** Looks into the database past the server. */
 type Query = (sql: string) => Promise<Record<string, string | number | null>[]>;
 
+function sqliteQuery(folder: string): Query {
+  return async (sql) => {
+    using database = new DatabaseSync(join(folder, "holt.db"), { readOnly: true });
+    return database.prepare(sql).all() as never;
+  };
+}
+
 /** What the sinks have taken. */
 interface Taken {
   /** By the event's id. */
@@ -141,10 +148,7 @@ test("20,000 events reach 10 sinks that fail three times in ten, through 5 kills
   const listen = `127.0.0.1:${await freePort()}`;
   const settings: Settings = { ...delivering, HOLT_DATA_DIR: folder.path, HOLT_LISTEN: listen, HOLT_WEBHOOK_TIMEOUT: "2s" };
   const baseUrl = `http://${listen}`;
-  const query: Query = async (sql) => {
-    using database = new DatabaseSync(join(folder.path, "holt.db"), { readOnly: true });
-    return database.prepare(sql).all() as never;
-  };
+  const query = sqliteQuery(folder.path);
   const taken = newTaken();
   // Few hang, since one that does keeps its sink waiting for two seconds; that long, so that a busy machine is not taken for one that hangs.
   sink.behave(chaos(taken, random, { baseUrl, hangs: 10 }));
@@ -215,5 +219,37 @@ test("two servers on one PostgreSQL deliver each event once, and what one of the
     assert.ok(taken.duplicates <= 16 * homes.length, `${taken.duplicates} duplicates`);
   } finally {
     await client.end();
+  }
+});
+
+test("a server that is stopped as it should be sends nothing again when it is started", async (t) => {
+  const [events, stops] = [1500, 4];
+  await using folder = await temporaryFolder();
+  await using sink = await startWebhookReceiver({ keeps: false });
+  const listen = `127.0.0.1:${await freePort()}`;
+  const settings: Settings = { ...delivering, HOLT_DATA_DIR: folder.path, HOLT_LISTEN: listen };
+  const query = sqliteQuery(folder.path);
+  const taken = newTaken();
+  sink.behave((response, received) => {
+    take(taken, received);
+    afterMs(taken.events.size % 10, accept)(response, received);
+  });
+  const token = await printedToken(settings);
+  let server: RunningServer = await startHoltd(settings);
+  try {
+    const homes = await subscribe(server.baseUrl, token, sink.url, 5);
+    const writers = Promise.all(Array.from({ length: WRITERS }, () => write([server.baseUrl], token, homes, Math.ceil(events / WRITERS))));
+    writers.catch(() => {});
+    for (let stop = 1; stop <= stops; stop++) {
+      await until(() => taken.events.size >= (stop * events) / (stops + 1), PATIENCE_MS);
+      server.kill("SIGTERM");
+      assert.equal((await server.ended).code, 0);
+      server = await startHoltd(settings);
+    }
+    await assertAllTaken(taken, (await writers).flat(), homes, query);
+    t.diagnostic(`${taken.events.size} events taken`);
+    assert.equal(taken.duplicates, 0);
+  } finally {
+    await server[Symbol.asyncDispose]();
   }
 });
