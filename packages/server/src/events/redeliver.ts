@@ -101,10 +101,9 @@ async function makeDue(db: WriteDb, uid: string, now: Date): Promise<void> {
   await db.updateTable("subscription_queue").set({ next_time: time }).where("subscription_uid", "=", uid).execute();
 }
 
-/** Ends a pause, and what a queue waits for: what is pending is due. A server that is sending from it just now lets go of it. */
+/** Ends a pause, and what a queue or its deliveries wait for: what is pending is due. */
 export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const time = now.toISOString();
-  const pending = db.selectFrom("delivery").where("subscription_uid", "=", uid).where("state", "=", "pending");
   // Few: what waits for a time of its own was tried before. The rest is due already, however much it is.
   await db
     .updateTable("delivery")
@@ -113,15 +112,24 @@ export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<
     .where("state", "=", "pending")
     .where("next_attempt_time", ">", time)
     .execute();
-  const query = db.selectFrom("subscription_queue").select("subscription_uid").where("subscription_uid", "=", uid);
-  await db.dialect.forUpdate(query).execute();
-  const first = await pending.select("position").limit(1).executeTakeFirst();
+  const query = db.selectFrom("subscription_queue").select(["failures", "hold_time", "pause_time"]).where("subscription_uid", "=", uid);
+  const queue = await db.dialect.forUpdate(query).executeTakeFirst();
+  const pending = db.selectFrom("delivery").select("position").where("subscription_uid", "=", uid).where("state", "=", "pending");
+  const isEmpty = (await pending.limit(1).executeTakeFirst()) === undefined;
+  const isWell = queue?.failures === 0 && queue.hold_time === null && queue.pause_time === null;
+  // A server that knows the queue as failing would say so again when it gives it back, so it loses it.
+  const well = {
+    hold_time: null,
+    failures: 0,
+    failing_time: null,
+    pause_time: null,
+    pause_reason: "",
+    lease_holder: null,
+    lease_time: null,
+  };
   await db
     .updateTable("subscription_queue")
-    .set({
-      next_time: first === undefined ? null : time,
-      ...{ hold_time: null, failures: 0, failing_time: null, pause_time: null, pause_reason: "", lease_holder: null, lease_time: null },
-    })
+    .set({ next_time: isEmpty ? null : time, ...(isWell ? {} : well) })
     .where("subscription_uid", "=", uid)
     .execute();
 }

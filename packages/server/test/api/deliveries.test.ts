@@ -355,6 +355,17 @@ describeWithWorld("deliveries", (world) => {
     await until(async () => (await list(uid, DELIVERED)).length === 2);
   });
 
+  it("are seen, repeated and resumed without an event of that", async () => {
+    const { uid } = await subscribe();
+    const seqs = () => world.store.reader.selectFrom("outbox").select("seq").execute();
+    const before = await seqs();
+    await list(uid);
+    await status(uid);
+    await world.must(redeliver, { uid, failedSince: timestampFromDate(new Date(0)) });
+    await world.must(resumeSubscription, { uid });
+    assert.deepEqual(await seqs(), before);
+  });
+
   it("are made of a test event, for its subscription alone, and the feed does not show it", async () => {
     const { uid, group, path } = await subscribe();
     const { uid: other } = await world.must(SubscriptionsService.method.createSubscription, {
