@@ -9,7 +9,7 @@ import { type Standing, type TurnOptions, takeTurn } from "./turn.ts";
 
 export interface DispatcherOptions extends Omit<TurnOptions, "ledger"> {
   readonly log: Log;
-  /** How often to look for what other servers left to do; Infinity where there are none. */
+  /** How often to look for what other servers left to do; Infinity where there are none, and all leases are this server's. */
   readonly pollMs: number;
 }
 
@@ -34,6 +34,7 @@ export class Dispatcher implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #loop: Loop;
   readonly #renewal: Loop;
+  #isBegun = false;
   #isClosed = false;
 
   constructor(options: DispatcherOptions) {
@@ -51,6 +52,8 @@ export class Dispatcher implements AsyncDisposable {
   }
 
   async #dispatch(): Promise<number> {
+    if (!this.#isBegun && this.#options.pollMs === Number.POSITIVE_INFINITY) await this.#leases.releaseForeign();
+    this.#isBegun = true;
     const { isDue, next } = await this.#leases.look();
     const room = this.#lanes.room();
     if (isDue && (room.healthy > 0 || room.failing > 0)) {

@@ -87,7 +87,7 @@ function createPace(signal: AbortSignal | undefined): Pace {
 }
 
 const EVENTS = 200;
-const DELIVERIES = 1000;
+const DELIVERIES = 300;
 
 /** In the order of positions, so that what is kept is what comes after one of them. An event that has none yet is not looked at. */
 async function removeOldest(store: Store, cutoff: string, pace: Pace): Promise<boolean> {

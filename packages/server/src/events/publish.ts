@@ -1,16 +1,17 @@
 /** Gives events their positions and makes a delivery of each for every subscription that hears of it. Sends nothing. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import type { Store, WriteDb } from "../db/store.ts";
+import { readState } from "../db/server-state.ts";
+import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type NewEvent, subscriptionsOf } from "./match.ts";
 
 /** Of one transaction. */
 const MAX_EVENTS = 500;
 /** Reached with the last event of a transaction. */
-const MAX_DELIVERIES = 1000;
+const MAX_DELIVERIES = 500;
 /** Of one statement, which on SQLite nobody can interrupt. */
-const ROWS = 500;
+const ROWS = 250;
 /** By how much the clocks of two servers may differ and events still go out in their order. */
 const MAX_SKEW_MS = 5000;
 
@@ -49,6 +50,12 @@ export async function publish(store: Store, clock: Clock): Promise<boolean> {
     await writeState(db, { position: state.position + taken.length, time });
     return taken.length < events.length || events.length === MAX_EVENTS;
   });
+}
+
+/** The last one given out; 0 for none. Whoever reads it before reading events has not missed any up to it. */
+export async function lastPosition(db: ReadDb): Promise<number> {
+  const value = await readState(db, NAME);
+  return value === undefined ? 0 : (JSON.parse(value) as State).position;
 }
 
 async function lockState(db: WriteDb): Promise<State> {

@@ -2,7 +2,7 @@
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 
 /** So many go in one transaction. */
-const PIECE = 1000;
+const PIECE = 500;
 
 /** What was redelivered so far. */
 export interface Progress {

@@ -50,10 +50,7 @@ export function deliveriesService(dependencies: ServiceDependencies) {
   );
 }
 
-function redeliverHandler({
-  redelivery,
-  onDue,
-}: ServiceDependencies): WriteHandler<typeof DeliveriesService.method.redeliver, Progress> {
+function redeliverHandler({ redelivery, onDue }: ServiceDependencies): WriteHandler<typeof DeliveriesService.method.redeliver, Progress> {
   const since = ({ failedSince }: RedeliverRequest) => (failedSince === undefined ? "" : parseTime("failed_since", failedSince));
   return {
     kind: "write",

@@ -4,7 +4,6 @@
  */
 import type { Selectable } from "kysely";
 import type { OutboxTable } from "../../db/schema.ts";
-import { readState } from "../../db/server-state.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
 
@@ -110,10 +109,4 @@ export async function firstKept(db: ReadDb): Promise<number | undefined> {
     .limit(1)
     .executeTakeFirst();
   return row?.position ?? undefined;
-}
-
-/** As events/publish.ts keeps it. */
-export async function lastGiven(db: ReadDb): Promise<number> {
-  const text = await readState(db, "event_position");
-  return text === undefined ? 0 : (JSON.parse(text) as { position: number }).position;
 }

@@ -9,12 +9,13 @@ import {
 } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { implement, read } from "../../call/implement.ts";
 import type { ReadDb } from "../../db/store.ts";
+import { lastPosition } from "../../events/publish.ts";
 import { parseTime, timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument, notFound, outOfRange } from "../../lib/errors.ts";
 import { parsePageSize } from "../../resource/list.ts";
 import type { PageTokens } from "../../resource/page-token.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
-import { type EventRow, endOf, firstKept, lastGiven, readFeed, startOf } from "./event-feed.ts";
+import { type EventRow, endOf, firstKept, readFeed, startOf } from "./event-feed.ts";
 
 export function eventsService({ pageTokens, profile }: ServiceDependencies) {
   return implement(EventsService, {
@@ -26,7 +27,7 @@ export function eventsService({ pageTokens, profile }: ServiceDependencies) {
       const opened = cursor === "" ? undefined : cursors.open(cursor);
       await assertGroup(db, parent);
       // What is given out after this is found from here on.
-      const last = await lastGiven(db);
+      const last = await lastPosition(db);
       if (opened !== undefined) await assertKept(db, opened, last);
       const after = opened ?? (await startOf(db, since, last));
       const types = request.types.flatMap((type) => (type.includes("\0") ? [] : [type, `${profile.eventPrefix}.${type}`]));
