@@ -224,3 +224,26 @@ test("a request says once who makes it, and the caller's word for that counts", 
   );
   assert.deepEqual(names, [["Holt"], ["Other"], ["Other"]]);
 });
+
+test("a body that is ignored may be as long as it likes, and of a short one the connection is kept", async () => {
+  const ports: (number | undefined)[] = [];
+  const listener: RequestListener = ({ url, socket }, response) => {
+    ports.push(socket.remotePort);
+    if (url === "/short") return void response.end("thanks");
+    const stream = setInterval(() => response.write(Buffer.alloc(url === "/endless" ? 16_384 : 1)), 1);
+    response.on("close", () => clearInterval(stream));
+  };
+  await withServer(listener, (port) =>
+    withClient({}, async (client) => {
+      const ask = (path: string) =>
+        client.request({ url: `http://127.0.0.1:${port}${path}`, method: "POST", body: "x", maxBytes: 65_536, ignoreBody: true });
+      for (let i = 0; i < 10; i++) await ask("/short");
+      assert.ok(new Set(ports).size <= 2, "two take turns: one of them is just being set free");
+      for (const path of ["/endless", "/slow"]) {
+        const { status, body } = await ask(path);
+        assert.deepEqual([status, body.length], [200, 0], path);
+      }
+      assert.equal((await ask("/short")).status, 200, "also after connections were closed");
+    }),
+  );
+});
