@@ -16,6 +16,7 @@ type Resolve = NonNullable<OutboundOptions["resolve"]>;
 interface Trap extends AsyncDisposable {
   readonly port: number;
   readonly visits: number;
+  forget(): void;
 }
 
 async function startTrap(): Promise<Trap> {
@@ -37,6 +38,9 @@ async function startTrap(): Promise<Trap> {
     port,
     get visits() {
       return visits;
+    },
+    forget() {
+      visits = 0;
     },
     async [Symbol.asyncDispose]() {
       for (const server of servers) await new Promise((resolve) => server.close(resolve));
@@ -63,8 +67,10 @@ describe("an outbound request", () => {
     attempts = await watchConnectAttempts();
   });
   afterEach(() => {
-    assert.equal(trap.visits, 0);
     attempts.forget();
+    const { visits } = trap;
+    trap.forget();
+    assert.equal(visits, 0);
   });
   after(async () => {
     attempts[Symbol.dispose]();

@@ -1,4 +1,4 @@
-/** Servers are killed and sinks fail while events are made and delivered: every event of an acknowledged write arrives, hardly any of them twice. */
+/** Servers are killed and sinks fail while events are made and delivered: every event of an acknowledged write arrives, hardly any of them twice, and is in the feed. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Agent } from "node:http";
@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { rootOf } from "../../src/lib/uid.ts";
 import { send } from "../clients.ts";
 import { freePort } from "../harness.ts";
 import { createDatabase } from "../postgres.ts";
@@ -119,6 +120,46 @@ async function subscribe(baseUrl: string, token: string, sink: string, count: nu
   return homes;
 }
 
+/** A reader of the feed, who holds on while there is no server. */
+interface Follower {
+  readonly ids: ReadonlySet<string>;
+  /** Reads what there is and ends. @returns events that were told again */
+  end(): Promise<number>;
+}
+
+function follow(baseUrl: string, token: string, group: string): Follower {
+  const agent = new Agent({ keepAlive: true });
+  const ids = new Set<string>();
+  let isEnding = false;
+  async function read(): Promise<number> {
+    let told = 0;
+    for (let cursor = "", isCurrent = false; !(isEnding && isCurrent); ) {
+      const path = `/holt/v1/events/${group}?page_size=200&cursor=${encodeURIComponent(cursor)}`;
+      const answer = await send(agent, baseUrl, "GET", path, { authorization: `Bearer ${token}` }).catch(() => undefined);
+      if (answer?.status !== 200) {
+        await sleep(50);
+        continue;
+      }
+      const page = JSON.parse(answer.text) as { events: { id: string }[]; cursor: string; hasMore: boolean };
+      for (const { id } of page.events) ids.add(id);
+      told += page.events.length;
+      cursor = page.cursor;
+      isCurrent = !page.hasMore;
+      if (isCurrent) await sleep(100);
+    }
+    return told - ids.size;
+  }
+  const reading = read().finally(() => agent.destroy());
+  reading.catch(() => {});
+  return {
+    ids,
+    end() {
+      isEnding = true;
+      return reading;
+    },
+  };
+}
+
 /** Every event that is in the database was taken, and every write that was acknowledged is among them. */
 async function assertAllTaken(taken: Taken, acknowledged: readonly string[], homes: readonly string[], query: Query): Promise<void> {
   const rows = await query("select id, group_uid from outbox where audience = 'customer'");
@@ -139,7 +180,7 @@ async function assertAllTaken(taken: Taken, acknowledged: readonly string[], hom
 const newTaken = (): Taken => ({ events: new Map(), duplicates: 0, fault: undefined, concurrent: 0 });
 const delivering = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,200ms,1s", HOLT_LOG_LEVEL: "error" };
 
-test("20,000 events reach 10 sinks that fail three times in ten, through 5 kills of the server", async (t) => {
+test("20,000 events reach 10 sinks that fail three times in ten, and whoever reads the feed, through 5 kills of the server", async (t) => {
   t.diagnostic(`seed ${SEED}`);
   const [events, kills] = [20_000, 5];
   const random = createRandom(SEED);
@@ -157,6 +198,7 @@ test("20,000 events reach 10 sinks that fail three times in ten, through 5 kills
   try {
     const homes = await subscribe(baseUrl, token, sink.url, 10);
     const begin = performance.now();
+    const follower = follow(baseUrl, token, rootOf(homes[0] ?? ""));
     const writers = Promise.all(Array.from({ length: WRITERS }, () => write([baseUrl], token, homes, events / WRITERS)));
     writers.catch(() => {});
     for (let kill = 1; kill <= kills; kill++) {
@@ -171,6 +213,9 @@ test("20,000 events reach 10 sinks that fail three times in ten, through 5 kills
     await assertAllTaken(taken, acknowledged, homes, query);
     t.diagnostic(`${taken.events.size} events taken, ${taken.duplicates} twice, after ${Math.round((performance.now() - begin) / 1000)} s`);
     assert.ok(taken.events.size >= events);
+    assert.equal(await follower.end(), 0);
+    const untold = [...taken.events.keys()].filter((id) => !follower.ids.has(id));
+    assert.deepEqual(untold, []);
     assert.ok(taken.duplicates <= taken.events.size / 100, `${taken.duplicates} duplicates`);
   } finally {
     await server[Symbol.asyncDispose]();
