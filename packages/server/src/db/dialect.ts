@@ -54,6 +54,8 @@ export interface Dialect {
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
   /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
   readonly countSlot: RawBuilder<number>;
+  /** For a table whose rows change once, in the order in which they came: an index of those that have not must not fill with those that have. */
+  tidied(table: string): readonly string[];
   /** Makes whoever migrates wait for who migrates already. SQLite's transactions do so by themselves. */
   readonly migrationLock: readonly string[];
   /** Wakes those who listen, once this transaction commits; undefined where the database has but one server. */
@@ -81,6 +83,7 @@ export const sqliteDialect: Dialect = {
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
   countSlot: sql.raw("0"),
+  tidied: () => [],
   migrationLock: [],
   notify: undefined,
 };
@@ -115,6 +118,8 @@ export const postgresDialect: Dialect = {
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
+  // By default a fifth of the table may be dead, and indexes are left alone where that is little of it: they are read from their dead end.
+  tidied: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],
   // An index over many rows takes longer than any request may.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
   notify: (channel) => sql`select pg_notify(${channel}, '')`,

@@ -14,6 +14,8 @@ export interface DispatcherOptions extends Omit<TurnOptions, "ledger"> {
 }
 
 const SPACING_MS = 10;
+/** Of each kind at once: on SQLite each begins with a read that nobody can interrupt. */
+const MAX_CLAIMS = 32;
 const RENEW_MS = 3000;
 /** For attempts that are under way when the server stops. */
 const STOP_MS = 2000;
@@ -57,7 +59,8 @@ export class Dispatcher implements AsyncDisposable {
     const { isDue, next } = await this.#leases.look();
     const room = this.#lanes.room();
     if (isDue && (room.healthy > 0 || room.failing > 0)) {
-      const claimed = await this.#leases.claim(room);
+      const { healthy, failing } = room;
+      const claimed = await this.#leases.claim({ healthy: Math.min(healthy, MAX_CLAIMS), failing: Math.min(failing, MAX_CLAIMS) });
       for (const queue of claimed) this.#begin(queue);
       if (claimed.length > 0) return 0;
     }

@@ -47,6 +47,8 @@ interface Page {
 
 /** How long a transaction waits for company. As long as this, what was sent may be sent again if the server is killed. */
 const GATHER_MS = 10;
+/** Outcomes of one transaction. */
+const MAX_OUTCOMES = 200;
 const RETRY_MS = 500;
 
 export function createLedger(options: LedgerOptions): Ledger {
@@ -56,9 +58,9 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   async function writeAll(): Promise<void> {
     while (page.outcomes.length + page.releases.length > 0) {
-      if (!isClosing) await sleep(GATHER_MS);
-      const full = page;
-      page = { outcomes: [], releases: [] };
+      if (!isClosing && page.outcomes.length < MAX_OUTCOMES) await sleep(GATHER_MS);
+      const full = firstPart(page);
+      page = rest(page, full);
       const held = await writePage(full, options, () => isClosing);
       for (const { value, settle } of full.outcomes) settle(held.has(value.subscription_uid));
       for (const { settle } of full.releases) settle(false);
@@ -81,6 +83,17 @@ export function createLedger(options: LedgerOptions): Ledger {
       while (writing !== undefined) await writing;
     },
   };
+}
+
+/** No queue is released before its outcomes are written. */
+function firstPart({ outcomes, releases }: Page): Page {
+  const later = new Set(outcomes.slice(MAX_OUTCOMES).map(({ value }) => value.subscription_uid));
+  return { outcomes: outcomes.slice(0, MAX_OUTCOMES), releases: releases.filter(({ value }) => !later.has(value.uid)) };
+}
+
+function rest({ outcomes, releases }: Page, part: Page): Page {
+  const taken = new Set(part.releases);
+  return { outcomes: outcomes.slice(part.outcomes.length), releases: releases.filter((entry) => !taken.has(entry)) };
 }
 
 /** @returns the queues of these outcomes that are still held; none where it was given up */

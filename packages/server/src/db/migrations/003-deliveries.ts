@@ -4,7 +4,10 @@ import type { Migration } from "../migrate.ts";
 
 export const deliveries: Migration = {
   name: "deliveries",
-  statements: (dialect) => [...positions(dialect), ...subscriptions(dialect), ...queue(dialect)],
+  statements: (dialect) => [
+    ...[...positions(dialect), ...subscriptions(dialect), ...queue(dialect)],
+    ...[...dialect.tidied("outbox"), ...dialect.tidied("delivery")],
+  ],
 };
 
 /**
@@ -31,11 +34,11 @@ function subscriptions({ types: { text } }: Dialect): string[] {
   ];
 }
 
-function queue({ types: { text, integer, bigint } }: Dialect): string[] {
+function queue({ types: { text, integer, bigint, hotTable } }: Dialect): string[] {
   return [
     `create table subscription_queue (
       subscription_uid ${text} not null primary key references subscription (uid) on delete cascade, next_time ${text}, hold_time ${text},
-      failures ${integer} not null, failing_time ${text}, pause_time ${text}, pause_reason ${text} not null, lease_holder ${text}, lease_time ${text})`,
+      failures ${integer} not null, failing_time ${text}, pause_time ${text}, pause_reason ${text} not null, lease_holder ${text}, lease_time ${text}) ${hotTable}`,
     "create index subscription_queue_due on subscription_queue (next_time) where next_time is not null and pause_time is null",
     `create table delivery (
       subscription_uid ${text} not null, position ${bigint} not null, event_id ${text} not null, state ${text} not null, attempts ${integer} not null,
