@@ -43,6 +43,11 @@ export interface Dialect {
   readonly forKeyShare: Locked;
   /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
   unindexed<T>(column: string): RawBuilder<T>;
+  /**
+   * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
+   * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
+   */
+  isChildOf(uid: string): RawBuilder<boolean>;
   /** A table with one text column `value`, for `selectFrom(valuesOf(list).as("v"))`. One parameter however long the list, so one prepared statement. */
   valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
   /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
@@ -70,6 +75,8 @@ export const sqliteDialect: Dialect = {
   forShare: (query) => query,
   forKeyShare: (query) => query,
   unindexed: (column) => sql`+${sql.ref(column)}`,
+  // A child's uid has one segment more, of 16 digits.
+  isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   countSlot: sql.raw("0"),
   migrationLock: [],
@@ -98,6 +105,7 @@ export const postgresDialect: Dialect = {
   forShare: (query) => query.forShare(),
   forKeyShare: (query) => query.forKeyShare(),
   unindexed: (column) => sql`${sql.ref(column)}`,
+  isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
   // An index over many rows takes longer than any request may.
