@@ -1,5 +1,5 @@
 /** Collection of a little garbage in a large registry, and what those who pull meanwhile notice of it. */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../packages/server/src/db/open.ts";
@@ -7,7 +7,7 @@ import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { begin, insertAll, openSink, type Target } from "../data/fill.ts";
 import type { Row } from "../data/rows.ts";
-import { open, type StoreName } from "../data/stores.ts";
+import { open as openFilled, type StoreName } from "../data/stores.ts";
 import { makeLoad } from "../process.ts";
 import { type Line, median, short } from "../report.ts";
 import { scale } from "../scale.ts";
@@ -34,7 +34,7 @@ interface Contents {
 export async function collection(store: StoreName): Promise<Line[]> {
   const images = scale.rows / 10;
   const sources = ["bench/registry/rows.ts", "bench/registry/collection.ts"];
-  const filled = await open(store, { key: `images_${images}`, sources, fill: (target) => fill(target, images) });
+  const filled = await openFilled(store, { key: `images_${images}`, sources, fill: (target) => fill(target, images) });
   const garbage = images * GARBAGE_SHARE;
   await appendGarbage(filled.target, filled.contents, garbage);
   const log = join(filled.target.dataDir, "collection.log");
@@ -47,14 +47,14 @@ export async function collection(store: StoreName): Promise<Line[]> {
   const pull = () => makeLoad("http1", { port: holt.server.port, connections: CONNECTIONS, requests, warmUpMs: 200, durationMs: PIECE_MS });
   await sleep(1000);
   let seconds = Number.NaN;
+  let report = "{}";
   const watching = (async () => {
-    while (!(await readFile(log, "utf8")).includes(COLLECTED)) await sleep(50);
+    report = await waitForLine(log, COLLECTED);
     seconds = (performance.now() - started) / 1000;
   })();
   const during: number[] = [];
   while (Number.isNaN(seconds)) during.push((await pull()).p99);
   await watching;
-  const report = (await readFile(log, "utf8")).split("\n").find((line) => line.includes(COLLECTED)) ?? "{}";
   const { manifests, blobs } = JSON.parse(report) as { manifests: number; blobs: number };
   if (manifests !== garbage || blobs !== garbage) throw new Error(`there were ${garbage} images to collect: ${report}`);
   const without: number[] = [];
@@ -72,6 +72,20 @@ export async function collection(store: StoreName): Promise<Line[]> {
       holds: p99 <= P99_TIMES * usual,
     },
   ];
+}
+
+/** Reads each byte of the log once: the server writes a line for each pull, and who watches it must not take the processor that the pulls need. */
+async function waitForLine(log: string, text: string): Promise<string> {
+  await using file = await open(log, "r");
+  const buffer = Buffer.alloc(1024 * 1024);
+  for (let rest = ""; ; ) {
+    const { bytesRead } = await file.read(buffer);
+    const lines = (rest + buffer.toString("latin1", 0, bytesRead)).split("\n");
+    const found = lines.find((line) => line.includes(text));
+    if (found !== undefined) return found;
+    rest = lines.at(-1) ?? "";
+    if (bytesRead === 0) await sleep(50);
+  }
 }
 
 /** Tagged images that share layers within their repos, with their blobs in the folder. */

@@ -34,7 +34,7 @@ const UPLOAD_NAME = /^[a-z0-9-]{1,128}$/;
 /** How many uploads' hashes are remembered; the others' bytes are read again at their commit. */
 const MAX_HASHES = 4096;
 /** About so many digests are listed at once. */
-const LIST_SIZE = 500;
+const LIST_SIZE = 200;
 
 /** SHA-256 of the first `size` bytes of an upload. */
 interface RunningHash {

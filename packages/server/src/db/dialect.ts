@@ -48,6 +48,11 @@ export interface Dialect {
   readonly forClaim: Locked;
   /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
   unindexed<T>(column: string): RawBuilder<T>;
+  /**
+   * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
+   * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
+   */
+  isChildOf(uid: string): RawBuilder<boolean>;
   /** A table with one text column `value`, for `selectFrom(valuesOf(list).as("v"))`. One parameter however long the list, so one prepared statement. */
   valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
   /** A table of these rows, for `from(rowsOf(list, columns).as("r"))`; the columns are the keys of `columns`. One parameter, as with `valuesOf`. */
@@ -80,6 +85,8 @@ export const sqliteDialect: Dialect = {
   forKeyShare: (query) => query,
   forClaim: (query) => query,
   unindexed: (column) => sql`+${sql.ref(column)}`,
+  // A child's uid has one segment more, of 16 digits.
+  isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
   countSlot: sql.raw("0"),
@@ -115,6 +122,7 @@ export const postgresDialect: Dialect = {
   forKeyShare: (query) => query.forKeyShare(),
   forClaim: (query) => query.forNoKeyUpdate().skipLocked(),
   unindexed: (column) => sql`${sql.ref(column)}`,
+  isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
   countSlot: sql.raw("pg_backend_pid() % 64"),

@@ -75,16 +75,12 @@ export function countOfAll(db: ReadDb, kind: CountKind, groupUids: readonly stri
   return sumOf(db, kind, sql<boolean>`group_uid in (select wanted.value from ${db.dialect.valuesOf(groupUids)} as wanted)`);
 }
 
-function sumOf(db: ReadDb, kind: CountKind, isWanted: RawBuilder<boolean>): Promise<ResourceCount> {
-  return db
-    .selectFrom("resource_count")
-    .select([
-      sql<number>`cast(coalesce(sum(below), 0) as bigint)`.as("below"),
-      sql<number>`cast(coalesce(sum(direct), 0) as bigint)`.as("direct"),
-    ])
-    .where(isWanted)
-    .where("kind", "=", kind)
-    .executeTakeFirstOrThrow();
+/** As text: every list asks this, and a query that is built by calls takes half as long again. */
+async function sumOf(db: ReadDb, kind: CountKind, isWanted: RawBuilder<boolean>): Promise<ResourceCount> {
+  const { rows } =
+    await sql<ResourceCount>`select cast(coalesce(sum(below), 0) as bigint) as below, cast(coalesce(sum(direct), 0) as bigint) as direct
+    from resource_count where ${isWanted} and kind = ${kind}`.execute(db);
+  return rows[0] ?? { below: 0, direct: 0 };
 }
 
 /** Forgets a group, or a repo, that was deleted. */

@@ -40,9 +40,9 @@ export interface WalkOptions {
 }
 
 /** What is disposed of at once: few transactions, and none that others would feel. */
-const DISPOSAL_SIZE = 25;
+const DISPOSAL_SIZE = 10;
 
-export function createWalk({ store, blobs, cutoff, disposal, onGarbage, pieceSize = 200, ...options }: WalkOptions): Walk {
+export function createWalk({ store, blobs, cutoff, disposal, onGarbage, pieceSize = 100, ...options }: WalkOptions): Walk {
   let { phase, after, counts }: Progress = options.progress;
   let settled = { phase, after };
   const { reader } = store;

@@ -43,7 +43,7 @@ export interface CollectorOptions {
 }
 
 /** Of a piece's time: how long everybody else has the database in between. */
-const PAUSE_FACTOR = 2;
+const PAUSE_FACTOR = 1.5;
 const SAVE_MS = 2000;
 
 export function createCollector(options: CollectorOptions): Collector {

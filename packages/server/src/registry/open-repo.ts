@@ -40,7 +40,25 @@ export class InsufficientScope extends OciError {
  * @throws OciError NAME_UNKNOWN where there is no such repo or the caller holds nothing at it, in the same words; DENIED; InsufficientScope
  */
 export async function openRepo(db: ReadDb, name: string, caller: RegistryCaller, action: RegistryAction, needed: bigint): Promise<string> {
+  return openAt(await findPlace(db, name, caller.access), name, caller, action, needed);
+}
+
+/** The same, but undefined where there is none and the caller would see it if there were: who holds what is needed at its group. */
+export async function openRepoIfAny(
+  db: ReadDb,
+  name: string,
+  caller: RegistryCaller,
+  action: RegistryAction,
+  needed: bigint,
+): Promise<string | undefined> {
   const place = await findPlace(db, name, caller.access);
+  const isMissing = place !== undefined && place.repoUid === undefined && caller.access.holds(needed, place.groupUid);
+  if (!isMissing) return openAt(place, name, caller, action, needed);
+  assertInScope(caller, name, action);
+  return undefined;
+}
+
+function openAt(place: Place | undefined, name: string, caller: RegistryCaller, action: RegistryAction, needed: bigint): string {
   if (place?.repoUid === undefined || caller.access.capabilitiesAt(place.repoUid) === 0n)
     throw new OciError("NAME_UNKNOWN", `there is no repository ${name}`);
   assertHolds(caller, place.repoUid, needed);

@@ -1,10 +1,11 @@
-/** Collects the events of pulls and writes them together, so that a pull does not wait for a commit. Those of the last second are lost with the process. */
+/** Collects the events of pulls and writes them together, so that a pull does not wait for a commit. Those of the last moment are lost with the process. */
 import type { Store } from "../db/store.ts";
 import type { Log } from "../lib/log.ts";
 import { appendPulls, type Pull, type RegistryNames } from "./oci-events.ts";
 
-const FLUSH_MS = 1000;
-/** Of one transaction. A commit waits for the disk, so there should be few of them. */
+/** With SQLite the pulls of that time are written while no other is served, so it is short; and a commit waits for the disk, so it is not shorter. */
+const FLUSH_MS = 100;
+/** Of one transaction. */
 const BATCH = 5000;
 /** Of one statement. */
 const ROWS = 500;
@@ -30,40 +31,45 @@ export class PullEvents implements AsyncDisposable {
   record(pull: Pull): void {
     if (this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(pull);
-    if (this.#waiting.length >= BATCH) void this.flush();
-    else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
+    this.#timer ??= this.#later();
   }
 
   /** Resolves when all that was recorded before is written, or could not be. */
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    // What came after the one under way began is not in it.
+    await this.#flushing;
     this.#flushing ??= this.#write().finally(() => {
       this.#flushing = undefined;
+      if (this.#waiting.length > 0) this.#timer ??= this.#later();
     });
     return this.#flushing;
   }
 
+  #later(): NodeJS.Timeout {
+    return setTimeout(() => void this.flush(), FLUSH_MS).unref();
+  }
+
+  /** Only what is there now: under load something always comes meanwhile, and it would be a commit for a few pulls, without an end. */
   async #write(): Promise<void> {
     const { store, names, log } = this.#options;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, BATCH);
+    for (let left = this.#waiting.length; left > 0; ) {
+      const batch = this.#waiting.slice(0, Math.min(left, BATCH));
       try {
         await store.transaction(async (db) => {
           for (let start = 0; start < batch.length; start += ROWS) await appendPulls(db, batch.slice(start, start + ROWS), names);
         });
       } catch (error) {
         log.error({ err: error, waiting: this.#waiting.length }, "the events of pulls could not be written");
-        this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
         return;
       }
       this.#waiting = this.#waiting.slice(batch.length);
+      left -= batch.length;
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#flushing;
     await this.flush();
     clearTimeout(this.#timer);
   }

@@ -47,7 +47,7 @@ export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined
   if (filter === undefined) return all;
   const parts = [
     descendants(filter.descendantsOf, scopes),
-    children(filter.childrenOf, scopes),
+    children(filter.childrenOf, scopes, dialect),
     ancestors(filter.ancestorsOf, dialect),
     root(filter.inRoot),
     chosen(filter.ids, dialect),
@@ -75,21 +75,21 @@ function descendants(of: string, scopes: readonly string[]): Part | undefined {
   };
 }
 
-function children(of: string, scopes: readonly string[]): Part | undefined {
+function children(of: string, scopes: readonly string[], dialect: Dialect): Part | undefined {
   if (of === "") return undefined;
   if (of === "/") return root(true);
   if (!isUid(of)) return NOTHING;
   if (scopes.some((scope) => isAtOrBelow(of, scope))) {
     return {
       ranges: [rangeBelow(of)],
-      conditions: [childOf(of)],
+      conditions: [childOf(of, dialect)],
       isWithinRanges: true,
       includesRoot: false,
       counted: { groups: [of], direct: true, itself: false },
     };
   }
   const below = scopes.filter((scope) => parentOf(scope) === of);
-  return { ranges: below.map(rangeAtOrBelow), conditions: [childOf(of)], includesRoot: false, counted: undefined };
+  return { ranges: below.map(rangeAtOrBelow), conditions: [childOf(of, dialect)], includesRoot: false, counted: undefined };
 }
 
 function ancestors(of: string, dialect: Dialect): Part | undefined {
@@ -125,9 +125,8 @@ export function onColumn(column: string, dialect: Dialect, say: (column: RawBuil
 /** Uids in root, and only they, have one segment. */
 export const IS_IN_ROOT = sql<boolean>`length(uid) = 40`;
 
-/** Below a group, its children are the uids that are one segment longer. */
-function childOf(uid: string): Condition {
-  return { seek: sql<boolean>`parent = ${uid}`, test: sql<boolean>`length(uid) = ${sql.lit(uid.length + 17)}` };
+function childOf(uid: string, dialect: Dialect): Condition {
+  return { seek: sql<boolean>`parent = ${uid}`, test: dialect.isChildOf(uid) };
 }
 
 /** Parts are held against the caller's scopes already, so the first one takes the place of the whole. */

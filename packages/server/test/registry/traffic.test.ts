@@ -45,16 +45,11 @@ test("a blob is read in parts", async () => {
     range: "bytes 0-9/1000",
     body: content.subarray(0, 10),
   });
-  for (const range of ["bytes=1000-", "bytes=-0"]) {
+  for (const range of ["bytes=1000-", "bytes=-0", "bytes=9-1"]) {
     const { status, range: said } = await part(range);
     assert.deepEqual([status, said], [416, "bytes */1000"]);
   }
-  for (const whole of [
-    await part("bytes=0-1,5-6"),
-    await part("bytes=9-1"),
-    await part("lines=1-2"),
-    await part("bytes=0-9", { "if-range": '"x"' }),
-  ])
+  for (const whole of [await part("bytes=0-1,5-6"), await part("lines=1-2"), await part("bytes=0-9", { "if-range": '"x"' })])
     assert.deepEqual(whole, { status: 200, range: undefined, body: content });
 });
 

@@ -61,7 +61,7 @@ async function pull(
   await blobs.send(digest, range ?? { start: 0, end: blob.size - 1 }, begin);
 }
 
-/** One range of bytes (RFC 9110 §14.2); what is malformed or asks for several is answered with everything, as is allowed. */
+/** One range of bytes (RFC 9110 §14.2); what is malformed or asks for several is answered with everything, one that ends before it begins is refused, as is allowed. */
 function rangeOf(headers: OciRequest["request"]["headers"], digest: string, size: number): ByteRange | "unsatisfiable" | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? "");
   const condition = headers["if-range"];
@@ -70,8 +70,8 @@ function rangeOf(headers: OciRequest["request"]["headers"], digest: string, size
   if (first === "" && last === "") return undefined;
   if (first === "") return Number(last) === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(size - Number(last), 0), end: size - 1 };
   const start = Number(first);
-  if (last !== "" && Number(last) < start) return undefined;
-  return start >= size ? "unsatisfiable" : { start, end: last === "" ? size - 1 : Math.min(Number(last), size - 1) };
+  const isBackward = last !== "" && Number(last) < start;
+  return isBackward || start >= size ? "unsatisfiable" : { start, end: last === "" ? size - 1 : Math.min(Number(last), size - 1) };
 }
 
 async function remove(exchange: OciRequest, digest: string, { store, names, clock }: OciParts): Promise<void> {

@@ -3,7 +3,7 @@ import { isDigest } from "../../blobs/digest.ts";
 import { findReferrers } from "../../registry/find-referrers.ts";
 import { INDEX_TYPE } from "../../registry/manifest.ts";
 import { OciError } from "../../registry/oci-error.ts";
-import { openRepo } from "../../registry/open-repo.ts";
+import { openRepo, openRepoIfAny } from "../../registry/open-repo.ts";
 import { rights } from "../../registry/rights.ts";
 import { readTagHistory } from "../../registry/tag-history.ts";
 import { HttpOciError } from "./error.ts";
@@ -39,18 +39,20 @@ function numberOf(text: string | null): number | undefined {
   return Number(text);
 }
 
-/** "Listing referrers": a subject that nothing refers to, or that is not there, has an empty list. */
+/**
+ * "Listing referrers": a subject that nothing refers to, or that is not there, has an empty list. So has one of a repo that nobody has pushed
+ * to yet: clients take a 404 for a registry without this list, and keep one of their own.
+ */
 export async function listReferrers(exchange: OciRequest, subject: string, { store }: OciParts): Promise<void> {
   assertRead(exchange);
   if (!isDigest(subject))
     throw new OciError("DIGEST_INVALID", "the digest must be sha256: or sha512: and its lower-case hexadecimal digits");
   const { name, query, caller } = exchange;
-  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.listReferrers);
+  const repoUid = await openRepoIfAny(store.reader, name, caller, "pull", rights.listReferrers);
   const artifactType = query.get("artifactType") || undefined;
-  const { descriptors, next } = await findReferrers(store.reader, repoUid, subject, {
-    artifactType,
-    after: query.get("last") ?? undefined,
-  });
+  const page = { artifactType, after: query.get("last") ?? undefined };
+  const { descriptors, next } =
+    repoUid === undefined ? { descriptors: [], next: undefined } : await findReferrers(store.reader, repoUid, subject, page);
   const filter = artifactType === undefined ? {} : { artifactType };
   const index = { schemaVersion: 2, mediaType: INDEX_TYPE, manifests: descriptors };
   answerJson(exchange, index, {

@@ -70,7 +70,8 @@ export async function serveUpload(exchange: OciRequest, uid: string, parts: OciP
 async function finish(exchange: OciRequest, upload: Upload, parts: OciParts): Promise<void> {
   const digest = exchange.query.get("digest") ?? "";
   assertDigest(digest);
-  if (hasBody(exchange.request)) await append(exchange, upload, parts);
+  // An upload that never got a byte begins with the first append, and is an empty blob after one of nothing.
+  if (upload.size === 0 || hasBody(exchange.request)) await append(exchange, upload, parts);
   await parts.uploads.commit(upload, digest);
   created(exchange, digest);
 }

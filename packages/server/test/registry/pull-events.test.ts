@@ -1,0 +1,39 @@
+/** Events of pulls are written together, and those that come while others are written wait for the next time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Store } from "../../src/db/store.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
+import type { Pull } from "../../src/registry/oci-events.ts";
+import { PullEvents } from "../../src/registry/pull-events.ts";
+import { storeNames } from "../harness.ts";
+import { createStorageFixture } from "./storage-fixture.ts";
+
+const names = { profile: vendorProfiles.get("")!, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080" };
+
+for (const kind of storeNames) {
+  test(`pulls that never end do not make commits that never end, and all of them are told (${kind})`, async () => {
+    await using world = await createStorageFixture(kind);
+    const repoUid = await world.newRepo();
+    const origin = { repository: "my-org/nginx", remoteAddress: "127.0.0.1", userAgent: "test", actor: { subject: "somebody" } };
+    const pull = { repoUid, type: "manifest", digest: "sha256:0", tag: "1", method: "GET", origin, now: new Date() } as Pull;
+    let commits = 0;
+    const transaction: Store["transaction"] = (work) => {
+      commits++;
+      if (commits < 20) pulls.record(pull);
+      return world.store.transaction(work);
+    };
+    const pulls = new PullEvents({ store: { transaction } as Store, names, log: createLog("error") });
+    for (let i = 0; i < 50; i++) pulls.record(pull);
+    await pulls.flush();
+    assert.equal(commits, 1);
+    // Nobody pulls any more; what is left is written without being asked for.
+    for (const end = Date.now() + 10_000; commits < 20; ) {
+      assert.ok(Date.now() < end, `${commits} commits`);
+      await new Promise((resolve) => setTimeout(resolve, 20).ref());
+    }
+    await pulls[Symbol.asyncDispose]();
+    const rows = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", repoUid).execute();
+    assert.equal(rows.filter(({ type }) => type.endsWith("registry.pull.v1")).length, 50 + 19);
+  });
+}
