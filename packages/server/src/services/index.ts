@@ -32,6 +32,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
 const unimplementedServices = [
+  "holt.v1.AccessService",
   "holt.v1.DeliveriesService",
   "holt.v1.EventsService",
   "platform.advisory.v2.SecurityAdvisoryService",
