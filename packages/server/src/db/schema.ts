@@ -247,7 +247,74 @@ export interface UploadTable {
   update_time: string;
 }
 
+/** An organization's own sign-in. Its secret is nowhere but in its column. */
+export interface IdentityProviderTable extends ResourceTable {
+  issuer: string;
+  client_id: string;
+  /** Sealed (auth/secrets.ts); the empty string for none. */
+  client_secret: string;
+  /** Uid of the role that its users begin with; that role may be gone. */
+  default_role: string;
+}
+
+/** A mapping has no name of its own; the column is the empty string. Its parent is an identity provider. */
+export interface ExternalGroupRoleMappingTable extends ResourceTable {
+  external_group: string;
+  role_uid: string;
+  /** Uid of the group at which the role is given. */
+  scope: string;
+}
+
+/** What a directory provisions with, of identity providers that ever had a token: hashes only (SHA-256, hexadecimal). */
+export interface ScimTokenTable {
+  idp_uid: string;
+  /** 1 where provisioning is accepted. */
+  enabled: number;
+  /** Another one after every change. */
+  etag: string;
+  /** Null once it is revoked. */
+  token_hash: string | null;
+  /** Null for a token that never expires. */
+  expire_time: string | null;
+  /** Of the token before this one, while it may still be used. */
+  previous_token_hash: string | null;
+  previous_expire_time: string | null;
+  /** When the tokens were revoked; null where there is a token. */
+  revoke_time: string | null;
+}
+
+/** An invite has no name of its own; the column is the empty string. */
+export interface GroupInviteTable extends ResourceTable {
+  role_uid: string;
+  key_id: string;
+  expiration_time: string;
+  /** SHA-256 of the code, hexadecimal: the code itself is not stored. */
+  code_hash: string | null;
+}
+
+/** Its uid is that of the group it belongs to, of which it is the only one. */
+export interface AccountAssociationTable extends ResourceTable {}
+
+export interface TermsAcceptanceTable {
+  org_uid: string;
+  doc_id: string;
+  /** Uid of the identity. */
+  accepted_by: string;
+  create_time: string;
+}
+
+/** The last time that somebody asked to be let into an organization. */
+export interface AccessRequestTable {
+  group_uid: string;
+  identity_uid: string;
+  email: string;
+  create_time: string;
+}
+
 export interface Schema {
+  identity_provider: IdentityProviderTable;
+  external_group_role_mapping: ExternalGroupRoleMappingTable;
+  scim_token: ScimTokenTable;
   repo: RepoTable;
   repo_readme: RepoReadmeTable;
   tag: TagTable;
@@ -272,7 +339,20 @@ export interface Schema {
   refresh_token: RefreshTokenTable;
   identity_metadata: IdentityMetadataTable;
   access_change: AccessChangeTable;
+  group_invite: GroupInviteTable;
+  account_association: AccountAssociationTable;
+  terms_acceptance: TermsAcceptanceTable;
+  access_request: AccessRequestTable;
 }
 
 /** Tables of resources, the ones the resource engine works on. */
-export type ResourceTableName = "group" | "identity" | "role" | "role_binding" | "repo" | "tag" | "subscription";
+export type ResourceTableName =
+  | "group"
+  | "identity"
+  | "role"
+  | "role_binding"
+  | "repo"
+  | "tag"
+  | "subscription"
+  | "identity_provider"
+  | "external_group_role_mapping";
