@@ -355,4 +355,6 @@ export type ResourceTableName =
   | "tag"
   | "subscription"
   | "identity_provider"
-  | "external_group_role_mapping";
+  | "external_group_role_mapping"
+  | "group_invite"
+  | "account_association";
