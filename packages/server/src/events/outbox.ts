@@ -5,6 +5,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { WriteDb } from "../db/store.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
 import { subjectOf } from "./subject.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 /** What there is to say of one evented call. */
 export interface Happening {
@@ -34,7 +35,7 @@ export async function appendEvent(db: WriteDb, happening: Happening, { profile, 
   const isEmpty = isMessage(happening.response, EmptySchema);
   const body = isEmpty ? happening.request : happening.response;
   const schema = isEmpty ? happening.method.input : happening.method.output;
-  const { subject, group } = subjectOf(body);
+  const { subject, group, extensions = {} } = subjectOf(body);
   await db
     .insertInto("outbox")
     .values({
@@ -46,8 +47,8 @@ export async function appendEvent(db: WriteDb, happening: Happening, { profile, 
       time: happening.now.toISOString(),
       audience: happening.audience,
       body_type: wireName(profile, schema.typeName, happening.alias),
-      extensions: "{}",
-      data: `{${actorOf(happening)}"body":${toJsonString(schema, body, { useProtoFieldName: true })}}`,
+      extensions: JSON.stringify(extensions),
+      data: `{${actorOf(happening)}"body":${toJsonString(schema, withoutSecrets(schema, body), { useProtoFieldName: true })}}`,
     })
     .execute();
 }
