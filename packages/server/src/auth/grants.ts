@@ -2,18 +2,23 @@
 import { appendAccessChange } from "../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { Lru } from "../lib/lru.ts";
+import { rootOf } from "../lib/uid.ts";
 import { Access, type Binding, grantsOf } from "./capabilities.ts";
+import { deactivationsOf } from "./scim-record.ts";
 
 /** An identity's standing: whether it exists, and all it may do. */
 export interface Standing {
+  /** Also false for whom a directory has deactivated, where nothing is left to it: see scim-record.ts. */
   readonly exists: boolean;
   readonly access: Access;
+  /** Uids of the organizations whose directories have deactivated it: no right from anywhere holds in them. */
+  readonly closed: ReadonlySet<string>;
 }
 
 export interface Grants {
   /** @param db the handle of the transaction the question is asked in, whose own writes must count; the cache has no part in it then */
   load(identityUid: string, db?: ReadDb): Promise<Standing>;
-  /** Call it in the transaction that changes rights: bindings, roles, identities. It takes effect with the commit, here and on all other servers. */
+  /** Call it in the transaction that changes rights: bindings, roles, identities, what directories say of them. It takes effect with the commit, here and on all other servers. */
   changed(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
   /** Forgets what is remembered of them. */
   invalidate(identityUids: readonly string[] | "*"): void;
@@ -74,13 +79,37 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
   };
 }
 
-/** One statement, so one moment: an identity without bindings is one row, a missing one none. The oldest binding is first. */
 async function readStanding(db: ReadDb, uid: string): Promise<Standing> {
+  const { exists, isProvisioned, bindings } = await readBindings(db, uid);
+  const deactivations = isProvisioned ? await deactivationsOf(db, uid) : [];
+  const closed = new Set(deactivations.map(({ organizationUid }) => organizationUid));
+  const left = bindings.filter(({ groupUid }) => !closed.has(rootOf(groupUid)));
+  const hasLeft = left.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
+  return { exists: exists && !hasLeft, access: new Access(grantsOf(uid, left)), closed };
+}
+
+interface Known {
+  readonly exists: boolean;
+  /** Whether any directory knows it. */
+  readonly isProvisioned: boolean;
+  readonly bindings: readonly Binding[];
+}
+
+/** One statement, so one moment: an identity without bindings is one row, a missing one none. The oldest binding is first. */
+async function readBindings(db: ReadDb, uid: string): Promise<Known> {
   const rows = await db
     .selectFrom("identity")
     .leftJoin("role_binding", "role_binding.identity_uid", "identity.uid")
     .leftJoin("role", "role.uid", "role_binding.role_uid")
     .select(["role_binding.parent as group", "role.capabilities as capabilities"])
+    .select((eb) =>
+      eb
+        .selectFrom("scim_identity")
+        .select("scim_identity.identity_uid")
+        .whereRef("scim_identity.identity_uid", "=", "identity.uid")
+        .limit(1)
+        .as("provisioned"),
+    )
     .where("identity.uid", "=", uid)
     .orderBy("role_binding.create_time")
     .orderBy("role_binding.uid")
@@ -89,5 +118,5 @@ async function readStanding(db: ReadDb, uid: string): Promise<Standing> {
   for (const { group, capabilities } of rows) {
     if (group !== null && capabilities !== null) bindings.push({ groupUid: group, capabilities: BigInt(`0x${capabilities}`) });
   }
-  return { exists: rows.length > 0, access: new Access(grantsOf(uid, bindings)) };
+  return { exists: rows.length > 0, isProvisioned: (rows[0]?.provisioned ?? null) !== null, bindings };
 }

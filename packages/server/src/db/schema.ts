@@ -311,7 +311,56 @@ export interface AccessRequestTable {
   create_time: string;
 }
 
+/** An account in a company's directory. What its rows mean for rights is auth/scim-record.ts. */
+export interface ScimUserTable {
+  id: string;
+  idp_uid: string;
+  /** As the directory calls it; by this it is known again at a login. */
+  external_id: string | null;
+  /** In small letters: compared without regard to case. As it was given, it is in the body. */
+  user_name: string;
+  /** 0 for who is not let in, in particular for who was deleted. */
+  active: number;
+  create_time: string;
+  update_time: string;
+  /** Set once it is deleted: it exists no longer for the directory, but that its person has left stays known. */
+  delete_time: string | null;
+  version: number;
+  /** The SCIM resource without id, meta and groups. */
+  body: string;
+}
+
+/** Whom an account of a directory stands for. */
+export interface ScimIdentityTable {
+  user_id: string;
+  identity_uid: string;
+  /** When it first logged in through the account's identity provider; null where it only follows from the external id so far. */
+  login_time: string | null;
+}
+
+export interface ScimGroupTable {
+  id: string;
+  idp_uid: string;
+  external_id: string | null;
+  /** In small letters. As it was given, it is in the body. */
+  display_name: string;
+  create_time: string;
+  update_time: string;
+  version: number;
+  /** The SCIM resource without id, meta and members. */
+  body: string;
+}
+
+export interface ScimGroupMemberTable {
+  group_id: string;
+  user_id: string;
+}
+
 export interface Schema {
+  scim_user: ScimUserTable;
+  scim_identity: ScimIdentityTable;
+  scim_group: ScimGroupTable;
+  scim_group_member: ScimGroupMemberTable;
   identity_provider: IdentityProviderTable;
   external_group_role_mapping: ExternalGroupRoleMappingTable;
   scim_token: ScimTokenTable;

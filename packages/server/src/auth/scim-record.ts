@@ -1,0 +1,103 @@
+/** What a company's directory says of those who log in: whether they still belong, and their groups. What the directory sends is written in scim/. */
+import type { ReadDb, WriteDb } from "../db/store.ts";
+import { rootOf } from "../lib/uid.ts";
+import type { Grants } from "./grants.ts";
+
+/** That a directory has deactivated or deleted somebody. */
+export interface Deactivation {
+  readonly idpUid: string;
+  /** The directory's, and the only place where what it says counts: anybody may register any issuer for an organization of their own. */
+  readonly organizationUid: string;
+  /** Whether the person did log in through the provider. A directory can name anybody; who came through it is its own. */
+  readonly hasLoggedIn: boolean;
+}
+
+export interface ScimGroup {
+  readonly idpUid: string;
+  readonly id: string;
+  /** What mappings call it: its external id, or where the directory gave none, its display name. */
+  readonly externalGroup: string;
+}
+
+/** A login through an identity provider. */
+export interface ScimLogin {
+  readonly idpUid: string;
+  readonly identityUid: string;
+  /** What the provider's correlation rule compares: the claim `sub`, or `oid`. */
+  readonly externalId: string;
+  readonly now: Date;
+}
+
+/** All directories that have deactivated the identity. */
+export async function deactivationsOf(db: ReadDb, identityUid: string): Promise<Deactivation[]> {
+  const rows = await db
+    .selectFrom("scim_identity")
+    .innerJoin("scim_user", "scim_user.id", "scim_identity.user_id")
+    .select(["scim_user.idp_uid as idpUid", "scim_identity.login_time as loginTime"])
+    .where("scim_identity.identity_uid", "=", identityUid)
+    .where("scim_user.active", "=", 0)
+    .execute();
+  return rows.map(({ idpUid, loginTime }) => ({ idpUid, organizationUid: rootOf(idpUid), hasLoggedIn: loginTime !== null }));
+}
+
+/** Whether this provider's directory has deactivated it: what was begun by a login through the provider must not go on. */
+export async function isDeactivatedBy(db: ReadDb, idpUid: string, identityUid: string): Promise<boolean> {
+  return (await deactivationsOf(db, identityUid)).some((deactivation) => deactivation.idpUid === idpUid);
+}
+
+/** Whether a directory has deactivated it and nothing else is left to it: it then counts as not existing. */
+export async function isDeactivated(db: ReadDb, identityUid: string): Promise<boolean> {
+  const deactivations = await deactivationsOf(db, identityUid);
+  if (!deactivations.some(({ hasLoggedIn }) => hasLoggedIn)) return false;
+  const closed = new Set(deactivations.map(({ organizationUid }) => organizationUid));
+  const bindings = await db.selectFrom("role_binding").select("parent").where("identity_uid", "=", identityUid).execute();
+  return bindings.every(({ parent }) => parent === null || closed.has(rootOf(parent)));
+}
+
+/** The groups of the identity's active accounts, of all providers that know it. */
+export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<ScimGroup[]> {
+  const rows = await db
+    .selectFrom("scim_identity")
+    .innerJoin("scim_user", "scim_user.id", "scim_identity.user_id")
+    .innerJoin("scim_group_member", "scim_group_member.user_id", "scim_user.id")
+    .innerJoin("scim_group", "scim_group.id", "scim_group_member.group_id")
+    .select(["scim_group.id", "scim_group.idp_uid", "scim_group.external_id", "scim_group.body"])
+    .where("scim_identity.identity_uid", "=", identityUid)
+    .where("scim_user.active", "=", 1)
+    .orderBy("scim_group.id")
+    .execute();
+  return rows.map(({ id, idp_uid, external_id, body }) => ({
+    id,
+    idpUid: idp_uid,
+    externalGroup: external_id ?? (JSON.parse(body) as { displayName: string }).displayName,
+  }));
+}
+
+/**
+ * To be called in the transaction of every login through an identity provider: from then on the identity is the person of that account, and what becomes
+ * of the account matters to it.
+ * @returns `unknown` where the directory has not provisioned the person; `deactivated` where the login must be refused
+ */
+export async function linkScimUser(db: WriteDb, grants: Grants, login: ScimLogin): Promise<"active" | "deactivated" | "unknown"> {
+  const { idpUid, identityUid, externalId, now } = login;
+  if (externalId === "" || externalId.includes("\0")) return "unknown";
+  const user = await db.dialect
+    .forShare(db.selectFrom("scim_user").select(["id", "active"]).where("idp_uid", "=", idpUid).where("external_id", "=", externalId))
+    .executeTakeFirst();
+  if (user === undefined) return "unknown";
+  const linked = await db
+    .selectFrom("scim_identity")
+    .select("login_time")
+    .where("user_id", "=", user.id)
+    .where("identity_uid", "=", identityUid)
+    .executeTakeFirst();
+  if (linked === undefined || linked.login_time === null) {
+    await db
+      .insertInto("scim_identity")
+      .values({ user_id: user.id, identity_uid: identityUid, login_time: now.toISOString() })
+      .onConflict((conflict) => conflict.columns(["user_id", "identity_uid"]).doUpdateSet({ login_time: now.toISOString() }))
+      .execute();
+    await grants.changed(db, [identityUid]);
+  }
+  return user.active === 1 ? "active" : "deactivated";
+}
