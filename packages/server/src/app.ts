@@ -8,6 +8,7 @@ import { createGrants, type Grants } from "./auth/grants.ts";
 import { createJwksCache } from "./auth/jwks.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
 import { createLogins } from "./auth/login.ts";
+import type { Principal } from "./auth/principal.ts";
 import { createRegistrations } from "./auth/register.ts";
 import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
 import { createUserLogins } from "./auth/user-login.ts";
@@ -72,7 +73,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const pageTokens = createPageTokens(pageTokenKey);
   const dependencies = { ...auth, grants, bootstrapOwner, pageTokens, profile, registryHost, emptyRepo: createRepoEmptying(store) };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
-  const authenticator = { verify: auth.accessTokens.verify, load: (uid: string) => grants.load(uid) };
+  const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
   const names = { profile, baseUrl };
   const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls: config.maxConcurrentCalls });
 

@@ -3,8 +3,10 @@ import { appendAccessChange } from "../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { Lru } from "../lib/lru.ts";
 import { rootOf } from "../lib/uid.ts";
-import { Access, type Binding, grantsOf } from "./capabilities.ts";
+import { Access, type Binding, grantsOf, NO_ACCESS } from "./capabilities.ts";
+import type { Principal, ProviderSession } from "./principal.ts";
 import { deactivationsOf } from "./scim-record.ts";
+import { bindingsOfSession } from "./session-mappings.ts";
 
 /** An identity's standing: whether it exists, and all it may do. */
 export interface Standing {
@@ -15,9 +17,14 @@ export interface Standing {
   readonly closed: ReadonlySet<string>;
 }
 
+/** Whose token it is, and what it leaves. */
+export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session">;
+
 export interface Grants {
   /** @param db the handle of the transaction the question is asked in, whose own writes must count; the cache has no part in it then */
   load(identityUid: string, db?: ReadDb): Promise<Standing>;
+  /** The same for the bearer of a token: with what a sign-in by an identity provider gives beside the bindings, less what the token leaves out. */
+  loadSession(session: Session, db?: ReadDb): Promise<Pick<Standing, "exists" | "access">>;
   /** Call it in the transaction that changes rights: bindings, roles, identities, what directories say of them. It takes effect with the commit, here and on all other servers. */
   changed(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
   /** Forgets what is remembered of them. */
@@ -62,21 +69,44 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
     return loading;
   }
 
+  async function load(uid: string, db?: ReadDb): Promise<Standing> {
+    if (db !== undefined) return readStanding(db, uid);
+    if (!current()) {
+      invalidate("*");
+      return readStanding(store.reader, uid);
+    }
+    return known.get(uid) ?? (await (pending.get(uid) ?? loadAndKeep(uid)));
+  }
+
   return {
     invalidate,
-    async load(uid, db) {
-      if (db !== undefined) return readStanding(db, uid);
-      if (!current()) {
-        invalidate("*");
-        return readStanding(store.reader, uid);
-      }
-      return known.get(uid) ?? (await (pending.get(uid) ?? loadAndKeep(uid)));
+    load,
+    async loadSession({ uid, scopes, capabilities, within, session }, db) {
+      const standing = await load(uid, db);
+      // What was begun at a provider ends with the account there.
+      if (session !== undefined && standing.closed.has(rootOf(session.provider))) return { exists: false, access: NO_ACCESS };
+      const access = session === undefined ? standing.access : await withMappings(standing, session, uid, db ?? store.reader);
+      return { exists: standing.exists, access: access.narrowed(scopes, capabilities, within) };
     },
     async changed(db, identityUids) {
       await appendAccessChange(db, identityUids);
       db.afterCommit(() => invalidate(identityUids));
     },
   };
+}
+
+/** Remembered with the standing, and forgotten with it. Few sessions of one person differ in their mappings. */
+const mapped = new WeakMap<Standing, Lru<string, Access>>();
+const MAX_SESSIONS = 16;
+
+async function withMappings(standing: Standing, session: ProviderSession, uid: string, db: ReadDb): Promise<Access> {
+  if (session.mappings.length + session.directoryMappings.length === 0) return standing.access;
+  const remembered = mapped.get(standing) ?? new Lru<string, Access>(MAX_SESSIONS);
+  mapped.set(standing, remembered);
+  const key = JSON.stringify(session);
+  const access = remembered.get(key) ?? standing.access.and(await bindingsOfSession(db, session, uid));
+  remembered.set(key, access);
+  return access;
 }
 
 async function readStanding(db: ReadDb, uid: string): Promise<Standing> {

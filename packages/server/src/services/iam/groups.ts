@@ -77,7 +77,7 @@ async function createOrganization(group: Group, call: WriteCall, dependencies: S
   const { principal } = call;
   if (principal === undefined || !isInRoot(principal.uid))
     throw permissionDenied("an identity made in a group acts in that group and below; it cannot create an organization");
-  if (principal.scopes !== undefined || !hasAll(principal.capabilities ?? CREATE, CREATE))
+  if (principal.scopes !== undefined || principal.within !== undefined || !hasAll(principal.capabilities ?? CREATE, CREATE))
     throw permissionDenied("this token is narrowed to less than creating an organization");
   const made = writableFields(GroupSchema, group);
   assertValid(made);
