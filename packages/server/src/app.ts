@@ -8,8 +8,10 @@ import { createGrants, type Grants } from "./auth/grants.ts";
 import { createJwksCache } from "./auth/jwks.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
 import { createLogins } from "./auth/login.ts";
+import { createPkceSupport } from "./auth/pkce-support.ts";
 import type { Principal } from "./auth/principal.ts";
 import { createRegistrations } from "./auth/register.ts";
+import { openSecrets } from "./auth/secrets-key.ts";
 import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
 import { createUserLogins } from "./auth/user-login.ts";
 import { createWaitLimit } from "./auth/wait-limit.ts";
@@ -65,13 +67,15 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log, readers: databasePoolSize, writers: databasePoolSize }),
   );
   if (config.databaseUrl !== "") await assertBlobFolder(store, config.dataDir);
+  const secrets = await openSecrets({ store, dataDir: config.dataDir, key: config.secretsKey });
   const keys = await createSigningKeys({ store, clock, log });
   const grants = createLiveGrants(config, store, log, stack);
   const { bootstrapOwner, pageTokenKey } = await bootstrap({ store, orgName: config.orgName, issuer: baseUrl, now: clock.now() }, grants);
 
   const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
   const pageTokens = createPageTokens(pageTokenKey);
-  const dependencies = { ...auth, grants, bootstrapOwner, pageTokens, profile, registryHost, emptyRepo: createRepoEmptying(store) };
+  const emptyRepo = createRepoEmptying(store);
+  const dependencies = { ...auth, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, emptyRepo };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
   const names = { profile, baseUrl };
@@ -153,7 +157,8 @@ function createAuth(config: Config, { store, keys, grants, clock, log }: AuthPar
   const awsProofs = createAwsProofs({ client, waits, issuer, stsUrl: awsStsUrl, headerPrefixes: vendorProfile.proofHeaders });
   const logins = createLogins({ accessTokens, grants, users, workloads, awsProofs, issuable });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
-  return { accessTokens, exchange, registrations: createRegistrations({ users, grants }) };
+  const pkceSupport = createPkceSupport({ client, waits });
+  return { accessTokens, exchange, pkceSupport, registrations: createRegistrations({ users, grants }) };
 }
 
 interface RegistryParts extends AuthParts {

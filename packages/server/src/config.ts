@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { isIssuerUrl } from "./auth/issuer-url.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
+import { parseSecretsKey } from "./auth/secrets-key.ts";
 import type { OidcSubject } from "./auth/workload-login.ts";
 import type { LogLevel } from "./lib/log.ts";
 import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
@@ -35,6 +36,8 @@ export interface Config {
   readonly pinnedIssuers: ReadonlyMap<string, unknown>;
   readonly userClientIds: readonly string[];
   readonly servicePrincipals: ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
+  /** Undefined for a key in the data folder. */
+  readonly secretsKey: Uint8Array | undefined;
   readonly outboundAllowCidrs: readonly string[];
   readonly awsStsUrl: string;
   readonly gcGraceMs: number;
@@ -53,6 +56,8 @@ interface Setting<T> {
   readonly fallback: string;
   /** For the reference: one or two sentences. */
   readonly doc: string;
+  /** Its value is never shown. */
+  readonly isSecret?: boolean;
   /** Shown instead of the fallback where that depends on other settings. */
   readonly fallbackDoc?: string;
   /** Throws an Error whose message continues "must be …". */
@@ -163,6 +168,13 @@ export const settings: Settings = {
     doc: "Which token subjects may assume service-principal identities: `PRINCIPAL=issuer subject` entries separated by commas, e.g. `INGESTER=https://issuer.example.com system:ingester`.",
     parse: parseServicePrincipals,
   },
+  secretsKey: {
+    env: "HOLT_SECRETS_KEY",
+    fallback: "",
+    isSecret: true,
+    doc: "Key that seals the client secrets of identity providers in the database: the base64 of 32 random bytes (`openssl rand -base64 32`). Empty: the file `secrets.key` in the data folder, made at the first start. All servers of one database need the same one.",
+    parse: (text) => (text === "" ? undefined : secretsKeyFrom(text)),
+  },
   outboundAllowCidrs: {
     env: "HOLT_OUTBOUND_ALLOW_CIDRS",
     fallback: "",
@@ -198,7 +210,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     try {
       values[key] = setting.parse(text);
     } catch (error) {
-      problems.push(`${setting.env}: ${JSON.stringify(redacted(setting.env, text))} must be ${(error as Error).message}`);
+      const shown = setting.isSecret ? "***" : redacted(setting.env, text);
+      problems.push(`${setting.env}: ${JSON.stringify(shown)} must be ${(error as Error).message}`);
     }
   }
   const config = values as unknown as Config;
@@ -311,6 +324,12 @@ function parseCidr(text: string): string {
   if (family === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128))
     throw new Error("a comma separated list of CIDRs, such as 10.0.0.0/8");
   return text;
+}
+
+function secretsKeyFrom(text: string): Uint8Array {
+  const key = parseSecretsKey(text);
+  if (key === undefined) throw new Error("empty, or the base64 of 32 bytes, such as `openssl rand -base64 32` prints");
+  return key;
 }
 
 function parseServicePrincipals(text: string): ReadonlyMap<ServicePrincipal, readonly OidcSubject[]> {

@@ -24,15 +24,18 @@ export interface IdentityProviderRecord {
   readonly correlationRule: IdentityProvider_OIDC_CorrelationRule;
   /** Uid of a role, which may be gone. */
   readonly defaultRole: string;
+  /** Another one after a change of issuer, client id or groups claim: what was signed in before it has nothing of the mappings any more. */
+  readonly version: number;
 }
 
-const COLUMNS = ["uid", "issuer", "client_id", "client_secret", "default_role", "body"] as const;
+const COLUMNS = ["uid", "issuer", "client_id", "client_secret", "default_role", "version", "body"] as const;
 interface Row {
   readonly uid: string;
   readonly issuer: string;
   readonly client_id: string;
   readonly client_secret: string;
   readonly default_role: string;
+  readonly version: number;
   readonly body: string;
 }
 
@@ -95,5 +98,6 @@ function recordOf(row: Row): IdentityProviderRecord {
     groupsClaim,
     correlationRule,
     defaultRole: row.default_role,
+    version: row.version,
   };
 }

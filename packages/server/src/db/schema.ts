@@ -252,9 +252,11 @@ export interface IdentityProviderTable extends ResourceTable {
   issuer: string;
   client_id: string;
   /** Sealed (auth/secrets.ts); the empty string for none. */
-  client_secret: string;
+  client_secret: Generated<string>;
   /** Uid of the role that its users begin with; that role may be gone. */
   default_role: string;
+  /** Counts the changes of what signing in depends on: issuer, client id, groups claim. */
+  version: Generated<number>;
 }
 
 /** A mapping has no name of its own; the column is the empty string. Its parent is an identity provider. */

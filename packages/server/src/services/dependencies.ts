@@ -1,7 +1,9 @@
 /** What services are given beside their calls. */
 import type { TokenExchange } from "../auth/exchange-token.ts";
 import type { Grants } from "../auth/grants.ts";
+import type { PkceSupport } from "../auth/pkce-support.ts";
 import type { Registrations } from "../auth/register.ts";
+import type { Secrets } from "../auth/secrets.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { EmptyRepo } from "../registry/empty-repo.ts";
 import type { PageTokens } from "../resource/page-token.ts";
@@ -11,8 +13,12 @@ export interface ServiceDependencies {
   readonly grants: Grants;
   readonly exchange: TokenExchange;
   readonly registrations: Registrations;
+  readonly secrets: Secrets;
+  readonly pkceSupport: PkceSupport;
   readonly emptyRepo: EmptyRepo;
   readonly profile: VendorProfile;
+  /** Public URL of this server. */
+  readonly baseUrl: string;
   /** Host, with its port where it has one, by which references to images name this server. */
   readonly registryHost: string;
   /** Uid of the identity that this installation began with; it is staff everywhere. */

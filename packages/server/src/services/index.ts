@@ -5,8 +5,10 @@ import { fullName } from "../call/operation.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
+import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
 import { groupsService } from "./iam/groups.ts";
 import { identitiesService } from "./iam/identities.ts";
+import { identityProvidersService } from "./iam/identity-providers.ts";
 import { roleBindingsService } from "./iam/role-bindings.ts";
 import { rolesService } from "./iam/roles.ts";
 import { pingService, pingServiceV1 } from "./ping/ping.ts";
@@ -20,6 +22,8 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     identitiesService(dependencies),
     rolesService(dependencies),
     roleBindingsService(dependencies),
+    identityProvidersService(dependencies),
+    externalGroupRoleMappingsService(dependencies),
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
@@ -38,9 +42,7 @@ const unimplementedServices = [
   "platform.advisory.v2.SecurityAdvisoryService",
   "platform.events.v2.SubscriptionsService",
   "platform.iam.v2.AccountAssociationsService",
-  "platform.iam.v2.ExternalGroupRoleMappingsService",
   "platform.iam.v2.GroupInvitesService",
-  "platform.iam.v2.IdentityProvidersService",
   "platform.iam.v2.TermsService",
   "platform.libraries.v2.ArtifactsService",
   "platform.vulnerabilities.v2.AdvisoriesService",

@@ -12,12 +12,12 @@ function common({ types: { text } }: Dialect, parent: string): string {
 }
 
 function providers(dialect: Dialect): string[] {
-  const { text } = dialect.types;
+  const { text, integer } = dialect.types;
   return [
     // The default role is a promise for later, so a role may go before it is kept.
     `create table identity_provider (
-      ${common(dialect, "group")}, issuer ${text} not null, client_id ${text} not null, client_secret ${text} not null, default_role ${text} not null,
-      body ${text} not null)`,
+      ${common(dialect, "group")}, issuer ${text} not null, client_id ${text} not null, client_secret ${text} not null default '', default_role ${text} not null,
+      version ${integer} not null default 1, body ${text} not null)`,
     index("identity_provider", "name", "uid"),
     index("identity_provider", "create_time", "uid"),
     index("identity_provider", "update_time", "uid"),

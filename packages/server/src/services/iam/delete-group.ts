@@ -11,7 +11,7 @@ import type { ServiceDependencies } from "../dependencies.ts";
 const blocking: readonly { readonly tables: readonly ResourceTableName[]; readonly what: string }[] = [
   { tables: ["repo"], what: "child repos" },
   { tables: ["group"], what: "child groups" },
-  { tables: ["identity", "role"], what: "child resources" },
+  { tables: ["identity", "role", "identity_provider"], what: "child resources" },
 ];
 
 export async function deleteGroup(uid: string, call: WriteCall, { grants }: ServiceDependencies): Promise<void> {
