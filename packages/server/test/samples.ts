@@ -12,8 +12,10 @@ import {
 import { fieldBehavior, iam } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
+import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentitiesService, ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
@@ -22,6 +24,8 @@ import type { ResourceTableName } from "../src/db/schema.ts";
 import { parentOf, rootOf, uidFromText } from "../src/lib/uid.ts";
 import { repos, tags } from "../src/registry/resources.ts";
 import type { Resource } from "../src/resource/define.ts";
+import { accountAssociations } from "../src/services/iam/account-associations.ts";
+import { groupInvites } from "../src/services/iam/group-invites.ts";
 import { groups } from "../src/services/iam/groups.ts";
 import { identities } from "../src/services/iam/identities.ts";
 import { roleBindings } from "../src/services/iam/role-bindings.ts";
@@ -39,6 +43,16 @@ export interface Sample {
   readonly parentKind: "Group" | "Repo";
   /** Several of them in one place may have the same name; without it, each must have its own. */
   readonly sharesNames: boolean;
+  /** Its uid is that of its group, which has one at most. */
+  readonly hasUidOfGroup: boolean;
+  /** As `order_by` says it. */
+  readonly defaultOrder: string;
+  /** Whether it stays as it was made. */
+  readonly isImmutable: boolean;
+  /** Texts that Create alone answers. */
+  readonly shownOnce: readonly string[];
+  /** All that subscribers learn of it; left out where that is everything. */
+  readonly told?: readonly string[];
   /** A resource that can be made in the place, in the form of REST; `name` is its name where it has one. */
   make(world: World, place: string, name: string): Promise<JsonObject>;
   /** Fields to which an update can set it, each unlike what `make` gives. */
@@ -52,12 +66,16 @@ export interface Sample {
 }
 
 /** What the resource's own definition says of it, and what most resources have in common. */
-function define<R extends Resource>({ kind, schema, table }: R, service: DescService) {
+function define<R extends Resource>({ kind, schema, table, hasUidOfGroup, defaultOrder }: R, service: DescService) {
   return {
     kind,
     schema,
     table,
     service,
+    hasUidOfGroup,
+    defaultOrder,
+    isImmutable: false,
+    shownOnce: [],
     parentKind: "Group" as const,
     sharesNames: true,
     smallChange: { description: "later" },
@@ -141,6 +159,41 @@ export const samples: readonly Sample[] = [
     filter: ({ identityUid = "" }) => ({ identity: identityUid }),
   },
   {
+    ...define(groupInvites, GroupInvitesService),
+    title: "a group invite",
+    isImmutable: true,
+    shownOnce: ["code"],
+    told: ["uid", "expirationTime"],
+    make: async (world, _group, name) => ({
+      roleUid: await builtInRole(world, "viewer"),
+      email: `${name.replaceAll(" ", "")}@example.com`,
+      ttl: "604800s",
+      singleUse: true,
+    }),
+    change: async () => ({}),
+    smallChange: {},
+    filter: ({ keyId = "" }) => ({ keyId }),
+  },
+  {
+    ...define(accountAssociations, AccountAssociationsService),
+    title: "an account association",
+    audienceOf: (uid) => uid,
+    make: async (world, group, name) => ({
+      name,
+      description: "Line one\n  line two",
+      amazon: { account: "012345678901" },
+      chainguard: { serviceBindings: { CATALOG_SYNCER: await servicePrincipal(world, group, "CATALOG_SYNCER") } },
+      github: { appInstallations: { "12": { installations: [{ installationId: "34", name: "acme" }] } } },
+    }),
+    change: async () => ({
+      name: "renamed",
+      description: "",
+      amazon: { account: "109876543210" },
+      google: { projectId: "acme", projectNumber: "123" },
+      azure: { tenantId: "00000000-0000-0000-0000-00000000000a", clientIds: { scanner: "b" } },
+    }),
+  },
+  {
     ...define(repos, ReposService),
     title: "a repo",
     sharesNames: false,
@@ -192,6 +245,11 @@ async function sourceFor(world: World, group: string, name: string): Promise<str
   return (await world.must(ReposService.method.createRepo, { parent: sources, repo: { name } })).uid;
 }
 
+async function servicePrincipal(world: World, parent: string, principal: keyof typeof ServicePrincipal): Promise<string> {
+  const relationship = { case: "servicePrincipal", value: ServicePrincipal[principal] } as const;
+  return (await world.must(IdentitiesService.method.createIdentity, { parent, identity: { name: "service", relationship } })).uid;
+}
+
 /** One of each kind. */
 export const resources: readonly Sample[] = [...new Map(samples.toReversed().map((sample) => [sample.kind, sample])).values()].toReversed();
 
@@ -240,6 +298,25 @@ export function collectionOf(sample: Sample): string {
 export async function placeFor(world: World, { parentKind }: Sample, group: string, name = "place"): Promise<string> {
   if (parentKind === "Group") return group;
   return (await world.must(ReposService.method.createRepo, { parent: group, repo: { name } })).uid;
+}
+
+/** A place for one more resource, in or below the given one. */
+export async function placeForOne(world: World, { hasUidOfGroup }: Sample, place: string): Promise<string> {
+  return hasUidOfGroup ? world.group(place) : place;
+}
+
+/** The filter that finds what `placeForOne` had a place for. */
+export function filterFor({ hasUidOfGroup }: Sample, place: string): { descendantsOf: string } | { childrenOf: string } {
+  return hasUidOfGroup ? { descendantsOf: place } : { childrenOf: place };
+}
+
+export function uidPatternIn({ hasUidOfGroup }: Sample, place: string): RegExp {
+  return hasUidOfGroup ? new RegExp(`^${place}$`) : new RegExp(`^${place}/[0-9a-f]{16}$`);
+}
+
+/** What Create answered, as it is read later. */
+export function asRead({ shownOnce }: Sample, text: string): string {
+  return shownOnce.length === 0 ? text : JSON.stringify({ ...parse(text), ...Object.fromEntries(shownOnce.map((name) => [name, ""])) });
 }
 
 /** Over REST. What cannot be updated is made again under its name. */

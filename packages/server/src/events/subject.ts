@@ -12,7 +12,7 @@ export interface Subject {
 
 /** A message whose event does not simply name its own uid and that uid's parent. */
 const special: Readonly<Record<string, (message: never) => Subject>> = {
-  "platform.iam.v2.Group": ({ uid }: { uid: string }) => ({ subject: uid, group: uid }),
+  "platform.iam.v2.Group": ofGroup,
   "platform.iam.v2.BatchCreateRoleBindingsResponse": ({ roleBindings }: { roleBindings: { uid: string }[] }) => {
     const group = parentOf(roleBindings[0]?.uid ?? "");
     return { subject: group, group };
@@ -28,8 +28,16 @@ const special: Readonly<Record<string, (message: never) => Subject>> = {
   "platform.iam.v2.ExternalGroupRoleMapping": ({ uid }: { uid: string }) => ofMapping(uid, parentOf(uid)),
   "platform.iam.v2.DeleteExternalGroupRoleMappingRequest": ({ uid }: { uid: string }) => ofMapping(uid, parentOf(uid)),
   "platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse": ({ parent }: { parent: string }) => ofMapping(parent, parent),
+  // It has the uid of its group.
+  "platform.iam.v2.AccountAssociation": ofGroup,
+  "platform.iam.v2.DeleteAccountAssociationRequest": ofGroup,
+  "platform.iam.v2.AcceptTermsResponse": ({ group }: { group: string }) => ofGroup({ uid: group }),
   "platform.auth.v1.Session": ({ group }: { group: string }) => ({ subject: "", group }),
 };
+
+function ofGroup({ uid }: { uid: string }): Subject {
+  return { subject: uid, group: uid };
+}
 
 function ofOrganization({ uid }: { uid: string }): Subject {
   return { subject: uid, group: rootOf(uid) };

@@ -2,6 +2,11 @@
 import { clearField, clone, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 
+/** Messages of which subscribers learn these fields and nothing else. */
+const KEPT: Readonly<Record<string, readonly string[]>> = {
+  "platform.iam.v2.GroupInvite": ["uid", "expiration_time"],
+};
+
 /** The message, or a copy of it without what is marked where something is. */
 export function withoutSecrets(schema: DescMessage, message: Message): Message {
   if (!hasSecrets(schema)) return message;
@@ -25,8 +30,8 @@ function holdsSecrets(schema: DescMessage, seen: Set<DescMessage>): boolean {
   return schema.fields.some((field) => isSecret(field) || (field.message !== undefined && holdsSecrets(field.message, seen)));
 }
 
-function isSecret(field: DescField): boolean {
-  return field.proto.options?.debugRedact === true;
+function isSecret({ parent, name, proto }: DescField): boolean {
+  return proto.options?.debugRedact === true || KEPT[parent.typeName]?.includes(name) === false;
 }
 
 function clearSecrets(message: ReflectMessage): void {

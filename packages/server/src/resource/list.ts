@@ -59,7 +59,7 @@ export async function listPage(
   const filters = filtersOf(resource, request);
   const binding = bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => textOf(condition, call))], order);
   const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding, call.now);
-  const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, call.db.dialect);
+  const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, resource, call.db.dialect);
   const equal = filters.map((filter) => equality(filter, call.db.dialect));
   const view = confine(whole, [...equal, ...conditions], filters.length === 0 ? counted : undefined);
   const selection: Selection = {

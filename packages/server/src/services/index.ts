@@ -5,7 +5,9 @@ import { fullName } from "../call/operation.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
+import { accountAssociationsService } from "./iam/account-associations.ts";
 import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
+import { groupInvitesService } from "./iam/group-invites.ts";
 import { groupsService } from "./iam/groups.ts";
 import { identitiesService } from "./iam/identities.ts";
 import { identityProvidersService } from "./iam/identity-providers.ts";
@@ -24,6 +26,8 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     roleBindingsService(dependencies),
     identityProvidersService(dependencies),
     externalGroupRoleMappingsService(dependencies),
+    groupInvitesService(dependencies),
+    accountAssociationsService(dependencies),
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
@@ -41,8 +45,6 @@ const unimplementedServices = [
   "holt.v1.EventsService",
   "platform.advisory.v2.SecurityAdvisoryService",
   "platform.events.v2.SubscriptionsService",
-  "platform.iam.v2.AccountAssociationsService",
-  "platform.iam.v2.GroupInvitesService",
   "platform.iam.v2.TermsService",
   "platform.libraries.v2.ArtifactsService",
   "platform.vulnerabilities.v2.AdvisoriesService",
@@ -54,5 +56,4 @@ export const unimplemented: ReadonlySet<string> = new Set([
   "platform.iam.v2.GroupsService/RequestGroupAccess",
   "platform.iam.v2.GroupsService/CheckEligibility",
   "platform.auth.v1.Auth/GetHeadlessSession",
-  "platform.auth.v1.Auth/Delete",
 ]);

@@ -13,6 +13,7 @@ import {
   methodOf,
   outputsOf,
   parse,
+  placeForOne,
   resources,
   type Sample,
   textOf,
@@ -150,7 +151,8 @@ for (const store of storeNames) {
         });
 
         it("never lets the body say of which resource it is", async () => {
-          const other = parse((await world.raw("POST", `${collectionOf(sample)}/${group}`, await sample.make(world, group, "other"))).text);
+          const place = await placeForOne(world, sample, group);
+          const other = parse((await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, "other"))).text);
           const otherUri = `${collectionOf(sample)}/${textOf(other.uid)}`;
           const before = (await world.raw("GET", otherUri)).text;
           const after = await patch("", { ...change, uid: other.uid ?? "" });

@@ -14,6 +14,7 @@ import { type Client, codeOf, createGrpcClient, createRestClient, errorOf } from
 import { startServer, storeNames } from "../harness.ts";
 import { createDatabase } from "../postgres.ts";
 import {
+  asRead,
   builtInRole,
   collectionOf,
   domainOf,
@@ -22,6 +23,7 @@ import {
   methodOf,
   parse,
   placeFor,
+  placeForOne,
   resources,
   type Sample,
   textOf,
@@ -55,15 +57,15 @@ for (const store of storeNames) {
     for (const sample of resources) {
       it(`to a ${sample.kind} are its own capability for each verb: with it alone it works, with all others it does not`, async () => {
         const group = await world.group(world.orgUid);
-        const place = await placeFor(world, sample, group);
+        const places = await placeFor(world, sample, group);
         for (const verb of verbsOf(sample)) {
+          const place = await placeForOne(world, sample, places);
           const capability = capabilityFor(sample, verb);
           const others = [...capabilityByName.values()].filter(
             (each) => each !== capability && each !== Capability.CAP_INTERNAL && !isInternalOnly(each),
           );
-          const made = parse(
-            (await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, verb.toLowerCase()))).text,
-          );
+          const created = await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, verb.toLowerCase()));
+          const made = parse(asRead(sample, created.text));
           const uid = textOf(made.uid);
           const needed = [capability, ...(sample.kind === "RoleBinding" && verb === "Update" ? await viewerCapabilities(world) : [])];
           const able = await world.robot(group, needed);
@@ -346,7 +348,17 @@ function requestFor(sample: Sample, verb: (typeof VERBS)[number], uid: string) {
 
 /** The table of capabilities says it by their names: Get needs the list capability, and so on. */
 function capabilityFor({ kind }: Sample, verb: (typeof VERBS)[number]): Capability {
-  const domain = { Group: "groups", Identity: "identity", Role: "roles", RoleBinding: "role_bindings", Repo: "repo", Tag: "tag" }[kind];
+  const domains: Readonly<Record<string, string>> = {
+    Group: "groups",
+    Identity: "identity",
+    Role: "roles",
+    RoleBinding: "role_bindings",
+    GroupInvite: "group_invites",
+    AccountAssociation: "account_associations",
+    Repo: "repo",
+    Tag: "tag",
+  };
+  const domain = domains[kind];
   const capability = capabilityByName.get(`${domain}.${{ Get: "list", Update: "update", Delete: "delete" }[verb]}`);
   assert.ok(capability);
   return capability;

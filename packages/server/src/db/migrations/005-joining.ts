@@ -7,9 +7,9 @@ export const joining: Migration = {
   statements: (dialect) => [...invites(dialect), ...accountAssociations(dialect), ...terms(dialect), ...accessRequests(dialect)],
 };
 
-function resource({ types: { text } }: Dialect, name: string, columns: readonly string[]): string {
+function resource({ types: { text } }: Dialect, name: string, columns: readonly string[], hasUidOfGroup = false): string {
   return `create table ${name} (
-    uid ${text} not null primary key, parent ${text} references "group" (uid), name ${text} not null, create_time ${text} not null,
+    uid ${text} not null primary key${hasUidOfGroup ? ' references "group" (uid)' : ""}, parent ${text} references "group" (uid), name ${text} not null, create_time ${text} not null,
     update_time ${text} not null, ${columns.map((column) => `${column}, `).join("")}body ${text} not null)`;
 }
 
@@ -35,7 +35,7 @@ function invites(dialect: Dialect): string[] {
 /** Its uid is that of its group. */
 function accountAssociations(dialect: Dialect): string[] {
   return [
-    resource(dialect, "account_association", []),
+    resource(dialect, "account_association", [], true),
     ...["name", "create_time", "update_time", "parent"].map((column) => index("account_association", column, "uid")),
   ];
 }
