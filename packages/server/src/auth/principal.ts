@@ -29,6 +29,8 @@ export interface Principal {
 export interface ProviderSession {
   /** Uid of the identity provider. */
   readonly provider: string;
+  /** Of the provider at the sign-in. With another issuer, client or groups claim it is another one, and the mappings count no more. */
+  readonly version?: number | undefined;
   /** Uids of its mappings of groups that the provider named in its token. */
   readonly mappings: readonly string[];
   /** Uids of its mappings of groups in which the directory has the person. They count only while it has. */

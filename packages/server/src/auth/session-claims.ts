@@ -29,10 +29,11 @@ export function narrowingOf(claim: unknown): Narrowing {
 }
 
 /** Mappings are below their provider: the last segments of their uids say which. */
-export function sessionClaim({ provider, mappings, directoryMappings }: ProviderSession): Record<string, unknown> {
+export function sessionClaim({ provider, version, mappings, directoryMappings }: ProviderSession): Record<string, unknown> {
   const shorten = (uids: readonly string[]): string[] => uids.map((uid) => uid.slice(provider.length + 1));
   return {
     uid: provider,
+    ...(version !== undefined && { version }),
     ...(mappings.length > 0 && { mappings: shorten(mappings) }),
     ...(directoryMappings.length > 0 && { directory: shorten(directoryMappings) }),
   };
@@ -42,10 +43,11 @@ export function sessionClaim({ provider, mappings, directoryMappings }: Provider
 export function sessionOf(claim: unknown): Pick<Principal, "session"> {
   if (claim === undefined) return {};
   if (!isRecord(claim)) throw malformed("not an access token");
-  const { uid: provider, mappings = [], directory = [] } = claim;
+  const { uid: provider, version, mappings = [], directory = [] } = claim;
+  if (version !== undefined && typeof version !== "number") throw malformed("not an access token");
   if (typeof provider !== "string" || !isTexts(mappings) || !isTexts(directory)) throw malformed("not an access token");
   const lengthen = (names: readonly string[]): string[] => names.map((name) => `${provider}/${name}`);
-  return { session: { provider, mappings: lengthen(mappings), directoryMappings: lengthen(directory) } };
+  return { session: { provider, version, mappings: lengthen(mappings), directoryMappings: lengthen(directory) } };
 }
 
 function isTexts(value: unknown): value is string[] {
