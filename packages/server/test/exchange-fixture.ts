@@ -11,6 +11,7 @@ import { createTokenExchange, type ExchangedTokens, type ExchangeRequest, type R
 import { createGrants } from "../src/auth/grants.ts";
 import { encodeIdentity } from "../src/auth/identity-record.ts";
 import { createJwksCache } from "../src/auth/jwks.ts";
+import { createLoginTokens } from "../src/auth/login-token.ts";
 import { createLogins } from "../src/auth/login.ts";
 import { createRegistrations } from "../src/auth/register.ts";
 import { createSigningKeys } from "../src/auth/signing-keys.ts";
@@ -56,14 +57,15 @@ export async function createFixture(options: FixtureOptions = {}) {
     headerPrefixes: ["holt"],
     ...(options.stsUrl !== undefined && { stsUrl: options.stsUrl }),
   });
-  const users = createUserLogins({ jwks, issuer: ISSUER, clientIds: options.clientIds ?? [], userIssuers: options.userIssuers ?? [] });
+  const users = createUserLogins({ store, grants, jwks, issuer: ISSUER, clientIds: options.clientIds ?? [], userIssuers: options.userIssuers ?? [] });
   const workloads = createWorkloadLogins({
     jwks,
     issuer: ISSUER,
     issuable,
     servicePrincipals: options.servicePrincipals ?? new Map(),
   });
-  const logins = createLogins({ accessTokens, grants, users, workloads, awsProofs, issuable });
+  const loginTokens = createLoginTokens({ issuer: ISSUER }, keys);
+  const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: API });
   const registrations = createRegistrations({ users, grants });
 

@@ -137,7 +137,8 @@ function capOf(access: Access): Record<string, string> {
   return cap;
 }
 
-async function assertSignedByUs(token: ParsedJwt, keys: SigningKeys): Promise<void> {
+/** @throws UNAUTHENTICATED */
+export async function assertSignedByUs(token: ParsedJwt, keys: SigningKeys): Promise<void> {
   if (token.algorithm !== SIGNING_ALGORITHM || token.kid === undefined) throw malformed("not signed as this server signs");
   const key = await keys.byKid(token.kid);
   if (key === undefined) throw malformed("signed with an unknown key");

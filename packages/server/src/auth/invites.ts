@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { type GroupInvite, GroupInviteSchema } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { appendToCount } from "../db/resource-count.ts";
-import type { WriteDb } from "../db/store.ts";
+import type { ReadDb, WriteDb } from "../db/store.ts";
 import { timestampFromDate } from "../lib/clock.ts";
 import { Code, HoltError, invalidArgument, notFound, permissionDenied } from "../lib/errors.ts";
 import { compileJsonEncoder, messageFromJson } from "../lib/proto-json.ts";
@@ -56,14 +56,35 @@ export async function redeemInvite(db: WriteDb, code: string, redeemer: Redeemer
   const invite = await findUsable(db, hashOf(code), now);
   const groupUid = parentOf(invite.uid);
   assertMeant(invite, groupUid, redeemer);
-  await assertRoleExists(db, invite.roleUid);
-  const isNew = await bind(db, redeemer.identityUid, invite.roleUid, groupUid, now);
+  if (!(await lockRole(db, invite.roleUid))) throw unusable();
+  const isNew = await bindOnce(db, redeemer.identityUid, invite.roleUid, groupUid, now);
   if (isNew) await grants.changed(db, [redeemer.identityUid]);
   if (invite.singleUse) {
     await db.deleteFrom("group_invite").where("uid", "=", invite.uid).execute();
     await appendToCount(db, "group_invite", invite.uid, -1);
   }
   return { groupUid, roleUid: invite.roleUid, isNew };
+}
+
+/** What there is to join. */
+export interface DescribedInvite {
+  readonly groupName: string;
+  readonly roleName: string;
+}
+
+/** Before it is redeemed, and changing nothing: refuses whom `redeemInvite` would refuse, in the same words. */
+export async function describeInvite(db: ReadDb, code: string, redeemer: Redeemer, now: Date): Promise<DescribedInvite> {
+  assertLooksRight(code);
+  const found = await db
+    .selectFrom("group_invite")
+    .innerJoin("group", "group.uid", "group_invite.parent")
+    .innerJoin("role", "role.uid", "group_invite.role_uid")
+    .select(["group_invite.body", "group_invite.expiration_time", "group.uid", "group.name as groupName", "role.name as roleName"])
+    .where("group_invite.code_hash", "=", hashOf(code))
+    .executeTakeFirst();
+  if (found === undefined || found.expiration_time <= now.toISOString()) throw unusable();
+  assertMeant(messageFromJson(GroupInviteSchema, found.body), found.uid, redeemer);
+  return { groupName: found.groupName, roleName: found.roleName };
 }
 
 /** The invite, locked after its group: in the order in which a group is deleted with its invites. */
@@ -91,14 +112,13 @@ function asciiLower(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Locked as it is: what is added to the role meanwhile would be handed out unchecked (services/iam/roles.ts). */
-async function assertRoleExists(db: WriteDb, uid: string): Promise<void> {
-  const role = await db.dialect.forShare(db.selectFrom("role").select("uid").where("uid", "=", uid)).executeTakeFirst();
-  if (role === undefined) throw unusable();
+/** Locked as it is: what is added to the role meanwhile would be handed out unchecked (services/iam/roles.ts). @returns whether it is there */
+export async function lockRole(db: WriteDb, uid: string): Promise<boolean> {
+  return (await db.dialect.forShare(db.selectFrom("role").select("uid").where("uid", "=", uid)).executeTakeFirst()) !== undefined;
 }
 
 /** @returns whether it was not bound before */
-async function bind(db: WriteDb, identityUid: string, roleUid: string, groupUid: string, now: Date): Promise<boolean> {
+export async function bindOnce(db: WriteDb, identityUid: string, roleUid: string, groupUid: string, now: Date): Promise<boolean> {
   const identity = await db.dialect.forKeyShare(db.selectFrom("identity").select("uid").where("uid", "=", identityUid)).executeTakeFirst();
   if (identity === undefined) throw notFound("Identity", identityUid);
   const uid = newUid(groupUid);

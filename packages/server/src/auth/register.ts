@@ -5,10 +5,11 @@ import { invalidArgument, permissionDenied, unauthenticated } from "../lib/error
 import { rfc3339 } from "../lib/rfc3339.ts";
 import type { Grants } from "./grants.ts";
 import { encodeIdentity } from "./identity-record.ts";
-import { redeemInvite } from "./invites.ts";
+import { type Redeemer, redeemInvite } from "./invites.ts";
 import { parseJwt } from "./jwt.ts";
-import type { Profile } from "./subject.ts";
-import { newUserIdentity, userIdentityUid } from "./user-identity.ts";
+import type { PersonAccount } from "./person-account.ts";
+import { recordMembership } from "./provider-membership.ts";
+import { newUserIdentity } from "./user-identity.ts";
 import type { UserLogins } from "./user-login.ts";
 
 export interface RegistrationRequest {
@@ -21,9 +22,7 @@ export interface RegistrationRequest {
 
 export interface PreparedRegistration {
   readonly identityUid: string;
-  readonly issuer: string;
-  readonly subject: string;
-  readonly profile: Profile;
+  readonly account: PersonAccount;
   /** Of an invite; empty for none. */
   readonly code: string;
   readonly now: Date;
@@ -47,38 +46,40 @@ const CLAIM_MATCH = 1;
 
 export function createRegistrations({ users, grants }: { readonly users: UserLogins; readonly grants: Grants }): Registrations {
   return {
-    async prepareRegister({ bearer, code, identityId }, now) {
+    async prepareRegister({ bearer, code, identityId }, now, db) {
       if (bearer === undefined || bearer === "") throw unauthenticated("registration needs a token of the issuer you log in with");
       const token = parseJwt(bearer);
-      if (!users.trusts(token.issuer)) {
+      const account = await users.verify(token, "", now, db);
+      if (account === undefined) {
         throw permissionDenied(
           `accounts of issuer ${JSON.stringify(token.issuer)} cannot register; the operator lists the issuers that may in HOLT_USER_ISSUERS`,
         );
       }
-      const { subject, profile } = await users.verify(token, now);
-      const identityUid = userIdentityUid(token.issuer, subject);
+      const { identityUid } = account;
       if (identityId !== "" && identityId !== identityUid) throw invalidArgument("identity_id", "is not the identity of this account");
-      return { identityUid, issuer: token.issuer, subject, profile, code, now };
+      return { identityUid, account, code, now };
     },
 
-    async recordRegister(db, prepared) {
-      const { identityUid, profile, code, now } = prepared;
-      const isNew = await insertIdentity(db, prepared, grants);
+    async recordRegister(db, { account, code, now }) {
+      const isNew = await insertIdentity(db, account, now, grants);
+      await recordMembership(db, account, now, grants);
       if (code === "") return { changed: isNew, groupUid: "" };
-      const email = profile.emailVerified ? profile.email : undefined;
-      const joined = await redeemInvite(db, code, { identityUid, email }, now, grants);
+      const joined = await redeemInvite(db, code, redeemerOf(account), now, grants);
       return { changed: isNew || joined.isNew, groupUid: joined.groupUid };
     },
   };
 }
 
+export function redeemerOf({ identityUid, email, emailWithin }: PersonAccount): Redeemer {
+  return { identityUid, email, ...(emailWithin !== undefined && { emailWithin }) };
+}
+
 /** @returns whether it was not there before */
-async function insertIdentity(
-  db: WriteDb,
-  { identityUid, issuer, subject, profile, now }: PreparedRegistration,
-  grants: Grants,
-): Promise<boolean> {
-  const identity = newUserIdentity(issuer, subject, profile, now);
+async function insertIdentity(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<boolean> {
+  const { identityUid, issuer, subject, profile } = account;
+  // Shown, though nobody is known to have verified it.
+  const said = profile.email === undefined ? { ...profile, email: profile.actor.email } : profile;
+  const identity = newUserIdentity(issuer, subject, said, now);
   const time = rfc3339(now.getTime());
   const row = {
     uid: identityUid,
