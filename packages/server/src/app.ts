@@ -76,11 +76,12 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
   const pageTokens = createPageTokens(pageTokenKey);
   const emptyRepo = createRepoEmptying(store);
-  const dependencies = { ...auth, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, emptyRepo };
+  const dependencies = { ...auth, log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, emptyRepo };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
   const names = { profile, baseUrl };
-  const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls: config.maxConcurrentCalls });
+  const { maxConcurrentCalls, requiredTerms } = config;
+  const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls, requiredTerms });
 
   const memory = new RequestMemory(limits);
   const registry = createRegistry(config, { ...auth, store, grants, clock, log, memory, names: { ...names, registryHost } }, stack);
@@ -173,7 +174,7 @@ interface RegistryParts extends AuthParts {
 /** The container registry: `/v2/` and the tokens for it. */
 function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
   const { store, log, clock, memory, names, accessTokens } = registry;
-  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
+  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, requiredTerms, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
   // A token for the registry is for nothing else: the API's audiences are the URL without a path.
   const audience = `${registryUrl}/v2`;
   const authenticator = createRegistryAuthenticator({ ...registry, audiences: createAudienceList([baseUrl, registryUrl, audience]) });
@@ -184,7 +185,15 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
   const pulls = stack.use(new PullEvents({ store, names, log }));
   const parts = { store, blobs, uploads, pulls, names, clock, memory, transferIdleMs: limits.transferIdleMs };
   return {
-    oci: createOciHandler({ parts, authenticator, log, registryUrl, historySegments: vendorProfile.registrySegments, maxConcurrentCalls }),
+    oci: createOciHandler({
+      parts,
+      authenticator,
+      log,
+      registryUrl,
+      historySegments: vendorProfile.registrySegments,
+      maxConcurrentCalls,
+      requiredTerms,
+    }),
     token: createTokenHandler({
       store,
       clock,

@@ -7,6 +7,7 @@ import { isIssuerUrl } from "./auth/issuer-url.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
 import { parseSecretsKey } from "./auth/secrets-key.ts";
 import type { OidcSubject } from "./auth/workload-login.ts";
+import type { RequiredTerms } from "./call/required-terms.ts";
 import type { LogLevel } from "./lib/log.ts";
 import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
 
@@ -38,6 +39,7 @@ export interface Config {
   readonly servicePrincipals: ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
   /** Undefined for a key in the data folder. */
   readonly secretsKey: Uint8Array | undefined;
+  readonly requiredTerms: RequiredTerms;
   readonly outboundAllowCidrs: readonly string[];
   readonly awsStsUrl: string;
   readonly gcGraceMs: number;
@@ -167,6 +169,12 @@ export const settings: Settings = {
     fallback: "",
     doc: "Which token subjects may assume service-principal identities: `PRINCIPAL=issuer subject` entries separated by commas, e.g. `INGESTER=https://issuer.example.com system:ingester`.",
     parse: parseServicePrincipals,
+  },
+  requiredTerms: {
+    env: "HOLT_REQUIRED_TERMS",
+    fallback: "",
+    doc: "Legal documents that must be accepted for an organization before anybody writes in it, but for what administers access: `id`, `id=URL` or `id=URL label` entries separated by commas, e.g. `tos.v1=https://example.com/tos Terms of service`.",
+    parse: parseRequiredTerms,
   },
   secretsKey: {
     env: "HOLT_SECRETS_KEY",
@@ -345,6 +353,14 @@ function parseServicePrincipals(text: string): ReadonlyMap<ServicePrincipal, rea
     known.set(principal, [...(known.get(principal) ?? []), { issuer, subject }]);
   }
   return known;
+}
+
+function parseRequiredTerms(text: string): RequiredTerms {
+  return parseList(text).map((entry) => {
+    const [, id, url = "", label] = /^([a-z0-9._-]{1,64})(?:=(https?:\/\/\S+)(?:\s+(.+))?)?$/.exec(entry) ?? [];
+    if (id === undefined) throw new Error("entries of the form id, id=URL or id=URL label, separated by commas");
+    return { id, url, label: label ?? id };
+  });
 }
 
 function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {

@@ -91,7 +91,7 @@ function compileOperation(method: DescMethod, handler: Handler | undefined, isUn
     name,
     method,
     domain: domainOf(method.parent.typeName),
-    kind: method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete)(?=[A-Z])/, ""),
+    kind: method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete|Check)(?=[A-Z])/, ""),
     validate: compileValidator(method.input),
     bindings,
     access: compileAccess(method),

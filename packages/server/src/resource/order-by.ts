@@ -18,7 +18,7 @@ const aliases: Readonly<Record<string, string>> = {
 };
 
 /** @throws INVALID_ARGUMENT on order_by */
-export function parseOrderBy(text: string, resource: Resource): Order {
+export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | "defaultOrder">): Order {
   const words = text.trim().split(/\s+/);
   const [name = "", direction = "asc"] = words;
   if (name === "") return parseOrderBy(resource.defaultOrder, resource);

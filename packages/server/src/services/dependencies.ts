@@ -4,6 +4,7 @@ import type { Grants } from "../auth/grants.ts";
 import type { PkceSupport } from "../auth/pkce-support.ts";
 import type { Registrations } from "../auth/register.ts";
 import type { Secrets } from "../auth/secrets.ts";
+import type { Log } from "../lib/log.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { EmptyRepo } from "../registry/empty-repo.ts";
 import type { PageTokens } from "../resource/page-token.ts";
@@ -16,6 +17,7 @@ export interface ServiceDependencies {
   readonly secrets: Secrets;
   readonly pkceSupport: PkceSupport;
   readonly emptyRepo: EmptyRepo;
+  readonly log: Log;
   readonly profile: VendorProfile;
   /** Public URL of this server. */
   readonly baseUrl: string;

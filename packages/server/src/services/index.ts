@@ -13,6 +13,7 @@ import { identitiesService } from "./iam/identities.ts";
 import { identityProvidersService } from "./iam/identity-providers.ts";
 import { roleBindingsService } from "./iam/role-bindings.ts";
 import { rolesService } from "./iam/roles.ts";
+import { termsService } from "./iam/terms.ts";
 import { pingService, pingServiceV1 } from "./ping/ping.ts";
 import { imagesService } from "./registry/images.ts";
 import { reposService } from "./registry/repos.ts";
@@ -28,6 +29,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     externalGroupRoleMappingsService(dependencies),
     groupInvitesService(dependencies),
     accountAssociationsService(dependencies),
+    termsService(dependencies),
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
@@ -45,15 +47,11 @@ const unimplementedServices = [
   "holt.v1.EventsService",
   "platform.advisory.v2.SecurityAdvisoryService",
   "platform.events.v2.SubscriptionsService",
-  "platform.iam.v2.TermsService",
   "platform.libraries.v2.ArtifactsService",
   "platform.vulnerabilities.v2.AdvisoriesService",
 ];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
-  "platform.iam.v2.GroupsService/LookupGroup",
-  "platform.iam.v2.GroupsService/RequestGroupAccess",
-  "platform.iam.v2.GroupsService/CheckEligibility",
   "platform.auth.v1.Auth/GetHeadlessSession",
 ]);

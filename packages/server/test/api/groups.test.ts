@@ -238,15 +238,4 @@ describeWithWorld("groups", (world) => {
     assert.equal((await world.raw("PATCH", `${path}/${world.orgUid}`, body, internal.token)).status, 200);
     assert.equal((await world.raw("PATCH", `${path}/${world.orgUid}`, { verified: false }, internal.token)).status, 200);
   });
-
-  it("do not yet answer to their self-service calls", async () => {
-    for (const uri of [
-      "GET /iam/v2/groups:lookupGroup",
-      `POST /iam/v2/groups/${newUid("")}:requestGroupAccess`,
-      "GET /iam/v2/groups:checkEligibility",
-    ]) {
-      const [method = "", target = ""] = uri.split(" ");
-      assert.equal((await world.raw(method, target)).status, 501, uri);
-    }
-  });
 });

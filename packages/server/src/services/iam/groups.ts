@@ -18,6 +18,7 @@ import { standardMethods } from "../../resource/standard-methods.ts";
 import { create, insert, isDuplicate, prepareUpdate, save } from "../../resource/write.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { deleteGroup } from "./delete-group.ts";
+import { groupAccessMethods } from "./group-access.ts";
 import { applyStaffFields, assertFolderFields, inheritKindAndStatus, shareKindAndStatus } from "./group-kind.ts";
 import { resolveParent } from "./resolve-parent.ts";
 import { roleBindings } from "./role-bindings.ts";
@@ -35,6 +36,7 @@ export const groups = defineResource(GroupSchema, {
 export function groupsService(dependencies: ServiceDependencies) {
   return implement(GroupsService, {
     ...standardMethods(GroupsService, groups, dependencies.pageTokens),
+    ...groupAccessMethods(dependencies),
 
     createGroup: {
       kind: "write",
