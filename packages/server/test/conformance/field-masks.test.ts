@@ -13,6 +13,7 @@ import {
   methodOf,
   outputsOf,
   parse,
+  placeFor,
   placeForOne,
   resources,
   type Sample,
@@ -36,7 +37,7 @@ for (const store of storeNames) {
         let made: JsonObject;
         let change: JsonObject;
         beforeEach(async () => {
-          group = await world.group(world.orgUid);
+          group = await placeFor(world, sample, await world.group(world.orgUid));
           given = await sample.make(world, group, "before");
           text = (await world.raw("POST", `${collectionOf(sample)}/${group}`, given)).text;
           made = parse(text);

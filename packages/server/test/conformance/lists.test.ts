@@ -5,6 +5,7 @@ import { Code } from "../../src/lib/errors.ts";
 import type { Client } from "../clients.ts";
 import { storeNames } from "../harness.ts";
 import {
+  asListed,
   asRead,
   changeTo,
   collectionOf,
@@ -73,14 +74,14 @@ for (const store of storeNames) {
                 return world.raw("POST", `${collectionOf(sample)}/${own}`, await sample.make(world, own, name));
               }),
             );
-            rows.push(...made.map(({ text }) => completed(sample, parse(asRead(sample, text)))));
+            rows.push(...made.map(({ text }) => completed(sample, parse(asListed(sample, asRead(sample, text))))));
           }
           world.clock.advance(1000);
           const changed = sample.isImmutable ? [] : rows.slice(2, 5);
           for (const row of changed) {
             const answer = await changeTo(world, sample, row, sample.smallChange);
             assert.equal(answer.status, 200, answer.text);
-            rows[rows.indexOf(row)] = completed(sample, parse(answer.text));
+            rows[rows.indexOf(row)] = completed(sample, parse(asListed(sample, answer.text)));
           }
         });
         const listPage = (request: JsonObject, client: Client = world.rest, token = world.owner.token) =>
@@ -236,7 +237,7 @@ for (const store of storeNames) {
           await assertTokenRefused({ pageToken, uidp: { ancestorsOf: place } });
           await assertTokenRefused({ pageToken, uidp: { ...filterFor(sample, place), ids: uids(rows) } });
           const filter = sample.filter(rows[0] ?? {});
-          await assertTokenRefused({ pageToken, ...filter });
+          if (Object.keys(filter).length > 0) await assertTokenRefused({ pageToken, ...filter });
           const others = resources.filter(({ kind }) => kind !== sample.kind);
           for (const other of others) {
             const refused = await refusal(world.rest, other, { pageToken, uidp: filterFor(sample, place) }, world.owner.token);

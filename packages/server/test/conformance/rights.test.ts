@@ -19,6 +19,7 @@ import {
   collectionOf,
   domainOf,
   fieldOf,
+  groupOf,
   hasMethod,
   methodOf,
   parse,
@@ -67,9 +68,10 @@ for (const store of storeNames) {
           const created = await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, verb.toLowerCase()));
           const made = parse(asRead(sample, created.text));
           const uid = textOf(made.uid);
-          const needed = [capability, ...(sample.kind === "RoleBinding" && verb === "Update" ? await viewerCapabilities(world) : [])];
-          const able = await world.robot(group, needed);
-          const unable = await world.robot(group, others);
+          const needed = [capability, ...(await alsoNeeded(world, sample, verb))];
+          const holders = groupOf(sample, group, place);
+          const able = await world.robot(holders, needed);
+          const unable = await world.robot(holders, others);
           for (const client of clients) {
             const outcome = await client.call(methodOf(sample, verb), requestFor(sample, verb, uid), unable.token);
             const { code, details } = errorOf(outcome);
@@ -355,6 +357,8 @@ function capabilityFor({ kind }: Sample, verb: (typeof VERBS)[number]): Capabili
     RoleBinding: "role_bindings",
     GroupInvite: "group_invites",
     AccountAssociation: "account_associations",
+    IdentityProvider: "identity_providers",
+    ExternalGroupRoleMapping: "identity_providers",
     Repo: "repo",
     Tag: "tag",
   };
@@ -368,7 +372,13 @@ function nameOf(wanted: Capability): string {
   return [...capabilityByName].find(([, capability]) => capability === wanted)?.[0] ?? "";
 }
 
-/** Whoever changes a binding must hold what it hands out. */
+/** Whoever changes a binding must hold what it hands out; an identity provider is a promise of bindings. */
+async function alsoNeeded(world: World, { kind }: Sample, verb: (typeof VERBS)[number]): Promise<Capability[]> {
+  if (verb !== "Update") return [];
+  if (kind === "IdentityProvider") return [Capability.CAP_IAM_ROLE_BINDINGS_CREATE];
+  return kind === "RoleBinding" ? viewerCapabilities(world) : [];
+}
+
 async function viewerCapabilities(world: World): Promise<Capability[]> {
   const uid = await builtInRole(world, "viewer");
   return (await world.must(RolesService.method.getRole, { uid })).capabilities;
