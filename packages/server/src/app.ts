@@ -12,6 +12,7 @@ import { createLoginTokens } from "./auth/login-token.ts";
 import { createPkceSupport } from "./auth/pkce-support.ts";
 import type { Principal } from "./auth/principal.ts";
 import { createRegistrations } from "./auth/register.ts";
+import type { Secrets } from "./auth/secrets.ts";
 import { openSecrets } from "./auth/secrets-key.ts";
 import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
 import { createUserLogins } from "./auth/user-login.ts";
@@ -26,6 +27,7 @@ import { AccessChangeListener } from "./db/access-change.ts";
 import { lockDataFolder } from "./db/data-folder-lock.ts";
 import { openStore } from "./db/open.ts";
 import type { Store } from "./db/store.ts";
+import type { EventNames } from "./events/outbox.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createOutboundClient } from "./outbound/client.ts";
@@ -37,6 +39,12 @@ import { PullEvents } from "./registry/pull-events.ts";
 import { createUploads } from "./registry/uploads.ts";
 import { createPageTokens } from "./resource/page-token.ts";
 import { createServices, unimplemented } from "./services/index.ts";
+import { createDeviceGrant } from "./sign-in/device-grant.ts";
+import { PENDING_MS } from "./sign-in/pending.ts";
+import { createProviders } from "./sign-in/providers.ts";
+import { createSignIn } from "./sign-in/sign-in.ts";
+import { createStartLimit } from "./sign-in/start-limit.ts";
+import { createUpstreams } from "./sign-in/upstream.ts";
 import { createDocsHandler } from "./transport/docs-page.ts";
 import { createGrpcHandler } from "./transport/grpc/grpc-handler.ts";
 import { createHealth } from "./transport/health.ts";
@@ -50,6 +58,8 @@ import { RequestMemory } from "./transport/request-memory.ts";
 import { createRefusal } from "./transport/rest/error.ts";
 import { createRestHandler } from "./transport/rest/rest.ts";
 import { createRouter } from "./transport/router.ts";
+import { createScimHandler } from "./transport/scim/scim-handler.ts";
+import { createSignInHandler } from "./transport/sign-in/sign-in-handler.ts";
 import { defaultLimits as limits } from "./transport/transport-limits.ts";
 
 export interface App extends AsyncDisposable {
@@ -93,6 +103,8 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     openapi: createOpenApiHandler({ operations, baseUrl }),
     docs: createDocsHandler(),
     ...registry,
+    signIn: createSignInPages(config, { ...auth, store, grants, clock, log, memory, secrets, names }),
+    scim: createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls }),
     rest: createRestHandler({ operations, run, profile, memory, log }),
     refuse: createRefusal(profile),
     limits,
@@ -126,6 +138,11 @@ function createLiveGrants({ databaseUrl }: Config, store: Store, log: Log, stack
   listener = stack.use(new AccessChangeListener({ url: databaseUrl, log, onChange: grants.invalidate }));
   return grants;
 }
+
+/** Begun within a quarter of an hour on this server; each takes about a kilobyte. */
+const MAX_SIGN_INS = 60_000;
+/** Codes of devices within a minute that no device shows. */
+const MAX_GUESSES = 300;
 
 interface AuthParts {
   readonly store: Store;
@@ -161,7 +178,27 @@ function createAuth(config: Config, { store, keys, grants, clock, log }: AuthPar
   const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
   const pkceSupport = createPkceSupport({ client, waits });
-  return { accessTokens, exchange, pkceSupport, registrations: createRegistrations({ users, grants }) };
+  const registrations = createRegistrations({ users, grants });
+  return { accessTokens, loginTokens, exchange, pkceSupport, registrations, users, client, waits, jwks, issuable };
+}
+
+interface SignInParts extends Omit<AuthParts, "keys">, ReturnType<typeof createAuth> {
+  readonly secrets: Secrets;
+  readonly memory: RequestMemory;
+  readonly names: EventNames;
+}
+
+/** Sign-in with a browser: `/oauth` and what is below. */
+function createSignInPages(config: Config, parts: SignInParts) {
+  const { baseUrl, loginIssuer: issuer, loginClientId: clientId, loginClientSecret: clientSecret } = config;
+  const { store, clock, log, memory, secrets } = parts;
+  const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, secrets);
+  const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
+  const limit = createStartLimit(clock, MAX_SIGN_INS, PENDING_MS);
+  const signIn = createSignIn({ ...parts, providers, upstreams, limit });
+  const deviceGrant = createDeviceGrant({ ...parts, limit });
+  const guesses = createStartLimit(clock, MAX_GUESSES, 60_000);
+  return createSignInHandler({ signIn, deviceGrant, guesses, store, memory, log, baseUrl });
 }
 
 interface RegistryParts extends AuthParts {

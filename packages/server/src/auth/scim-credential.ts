@@ -12,11 +12,19 @@ export function hashOfScimToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
+/** What a token is good for. */
+export interface ScimCredential {
+  /** Of the identity provider whose directory provisions with it. */
+  readonly idpUid: string;
+  /** False while provisioning is switched off: nothing must be accepted then. */
+  readonly isEnabled: boolean;
+}
+
 /**
- * The uid of the identity provider that the token provisions for; undefined where it is none of ours, has expired, was revoked or replaced, or where
- * provisioning is switched off. What is looked up is a hash, so how long it takes tells nothing about any token.
+ * Undefined where the token is none of ours, has expired, was revoked or replaced. What is looked up is a hash, so how long it takes tells nothing about
+ * any token.
  */
-export async function verifyScimToken(db: ReadDb, token: string, now: Date): Promise<string | undefined> {
+export async function verifyScimToken(db: ReadDb, token: string, now: Date): Promise<ScimCredential | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const hash = hashOfScimToken(token);
   const row = await db
@@ -24,7 +32,8 @@ export async function verifyScimToken(db: ReadDb, token: string, now: Date): Pro
     .select(["idp_uid", "enabled", "token_hash", "expire_time", "previous_expire_time"])
     .where((eb) => eb.or([eb("token_hash", "=", hash), eb("previous_token_hash", "=", hash)]))
     .executeTakeFirst();
-  if (row === undefined || row.enabled !== 1) return undefined;
+  if (row === undefined) return undefined;
   const expireTime = row.token_hash === hash ? row.expire_time : row.previous_expire_time;
-  return expireTime !== null && expireTime <= now.toISOString() ? undefined : row.idp_uid;
+  if (expireTime !== null && expireTime <= now.toISOString()) return undefined;
+  return { idpUid: row.idp_uid, isEnabled: row.enabled === 1 };
 }

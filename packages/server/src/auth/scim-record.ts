@@ -81,8 +81,11 @@ export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<Sci
 export async function linkScimUser(db: WriteDb, grants: Grants, login: ScimLogin): Promise<"active" | "deactivated" | "unknown"> {
   const { idpUid, identityUid, externalId, now } = login;
   if (externalId === "" || externalId.includes("\0")) return "unknown";
-  const user = await db.dialect
-    .forShare(db.selectFrom("scim_user").select(["id", "active"]).where("idp_uid", "=", idpUid).where("external_id", "=", externalId))
+  const user = await db
+    .selectFrom("scim_user")
+    .select(["id", "active"])
+    .where("idp_uid", "=", idpUid)
+    .where("external_id", "=", externalId)
     .executeTakeFirst();
   if (user === undefined) return "unknown";
   const linked = await db

@@ -1,0 +1,193 @@
+/** The members of groups: changed row by row, so that nobody who changes others loses anything, however large the group. */
+import { sql } from "kysely";
+import type { Grants } from "../auth/grants.ts";
+import type { ReadDb, WriteDb } from "../db/store.ts";
+import type { Filter } from "./filter.ts";
+import { isMatch } from "./match.ts";
+import { isObject, type PatchOperation } from "./patch-request.ts";
+import { badRequest, ScimError } from "./scim-error.ts";
+
+/** What is to be done to the members, in its order. */
+export type MemberStep =
+  | { readonly kind: "add" | "remove" | "set"; readonly ids: readonly string[] }
+  /** Of those who are members then. */
+  | { readonly kind: "remove-matching"; readonly filter: Filter };
+
+/** In one request. */
+const MAX_MEMBERS = 5_000;
+/** Above that, everybody's remembered rights are forgotten rather than those of each. */
+const MAX_TOLD = 1_000;
+
+/** @param value of the attribute `members` @throws ScimError */
+export function memberIdsFrom(value: unknown): string[] {
+  const members = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
+  assertFew(members.length);
+  return [...new Set(members.map(memberIdFrom))];
+}
+
+function memberIdFrom(member: unknown): string {
+  const value = isObject(member) ? member.value : member;
+  if (typeof value !== "string" || value === "")
+    throw badRequest("invalidValue", "each of the members must have the id of a user as its value");
+  if (isObject(member) && typeof member.type === "string" && member.type.toLowerCase() === "group") throw noGroups();
+  return value;
+}
+
+/** @throws ScimError */
+export function memberStepsFrom(operations: readonly PatchOperation[]): MemberStep[] {
+  const steps = operations.reduce(appendStep, []);
+  assertFew(steps.reduce((sum, step) => sum + ("ids" in step ? step.ids.length : 0), 0));
+  return steps;
+}
+
+/** Many operations of one kind, as some directories send them, are one step. */
+function appendStep(steps: MemberStep[], operation: PatchOperation): MemberStep[] {
+  const step = stepFrom(operation);
+  const last = steps.at(-1);
+  const isSame = last !== undefined && "ids" in last && "ids" in step && last.kind === step.kind && step.kind !== "set";
+  if (isSame) steps[steps.length - 1] = { kind: last.kind, ids: [...last.ids, ...step.ids] };
+  else steps.push(step);
+  return steps;
+}
+
+function stepFrom({ verb, target, value }: PatchOperation): MemberStep {
+  const { filter, sub } = target as Extract<PatchOperation["target"], { filter: unknown }>;
+  if (sub !== undefined) throw badRequest("mutability", "a member cannot be changed: remove it and add another");
+  if (filter !== undefined) {
+    if (verb !== "remove") throw badRequest("invalidPath", "members with a filter can only be removed");
+    const ids = idsIn(filter);
+    return ids === undefined ? { kind: "remove-matching", filter } : { kind: "remove", ids };
+  }
+  if (verb === "add") return { kind: "add", ids: memberIdsFrom(value) };
+  // Entra ID names those to be removed in the value.
+  if (verb === "remove" && value !== undefined && value !== null) return { kind: "remove", ids: memberIdsFrom(value) };
+  return { kind: "set", ids: verb === "replace" ? memberIdsFrom(value) : [] };
+}
+
+/** Of a filter that names them; undefined for any other. */
+function idsIn(filter: Filter): string[] | undefined {
+  if (filter.kind === "or") {
+    const ids = filter.terms.map(idsIn);
+    return ids.every((each) => each !== undefined) ? ids.flat() : undefined;
+  }
+  const isNamed = filter.kind === "compare" && filter.operator === "eq" && filter.path.attribute.name === "value";
+  return isNamed ? [String(filter.value)] : undefined;
+}
+
+/**
+ * The group's row must be locked.
+ * @returns the ids of those who came or went @throws ScimError invalidValue for whom the directory does not know
+ */
+export async function applyMemberSteps(db: WriteDb, idpUid: string, groupId: string, steps: readonly MemberStep[]): Promise<Set<string>> {
+  const changed = new Set<string>();
+  for (const step of steps) for (const id of await applyStep(db, idpUid, groupId, step)) changed.add(id);
+  return changed;
+}
+
+async function applyStep(db: WriteDb, idpUid: string, groupId: string, step: MemberStep): Promise<string[]> {
+  switch (step.kind) {
+    case "add":
+      return add(db, idpUid, groupId, step.ids);
+    case "remove":
+      return remove(db, groupId, step.ids);
+    case "set":
+      return [...(await removeOthers(db, groupId, step.ids)), ...(await add(db, idpUid, groupId, step.ids))];
+    case "remove-matching":
+      return remove(db, groupId, await matching(db, groupId, step.filter));
+  }
+}
+
+async function add(db: WriteDb, idpUid: string, groupId: string, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  await assertUsers(db, idpUid, ids);
+  const added = await db
+    .insertInto("scim_group_member")
+    .columns(["group_id", "user_id"])
+    .expression(
+      db
+        .selectFrom("scim_user")
+        .select([sql<string>`${groupId}`.as("group_id"), "id"])
+        .where("id", "in", listed(db, ids))
+        .where("idp_uid", "=", idpUid),
+    )
+    .onConflict((conflict) => conflict.columns(["group_id", "user_id"]).doNothing())
+    .returning("user_id")
+    .execute();
+  return added.map(({ user_id }) => user_id);
+}
+
+/** Keeps them from being deleted meanwhile. */
+async function assertUsers(db: WriteDb, idpUid: string, ids: readonly string[]): Promise<void> {
+  const query = db
+    .selectFrom("scim_user")
+    .select("id")
+    .where("id", "in", listed(db, ids))
+    .where("idp_uid", "=", idpUid)
+    .where("delete_time", "is", null);
+  const known = new Set((await db.dialect.forKeyShare(query).execute()).map(({ id }) => id));
+  const missing = ids.find((id) => !known.has(id));
+  if (missing === undefined) return;
+  const group = await db.selectFrom("scim_group").select("id").where("id", "=", missing).where("idp_uid", "=", idpUid).executeTakeFirst();
+  throw group === undefined
+    ? badRequest("invalidValue", `there is no user with the id ${JSON.stringify(missing.slice(0, 100))}`)
+    : noGroups();
+}
+
+async function remove(db: WriteDb, groupId: string, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const removed = await db
+    .deleteFrom("scim_group_member")
+    .where("group_id", "=", groupId)
+    .where("user_id", "in", listed(db, ids))
+    .returning("user_id")
+    .execute();
+  return removed.map(({ user_id }) => user_id);
+}
+
+async function removeOthers(db: WriteDb, groupId: string, ids: readonly string[]): Promise<string[]> {
+  const removed = await db
+    .deleteFrom("scim_group_member")
+    .where("group_id", "=", groupId)
+    .where("user_id", "not in", listed(db, ids))
+    .returning("user_id")
+    .execute();
+  return removed.map(({ user_id }) => user_id);
+}
+
+async function matching(db: ReadDb, groupId: string, filter: Filter): Promise<string[]> {
+  const rows = await db.selectFrom("scim_group_member").select("user_id").where("group_id", "=", groupId).execute();
+  return rows.map(({ user_id }) => user_id).filter((id) => isMatch(filter, { value: id, type: "User" }));
+}
+
+/** Tells whose groups changed. */
+export async function membersChanged(db: WriteDb, grants: Grants, userIds: ReadonlySet<string>): Promise<void> {
+  if (userIds.size === 0) return;
+  if (userIds.size > MAX_TOLD) {
+    await grants.changed(db, "*");
+    return;
+  }
+  const rows = await db
+    .selectFrom("scim_identity")
+    .select("identity_uid")
+    .distinct()
+    .where("user_id", "in", listed(db, [...userIds]))
+    .execute();
+  await grants.changed(
+    db,
+    rows.map(({ identity_uid }) => identity_uid),
+  );
+}
+
+function listed(db: ReadDb, ids: readonly string[]) {
+  const known = ids.filter((id) => !id.includes("\0"));
+  return db.selectFrom(db.dialect.valuesOf(known).as("v")).select("v.value");
+}
+
+function assertFew(count: number): void {
+  if (count > MAX_MEMBERS)
+    throw new ScimError(413, undefined, `a request may name ${MAX_MEMBERS} members, this one names ${count}: add the others by PATCH`);
+}
+
+function noGroups(): ScimError {
+  return badRequest("invalidValue", "a group cannot be a member of a group: send the users in it");
+}
