@@ -33,6 +33,10 @@ export interface Config {
   readonly maxConcurrentCalls: number;
   readonly audiences: readonly string[];
   readonly userIssuers: readonly string[];
+  /** Empty where the operator has no provider of its own. */
+  readonly loginIssuer: string;
+  readonly loginClientId: string;
+  readonly loginClientSecret: string;
   /** Issuer → its JWK set. */
   readonly pinnedIssuers: ReadonlyMap<string, unknown>;
   readonly userClientIds: readonly string[];
@@ -152,6 +156,25 @@ export const settings: Settings = {
     doc: "OIDC issuers whose users may register themselves and sign in (comma separated URLs). What they say of a user's email is believed. Users of an issuer that is taken off the list are locked out. Empty: nobody registers.",
     parse: (text) => parseList(text).map(parseIssuer),
   },
+  loginIssuer: {
+    env: "HOLT_LOGIN_ISSUER",
+    fallback: "",
+    doc: "OIDC issuer with which people sign in in a browser who belong to no organization with an identity provider of its own. It counts as one of HOLT_USER_ISSUERS. Empty: only organizations' providers sign people in.",
+    parse: (text) => (text === "" ? text : parseIssuer(text)),
+  },
+  loginClientId: {
+    env: "HOLT_LOGIN_CLIENT_ID",
+    fallback: "",
+    doc: "Client id of this server at HOLT_LOGIN_ISSUER, where `/oauth/callback` below HOLT_BASE_URL is registered as its redirect URI. It counts as one of HOLT_USER_CLIENT_IDS.",
+    parse: (text) => text,
+  },
+  loginClientSecret: {
+    env: "HOLT_LOGIN_CLIENT_SECRET",
+    fallback: "",
+    isSecret: true,
+    doc: "Client secret that belongs to HOLT_LOGIN_CLIENT_ID. Empty for a public client.",
+    parse: (text) => text,
+  },
   pinnedIssuers: {
     env: "HOLT_PINNED_ISSUERS",
     fallback: "",
@@ -224,11 +247,20 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   }
   const config = values as unknown as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
+  if ((config.loginIssuer === "") !== (config.loginClientId === ""))
+    problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   const baseUrl = config.baseUrl || defaultBaseUrl(config);
-  return { ...config, baseUrl, registryUrl: config.registryUrl || baseUrl };
+  return { ...withLogin(config), baseUrl, registryUrl: config.registryUrl || baseUrl };
+}
+
+/** Whoever signs in with the operator's provider is a user of its issuer. */
+function withLogin(config: Config): Config {
+  if (config.loginIssuer === "") return config;
+  const userIssuers = [...new Set([...config.userIssuers, config.loginIssuer])];
+  return { ...config, userIssuers, userClientIds: [...new Set([...config.userClientIds, config.loginClientId])] };
 }
 
 /** Those of the named settings that the environment gives a value, as it is written there. */

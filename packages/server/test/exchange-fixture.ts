@@ -11,8 +11,8 @@ import { createTokenExchange, type ExchangedTokens, type ExchangeRequest, type R
 import { createGrants } from "../src/auth/grants.ts";
 import { encodeIdentity } from "../src/auth/identity-record.ts";
 import { createJwksCache } from "../src/auth/jwks.ts";
-import { createLoginTokens } from "../src/auth/login-token.ts";
 import { createLogins } from "../src/auth/login.ts";
+import { createLoginTokens } from "../src/auth/login-token.ts";
 import { createRegistrations } from "../src/auth/register.ts";
 import { createSigningKeys } from "../src/auth/signing-keys.ts";
 import { createUserLogins, type UserLoginsOptions } from "../src/auth/user-login.ts";
@@ -57,7 +57,14 @@ export async function createFixture(options: FixtureOptions = {}) {
     headerPrefixes: ["holt"],
     ...(options.stsUrl !== undefined && { stsUrl: options.stsUrl }),
   });
-  const users = createUserLogins({ store, grants, jwks, issuer: ISSUER, clientIds: options.clientIds ?? [], userIssuers: options.userIssuers ?? [] });
+  const users = createUserLogins({
+    store,
+    grants,
+    jwks,
+    issuer: ISSUER,
+    clientIds: options.clientIds ?? [],
+    userIssuers: options.userIssuers ?? [],
+  });
   const workloads = createWorkloadLogins({
     jwks,
     issuer: ISSUER,

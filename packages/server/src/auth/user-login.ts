@@ -69,7 +69,9 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     // Also for who is registered: the operator may have taken the issuer off the list.
     const account = await verify(token, providerUid, now, db);
     if (account === undefined || (await findIdentity(db, account.identityUid)) === undefined) return undefined;
-    return loginOf(account, now, store, grants);
+    // Written before anything else is decided: what the directory says, and the rights of the session, depend on it.
+    if (account.member !== undefined) await store.transaction((write) => recordMembership(write, account, now, grants));
+    return loginOf(account, store.reader);
   }
 
   return {
@@ -88,11 +90,10 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
   };
 }
 
-/** The login of an account whose identity exists. What it begins at an organization's provider is written, since the session's rights depend on it. */
-export async function loginOf(account: PersonAccount, now: Date, store: Store, grants: Grants): Promise<Login> {
-  const { identityUid, profile, within, member } = account;
-  if (member !== undefined) await store.transaction((db) => recordMembership(db, account, now, grants));
-  const session = await sessionOfAccount(store.reader, account);
+/** The login of an account whose identity exists, and whose membership is recorded. */
+export async function loginOf(account: PersonAccount, db: ReadDb): Promise<Login> {
+  const { identityUid, profile, within } = account;
+  const session = await sessionOfAccount(db, account);
   return {
     identityUid,
     profile,

@@ -366,7 +366,7 @@ export interface SignInTable {
   browser_hash: string;
   /** `upstream` while the person is at the provider, `confirm` while a page asks. */
   stage: "upstream" | "confirm";
-  /** JSON. */
+  /** JSON, sealed (auth/secrets.ts). */
   content: string;
   create_time: string;
   expire_time: string;

@@ -53,5 +53,4 @@ const unimplementedServices = [
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
-  "platform.auth.v1.Auth/GetHeadlessSession",
 ]);

@@ -1,14 +1,15 @@
 /** Accounts: what the caller's token is worth, and how a person becomes known to this server. */
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { Auth, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { Auth, HeadlessSessionSchema, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { deleteAccount } from "../../auth/delete-account.ts";
 import type { PreparedRegistration } from "../../auth/register.ts";
 import { bearerToken } from "../../call/authenticate.ts";
 import type { Call } from "../../call/call.ts";
 import { implement, read, write } from "../../call/implement.ts";
-import { permissionDenied } from "../../lib/errors.ts";
+import { Code, HoltError, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
+import { takeHeadlessSession } from "../../sign-in/headless.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { whoAmI } from "./who-am-i.ts";
 
@@ -28,6 +29,15 @@ export function authService({ registrations, grants, bootstrapOwner }: ServiceDe
         return create(SessionSchema, { identity: prepared.identityUid, group: groupUid });
       },
     },
+
+    // A program asks for it again and again until somebody has signed in; who has it can read it with the program's key only.
+    getHeadlessSession: write(async ({ code }, call) => {
+      const session = await takeHeadlessSession(call.db, code, call.now);
+      if (session === undefined)
+        throw new HoltError(Code.NOT_FOUND, "Not found: nobody has signed in with this code, or its session was fetched or has expired");
+      const { ecdhPublicKey, encryptedIdToken } = session;
+      return create(HeadlessSessionSchema, { ecdhPublicKey: Buffer.from(ecdhPublicKey), encryptedIdtoken: encryptedIdToken });
+    }),
 
     delete: write(async ({ id }, call) => {
       assertOwnAccount(id, call, bootstrapOwner);
