@@ -4,7 +4,6 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { newUid } from "../../src/lib/uid.ts";
 import { answerOf } from "../clients.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../refusal.ts";
 import { builtInRole, parse, textOf } from "../samples.ts";
