@@ -29,7 +29,9 @@ const MAX_OPERATIONS = 1_000;
 export function parsePatch(type: ResourceType, request: Json): PatchOperation[] {
   const entries = Object.fromEntries(Object.entries(request).map(([key, value]) => [key.toLowerCase(), value]));
   const { schemas, operations } = entries;
-  if (!Array.isArray(schemas) || !schemas.includes(SCHEMA)) throw badRequest("invalidSyntax", `schemas must be ["${SCHEMA}"]`);
+  // Some directories leave it out.
+  if (schemas !== undefined && !(Array.isArray(schemas) && schemas.includes(SCHEMA)))
+    throw badRequest("invalidSyntax", `schemas must be ["${SCHEMA}"]`);
   if (!Array.isArray(operations) || operations.length === 0) throw badRequest("invalidSyntax", "Operations must be a list of operations");
   if (operations.length > MAX_OPERATIONS)
     throw new ScimError(413, undefined, `a request may have ${MAX_OPERATIONS} operations, this one has ${operations.length}: split it`);
