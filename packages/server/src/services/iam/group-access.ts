@@ -85,9 +85,11 @@ function noOrganization(): HoltError {
   );
 }
 
-/** Of several requests at once, one is recorded. @throws RESOURCE_EXHAUSTED */
+/** Of several requests at once, one is recorded. @throws RESOURCE_EXHAUSTED; NOT_FOUND where the organization was just deleted */
 async function recordRequest(groupUid: string, email: string, { db, principal, now }: WriteCall): Promise<void> {
   const identityUid = principal?.uid ?? "";
+  const group = await db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", groupUid)).executeTakeFirst();
+  if (group === undefined) throw noOrganization();
   const times = { create_time: now.toISOString(), email };
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("access_request")
