@@ -40,20 +40,6 @@ export async function deactivationsOf(db: ReadDb, identityUid: string): Promise<
   return rows.map(({ idpUid, loginTime }) => ({ idpUid, organizationUid: rootOf(idpUid), hasLoggedIn: loginTime !== null }));
 }
 
-/** Whether this provider's directory has deactivated it: what was begun by a login through the provider must not go on. */
-export async function isDeactivatedBy(db: ReadDb, idpUid: string, identityUid: string): Promise<boolean> {
-  return (await deactivationsOf(db, identityUid)).some((deactivation) => deactivation.idpUid === idpUid);
-}
-
-/** Whether a directory has deactivated it and nothing else is left to it: it then counts as not existing. */
-export async function isDeactivated(db: ReadDb, identityUid: string): Promise<boolean> {
-  const deactivations = await deactivationsOf(db, identityUid);
-  if (!deactivations.some(({ hasLoggedIn }) => hasLoggedIn)) return false;
-  const closed = new Set(deactivations.map(({ organizationUid }) => organizationUid));
-  const bindings = await db.selectFrom("role_binding").select("parent").where("identity_uid", "=", identityUid).execute();
-  return bindings.every(({ parent }) => parent === null || closed.has(rootOf(parent)));
-}
-
 /** The groups of the identity's active accounts, of all providers that know it. */
 export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<ScimGroup[]> {
   const rows = await db

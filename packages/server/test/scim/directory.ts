@@ -17,6 +17,8 @@ export interface Directory {
   readonly organization: string;
   readonly idpUid: string;
   readonly token: string;
+  /** Audience of its people's tokens. */
+  readonly clientId: string;
   /** Path of the provider's SCIM. */
   readonly path: string;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ScimAnswer>;
@@ -41,16 +43,17 @@ export const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group";
 export const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 export const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
-export const CLIENT_ID = "directory-client";
 
 export async function startDirectory(world: World, options: DirectoryOptions = {}): Promise<Directory> {
   const organization = options.organization ?? (await world.group("", `organization ${randomBytes(4).toString("hex")}`));
+  // Of several providers of one issuer, a token's audience tells whose it is.
+  const clientId = randomBytes(6).toString("hex");
   const body = {
     name: "directory",
     defaultRole: await viewerRole(world),
     oidc: {
       issuer: options.issuer ?? "https://directory.test",
-      clientId: CLIENT_ID,
+      clientId,
       clientSecret: "secret",
       ...(options.rule && { correlationRule: options.rule }),
       ...(options.groupsClaim && { groupsClaim: options.groupsClaim }),
@@ -61,7 +64,7 @@ export async function startDirectory(world: World, options: DirectoryOptions = {
   const idpUid = (JSON.parse(made.text) as { uid: string }).uid;
   const { token } = await world.must(IdentityProvidersService.method.generateScimToken, { identityProviderUid: idpUid });
   await enable(world, idpUid);
-  return directoryOf(world, organization, idpUid, token);
+  return { ...directoryOf(world, organization, idpUid, token), clientId };
 }
 
 /** The switch as it is in the database: that it takes two owners is another test's business. */
@@ -81,6 +84,7 @@ export function directoryOf(world: World, organization: string, idpUid: string, 
     organization,
     idpUid,
     token,
+    clientId: "",
     path,
     async call(method, below, body, headers = {}) {
       const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
