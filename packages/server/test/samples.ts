@@ -31,7 +31,7 @@ import { externalGroupRoleMappings } from "../src/services/iam/external-group-ro
 import { groupInvites } from "../src/services/iam/group-invites.ts";
 import { groups } from "../src/services/iam/groups.ts";
 import { identities } from "../src/services/iam/identities.ts";
-import { identityProviders } from "../src/services/iam/identity-providers.ts";
+import { identityProviders } from "../src/services/iam/identity-provider-resource.ts";
 import { roleBindings } from "../src/services/iam/role-bindings.ts";
 import { roles } from "../src/services/iam/roles.ts";
 import type { HttpAnswer } from "./clients.ts";

@@ -8,7 +8,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import type { HttpAnswer } from "../clients.ts";
 import { startIssuer } from "../oidc-issuer.ts";
-import { assertAbout, assertInvalid, assertRefused } from "../refusal.ts";
+import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../refusal.ts";
 import { builtInRole, parse, providerIn, textOf } from "../samples.ts";
 import { describeWithWorld } from "../world.ts";
 
@@ -74,7 +74,8 @@ describeWithWorld("external group role mappings", (world) => {
     const { org, provider } = await start();
     const roleUid = await world.role(org, [CAP_REPO_LIST]);
     const uid = uidOf(await post(provider, { externalGroupId: "g", roleUid, scope: org }));
-    assertRefused(await world.raw("DELETE", `/iam/v2/roles/${roleUid}`), Code.FAILED_PRECONDITION);
+    const said = "cannot delete role while it is mapped to an external group";
+    assertPrecondition(await world.raw("DELETE", `/iam/v2/roles/${roleUid}`), "RESOURCE_IN_USE", said);
     const editor = await world.robot(org, [Capability.CAP_IAM_ROLES_UPDATE, CAP_REPO_LIST]);
     const added = { capabilities: ["CAP_REPO_LIST", "CAP_IAM_GROUPS_DELETE"] };
     assertRefused(await world.raw("PATCH", `/iam/v2/roles/${roleUid}`, added, editor.token), Code.PERMISSION_DENIED);

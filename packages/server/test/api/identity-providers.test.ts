@@ -287,7 +287,7 @@ describeWithWorld("identity providers", (world) => {
   it("count the changes of what signing in depends on, and no others", async () => {
     const uid = await made({ clientSecret: "s", groupsClaim: "groups" });
     const first = (await versionOf(uid)) ?? 0;
-    await patch(uid, { name: "renamed", oidc: { clientSecret: "t", additionalScopes: ["x"], clientId: "holt" } });
+    await patch(uid, { name: "renamed", oidc: { clientSecret: "t", additionalScopes: ["x"], clientId: "holt", pkceEnabled: true } });
     assert.equal(await versionOf(uid), first);
     await patch(uid, { oidc: { groupsClaim: "" } });
     await patch(uid, { oidc: { clientId: "other" } });

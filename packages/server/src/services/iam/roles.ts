@@ -74,9 +74,10 @@ export function rolesService(dependencies: ServiceDependencies) {
     }),
 
     deleteRole: write(async ({ uid }, call) => {
-      if ((await isBound(uid, call.db)) || (await isMapped(uid, call.db))) throw inUse();
+      if (await isBound(uid, call.db)) throw inUse("bound to an identity");
+      if (await isMapped(uid, call.db)) throw inUse("mapped to an external group");
       await remove(roles, uid, call.db).catch((thrown) => {
-        throw thrown instanceof ConstraintError ? inUse() : thrown;
+        throw thrown instanceof ConstraintError ? inUse("in use") : thrown;
       });
       return createMessage(EmptySchema);
     }),
@@ -117,6 +118,6 @@ async function boundTo(uid: string, { db }: WriteCall): Promise<readonly string[
   return rows.length === MANY_IDENTITIES ? "*" : rows.map((row) => row.identity_uid);
 }
 
-function inUse(): Error {
-  return failedPrecondition("RESOURCE_IN_USE", "cannot delete role while it is bound to an identity or mapped to an external group");
+function inUse(how: string): Error {
+  return failedPrecondition("RESOURCE_IN_USE", `cannot delete role while it is ${how}`);
 }
