@@ -1,4 +1,6 @@
 /** What a company's directory says of those who log in: whether they still belong, and their groups. What the directory sends is written in scim/. */
+import type { JoinBuilder } from "kysely";
+import type { Schema } from "../db/schema.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { rootOf } from "../lib/uid.ts";
 import type { Grants } from "./grants.ts";
@@ -28,11 +30,14 @@ export interface ScimLogin {
   readonly now: Date;
 }
 
+/** That of the accounts a directory may send. */
+const MAX_EXTERNAL_ID = 500;
+
 /** All directories that have deactivated the identity. */
 export async function deactivationsOf(db: ReadDb, identityUid: string): Promise<Deactivation[]> {
   const rows = await db
     .selectFrom("scim_identity")
-    .innerJoin("scim_user", "scim_user.id", "scim_identity.user_id")
+    .innerJoin("scim_user", accountOfIdentity)
     .select(["scim_user.idp_uid as idpUid", "scim_identity.login_time as loginTime"])
     .where("scim_identity.identity_uid", "=", identityUid)
     .where("scim_user.active", "=", 0)
@@ -44,7 +49,7 @@ export async function deactivationsOf(db: ReadDb, identityUid: string): Promise<
 export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<ScimGroup[]> {
   const rows = await db
     .selectFrom("scim_identity")
-    .innerJoin("scim_user", "scim_user.id", "scim_identity.user_id")
+    .innerJoin("scim_user", accountOfIdentity)
     .innerJoin("scim_group_member", "scim_group_member.user_id", "scim_user.id")
     .innerJoin("scim_group", "scim_group.id", "scim_group_member.group_id")
     .select(["scim_group.id", "scim_group.idp_uid", "scim_group.external_id", "scim_group.body"])
@@ -60,33 +65,41 @@ export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<Sci
 }
 
 /**
- * To be called in the transaction of every login through an identity provider: from then on the identity is the person of that account, and what becomes
- * of the account matters to it.
+ * To be called in the transaction of every login through an identity provider: from then on the identity is the person of that account, also of one that is
+ * provisioned later, and what becomes of the account matters to it.
  * @returns `unknown` where the directory has not provisioned the person; `deactivated` where the login must be refused
  */
 export async function linkScimUser(db: WriteDb, grants: Grants, login: ScimLogin): Promise<"active" | "deactivated" | "unknown"> {
-  const { idpUid, identityUid, externalId, now } = login;
-  if (externalId === "" || externalId.includes("\0")) return "unknown";
+  const { idpUid, identityUid, externalId } = login;
+  if (externalId === "" || externalId.length > MAX_EXTERNAL_ID || externalId.includes("\0")) return "unknown";
+  if (await recordLogin(db, login)) await grants.changed(db, [identityUid]);
   const user = await db
     .selectFrom("scim_user")
-    .select(["id", "active"])
+    .select("active")
     .where("idp_uid", "=", idpUid)
     .where("external_id", "=", externalId)
     .executeTakeFirst();
   if (user === undefined) return "unknown";
-  const linked = await db
-    .selectFrom("scim_identity")
-    .select("login_time")
-    .where("user_id", "=", user.id)
-    .where("identity_uid", "=", identityUid)
-    .executeTakeFirst();
-  if (linked === undefined || linked.login_time === null) {
-    await db
-      .insertInto("scim_identity")
-      .values({ user_id: user.id, identity_uid: identityUid, login_time: now.toISOString() })
-      .onConflict((conflict) => conflict.columns(["user_id", "identity_uid"]).doUpdateSet({ login_time: now.toISOString() }))
-      .execute();
-    await grants.changed(db, [identityUid]);
-  }
   return user.active === 1 ? "active" : "deactivated";
+}
+
+/** @returns whether it is the first */
+async function recordLogin(db: WriteDb, { idpUid, identityUid, externalId, now }: ScimLogin): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("scim_identity")
+    .values({ idp_uid: idpUid, external_id: externalId, identity_uid: identityUid, login_time: now.toISOString() })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["idp_uid", "external_id", "identity_uid"])
+        .doUpdateSet({ login_time: now.toISOString() })
+        .where("scim_identity.login_time", "is", null),
+    )
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+function accountOfIdentity<T extends JoinBuilder<Schema, "scim_identity" | "scim_user">>(join: T): T {
+  return join
+    .onRef("scim_user.idp_uid", "=", "scim_identity.idp_uid")
+    .onRef("scim_user.external_id", "=", "scim_identity.external_id") as T;
 }

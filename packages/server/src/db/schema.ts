@@ -332,11 +332,13 @@ export interface ScimUserTable {
   body: string;
 }
 
-/** Whom an account of a directory stands for. */
+/** Whom accounts of a directory stand for, whether it has provisioned them or not. */
 export interface ScimIdentityTable {
-  user_id: string;
+  idp_uid: string;
+  /** Of the account; at a login, what the provider's correlation rule compares with it. */
+  external_id: string;
   identity_uid: string;
-  /** When it first logged in through the account's identity provider; null where it only follows from the external id so far. */
+  /** When it first logged in through the identity provider; null where it only follows from the external id so far. */
   login_time: string | null;
 }
 

@@ -167,10 +167,13 @@ export async function membersChanged(db: WriteDb, grants: Grants, userIds: Reado
     return;
   }
   const rows = await db
-    .selectFrom("scim_identity")
-    .select("identity_uid")
+    .selectFrom("scim_user")
+    .innerJoin("scim_identity", (join) =>
+      join.onRef("scim_identity.idp_uid", "=", "scim_user.idp_uid").onRef("scim_identity.external_id", "=", "scim_user.external_id"),
+    )
+    .select("scim_identity.identity_uid")
     .distinct()
-    .where("user_id", "in", listed(db, [...userIds]))
+    .where("scim_user.id", "in", listed(db, [...userIds]))
     .execute();
   await grants.changed(
     db,

@@ -4,7 +4,6 @@ import { IdentityProvider_OIDC_CorrelationRule as Rule } from "@holt/api/gen/pla
 import type { Grants } from "../auth/grants.ts";
 import type { IdentityProviderRecord } from "../auth/identity-provider-record.ts";
 import { userIdentityUid } from "../auth/user-identity.ts";
-import type { ScimIdentityTable } from "../db/schema.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { assertMatches, type Directory, explainConstraint, newId, timeAfter } from "./directory.ts";
 import { normalize } from "./normalize.ts";
@@ -13,8 +12,6 @@ import { parsePatch } from "./patch-request.ts";
 import { COLUMNS, type Row } from "./resource.ts";
 import { type Json, userType } from "./schema.ts";
 import { badRequest, noSuch } from "./scim-error.ts";
-
-type Link = Pick<ScimIdentityTable, "identity_uid" | "login_time">;
 
 interface StoredUser extends Row {
   readonly external_id: string | null;
@@ -34,14 +31,14 @@ export function createUser(directory: Directory, request: Json): Promise<Row> {
     .transaction(async (db) => {
       const now = clock.now().toISOString();
       const row = { id: newId(), create_time: now, update_time: now, version: 1, body: JSON.stringify(body) };
-      // Who comes back is who left: what they logged in as stays theirs.
-      const returning = await reclaim(db, provider.uid, externalIdOf(body));
+      await forgetDeleted(db, provider.uid, externalIdOf(body));
       await db
         .insertInto("scim_user")
         .values({ ...row, ...columnsOf(body), idp_uid: provider.uid, delete_time: null })
         .execute();
-      const links = await link(db, provider, row.id, externalIdOf(body), returning);
-      await grants.changed(db, uidsOf(links));
+      await foretell(db, provider, externalIdOf(body));
+      if (body.active === true) await grants.changed(db, await identitiesOf(db, provider.uid, externalIdOf(body)));
+      else await endLogins(db, grants, provider.uid, externalIdOf(body));
       return row;
     })
     .catch(explainConstraint);
@@ -65,9 +62,9 @@ export async function deleteUser(directory: Directory, id: string, ifMatch: stri
     const row = await db.dialect.forDelete(selectUser(db, provider.uid, id)).executeTakeFirst();
     if (row === undefined) throw noSuch("user", id);
     assertMatches(row, ifMatch);
-    const links = await linksOf(db, id);
     await db.deleteFrom("scim_group_member").where("user_id", "=", id).execute();
-    if (row.external_id === null && links.length === 0) {
+    // Without one nobody could be known again.
+    if (row.external_id === null) {
       await db.deleteFrom("scim_user").where("id", "=", id).execute();
       return;
     }
@@ -77,7 +74,7 @@ export async function deleteUser(directory: Directory, id: string, ifMatch: stri
       .set({ active: 0, user_name: "", body: "{}", update_time: now, delete_time: now })
       .where("id", "=", id)
       .execute();
-    await endLogins(db, grants, links);
+    await endLogins(db, grants, provider.uid, row.external_id);
   });
 }
 
@@ -107,19 +104,21 @@ function changeUser(directory: Directory, id: string, ifMatch: string | undefine
 async function save(db: WriteDb, { provider, grants }: Directory, before: StoredUser, row: Row, body: Json): Promise<void> {
   const externalId = externalIdOf(body);
   const isOther = externalId !== before.external_id;
-  const links = await linksOf(db, row.id);
-  const returning = isOther ? await reclaim(db, provider.uid, externalId) : [];
+  if (isOther) await forgetDeleted(db, provider.uid, externalId);
   const { update_time, version, body: text } = row;
   await db
     .updateTable("scim_user")
     .set({ ...columnsOf(body), update_time, version, body: text })
     .where("id", "=", row.id)
     .execute();
-  const linked = isOther ? await relink(db, provider, row.id, externalId, returning) : links;
+  if (isOther) {
+    // With another external id it is another person.
+    await foretell(db, provider, externalId);
+    await grants.changed(db, await identitiesOf(db, provider.uid, before.external_id));
+  }
   const isActive = body.active === true;
-  if (isOther) await grants.changed(db, uidsOf([...links, ...linked]));
-  if (!isActive && before.active === 1) await endLogins(db, grants, linked);
-  else if (isActive && before.active === 0) await grants.changed(db, uidsOf(linked));
+  if (!isActive && (isOther || before.active === 1)) await endLogins(db, grants, provider.uid, externalId);
+  else if (isOther || before.active === 0) await grants.changed(db, await identitiesOf(db, provider.uid, externalId));
 }
 
 function selectUser(db: ReadDb, idpUid: string, id: string) {
@@ -147,54 +146,38 @@ function externalIdOf({ externalId }: Json): string | null {
   return typeof externalId === "string" && externalId !== "" ? externalId : null;
 }
 
-/** Takes the place of a deleted user with this external id. @returns whom it stood for */
-async function reclaim(db: WriteDb, idpUid: string, externalId: string | null): Promise<Link[]> {
-  if (externalId === null) return [];
-  const left = await db.dialect
-    .forDelete(
-      db
-        .selectFrom("scim_user")
-        .select("id")
-        .where("idp_uid", "=", idpUid)
-        .where("external_id", "=", externalId)
-        .where("delete_time", "is not", null),
-    )
-    .executeTakeFirst();
-  if (left === undefined) return [];
-  const links = await linksOf(db, left.id);
-  await db.deleteFrom("scim_user").where("id", "=", left.id).execute();
-  return links;
-}
-
-/** With another external id it is another person. */
-async function relink(db: WriteDb, provider: IdentityProviderRecord, userId: string, externalId: string | null, returning: Link[]) {
-  await db.deleteFrom("scim_identity").where("user_id", "=", userId).execute();
-  return link(db, provider, userId, externalId, returning);
+/** Whoever comes back is no longer who left. */
+async function forgetDeleted(db: WriteDb, idpUid: string, externalId: string | null): Promise<void> {
+  if (externalId === null) return;
+  await db
+    .deleteFrom("scim_user")
+    .where("idp_uid", "=", idpUid)
+    .where("external_id", "=", externalId)
+    .where("delete_time", "is not", null)
+    .execute();
 }
 
 /** By the rule on `sub` the identity is known before its first login; by the one on `oid` the first login tells. */
-async function link(db: WriteDb, provider: IdentityProviderRecord, userId: string, externalId: string | null, returning: Link[]) {
-  const links = new Map(returning.map((each) => [each.identity_uid, each.login_time]));
-  if (externalId !== null && provider.correlationRule !== Rule.OID_EQUALS_EXTERNAL_ID) {
-    const uid = userIdentityUid(provider.issuer, externalId);
-    links.set(uid, links.get(uid) ?? null);
-  }
-  const rows = [...links].map(([identity_uid, login_time]) => ({ user_id: userId, identity_uid, login_time }));
-  if (rows.length > 0) await db.insertInto("scim_identity").values(rows).execute();
-  return rows;
+async function foretell(db: WriteDb, { uid, issuer, correlationRule }: IdentityProviderRecord, externalId: string | null): Promise<void> {
+  if (externalId === null || correlationRule === Rule.OID_EQUALS_EXTERNAL_ID) return;
+  await db
+    .insertInto("scim_identity")
+    .values({ idp_uid: uid, external_id: externalId, identity_uid: userIdentityUid(issuer, externalId), login_time: null })
+    .onConflict((conflict) => conflict.columns(["idp_uid", "external_id", "identity_uid"]).doNothing())
+    .execute();
 }
 
-function linksOf(db: ReadDb, userId: string): Promise<Link[]> {
-  return db.selectFrom("scim_identity").select(["identity_uid", "login_time"]).where("user_id", "=", userId).execute();
-}
-
-function uidsOf(links: readonly Link[]): string[] {
-  return [...new Set(links.map(({ identity_uid }) => identity_uid))];
+/** @param hasLoggedIn only those who came through the provider */
+async function identitiesOf(db: ReadDb, idpUid: string, externalId: string | null, hasLoggedIn = false): Promise<string[]> {
+  if (externalId === null) return [];
+  const known = db.selectFrom("scim_identity").select("identity_uid").where("idp_uid", "=", idpUid).where("external_id", "=", externalId);
+  const rows = await (hasLoggedIn ? known.where("login_time", "is not", null) : known).execute();
+  return rows.map(({ identity_uid }) => identity_uid);
 }
 
 /** Access tokens are refused by what is known of their identity. Refresh tokens go altogether: who is let in again has to log in again. */
-async function endLogins(db: WriteDb, grants: Grants, links: readonly Link[]): Promise<void> {
-  const own = links.filter(({ login_time }) => login_time !== null);
-  if (own.length > 0) await db.deleteFrom("refresh_token").where("identity_uid", "in", uidsOf(own)).execute();
-  await grants.changed(db, uidsOf(links));
+async function endLogins(db: WriteDb, grants: Grants, idpUid: string, externalId: string | null): Promise<void> {
+  const own = await identitiesOf(db, idpUid, externalId, true);
+  if (own.length > 0) await db.deleteFrom("refresh_token").where("identity_uid", "in", own).execute();
+  await grants.changed(db, await identitiesOf(db, idpUid, externalId));
 }

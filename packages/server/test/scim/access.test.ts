@@ -224,14 +224,18 @@ describeWithWorld("deactivation", (world) => {
     deepEqual(await world.store.reader.selectFrom("refresh_token").select("family").where("identity_uid", "=", uid).execute(), []);
   });
 
-  test("of who was never provisioned happens when they are made inactive", async () => {
-    const directory = await start();
-    const subject = `person-${++made}`;
-    const person = await login(directory, subject);
-    deepEqual(await codes(person, directory.organization), [0, 0]);
-    await directory.user({ externalId: subject, active: false });
-    equal((await codes(person, directory.organization))[0] !== 0, true);
-  });
+  for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"] as const) {
+    test(`reaches who had logged in before being provisioned: ${rule}`, async () => {
+      const directory = await start({ rule });
+      const subject = `person-${++made}`;
+      const person = await login(directory, subject, { oid: subject });
+      deepEqual(await codes(person, directory.organization), [0, 0]);
+      const { id } = await directory.user({ externalId: subject });
+      deepEqual(await codes(person, directory.organization), [0, 0]);
+      await directory.must(200, "PATCH", `/Users/${id}`, off);
+      deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
+    });
+  }
 
   test("lasts when the user is deleted, and ends when the same person comes back", async () => {
     const directory = await start();
@@ -262,7 +266,7 @@ describeWithWorld("deactivation", (world) => {
     );
     deepEqual(await codes(person, directory.organization), [0, 0]);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, patch({ op: "replace", path: "externalId", value: person.subject }));
-    equal((await codes(person, directory.organization))[0] !== 0, true);
+    deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
   });
 
   test("finds who is known by the claim oid, from the first login on", async () => {
@@ -300,7 +304,10 @@ describeWithWorld("deactivation", (world) => {
     const person = await personOf(directory);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
     equal((await world.raw("DELETE", `/iam/v2/identityProviders/${directory.idpUid}`)).status, 200);
-    deepEqual(await world.store.reader.selectFrom("scim_identity").select("user_id").where("user_id", "=", person.scimId).execute(), []);
+    deepEqual(
+      await world.store.reader.selectFrom("scim_identity").select("identity_uid").where("idp_uid", "=", directory.idpUid).execute(),
+      [],
+    );
     const elsewhere = await start({ organization: directory.organization });
     deepEqual(await codes(await login(elsewhere, person.subject), directory.organization), [0, 0]);
   });

@@ -17,9 +17,10 @@ function users({ types: { text, integer } }: Dialect): string[] {
     "create unique index scim_user_by_user_name on scim_user (idp_uid, user_name) where delete_time is null",
     "create unique index scim_user_by_external_id on scim_user (idp_uid, external_id) where external_id is not null",
     "create index scim_user_by_create_time on scim_user (idp_uid, create_time, id) where delete_time is null",
+    // Apart from the users: people log in before they are provisioned, and after they were deleted.
     `create table scim_identity (
-      user_id ${text} not null references scim_user (id) on delete cascade, identity_uid ${text} not null, login_time ${text},
-      primary key (user_id, identity_uid))`,
+      idp_uid ${text} not null references identity_provider (uid) on delete cascade, external_id ${text} not null, identity_uid ${text} not null,
+      login_time ${text}, primary key (idp_uid, external_id, identity_uid))`,
     "create index scim_identity_by_identity_uid on scim_identity (identity_uid)",
   ];
 }
