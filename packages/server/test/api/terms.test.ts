@@ -158,7 +158,9 @@ describeWithWorld(
       await accept(group, "dpa.v1", "other.v1");
       assert.deepEqual(await missing(), [tos]);
       const overGrpc = await world.grpc.call(ReposService.method.createRepo, { parent: folder, repo: { name: "x" } }, world.owner.token);
-      assert.equal(errorOf(overGrpc).code, Code.FAILED_PRECONDITION);
+      const { code, details: detailsOverGrpc } = errorOf(overGrpc);
+      assert.equal(code, Code.FAILED_PRECONDITION);
+      assert.ok(JSON.stringify(detailsOverGrpc).includes("platform.iam.v2.TermsNotAcceptedDetail"));
       await accept(group, "tos.v1");
       assert.equal((await makeRepo(folder)).status, 200);
       assert.equal((await makeRepo(group)).status, 200);
