@@ -38,6 +38,7 @@ import type { RegistryNames } from "./registry/oci-events.ts";
 import { PullEvents } from "./registry/pull-events.ts";
 import { createUploads } from "./registry/uploads.ts";
 import { createPageTokens } from "./resource/page-token.ts";
+import { createDirectoryEmptying } from "./scim/empty-directory.ts";
 import { createServices, unimplemented } from "./services/index.ts";
 import { createDeviceGrant } from "./sign-in/device-grant.ts";
 import { PENDING_MS } from "./sign-in/pending.ts";
@@ -85,8 +86,8 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
 
   const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
   const pageTokens = createPageTokens(pageTokenKey);
-  const emptyRepo = createRepoEmptying(store);
-  const dependencies = { ...auth, log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, emptyRepo };
+  const emptying = { emptyRepo: createRepoEmptying(store), emptyDirectory: createDirectoryEmptying(store) };
+  const dependencies = { ...auth, log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, ...emptying };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
   const names = { profile, baseUrl };

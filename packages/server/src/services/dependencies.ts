@@ -8,6 +8,7 @@ import type { Log } from "../lib/log.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { EmptyRepo } from "../registry/empty-repo.ts";
 import type { PageTokens } from "../resource/page-token.ts";
+import type { EmptyDirectory } from "../scim/empty-directory.ts";
 
 export interface ServiceDependencies {
   readonly pageTokens: PageTokens;
@@ -17,6 +18,7 @@ export interface ServiceDependencies {
   readonly secrets: Secrets;
   readonly pkceSupport: PkceSupport;
   readonly emptyRepo: EmptyRepo;
+  readonly emptyDirectory: EmptyDirectory;
   readonly log: Log;
   readonly profile: VendorProfile;
   /** Public URL of this server. */

@@ -218,8 +218,19 @@ describeWithWorld("a large directory", (world) => {
     }
   });
   test("goes with its identity provider", async () => {
+    const { id } = await large.group("everybody");
+    const { reader } = world.store;
+    const users = await reader.selectFrom("scim_user").select("id").where("idp_uid", "=", large.idpUid).limit(3000).execute();
+    await world.store.transaction(async (db) => {
+      for (let i = 0; i < users.length; i += 500) {
+        const members = users.slice(i, i + 500).map((user) => ({ group_id: id, user_id: user.id }));
+        await db.insertInto("scim_group_member").values(members).execute();
+      }
+    });
+    equal((await large.must(200, "GET", `/Groups/${id}`)).members.length, 3000);
     equal((await world.raw("DELETE", `/iam/v2/identityProviders/${large.idpUid}`)).status, 200);
-    deepEqual(await world.store.reader.selectFrom("scim_user").select("id").where("idp_uid", "=", large.idpUid).limit(1).execute(), []);
+    deepEqual(await reader.selectFrom("scim_user").select("id").where("idp_uid", "=", large.idpUid).limit(1).execute(), []);
+    deepEqual(await reader.selectFrom("scim_group_member").select("user_id").where("group_id", "=", id).limit(1).execute(), []);
     equal((await large.call("GET", "/Users")).status, 401);
   });
 });

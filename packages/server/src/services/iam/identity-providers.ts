@@ -7,7 +7,8 @@ import {
   IdentityProvidersService,
   ListIdentityProvidersResponseSchema,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import { implement, read, write } from "../../call/implement.ts";
+import type { WriteCall } from "../../call/call.ts";
+import { implement, read } from "../../call/implement.ts";
 import { appendToCounts, dropCounts } from "../../db/resource-count.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
@@ -70,21 +71,28 @@ export function identityProvidersService(dependencies: ServiceDependencies) {
         updateProvider(identityProvider as IdentityProvider, updateMask, isDenied, call, dependencies),
     },
 
-    deleteIdentityProvider: write(async ({ uid }, call) => {
-      const { db } = call;
-      const locked = await db.dialect.forDelete(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
-      if (locked === undefined) throw notFound("IdentityProvider", uid);
-      const mappings = await db.deleteFrom("external_group_role_mapping").where("parent", "=", uid).returning("uid").execute();
-      await appendToCounts(
-        db,
-        "external_group_role_mapping",
-        mappings.map((mapping) => mapping.uid),
-        -1,
-      );
-      await remove(identityProviders, uid, db);
-      await dropCounts(db, uid);
-      await grants.changed(db, "*");
-      return createMessage(EmptySchema);
-    }),
+    deleteIdentityProvider: {
+      kind: "write",
+      prepare: ({ uid }) => dependencies.emptyDirectory(uid),
+      async handle({ uid }, call) {
+        await deleteIdentityProvider(uid, call);
+        await grants.changed(call.db, "*");
+        return createMessage(EmptySchema);
+      },
+    },
   });
+}
+
+async function deleteIdentityProvider(uid: string, { db }: WriteCall): Promise<void> {
+  const locked = await db.dialect.forDelete(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
+  if (locked === undefined) throw notFound("IdentityProvider", uid);
+  const mappings = await db.deleteFrom("external_group_role_mapping").where("parent", "=", uid).returning("uid").execute();
+  await appendToCounts(
+    db,
+    "external_group_role_mapping",
+    mappings.map((mapping) => mapping.uid),
+    -1,
+  );
+  await remove(identityProviders, uid, db);
+  await dropCounts(db, uid);
 }
