@@ -6,6 +6,7 @@ import { countFitting, loadLinks } from "./links.ts";
 import { type ListQuery, listRows, type Page } from "./list.ts";
 import { isReturned, type Projection, project } from "./projection.ts";
 import { type Row, resourceFrom } from "./resource.ts";
+import type { ScanLimit } from "./scan-limit.ts";
 import type { Json } from "./schema.ts";
 import { ScimError } from "./scim-error.ts";
 
@@ -25,6 +26,7 @@ export interface SearchScope {
   readonly idpUid: string;
   /** URL of the provider's SCIM, without a trailing slash. */
   readonly base: string;
+  readonly scans: ScanLimit;
 }
 
 export const MAX_COUNT = 500;
@@ -36,7 +38,11 @@ export async function answerOne(db: ReadDb, kind: Kind, row: Row, base: string, 
 }
 
 /** Of one kind, or of both: users come before groups then. There may be fewer than asked for; `itemsPerPage` says how many there are. */
-export async function answerList(kinds: readonly Kind[], request: SearchRequest, { store, idpUid, base }: SearchScope): Promise<Json> {
+export async function answerList(
+  kinds: readonly Kind[],
+  request: SearchRequest,
+  { store, idpUid, base, scans }: SearchScope,
+): Promise<Json> {
   const resources: Json[] = [];
   let totalResults = 0;
   let isCut = false;
@@ -48,7 +54,7 @@ export async function answerList(kinds: readonly Kind[], request: SearchRequest,
       Math.max(request.startIndex - 1 - totalResults, 0),
       request.count - resources.length,
     );
-    const { total, rows } = query === undefined ? NOTHING : await listRows(store.reader, kind, idpUid, query);
+    const { total, rows } = query === undefined ? NOTHING : await listRows(store.reader, kind, idpUid, query, scans);
     const page: Json[] = isCut ? [] : await represent(store.reader, kind, rows, base, request.projection);
     isCut ||= page.length < rows.length;
     totalResults += total;

@@ -2,6 +2,7 @@
  * Lists of users and groups: filter, order, page. What the database can answer by itself costs what its page costs, however large the directory; what has to
  * be looked through is bounded.
  */
+import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
@@ -10,6 +11,7 @@ import { columnOf, conditionFrom } from "./filter-sql.ts";
 import type { Column, Kind } from "./kind.ts";
 import { isMatch } from "./match.ts";
 import { COLUMNS, type Row, resourceFrom } from "./resource.ts";
+import type { ScanLimit } from "./scan-limit.ts";
 import type { Json } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
 
@@ -30,18 +32,18 @@ export interface Page {
 
 /** How many resources one request may have looked through one by one. */
 const MAX_SCANNED = 20_000;
-const SCAN_STEP = 500;
+const SCAN_STEP = 200;
 const ORDER: Column = { name: "create_time", holds: "time", isNullable: false };
 
 type Bool = RawBuilder<boolean>;
 
-export async function listRows(db: ReadDb, kind: Kind, idpUid: string, query: ListQuery): Promise<Page> {
+export async function listRows(db: ReadDb, kind: Kind, idpUid: string, query: ListQuery, scans: ScanLimit): Promise<Page> {
   const condition = query.filter === undefined ? { where: sql<boolean>`1 = 1`, rest: undefined } : conditionFrom(query.filter, kind);
   const where = sql<boolean>`idp_uid = ${idpUid} and ${kind.isVisible} and ${condition.where}`;
   const sortPath = sortPathOf(kind, query.sortBy);
   const column = sortPath === undefined ? ORDER : columnOf(sortPath, kind);
   if (condition.rest === undefined && column !== undefined) return answerBySql(db, kind, where, column, query);
-  return answerByScan(db, kind, where, sortPath, { ...query, filter: condition.rest });
+  return scans.run(() => answerByScan(db, kind, where, sortPath, { ...query, filter: condition.rest }));
 }
 
 /** @throws ScimError invalidValue */
@@ -116,6 +118,8 @@ async function* eachRow(db: ReadDb, kind: Kind, where: Bool): AsyncGenerator<Row
   for (;;) {
     const { rows } = await sql<Row>`${selected(kind)} where ${where} and ${after} order by create_time, id limit ${SCAN_STEP}`.execute(db);
     yield* rows;
+    // An embedded database answers without giving way to anybody.
+    await setImmediate();
     const last = rows.at(-1);
     if (last === undefined || rows.length < SCAN_STEP) return;
     after = sql<boolean>`(create_time, id) > (${last.create_time}, ${last.id})`;

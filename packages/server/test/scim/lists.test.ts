@@ -217,6 +217,12 @@ describeWithWorld("a large directory", (world) => {
       match(body.detail, /username/);
     }
   });
+  test("is not looked through by many at once", async () => {
+    const answers = await Promise.all(Array.from({ length: 6 }, () => large.call("GET", filtered("/Users", "nickName pr"))));
+    deepEqual(answers.map(({ status }) => status).sort(), [400, 400, 400, 400, 429, 429]);
+    equal(answers.find(({ status }) => status === 429)?.headers["retry-after"], "1");
+    equal((await large.call("GET", filtered("/Users", 'userName eq "model"'))).status, 200);
+  });
   test("goes with its identity provider", async () => {
     const { id } = await large.group("everybody");
     const { reader } = world.store;

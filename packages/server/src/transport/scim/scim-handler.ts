@@ -12,6 +12,7 @@ import { createGroup, deleteGroup, findGroup, patchGroup, replaceGroup } from ".
 import { groups, type Kind, users } from "../../scim/kind.ts";
 import { isObject } from "../../scim/patch-request.ts";
 import { etagOf, type Row } from "../../scim/resource.ts";
+import { createScanLimit, type ScanLimit } from "../../scim/scan-limit.ts";
 import { describeSchemas, type Json } from "../../scim/schema.ts";
 import { badRequest, ScimError } from "../../scim/scim-error.ts";
 import { createUser, deleteUser, findUser, patchUser, replaceUser } from "../../scim/users.ts";
@@ -35,6 +36,7 @@ export interface ScimOptions {
   readonly maxConcurrentCalls: number;
 }
 
+const MAX_SCANS = 4;
 /** How long a client may still send after it was refused. */
 const LINGER_MS = 5_000;
 
@@ -48,6 +50,7 @@ interface ScimExchange {
   readonly directory: Directory;
   readonly base: string;
   readonly allowance: Allowance;
+  readonly scans: ScanLimit;
 }
 
 interface Endpoint {
@@ -67,6 +70,7 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
 /** Answers everything below `/scim/v2/`; the promise never rejects. */
 export function createScimHandler(options: ScimOptions): (request: HttpRequest, response: HttpResponse) => Promise<void> {
   const { log, memory, maxConcurrentCalls } = options;
+  const scans = createScanLimit(MAX_SCANS);
   let running = 0;
   return async (request, response) => {
     const started = performance.now();
@@ -76,7 +80,7 @@ export function createScimHandler(options: ScimOptions): (request: HttpRequest, 
     running++;
     try {
       if (running > maxConcurrentCalls) throw resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1);
-      await serve(request, response, route, new URLSearchParams(query.join("?")), allowance, options);
+      await serve(request, response, route, new URLSearchParams(query.join("?")), { allowance, scans }, options);
     } catch (error) {
       refuse(request, response, error, log);
     } finally {
@@ -94,14 +98,14 @@ async function serve(
   response: HttpResponse,
   route: ScimRoute | undefined,
   query: URLSearchParams,
-  allowance: Allowance,
+  limits: Pick<ScimExchange, "allowance" | "scans">,
   { store, grants, clock, baseUrl }: ScimOptions,
 ): Promise<void> {
   const provider = await authenticateDirectory(store.reader, route?.idpUid, request.headers.authorization, clock.now());
   if (route === undefined) throw nothingThere();
   const directory = { provider, store, grants, clock };
   const base = `${baseUrl}/scim/v2/${provider.uid}`;
-  await dispatch({ request, response, method: request.method ?? "", route, query, directory, base, allowance });
+  await dispatch({ request, response, method: request.method ?? "", route, query, directory, base, ...limits });
 }
 
 function dispatch(exchange: ScimExchange): Promise<void> | void {
@@ -131,14 +135,14 @@ function dispatch(exchange: ScimExchange): Promise<void> | void {
 
 async function serveAll(exchange: ScimExchange, { kind, create }: Endpoint): Promise<void> {
   const { method, query, directory } = exchange;
-  assertMethod(method, "GET", "POST");
+  assertMethod(exchange, "GET", "POST");
   if (method === "GET") return answer(exchange, 200, await list(exchange, [kind], searchRequestFrom(parametersOfQuery(query))));
   return answerRow(exchange, 201, kind, await create(directory, await readJson(exchange)));
 }
 
 async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: string): Promise<void> {
   const { method, request, query, directory } = exchange;
-  assertMethod(method, "GET", "PUT", "PATCH", "DELETE");
+  assertMethod(exchange, "GET", "PUT", "PATCH", "DELETE");
   const { kind } = endpoint;
   const ifMatch = request.headers["if-match"];
   switch (method) {
@@ -158,16 +162,20 @@ async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: string):
 }
 
 async function search(exchange: ScimExchange, kinds: readonly Kind[]): Promise<void> {
-  assertMethod(exchange.method, "POST");
+  assertMethod(exchange, "POST");
   answer(exchange, 200, await list(exchange, kinds, searchRequestFrom(parametersOfBody(await readJson(exchange)))));
 }
 
-function list({ directory, base }: ScimExchange, kinds: readonly Kind[], request: ReturnType<typeof searchRequestFrom>): Promise<Json> {
-  return answerList(kinds, request, { store: directory.store, idpUid: directory.provider.uid, base });
+function list(
+  { directory, base, scans }: ScimExchange,
+  kinds: readonly Kind[],
+  request: ReturnType<typeof searchRequestFrom>,
+): Promise<Json> {
+  return answerList(kinds, request, { store: directory.store, idpUid: directory.provider.uid, base, scans });
 }
 
 function describe(exchange: ScimExchange, find: () => Json | undefined): void {
-  assertMethod(exchange.method, "GET");
+  assertMethod(exchange, "GET");
   // RFC 7644 §4: these are not to be filtered.
   if (exchange.query.has("filter")) throw new ScimError(403, undefined, "this cannot be filtered");
   const found = find();
@@ -215,8 +223,10 @@ function sendNothing(response: HttpResponse, status: number, headers: Record<str
   response.end();
 }
 
-function assertMethod(method: string, ...allowed: readonly string[]): void {
-  if (!allowed.includes(method)) throw new ScimError(405, undefined, `use ${allowed.join(" or ")} here`);
+function assertMethod({ method, response }: ScimExchange, ...allowed: readonly string[]): void {
+  if (allowed.includes(method)) return;
+  response.setHeader("allow", allowed.join(", "));
+  throw new ScimError(405, undefined, `use ${allowed.join(" or ")} here`);
 }
 
 function nothingThere(): ScimError {
