@@ -137,6 +137,23 @@ describeWithWorld("group invites", (world) => {
     assertRefused(await add(), Code.PERMISSION_DENIED);
   });
 
+  it("hand out nothing that is put into their role at the very moment in which they become a binding", async () => {
+    const group = await world.group(world.orgUid);
+    const mallory = await world.robot(group, [Capability.CAP_IAM_ROLES_UPDATE]);
+    for (let round = 0; round < 8; round++) {
+      const roleUid = await world.role(group, [Capability.CAP_REPO_LIST]);
+      const { code } = await invite(world, group, { roleUid, singleUse: true });
+      const proof = await world.proofOf(`accomplice ${roleUid}`);
+      const body = { capabilities: ["CAP_REPO_LIST", "CAP_IAM_GROUPS_DELETE"] };
+      const [joined, ...added] = await Promise.all([
+        register(world, code, proof),
+        ...[1, 2, 3].map(() => world.raw("PATCH", `/iam/v2/roles/${roleUid}`, body, mallory.token)),
+      ]);
+      assert.equal(joined?.status, 200);
+      for (const answer of added) assertRefused(answer, Code.PERMISSION_DENIED);
+    }
+  });
+
   it("let in who registers with their code: with the role, at the group, at once, and once", async () => {
     const group = await world.group(world.orgUid);
     const { code } = await invite(world, group);

@@ -63,6 +63,8 @@ describeWithWorld("finding one's organization", (world) => {
       ["an email of which nothing is said", await person({ email }), false],
       ["no email", await person({}), false],
       ["a text that is no email", await person({ email: name, email_verified: true }), false],
+      ["an email that is no text", await person({ email: `a\0nn@${name}`, email_verified: true }), false],
+      ["an endless email", await person({ email: `${"a".repeat(400)}@${name}`, email_verified: true }), false],
       ["a workload", robot, false],
       ["the bootstrap owner", world.owner, false],
     ];

@@ -7,6 +7,7 @@ import {
   LookupGroupResponseSchema,
   RequestGroupAccessResponseSchema,
 } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { isCleanText } from "../../auth/jwt.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { Call, WriteCall } from "../../call/call.ts";
 import { type Handlers, read, write } from "../../call/implement.ts";
@@ -19,6 +20,8 @@ import { isFreeMail } from "./free-mail.ts";
 
 /** How long an organization's owners are not bothered again by the same person. */
 const WINDOW_MS = 24 * 3_600_000;
+/** RFC 5321 §4.5.3.1: 64 octets before the sign, 255 after it. */
+const MAX_EMAIL = 320;
 
 export function groupAccessMethods({
   log,
@@ -58,8 +61,9 @@ function companyOf(principal: Principal | undefined): Company | undefined {
   if (principal?.email === undefined || !principal.emailVerified || principal.within !== undefined || !isInRoot(principal.uid))
     return undefined;
   const { email } = principal;
+  if (!email.includes("@") || email.length > MAX_EMAIL || !isCleanText(email)) return undefined;
   const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
-  return !email.includes("@") || domain === "" || isFreeMail(domain) ? undefined : { email, domain };
+  return domain === "" || isFreeMail(domain) ? undefined : { email, domain };
 }
 
 /** @throws NOT_FOUND, in the same words whatever is missing */
@@ -71,7 +75,6 @@ async function organizationOf({ principal, db }: Call): Promise<{ readonly uid: 
 }
 
 function verifiedOrganization(name: string, db: ReadDb) {
-  if (name.includes("\0")) return undefined;
   return db.selectFrom("group").select(["uid", "body"]).where("name", "=", name).where("verified", "=", 1).executeTakeFirst();
 }
 
