@@ -15,8 +15,8 @@ export interface UpstreamProvider extends AsyncDisposable {
   readonly authorizations: readonly URLSearchParams[];
   /** What the tokens of an account say beside `sub`, which is its name. */
   setClaims(account: string, claims: Readonly<Record<string, unknown>>): void;
-  /** While down, every request is answered with 503. */
-  setDown(isDown: boolean): void;
+  /** While down, every request is answered with 503, or every one for this path. */
+  setDown(isDown: boolean, path?: string): void;
 }
 
 /** A confidential client, and one without a secret. */
@@ -28,7 +28,7 @@ const SCOPES = "openid email profile groups";
 export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<UpstreamProvider> {
   const accounts = new Map<string, Readonly<Record<string, unknown>>>();
   const authorizations: URLSearchParams[] = [];
-  let isDown = false;
+  let isDown = (_path: string): boolean => false;
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -63,7 +63,7 @@ export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<
   const callback = provider.callback();
   server.on("request", (request, response) => {
     const url = new URL(request.url ?? "", issuer);
-    if (isDown) return void response.writeHead(503).end();
+    if (isDown(url.pathname)) return void response.writeHead(503).end();
     if (url.pathname === "/auth") authorizations.push(url.searchParams);
     if (url.pathname.startsWith("/interaction/")) void interact(provider, request, response);
     else callback(request, response);
@@ -73,8 +73,8 @@ export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<
     issuer,
     authorizations,
     setClaims: (account, claims) => void accounts.set(account, claims),
-    setDown(value) {
-      isDown = value;
+    setDown(value, path) {
+      isDown = (asked) => value && (path === undefined || path === asked);
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
