@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { assertMatches, type Directory, explainConstraint, newId, timeAfter } from "./directory.ts";
-import { applyMemberSteps, type MemberStep, memberIdsFrom, memberStepsFrom, membersChanged } from "./group-members.ts";
+import { applyMemberSteps, membersChanged } from "./group-members.ts";
+import { type MemberStep, memberIdsFrom, memberStepsFrom } from "./member-steps.ts";
 import { normalize } from "./normalize.ts";
 import { applyPatch } from "./patch.ts";
 import { type PatchOperation, parsePatch } from "./patch-request.ts";

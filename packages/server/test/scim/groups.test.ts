@@ -102,6 +102,7 @@ describeWithWorld("groups over SCIM", (world) => {
 
   test("groups are found by name, external id and members", async () => {
     const a = await directory.group("Found A", [id(0), id(1)], { externalId: "found-a" });
+    world.clock.advance(10);
     const b = await directory.group("Found B", [id(1)]);
     const found = async (filter: string) =>
       (await directory.must(200, "GET", filtered("/Groups", filter, "&excludedAttributes=members"))).Resources.map(
