@@ -14,8 +14,20 @@ import { signJwt } from "./sign-jwt.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import type { Profile } from "./subject.ts";
 
-/** Who signed in. Not what narrowed the login: such logins are not handed on. */
-export type SignedIn = Pick<Login, "identityUid" | "profile" | "session">;
+/** A person's login, in what of it can be kept for a while. */
+export interface SignedIn extends Pick<Login, "identityUid" | "profile" | "session"> {
+  /** Uid of the organization in which alone it is good; left out for everywhere. */
+  readonly within?: string | undefined;
+}
+
+export function signedInFrom({ identityUid, profile, session, inherited: { within } }: Login): SignedIn {
+  return { identityUid, profile, session, within };
+}
+
+export function loginFrom({ identityUid, profile, session, within }: SignedIn): Login {
+  const inherited = within === undefined ? NOT_NARROWED : { ...NOT_NARROWED, within };
+  return { identityUid, profile, kind: "user", inherited, notAfter: undefined, audiences: undefined, session };
+}
 
 export interface LoginTokens {
   /** @param clientId of the program, where it has one: ID tokens name it as an audience (OpenID Connect Core §2) */
@@ -33,7 +45,7 @@ const CLAIM = "login";
 export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys: SigningKeys): LoginTokens {
   const audience = `${issuer}/sts/exchange`;
   return {
-    async mint({ identityUid, profile, session }, clientId, now) {
+    async mint({ identityUid, profile, session, within }, clientId, now) {
       const iat = Math.floor(now.getTime() / 1000);
       const exp = iat + LIFETIME_SECONDS;
       const aud = clientId === undefined ? audience : [clientId, audience];
@@ -47,7 +59,7 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
         exp,
         ...(profile.email !== undefined && { email: profile.email, email_verified: profile.emailVerified }),
         ...(name !== undefined && { name }),
-        [CLAIM]: { profile, ...(session !== undefined && { idp: sessionClaim(session) }) },
+        [CLAIM]: { profile, within, ...(session !== undefined && { idp: sessionClaim(session) }) },
       });
       return { token, expiry: new Date(exp * 1000) };
     },
@@ -60,16 +72,9 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
         throw malformed("not the token of a sign-in");
       if (exp <= now.getTime() / 1000) throw malformed("expired");
       if (!audiencesOf(token.claims).includes(audience)) throw malformed("it is for another audience");
-      const profile = login.profile as unknown as Profile;
-      return {
-        identityUid,
-        profile: { actor: profile.actor, email: profile.email, emailVerified: profile.emailVerified, upstream: profile.upstream },
-        kind: "user",
-        inherited: NOT_NARROWED,
-        notAfter: undefined,
-        audiences: undefined,
-        ...sessionOf(login.idp),
-      };
+      const { actor, email, emailVerified, upstream } = login.profile as unknown as Profile;
+      const { within } = login as Pick<SignedIn, "within">;
+      return loginFrom({ identityUid, profile: { actor, email, emailVerified, upstream }, within, ...sessionOf(login.idp) });
     },
   };
 }

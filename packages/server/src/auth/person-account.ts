@@ -56,27 +56,24 @@ export function accountAtOperator(claims: Claims, { issuer, subject, audience }:
 }
 
 /**
- * Of an organization's identity provider.
- * @param isShown whether the token was shown to Holt, and not fetched by it. Any organization can register an issuer that others use, too, with a
- * client of its own, and then has tokens of everybody who signs in to that client: good within the organization and nowhere else
- * @param isTrusted whether the operator trusts the issuer
+ * Of an organization's identity provider. What it says of the email counts in the organization alone.
+ * @param isConfined whether the login is good in the organization alone, too: for a token that was shown to Holt, and not fetched by it, and for an
+ * issuer that others rely on as well. Any organization can register an issuer that others use, with a client of its own, and has the tokens of all who
+ * sign in to that client; perhaps it even has a say in them
  */
 export function accountAtProvider(
   claims: Claims,
   context: AccountContext,
   provider: IdentityProviderRecord,
-  { isShown, isTrusted }: { readonly isShown: boolean; readonly isTrusted: boolean },
+  isConfined: boolean,
 ): PersonAccount {
-  const account = accountAtOperator(claims, context);
-  const isBelieved = isTrusted && !isShown;
-  const email = isBelieved ? account.email : undefined;
   return {
-    ...account,
-    profile: isBelieved ? account.profile : profileOfMember(claims, context.issuer, context.audience),
+    ...accountAtOperator(claims, context),
+    profile: profileOfMember(claims, context.issuer, context.audience),
     // An organization's own provider need not say of each of its addresses that it is verified, but it must not deny it.
-    email: email ?? (claimOf(claims, "email_verified") === false ? undefined : textClaim(claims, "email")),
-    emailWithin: email === undefined ? provider.organizationUid : undefined,
-    within: isShown ? provider.organizationUid : undefined,
+    email: claimOf(claims, "email_verified") === false ? undefined : textClaim(claims, "email"),
+    emailWithin: provider.organizationUid,
+    within: isConfined ? provider.organizationUid : undefined,
     member: {
       provider,
       externalId: textClaim(claims, provider.correlationRule === CorrelationRule.OID_EQUALS_EXTERNAL_ID ? "oid" : "sub") ?? "",

@@ -59,7 +59,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     if (subject === "") throw unauthenticated("the token names no subject");
     if (provider !== undefined) {
       const context = { issuer: token.issuer, subject, audience: provider.clientId };
-      return accountAtProvider(claims, context, provider, { isShown: true, isTrusted });
+      return accountAtProvider(claims, context, provider, true);
     }
     if (!isOperators) throw unauthenticated("the token is for another audience");
     return accountAtOperator(claims, { issuer: token.issuer, subject, audience: ours });
@@ -115,6 +115,12 @@ async function findProvider(db: ReadDb, token: ParsedJwt, uid: string): Promise<
       "several identity providers have this issuer and client; name the one that is meant, or sign in with a browser",
     );
   return meant[0];
+}
+
+/** Whether anybody but the provider's organization relies on its issuer: the operator, or another organization. */
+export async function isSharedIssuer(db: ReadDb, { issuer, organizationUid }: IdentityProviderRecord, users: UserLogins): Promise<boolean> {
+  if (users.trusts(normalizeIssuer(issuer))) return true;
+  return (await findIdentityProvidersOf(db, issuer)).some((other) => other.organizationUid !== organizationUid);
 }
 
 /** Whom the token speaks of, if it is genuine. */

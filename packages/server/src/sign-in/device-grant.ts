@@ -1,8 +1,7 @@
 /** The authorization server's side of the device grant (RFC 8628 §3.1, §3.4): what programs without a browser ask for. */
 import type { AudienceList } from "../auth/audience.ts";
 import type { TokenExchange } from "../auth/exchange-token.ts";
-import type { LoginTokens } from "../auth/login-token.ts";
-import { NOT_NARROWED } from "../auth/narrowing.ts";
+import { type LoginTokens, loginFrom } from "../auth/login-token.ts";
 import type { Store } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
 import { insertDevice, type NewDevice, type PollProblem, pollDevice } from "./device.ts";
@@ -46,9 +45,8 @@ export function createDeviceGrant({ store, clock, exchange, loginTokens, issuabl
       const now = clock.now();
       const signedIn = await pollDevice(store, deviceCode, clientId, now);
       if (typeof signedIn === "string") return signedIn;
-      const login = { ...signedIn, kind: "user" as const, inherited: NOT_NARROWED, notAfter: undefined, audiences: undefined };
       const wanted = { aud: [], scopes: [], cap: [], identity: "", wantsRefreshToken: false };
-      const prepared = await exchange.prepareLogin(login, wanted, now, store.reader);
+      const prepared = await exchange.prepareLogin(loginFrom(signedIn), wanted, now, store.reader);
       const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
       const idToken = await loginTokens.mint(signedIn, clientId, now);
       return {

@@ -1,6 +1,6 @@
 /** The end of a sign-in: the account is registered, joins what it was invited to, and whoever waits gets what they wait for. */
 import type { TokenExchange } from "../auth/exchange-token.ts";
-import type { LoginTokens } from "../auth/login-token.ts";
+import { type LoginTokens, signedInFrom } from "../auth/login-token.ts";
 import type { PersonAccount } from "../auth/person-account.ts";
 import type { Registrations } from "../auth/register.ts";
 import { loginOf } from "../auth/user-login.ts";
@@ -40,13 +40,12 @@ export async function finish(request: SignInRequest, account: PersonAccount, opt
   const { goal } = request;
   if (goal.kind === "headless") {
     // What a deactivated or vanished identity would be refused for is found when the program exchanges it.
-    const session = encryptFor(goal.code, (await loginTokens.mint(login, undefined, now)).token);
+    const session = encryptFor(goal.code, (await loginTokens.mint(signedInFrom(login), undefined, now)).token);
     await store.transaction((db) => insertHeadlessSession(db, goal.code, session, now));
     return { kind: "elsewhere" };
   }
   if (goal.kind === "device") {
-    const { identityUid, profile, session } = login;
-    const isWaiting = await store.transaction((db) => decideDevice(db, goal.deviceHash, { identityUid, profile, session }, now));
+    const isWaiting = await store.transaction((db) => decideDevice(db, goal.deviceHash, signedInFrom(login), now));
     if (!isWaiting)
       throw new SignInRefusal(400, "The device no longer waits: its code has expired or was used. Start the sign-in on it again.");
     return { kind: "elsewhere" };

@@ -5,7 +5,7 @@ import { type Claims, normalizeIssuer, textClaim } from "../auth/jwt.ts";
 import { accountAtOperator, accountAtProvider, type PersonAccount } from "../auth/person-account.ts";
 import { redeemerOf } from "../auth/register.ts";
 import type { Secrets } from "../auth/secrets.ts";
-import type { UserLogins } from "../auth/user-login.ts";
+import { isSharedIssuer, type UserLogins } from "../auth/user-login.ts";
 import type { Log } from "../lib/log.ts";
 import { decideDevice, findDevice, shownCode, type WaitingDevice } from "./device.ts";
 import { type Finished, type FinishOptions, finish } from "./finish.ts";
@@ -60,6 +60,9 @@ interface AtProvider {
   readonly request: SignInRequest;
   /** Uid of the identity provider; empty for the operator's. */
   readonly provider: string;
+  /** Of the provider then. If it is another one when the browser comes back, the code must not be told to it. */
+  readonly issuer: string;
+  readonly clientId: string;
   readonly ties: Ties;
 }
 
@@ -87,7 +90,8 @@ export function createSignIn(options: SignInOptions): SignIn {
     limit.take();
     const ties = { state: randomText(), nonce: randomText(), verifier: randomText() };
     const url = await upstreams.begin(chosen.upstream, ties);
-    const content: AtProvider = { request, provider: chosen.record?.uid ?? "", ties };
+    const { issuer, clientId } = chosen.upstream;
+    const content: AtProvider = { request, provider: chosen.record?.uid ?? "", issuer, clientId, ties };
     await store.transaction((db) => insertPending(db, { handle: ties.state, browser, stage: "upstream", content }, clock.now(), secrets));
     return { kind: "leave", url };
   }
@@ -116,12 +120,12 @@ export function createSignIn(options: SignInOptions): SignIn {
   }
 
   /** The account that the provider vouches for. */
-  function accountOf(claims: Claims, { upstream, record }: Chosen): PersonAccount {
+  async function accountOf(claims: Claims, { upstream, record }: Chosen): Promise<PersonAccount> {
     const subject = textClaim(claims, "sub") ?? "";
     if (subject === "") throw new SignInRefusal(502, "Your identity provider does not say who you are. Tell whoever administers it.");
     const context = { issuer: normalizeIssuer(upstream.issuer), subject, audience: upstream.clientId };
     if (record === undefined) return accountAtOperator(claims, context);
-    return accountAtProvider(claims, context, record, { isShown: false, isTrusted: users.trusts(context.issuer) });
+    return accountAtProvider(claims, context, record, await isSharedIssuer(store.reader, record, users));
   }
 
   async function complete(request: SignInRequest, account: PersonAccount): Promise<Finished> {
@@ -184,9 +188,9 @@ export function createSignIn(options: SignInOptions): SignIn {
           pending = await take<AtProvider>("upstream", state, browser);
           if (pending === undefined || browser === undefined) throw new SignInRefusal(400, LOST);
           const chosen = await providers.again(store.reader, pending.provider);
-          if (chosen === undefined) throw new SignInRefusal(400, LOST);
-          const { request, ties } = pending;
-          const account = accountOf(await upstreams.finish(chosen.upstream, query, ties), chosen);
+          const { request, ties, issuer, clientId } = pending;
+          if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST);
+          const account = await accountOf(await upstreams.finish(chosen.upstream, query, ties), chosen);
           const mustAsk = request.invite !== "" || elsewhereOf(request.goal) !== undefined;
           return mustAsk ? ask(request, account, browser) : complete(request, account);
         },

@@ -5,12 +5,14 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { userIdentityUid } from "../../src/auth/user-identity.ts";
 import { storeNames } from "../harness.ts";
 import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
 
+const BUILT_IN_VIEWER = "63921b2c44617e3f2603851537be0123af4a57d7";
 const parametersOf = (url: string): Record<string, string> => Object.fromEntries(new URL(url).searchParams);
 
 for (const store of storeNames) {
@@ -117,7 +119,7 @@ for (const store of storeNames) {
       const scope = encodeURIComponent(world.acme.uid);
       const { token = "" } = await signIn("alice", { audience: `${world.baseUrl},127.0.0.1`, scope: encodeURIComponent(scope) });
       const { aud, narrow } = claimsOf(token);
-      assert.deepEqual([aud, narrow], [[world.baseUrl, "127.0.0.1"], { scopes: [world.acme.uid] }]);
+      assert.deepEqual([aud, narrow], [[world.baseUrl, "127.0.0.1"], { scopes: [world.acme.uid], within: world.acme.uid }]);
       const refused = await signIn("alice", { audience: "https://elsewhere.test" });
       assert.deepEqual([refused.token, refused.status_code], [undefined, "400"]);
       assert.match(refused.error ?? "", /not an audience/);
@@ -208,6 +210,53 @@ for (const store of storeNames) {
         assert.equal(await seen(token), 0);
         assert.ok((await signIn("erin", { create_refresh_token: "true" })).refresh_token);
       });
+    });
+  });
+}
+
+for (const store of storeNames) {
+  describe(`where a sign-in with an organization's provider is good on ${store}`, () => {
+    const see = async (world: SignInWorld, token: string): Promise<string[]> =>
+      (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ name }) => name).sort();
+    async function signIn(world: SignInWorld, way: Readonly<Record<string, string>>): Promise<string> {
+      const { url } = await world.visitor().walk(world.oauth({ redirect: PROGRAM, ...way }), "alice");
+      return parametersOf(url).token ?? "";
+    }
+    async function bindElsewhere(world: SignInWorld): Promise<void> {
+      const roleUid = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
+      const roleBinding = { identityUid: userIdentityUid(world.upstream.issuer, "alice"), roleUid };
+      await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding });
+    }
+
+    test("everywhere, as long as nobody else relies on its issuer; then in the organization alone, with all that comes of it", async () => {
+      await using world = await startSignInWorld({ store, hasOperator: false });
+      await bindElsewhere(world);
+      assert.deepEqual(await see(world, await signIn(world, { idp_id: "acme.test" })), ["acme.test", "my-org"]);
+      const oidc = { issuer: world.upstream.issuer, clientId: "another", clientSecret: "secret" };
+      const identityProvider = { name: "rival", defaultRole: BUILT_IN_VIEWER, configuration: { case: "oidc", value: oidc } } as const;
+      await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: world.orgUid, identityProvider });
+      const confined = await signIn(world, { idp_id: "acme.test" });
+      assert.deepEqual(await see(world, confined), ["acme.test"]);
+      assert.deepEqual(await see(world, (await world.must(SecurityTokenService.method.exchange, {}, confined)).token), ["acme.test"]);
+    });
+
+    test("in the organization alone where the operator trusts the issuer, whose own sign-in is good everywhere", async () => {
+      await using world = await startSignInWorld({ store });
+      await bindElsewhere(world);
+      assert.deepEqual(await see(world, await signIn(world, { idp_id: "acme.test" })), ["acme.test"]);
+      assert.deepEqual(await see(world, await signIn(world, { client_id: "holt" })), ["acme.test", "my-org"]);
+    });
+
+    test("nowhere, if the provider was given another client while the person was there", async () => {
+      await using world = await startSignInWorld({ store });
+      const visitor = world.visitor();
+      const callback = await visitor.walkToCallback(world.oauth({ idp_id: "acme.test", redirect: PROGRAM }), "alice");
+      const identityProvider = { uid: world.acme.provider, configuration: { case: "oidc", value: { clientId: "another" } } } as const;
+      const updateMask = { paths: ["oidc.client_id"] };
+      await world.must(IdentityProvidersService.method.updateIdentityProvider, { identityProvider, updateMask });
+      const { error = "", token } = parametersOf((await visitor.walk(callback, "alice")).url);
+      assert.equal(token, undefined);
+      assert.match(error, /Start again/);
     });
   });
 }

@@ -110,7 +110,8 @@ export function questionPage(handle: string, { account, invite, elsewhere }: Que
 `;
   const program =
     elsewhere &&
-    html`${elsewhere.name === undefined ? undefined : html`<dt>What asks, as it calls itself</dt><dd>${elsewhere.name}</dd>\n`}<dt>The code that it shows</dt><dd class="code">${elsewhere.code}</dd>
+    html`<dt>What asks</dt><dd>${elsewhere.name === undefined ? "A program on another machine" : `What calls itself ${elsewhere.name}`}</dd>
+<dt>The code that it shows</dt><dd class="code">${elsewhere.code}</dd>
 `;
   const warning =
     elsewhere &&
@@ -137,7 +138,7 @@ export function tokenPage(token: string, expiry: Date, joined: boolean): Page {
     200,
     "You are signed in",
     html`${joined ? html`<p>You have joined. What you may do there counts from now on.</p>` : undefined}
-<p>A program on this machine would have got your access token by itself. If you need it by hand, here it is, good until <time datetime="${time}">${time.slice(0, 16).replace("T", " ")} UTC</time>. Whoever has it can act as you: do not send it to anybody.</p>
+<p>No program waits for your access token, so here it is, good until <time datetime="${time}">${time.slice(0, 16).replace("T", " ")} UTC</time>. Whoever has it can act as you: do not send it to anybody.</p>
 <label for="token">Access token</label>
 <textarea id="token" readonly rows="6" spellcheck="false">${token}</textarea>
 <p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page.</p>`,
