@@ -11,6 +11,8 @@ export type MemberStep =
 
 /** In one request. */
 const MAX_MEMBERS = 5_000;
+/** Of which each has to read all members. */
+const MAX_MATCHING = 10;
 
 /** @param value of the attribute `members` @throws ScimError */
 export function memberIdsFrom(value: unknown): string[] {
@@ -30,6 +32,8 @@ function memberIdFrom(member: unknown): string {
 /** @throws ScimError */
 export function memberStepsFrom(operations: readonly PatchOperation[]): MemberStep[] {
   const steps = operations.reduce(appendStep, []);
+  if (steps.filter(({ kind }) => kind === "remove-matching").length > MAX_MATCHING)
+    throw new ScimError(413, undefined, `a request may have ${MAX_MATCHING} filters that name no members`);
   assertFew(steps.reduce((sum, step) => sum + ("ids" in step ? step.ids.length : 0), 0));
   return steps;
 }

@@ -8,6 +8,8 @@ import { badRequest } from "./scim-error.ts";
 
 /** Of a resource as it is stored. */
 const MAX_BYTES = 64 * 1024;
+/** Of one attribute. */
+const MAX_VALUES = 200;
 /** Of what is indexed, in characters. */
 const MAX_NAME = 500;
 const INDEXED = ["userName", "displayName", "externalId"];
@@ -45,7 +47,9 @@ export function isKept({ isReadOnly, isSecret }: Attribute): boolean {
 /** One value of an attribute, or all of one with several. Undefined for nothing. */
 export function loosen(attribute: Attribute, value: unknown): unknown {
   if (!attribute.multiValued) return loosenOne(attribute, value);
-  const values = (Array.isArray(value) ? value : [value]).map((each) => loosenOne(attribute, each)).filter((each) => each !== undefined);
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
+  assertFewValues(attribute.name, given.length);
+  const values = given.map((each) => loosenOne(attribute, each)).filter((each) => each !== undefined);
   return values.length === 0 ? undefined : values;
 }
 
@@ -71,6 +75,10 @@ function loosenComplex(attributes: readonly Attribute[], value: unknown, name = 
     if (attribute !== undefined && loose !== undefined) complex[attribute.name] = loose;
   }
   return Object.keys(complex).length === 0 ? undefined : complex;
+}
+
+export function assertFewValues(name: string, count: number): void {
+  if (count > MAX_VALUES) throw badRequest("invalidValue", `${name} has more than ${MAX_VALUES} values`);
 }
 
 /** Entra ID sends "True" and "False". */

@@ -23,7 +23,8 @@ export interface PatchOperation {
 }
 
 const SCHEMA = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
-const MAX_OPERATIONS = 1_000;
+/** Directories send a group's members one by one. */
+const MAX_OPERATIONS = { User: 200, Group: 1_000 } as const;
 
 /** @throws ScimError */
 export function parsePatch(type: ResourceType, request: Json): PatchOperation[] {
@@ -33,8 +34,9 @@ export function parsePatch(type: ResourceType, request: Json): PatchOperation[] 
   if (schemas !== undefined && !(Array.isArray(schemas) && schemas.includes(SCHEMA)))
     throw badRequest("invalidSyntax", `schemas must be ["${SCHEMA}"]`);
   if (!Array.isArray(operations) || operations.length === 0) throw badRequest("invalidSyntax", "Operations must be a list of operations");
-  if (operations.length > MAX_OPERATIONS)
-    throw new ScimError(413, undefined, `a request may have ${MAX_OPERATIONS} operations, this one has ${operations.length}: split it`);
+  const max = MAX_OPERATIONS[type.name];
+  if (operations.length > max)
+    throw new ScimError(413, undefined, `a request may have ${max} operations, this one has ${operations.length}: split it`);
   return operations.flatMap((operation: unknown) => parseOperation(type, operation));
 }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { listOf } from "./attribute-path.ts";
 import type { Filter } from "./filter.ts";
 import { isMatch } from "./match.ts";
-import { loosen, loosenOne } from "./normalize.ts";
+import { assertFewValues, loosen, loosenOne } from "./normalize.ts";
 import { isObject, type PatchOperation, type PatchTarget, type PatchVerb } from "./patch-request.ts";
 import type { Attribute, Json } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
@@ -59,7 +59,7 @@ function setWhole(container: Json, verb: PatchVerb, attribute: Attribute, value:
   if (loose === undefined) {
     if (verb === "replace") delete container[name];
   } else if (attribute.multiValued) {
-    container[name] = verb === "replace" ? loose : appended(listOf(container[name]), loose as unknown[]);
+    container[name] = verb === "replace" ? loose : appended(name, listOf(container[name]), loose as unknown[]);
   } else if (isObject(loose)) {
     // Sub-attributes that are not given stay as they are.
     container[name] = { ...(container[name] as Json | undefined), ...loose };
@@ -69,9 +69,10 @@ function setWhole(container: Json, verb: PatchVerb, attribute: Attribute, value:
 }
 
 /** A value that is there already is not added again. */
-function appended(values: readonly unknown[], added: readonly unknown[]): unknown[] {
+function appended(name: string, values: readonly unknown[], added: readonly unknown[]): unknown[] {
   const result = added.some(isPrimary) ? values.map(withoutPrimary) : [...values];
   for (const value of added) if (!values.some((known) => isDeepStrictEqual(known, value))) result.push(value);
+  assertFewValues(name, result.length);
   return result;
 }
 
@@ -114,7 +115,7 @@ function setMatching(container: Json, verb: PatchVerb, { attribute, filter, sub 
   }
   const described = describedBy(filter as Filter);
   if (described === undefined) throw badRequest("noTarget", `no value of ${attribute.name} matches the filter`);
-  container[attribute.name] = appended(values, [loosenOne(attribute, { ...described, ...loose })]);
+  container[attribute.name] = appended(attribute.name, values, [loosenOne(attribute, { ...described, ...loose })]);
 }
 
 /** The one value that fulfils a filter of equalities; undefined for any other filter. */

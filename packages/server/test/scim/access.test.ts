@@ -1,5 +1,6 @@
 /** Who may provision, what one directory sees of another, and what becomes of the rights of those whom a directory deactivates. */
 import { deepEqual, equal, match } from "node:assert/strict";
+import { connect } from "node:http2";
 import { before, describe, test } from "node:test";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -93,6 +94,24 @@ describeWithWorld("who may provision", (world) => {
       equal(user.meta.location.startsWith(`${world.baseUrl}${directories[i % 2]?.path}/Users/`), true);
       equal(user.title, `of ${i % 2}`);
     }
+  });
+
+  test("HTTP/2 carries it as well", async () => {
+    const session = connect(world.baseUrl);
+    async function call(method: string, path: string, token: string, body?: unknown): Promise<[status: number, text: string]> {
+      const stream = session.request({ ":method": method, ":path": `${directory.path}${path}`, authorization: `Bearer ${token}` });
+      stream.end(body === undefined ? undefined : JSON.stringify(body));
+      const status = new Promise<number>((resolve) => stream.once("response", (headers) => resolve(Number(headers[":status"]))));
+      const chunks = await stream.setEncoding("utf8").toArray();
+      return [await status, chunks.join("")];
+    }
+    const [status, text] = await call("POST", "/Users", directory.token, { userName: "over HTTP/2" });
+    equal(status, 201);
+    const { id } = JSON.parse(text) as { id: string };
+    equal((await call("PATCH", `/Users/${id}`, directory.token, patch({ op: "add", path: "title", value: "x" })))[0], 200);
+    equal((await call("PATCH", `/Users/${id}`, other.token, { large: "x".repeat(100_000) }))[0], 401);
+    deepEqual(await call("DELETE", `/Users/${id}`, directory.token), [204, ""]);
+    session.close();
   });
 
   test("the server tells what it can", async () => {

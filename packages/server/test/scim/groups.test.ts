@@ -182,6 +182,7 @@ describeWithWorld("groups over SCIM", (world) => {
     });
     test("more operations or members than one request may have", async () => {
       match(await refused(413, undefined, ...Array(1001).fill({ op: "remove", path: "members" })), /1000/);
+      match(await refused(413, undefined, ...Array(11).fill({ op: "remove", path: 'members[type eq "User"]' })), /filters/);
       match(
         await refused(413, undefined, {
           op: "add",

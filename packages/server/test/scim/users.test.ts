@@ -219,6 +219,11 @@ describeWithWorld("users over SCIM", (world) => {
     ["a user name that is too long", { userName: "a".repeat(501) }, "invalidValue"],
     ["a boolean that is none", { userName: "bool", active: "maybe" }, "invalidValue"],
     ["a complex value that is a text", { userName: "c", name: "text" }, "invalidValue"],
+    [
+      "more values than an attribute may have",
+      { userName: "v", emails: Array.from({ length: 201 }, (_, i) => ({ value: `${i}@x` })) },
+      "invalidValue",
+    ],
     ["more than can be kept", { userName: "big", title: "t".repeat(70_000) }, "invalidValue"],
     ["more elements than a request may have", { userName: "many", emails: Array(30_000).fill({}) }, undefined],
   ];
@@ -232,6 +237,15 @@ describeWithWorld("users over SCIM", (world) => {
 
   test("a body of more bytes than the server takes is refused", async () => {
     equal((await directory.call("POST", "/Users", { userName: "x", title: "x".repeat(5 * 1024 * 1024) })).status, 413);
+  });
+
+  test("a change of more operations, or to more values, than there may be is refused", async () => {
+    const { id } = await directory.user();
+    const change = (...operations: unknown[]) => directory.call("PATCH", `/Users/${id}`, patch(...operations));
+    equal((await change(...Array(201).fill({ op: "replace", path: "title", value: "x" }))).status, 413);
+    const emails = (from: number) => Array.from({ length: 150 }, (_, i) => ({ value: `${from + i}@example.com` }));
+    const added = [0, 150].map((from) => ({ op: "add", path: "emails", value: emails(from) }));
+    deepEqual((await change(...added)).body.scimType, "invalidValue");
   });
 
   test("lists are answered as lists", async () => {

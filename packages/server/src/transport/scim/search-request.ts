@@ -5,7 +5,7 @@ import type { Json } from "../../scim/schema.ts";
 import { badRequest } from "../../scim/scim-error.ts";
 
 const DEFAULT_COUNT = 100;
-const MAX_ATTRIBUTES = 200;
+const MAX_ATTRIBUTES = 100;
 
 /** Names without regard to case: some directories send `StartIndex`. */
 type Parameters = ReadonlyMap<string, unknown>;
