@@ -6,7 +6,21 @@ import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const src = join(root, "packages/server/src");
-const rungs = { lib: 1, db: 2, outbound: 2, auth: 3, blobs: 3, events: 3, call: 4, resource: 5, registry: 5.5, services: 6, transport: 7 };
+const rungs = {
+  lib: 1,
+  db: 2,
+  outbound: 2,
+  auth: 3,
+  blobs: 3,
+  events: 3,
+  call: 4,
+  resource: 5,
+  registry: 5.5,
+  scim: 5.5,
+  "sign-in": 5.5,
+  services: 6,
+  transport: 7,
+};
 const COMPOSITION = 8;
 
 /** Modules that only one folder may import. */

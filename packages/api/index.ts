@@ -1,5 +1,6 @@
 // The contract at a glance: every service, the annotations, and what the capabilities are called. Data only; messages are imported from gen/.
 import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
+import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
@@ -56,6 +57,7 @@ export const services: readonly DescService[] = [
   Auth,
   SecurityTokenService,
   PingServiceV1,
+  AccessService,
   DeliveriesService,
   EventsService,
 ];

@@ -8,7 +8,12 @@ import { createGrants, type Grants } from "./auth/grants.ts";
 import { createJwksCache } from "./auth/jwks.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
 import { createLogins } from "./auth/login.ts";
+import { createLoginTokens } from "./auth/login-token.ts";
+import { createPkceSupport } from "./auth/pkce-support.ts";
+import type { Principal } from "./auth/principal.ts";
 import { createRegistrations } from "./auth/register.ts";
+import type { Secrets } from "./auth/secrets.ts";
+import { openSecrets } from "./auth/secrets-key.ts";
 import { signJwt } from "./auth/sign-jwt.ts";
 import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
 import { createUserLogins } from "./auth/user-login.ts";
@@ -24,6 +29,7 @@ import { lockDataFolder } from "./db/data-folder-lock.ts";
 import { openStore } from "./db/open.ts";
 import type { Store } from "./db/store.ts";
 import { type Delivery, startDelivery } from "./events/delivery.ts";
+import type { EventNames } from "./events/outbox.ts";
 import { createRedelivery } from "./events/redeliver.ts";
 import { createWebhook } from "./events/webhook.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
@@ -36,7 +42,14 @@ import type { RegistryNames } from "./registry/oci-events.ts";
 import { PullEvents } from "./registry/pull-events.ts";
 import { createUploads } from "./registry/uploads.ts";
 import { createPageTokens } from "./resource/page-token.ts";
+import { createDirectoryEmptying } from "./scim/empty-directory.ts";
 import { createServices, unimplemented } from "./services/index.ts";
+import { createDeviceGrant } from "./sign-in/device-grant.ts";
+import { PENDING_MS } from "./sign-in/pending.ts";
+import { createProviders } from "./sign-in/providers.ts";
+import { createSignIn } from "./sign-in/sign-in.ts";
+import { createStartLimit } from "./sign-in/start-limit.ts";
+import { createUpstreams } from "./sign-in/upstream.ts";
 import { createDocsHandler } from "./transport/docs-page.ts";
 import { createGrpcHandler } from "./transport/grpc/grpc-handler.ts";
 import { createHealth } from "./transport/health.ts";
@@ -50,6 +63,8 @@ import { RequestMemory } from "./transport/request-memory.ts";
 import { createRefusal } from "./transport/rest/error.ts";
 import { createRestHandler } from "./transport/rest/rest.ts";
 import { createRouter } from "./transport/router.ts";
+import { createScimHandler } from "./transport/scim/scim-handler.ts";
+import { createSignInHandler } from "./transport/sign-in/sign-in-handler.ts";
 import { defaultLimits as limits } from "./transport/transport-limits.ts";
 
 export interface App extends AsyncDisposable {
@@ -68,6 +83,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log, readers: databasePoolSize, writers: databasePoolSize }),
   );
   if (config.databaseUrl !== "") await assertBlobFolder(store, config.dataDir);
+  const secrets = await openSecrets({ store, dataDir: config.dataDir, key: config.secretsKey });
   const keys = await createSigningKeys({ store, clock, log });
   const grants = createLiveGrants(config, store, log, stack);
   const { bootstrapOwner, pageTokenKey } = await bootstrap({ store, orgName: config.orgName, issuer: baseUrl, now: clock.now() }, grants);
@@ -75,24 +91,17 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const auth = createAuth(config, { store, keys, grants, clock, log }, stack);
   const delivery = createDelivery(config, { store, keys, clock, log }, stack);
   const pageTokens = createPageTokens(pageTokenKey);
-  const { outboundAllowCidrs } = config;
   const names = { profile, baseUrl, onAppend: delivery.wake };
+  const emptying = { emptyRepo: createRepoEmptying(store), emptyDirectory: createDirectoryEmptying(store) };
+  const events = { names, onDue: delivery.wake, redelivery: createRedelivery(store) };
+  const { outboundAllowCidrs, maxConcurrentCalls, requiredTerms } = config;
   const dependencies = {
-    ...auth,
-    grants,
-    bootstrapOwner,
-    pageTokens,
-    profile,
-    registryHost,
-    outboundAllowCidrs,
-    emptyRepo: createRepoEmptying(store),
-    names,
-    onDue: delivery.wake,
-    redelivery: createRedelivery(store),
+    ...{ ...auth, ...emptying, ...events },
+    ...{ log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, outboundAllowCidrs },
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
-  const authenticator = { verify: auth.accessTokens.verify, load: (uid: string) => grants.load(uid) };
-  const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls: config.maxConcurrentCalls });
+  const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
+  const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls, requiredTerms });
 
   const memory = new RequestMemory(limits);
   const registry = createRegistry(config, { ...auth, store, grants, clock, log, memory, names: { ...names, registryHost } }, stack);
@@ -104,6 +113,8 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     openapi: createOpenApiHandler({ operations, baseUrl }),
     docs: createDocsHandler(),
     ...registry,
+    signIn: createSignInPages(config, { ...auth, store, grants, clock, log, memory, secrets, names }),
+    scim: createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls }),
     rest: createRestHandler({ operations, run, profile, memory, log }),
     refuse: createRefusal(profile),
     limits,
@@ -138,6 +149,11 @@ function createLiveGrants({ databaseUrl }: Config, store: Store, log: Log, stack
   return grants;
 }
 
+/** Begun within a quarter of an hour on this server; each takes about a kilobyte. */
+const MAX_SIGN_INS = 60_000;
+/** Codes of devices within a minute that no device shows. */
+const MAX_GUESSES = 300;
+
 interface AuthParts {
   readonly store: Store;
   readonly keys: SigningKeys;
@@ -165,12 +181,34 @@ function createAuth(config: Config, { store, keys, grants, clock, log }: AuthPar
   const trusted = new Set([awsStsUrl, ...[...userIssuers, ...serviceIssuers].map(normalizeIssuer)]);
   const waits = createWaitLimit({ maxConcurrentCalls, trusted });
   const jwks = createJwksCache({ client, clock, log, waits, pinned: config.pinnedIssuers });
-  const users = createUserLogins({ jwks, issuer, clientIds, userIssuers });
+  const users = createUserLogins({ store, grants, jwks, issuer, clientIds, userIssuers });
   const workloads = createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals });
   const awsProofs = createAwsProofs({ client, waits, issuer, stsUrl: awsStsUrl, headerPrefixes: vendorProfile.proofHeaders });
-  const logins = createLogins({ accessTokens, grants, users, workloads, awsProofs, issuable });
+  const loginTokens = createLoginTokens({ issuer }, keys);
+  const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
-  return { accessTokens, exchange, registrations: createRegistrations({ users, grants }) };
+  const pkceSupport = createPkceSupport({ client, waits });
+  const registrations = createRegistrations({ users, grants });
+  return { accessTokens, loginTokens, exchange, pkceSupport, registrations, users, client, waits, jwks, issuable };
+}
+
+interface SignInParts extends Omit<AuthParts, "keys">, ReturnType<typeof createAuth> {
+  readonly secrets: Secrets;
+  readonly memory: RequestMemory;
+  readonly names: EventNames;
+}
+
+/** Sign-in with a browser: `/oauth` and what is below. */
+function createSignInPages(config: Config, parts: SignInParts) {
+  const { baseUrl, loginIssuer: issuer, loginClientId: clientId, loginClientSecret: clientSecret } = config;
+  const { store, clock, log, memory, secrets } = parts;
+  const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, secrets);
+  const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
+  const limit = createStartLimit(clock, MAX_SIGN_INS, PENDING_MS);
+  const signIn = createSignIn({ ...parts, providers, upstreams, limit });
+  const deviceGrant = createDeviceGrant({ ...parts, limit });
+  const guesses = createStartLimit(clock, MAX_GUESSES, 60_000);
+  return createSignInHandler({ signIn, deviceGrant, guesses, store, memory, log, baseUrl });
 }
 
 /** What sends events to subscribers. Its requests have a client of their own: a place of the dispatcher is the only thing that they wait for. */
@@ -192,7 +230,7 @@ interface RegistryParts extends AuthParts {
 /** The container registry: `/v2/` and the tokens for it. */
 function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
   const { store, log, clock, memory, names, accessTokens } = registry;
-  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
+  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, requiredTerms, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
   // A token for the registry is for nothing else: the API's audiences are the URL without a path.
   const audience = `${registryUrl}/v2`;
   const authenticator = createRegistryAuthenticator({ ...registry, audiences: createAudienceList([baseUrl, registryUrl, audience]) });
@@ -203,7 +241,15 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
   const pulls = stack.use(new PullEvents({ store, names, log }));
   const parts = { store, blobs, uploads, pulls, names, clock, memory, transferIdleMs: limits.transferIdleMs };
   return {
-    oci: createOciHandler({ parts, authenticator, log, registryUrl, historySegments: vendorProfile.registrySegments, maxConcurrentCalls }),
+    oci: createOciHandler({
+      parts,
+      authenticator,
+      log,
+      registryUrl,
+      historySegments: vendorProfile.registrySegments,
+      maxConcurrentCalls,
+      requiredTerms,
+    }),
     token: createTokenHandler({
       store,
       clock,

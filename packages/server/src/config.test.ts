@@ -37,6 +37,8 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_USER_ISSUERS: ["", "https://a.example.com, https://b.example.com/tenant"],
   HOLT_USER_CLIENT_IDS: ["", "client"],
   HOLT_SERVICE_PRINCIPALS: ["", "INGESTER=https://issuer.example.com system:ingester"],
+  HOLT_SECRETS_KEY: ["", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="],
+  HOLT_REQUIRED_TERMS: ["", "tos.v1", "tos.v1=https://example.com/tos, sfdpa.v1=https://example.com/dpa Data Processing Agreement"],
   HOLT_OUTBOUND_ALLOW_CIDRS: ["", "10.0.0.0/8, fd00::/8", "127.0.0.1/32"],
   HOLT_AWS_STS_URL: ["https://sts.amazonaws.com", "http://127.0.0.1:9000"],
   HOLT_REGISTRY_URL: ["", "https://registry.example.com", "http://127.0.0.1:5000/"],
@@ -61,6 +63,8 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_USER_ISSUERS: ["accounts.example.com", "https://a.example.com,b"],
   HOLT_PINNED_ISSUERS: ["https://issuer.example.com", "https://issuer.example.com=/no/such/file"],
   HOLT_SERVICE_PRINCIPALS: ["INGESTER", "INGESTER=x", "NOBODY=https://i s", "UNSPECIFIED=https://i s", "__proto__=https://i s"],
+  HOLT_SECRETS_KEY: ["secret", "c2hvcnQ=", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE", "0123456789012345678901234567890"],
+  HOLT_REQUIRED_TERMS: ["Terms", "a b", "tos.v1=", "tos.v1=example.com", "=https://example.com", "tos.v1 https://example.com"],
   HOLT_OUTBOUND_ALLOW_CIDRS: ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "host/8", "10.0.0.0/-1", "10.0.0.0/8/8"],
   HOLT_AWS_STS_URL: ["", "sts.amazonaws.com", "file:///etc"],
   HOLT_REGISTRY_URL: ["registry.example.com", "https://registry.example.com/v2", "https://u:p@h"],
@@ -166,5 +170,10 @@ describe("settings", () => {
     );
     assert.doesNotMatch(problemOf({ HOLT_DATABASE_URL: "mysql://host/db?user=u&password=verysecret" }), /verysecret/);
     assert.match(problemOf({ HOLT_DATABASE_URL: "mysql://u:verysecret@host/db" }), /host/);
+  });
+
+  test("that are secrets are never shown", () => {
+    for (const { env, isSecret } of Object.values(settings))
+      if (isSecret) assert.doesNotMatch(problemOf({ [env]: "very\tsecret\n" }), /very/, env);
   });
 });

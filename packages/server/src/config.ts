@@ -5,7 +5,9 @@ import { resolve } from "node:path";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { isIssuerUrl } from "./auth/issuer-url.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
+import { parseSecretsKey } from "./auth/secrets-key.ts";
 import type { OidcSubject } from "./auth/workload-login.ts";
+import type { RequiredTerms } from "./call/required-terms.ts";
 import type { LogLevel } from "./lib/log.ts";
 import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
 
@@ -31,10 +33,17 @@ export interface Config {
   readonly maxConcurrentCalls: number;
   readonly audiences: readonly string[];
   readonly userIssuers: readonly string[];
+  /** Empty where the operator has no provider of its own. */
+  readonly loginIssuer: string;
+  readonly loginClientId: string;
+  readonly loginClientSecret: string;
   /** Issuer → its JWK set. */
   readonly pinnedIssuers: ReadonlyMap<string, unknown>;
   readonly userClientIds: readonly string[];
   readonly servicePrincipals: ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
+  /** Undefined for a key in the data folder. */
+  readonly secretsKey: Uint8Array | undefined;
+  readonly requiredTerms: RequiredTerms;
   readonly outboundAllowCidrs: readonly string[];
   readonly awsStsUrl: string;
   readonly gcGraceMs: number;
@@ -57,6 +66,8 @@ interface Setting<T> {
   readonly fallback: string;
   /** For the reference: one or two sentences. */
   readonly doc: string;
+  /** Its value is never shown. */
+  readonly isSecret?: boolean;
   /** Shown instead of the fallback where that depends on other settings. */
   readonly fallbackDoc?: string;
   /** Throws an Error whose message continues "must be …". */
@@ -149,6 +160,25 @@ export const settings: Settings = {
     doc: "OIDC issuers whose users may register themselves and sign in (comma separated URLs). What they say of a user's email is believed. Users of an issuer that is taken off the list are locked out. Empty: nobody registers.",
     parse: (text) => parseList(text).map(parseIssuer),
   },
+  loginIssuer: {
+    env: "HOLT_LOGIN_ISSUER",
+    fallback: "",
+    doc: "OIDC issuer with which people sign in in a browser who belong to no organization with an identity provider of its own. It counts as one of HOLT_USER_ISSUERS. Empty: only organizations' providers sign people in.",
+    parse: (text) => (text === "" ? text : parseIssuer(text)),
+  },
+  loginClientId: {
+    env: "HOLT_LOGIN_CLIENT_ID",
+    fallback: "",
+    doc: "Client id of this server at HOLT_LOGIN_ISSUER, where `/oauth/callback` below HOLT_BASE_URL is registered as its redirect URI. It counts as one of HOLT_USER_CLIENT_IDS.",
+    parse: (text) => text,
+  },
+  loginClientSecret: {
+    env: "HOLT_LOGIN_CLIENT_SECRET",
+    fallback: "",
+    isSecret: true,
+    doc: "Client secret that belongs to HOLT_LOGIN_CLIENT_ID. Empty for a public client.",
+    parse: (text) => text,
+  },
   pinnedIssuers: {
     env: "HOLT_PINNED_ISSUERS",
     fallback: "",
@@ -166,6 +196,19 @@ export const settings: Settings = {
     fallback: "",
     doc: "Which token subjects may assume service-principal identities: `PRINCIPAL=issuer subject` entries separated by commas, e.g. `INGESTER=https://issuer.example.com system:ingester`.",
     parse: parseServicePrincipals,
+  },
+  requiredTerms: {
+    env: "HOLT_REQUIRED_TERMS",
+    fallback: "",
+    doc: "Legal documents that must be accepted for an organization before anybody writes in it, but for what administers access: `id`, `id=URL` or `id=URL label` entries separated by commas, e.g. `tos.v1=https://example.com/tos Terms of service`.",
+    parse: parseRequiredTerms,
+  },
+  secretsKey: {
+    env: "HOLT_SECRETS_KEY",
+    fallback: "",
+    isSecret: true,
+    doc: "Key that seals the client secrets of identity providers in the database: the base64 of 32 random bytes (`openssl rand -base64 32`). Empty: the file `secrets.key` in the data folder, made at the first start. All servers of one database need the same one.",
+    parse: (text) => (text === "" ? undefined : secretsKeyFrom(text)),
   },
   outboundAllowCidrs: {
     env: "HOLT_OUTBOUND_ALLOW_CIDRS",
@@ -226,16 +269,26 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     try {
       values[key] = setting.parse(text);
     } catch (error) {
-      problems.push(`${setting.env}: ${JSON.stringify(redacted(setting.env, text))} must be ${(error as Error).message}`);
+      const shown = setting.isSecret ? "***" : redacted(setting.env, text);
+      problems.push(`${setting.env}: ${JSON.stringify(shown)} must be ${(error as Error).message}`);
     }
   }
   const config = values as unknown as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
+  if ((config.loginIssuer === "") !== (config.loginClientId === ""))
+    problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   const baseUrl = config.baseUrl || defaultBaseUrl(config);
-  return { ...config, baseUrl, registryUrl: config.registryUrl || baseUrl };
+  return { ...withLogin(config), baseUrl, registryUrl: config.registryUrl || baseUrl };
+}
+
+/** Whoever signs in with the operator's provider is a user of its issuer. */
+function withLogin(config: Config): Config {
+  if (config.loginIssuer === "") return config;
+  const userIssuers = [...new Set([...config.userIssuers, config.loginIssuer])];
+  return { ...config, userIssuers, userClientIds: [...new Set([...config.userClientIds, config.loginClientId])] };
 }
 
 /** Those of the named settings that the environment gives a value, as it is written there. */
@@ -356,6 +409,12 @@ function parseCidr(text: string): string {
   return text;
 }
 
+function secretsKeyFrom(text: string): Uint8Array {
+  const key = parseSecretsKey(text);
+  if (key === undefined) throw new Error("empty, or the base64 of 32 bytes, such as `openssl rand -base64 32` prints");
+  return key;
+}
+
 function parseServicePrincipals(text: string): ReadonlyMap<ServicePrincipal, readonly OidcSubject[]> {
   const known = new Map<ServicePrincipal, OidcSubject[]>();
   for (const entry of parseList(text)) {
@@ -369,6 +428,14 @@ function parseServicePrincipals(text: string): ReadonlyMap<ServicePrincipal, rea
     known.set(principal, [...(known.get(principal) ?? []), { issuer, subject }]);
   }
   return known;
+}
+
+function parseRequiredTerms(text: string): RequiredTerms {
+  return parseList(text).map((entry) => {
+    const [, id, url = "", label] = /^([a-z0-9._-]{1,64})(?:=(https?:\/\/\S+)(?:\s+(.+))?)?$/.exec(entry) ?? [];
+    if (id === undefined) throw new Error("entries of the form id, id=URL or id=URL label, separated by commas");
+    return { id, url, label: label ?? id };
+  });
 }
 
 function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {

@@ -22,6 +22,7 @@ import {
   PreconditionFailureSchema,
   ResourceInfoSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
 
 export interface Failure {
   /** google.rpc.Code. */
@@ -58,7 +59,7 @@ export interface Client extends AsyncDisposable {
   call<M extends DescMethodUnary>(method: M, request: MessageInitShape<M["input"]>, token: string | undefined): Promise<Outcome<M>>;
 }
 
-const DETAILS = [BadRequestSchema, ErrorInfoSchema, PreconditionFailureSchema, ResourceInfoSchema];
+const DETAILS = [BadRequestSchema, ErrorInfoSchema, PreconditionFailureSchema, ResourceInfoSchema, TermsNotAcceptedDetailSchema];
 
 export function createGrpcClient(baseUrl: string): Client {
   const transport = createGrpcTransport({ baseUrl });

@@ -12,6 +12,7 @@ import { createGrants } from "../src/auth/grants.ts";
 import { encodeIdentity } from "../src/auth/identity-record.ts";
 import { createJwksCache } from "../src/auth/jwks.ts";
 import { createLogins } from "../src/auth/login.ts";
+import { createLoginTokens } from "../src/auth/login-token.ts";
 import { createRegistrations } from "../src/auth/register.ts";
 import { createSigningKeys } from "../src/auth/signing-keys.ts";
 import { createUserLogins, type UserLoginsOptions } from "../src/auth/user-login.ts";
@@ -56,14 +57,22 @@ export async function createFixture(options: FixtureOptions = {}) {
     headerPrefixes: ["holt"],
     ...(options.stsUrl !== undefined && { stsUrl: options.stsUrl }),
   });
-  const users = createUserLogins({ jwks, issuer: ISSUER, clientIds: options.clientIds ?? [], userIssuers: options.userIssuers ?? [] });
+  const users = createUserLogins({
+    store,
+    grants,
+    jwks,
+    issuer: ISSUER,
+    clientIds: options.clientIds ?? [],
+    userIssuers: options.userIssuers ?? [],
+  });
   const workloads = createWorkloadLogins({
     jwks,
     issuer: ISSUER,
     issuable,
     servicePrincipals: options.servicePrincipals ?? new Map(),
   });
-  const logins = createLogins({ accessTokens, grants, users, workloads, awsProofs, issuable });
+  const loginTokens = createLoginTokens({ issuer: ISSUER }, keys);
+  const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: API });
   const registrations = createRegistrations({ users, grants });
 

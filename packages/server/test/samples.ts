@@ -13,8 +13,12 @@ import { fieldBehavior, iam } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
+import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
+import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentitiesService, ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
@@ -24,8 +28,12 @@ import { parentOf, rootOf, uidFromText } from "../src/lib/uid.ts";
 import { repos, tags } from "../src/registry/resources.ts";
 import type { Resource } from "../src/resource/define.ts";
 import { subscriptions } from "../src/services/events/subscriptions.ts";
+import { accountAssociations } from "../src/services/iam/account-associations.ts";
+import { externalGroupRoleMappings } from "../src/services/iam/external-group-role-mappings.ts";
+import { groupInvites } from "../src/services/iam/group-invites.ts";
 import { groups } from "../src/services/iam/groups.ts";
 import { identities } from "../src/services/iam/identities.ts";
+import { identityProviders } from "../src/services/iam/identity-provider-resource.ts";
 import { roleBindings } from "../src/services/iam/role-bindings.ts";
 import { roles } from "../src/services/iam/roles.ts";
 import type { HttpAnswer } from "./clients.ts";
@@ -37,32 +45,45 @@ export interface Sample {
   readonly schema: DescMessage;
   readonly table: ResourceTableName;
   readonly service: DescService;
-  /** Set where it can neither be updated nor made again under its name. */
-  readonly isImmutable: boolean;
   /** What it is made in. */
-  readonly parentKind: "Group" | "Repo";
+  readonly parentKind: "Group" | "Organization" | "IdentityProvider" | "Repo";
   /** Several of them in one place may have the same name; without it, each must have its own. */
   readonly sharesNames: boolean;
+  /** Its uid is that of its group, which has one at most. */
+  readonly hasUidOfGroup: boolean;
+  /** As `order_by` says it. */
+  readonly defaultOrder: string;
+  /** Set where it can neither be updated nor made again under its name. */
+  readonly isImmutable: boolean;
+  /** Texts that Create alone answers. */
+  readonly shownOnce: readonly string[];
+  /** What of the answer to Get is otherwise in lists, as names and values of JSON anywhere in it. */
+  readonly otherInLists?: Readonly<Record<string, string>>;
+  /** All that subscribers learn of it; left out where that is everything. */
+  readonly told?: readonly string[];
   /** A resource that can be made in the place, in the form of REST; `name` is its name where it has one. */
   make(world: World, place: string, name: string): Promise<JsonObject>;
   /** Fields to which an update, or making it again, can set it, each unlike what `make` gives; none where it stays as it is. */
   change(world: World, place: string): Promise<JsonObject>;
   /** An update that anybody may make who may change it, and that leaves its name. */
   readonly smallChange: JsonObject;
-  /** Parameters of a list that has this resource and none that another call of `make` with another name gave; none where lists have no filter. */
+  /** Parameters of a list that has this resource and none that another call of `make` with another name gave; none where lists have no such filter. */
   filter(made: JsonObject): JsonObject;
   /** The group to whose subscribers its events go. */
   audienceOf(uid: string): string;
 }
 
 /** What the resource's own definition says of it, and what most resources have in common. */
-function define<R extends Resource>({ kind, schema, table }: R, service: DescService) {
+function define<R extends Resource>({ kind, schema, table, hasUidOfGroup, defaultOrder }: R, service: DescService) {
   return {
     kind,
     schema,
     table,
     service,
+    hasUidOfGroup,
+    defaultOrder,
     isImmutable: false,
+    shownOnce: [],
     parentKind: "Group" as const,
     sharesNames: true,
     smallChange: { description: "later" },
@@ -103,6 +124,15 @@ const overlay = (text: string) => ({
   environment: { TEXT: text },
   annotations: { "com.example.text": text },
 });
+/** Nobody listens there, which is found out at once. */
+const oidc = {
+  issuer: "http://127.0.0.1:1/idp",
+  clientId: "holt",
+  additionalScopes: ["profile", "email", "groups"],
+  groupsClaim: "groups",
+  correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID",
+  pkceEnabled: true,
+};
 const staticKeys = { issuer: "https://keys.example.com", subject: "robot", issuerKeys: "keys", audiences: ["holt"] };
 
 export const samples: readonly Sample[] = [
@@ -144,6 +174,76 @@ export const samples: readonly Sample[] = [
     make: async (world, _group, name) => ({ identityUid: uidFromText(name), roleUid: await builtInRole(world, "viewer") }),
     change: async (world) => ({ identityUid: uidFromText("somebody else"), roleUid: await builtInRole(world, "editor") }),
     filter: ({ identityUid = "" }) => ({ identity: identityUid }),
+  },
+  {
+    ...define(groupInvites, GroupInvitesService),
+    title: "a group invite",
+    isImmutable: true,
+    shownOnce: ["code"],
+    told: ["uid", "expirationTime"],
+    make: async (world, _group, name) => ({
+      roleUid: await builtInRole(world, "viewer"),
+      email: `${name.replaceAll(" ", "")}@example.com`,
+      ttl: "604800s",
+      singleUse: true,
+    }),
+    change: async () => ({}),
+    smallChange: {},
+    filter: ({ keyId = "" }) => ({ keyId }),
+  },
+  {
+    ...define(accountAssociations, AccountAssociationsService),
+    title: "an account association",
+    audienceOf: (uid) => uid,
+    make: async (world, group, name) => ({
+      name,
+      description: "Line one\n  line two",
+      amazon: { account: "012345678901" },
+      chainguard: { serviceBindings: { CATALOG_SYNCER: await servicePrincipal(world, group, "CATALOG_SYNCER") } },
+      github: { appInstallations: { "12": { installations: [{ installationId: "34", name: "acme" }] } } },
+    }),
+    change: async () => ({
+      name: "renamed",
+      description: "",
+      amazon: { account: "109876543210" },
+      google: { projectId: "acme", projectNumber: "123" },
+      azure: { tenantId: "00000000-0000-0000-0000-00000000000a", clientIds: { scanner: "b" } },
+    }),
+  },
+  {
+    ...define(identityProviders, IdentityProvidersService),
+    title: "an identity provider",
+    parentKind: "Organization",
+    otherInLists: { credentialState: "CREDENTIAL_STATE_UNSPECIFIED" },
+    make: async (world, _organization, name) => ({
+      name,
+      description: "Line one\n  line two",
+      defaultRole: await builtInRole(world, "viewer"),
+      oidc,
+    }),
+    change: async (world) => ({
+      name: "renamed",
+      description: "",
+      defaultRole: await builtInRole(world, "editor"),
+      oidc: { ...oidc, issuer: `${oidc.issuer}/other`, clientId: "other", clientSecret: "", additionalScopes: [], groupsClaim: "" },
+    }),
+  },
+  {
+    ...define(externalGroupRoleMappings, ExternalGroupRoleMappingsService),
+    title: "an external group role mapping",
+    parentKind: "IdentityProvider",
+    sharesNames: false,
+    isImmutable: true,
+    make: async (world, provider, name) => ({
+      externalGroupId: `${name} “é”, <b> & \\`,
+      roleUid: await builtInRole(world, "viewer"),
+      scope: rootOf(provider),
+    }),
+    change: async () => ({}),
+    smallChange: {},
+    filter: () => ({}),
+    // An identity provider is no group.
+    audienceOf: rootOf,
   },
   {
     ...define(repos, ReposService),
@@ -206,6 +306,11 @@ async function sourceFor(world: World, group: string, name: string): Promise<str
   return (await world.must(ReposService.method.createRepo, { parent: sources, repo: { name } })).uid;
 }
 
+async function servicePrincipal(world: World, parent: string, principal: keyof typeof ServicePrincipal): Promise<string> {
+  const relationship = { case: "servicePrincipal", value: ServicePrincipal[principal] } as const;
+  return (await world.must(IdentitiesService.method.createIdentity, { parent, identity: { name: "service", relationship } })).uid;
+}
+
 /** One of each kind. */
 export const resources: readonly Sample[] = [...new Map(samples.toReversed().map((sample) => [sample.kind, sample])).values()].toReversed();
 
@@ -250,10 +355,65 @@ export function collectionOf(sample: Sample): string {
   return `/${domainOf(sample)}/v2/${itemsOf(sample)}`;
 }
 
-/** Something new in the group that the sample can be made in; mostly the group itself. */
+/** Something new that the sample can be made in: in the group, mostly the group itself; or an organization, or in one. */
 export async function placeFor(world: World, { parentKind }: Sample, group: string, name = "place"): Promise<string> {
   if (parentKind === "Group") return group;
-  return (await world.must(ReposService.method.createRepo, { parent: group, repo: { name } })).uid;
+  if (parentKind === "Repo") return (await world.must(ReposService.method.createRepo, { parent: group, repo: { name } })).uid;
+  const organization = await world.group("", name);
+  return parentKind === "Organization" ? organization : providerIn(world, organization, name);
+}
+
+/** An identity provider of the organization. */
+export async function providerIn(world: World, organization: string, name = "provider", token?: string): Promise<string> {
+  const body = { name, defaultRole: await builtInRole(world, "viewer"), oidc };
+  return textOf(parse((await world.raw("POST", `/iam/v2/identityProviders/${organization}`, body, token)).text).uid);
+}
+
+/** The group that decides who may do what in the place. */
+export function groupOf({ parentKind }: Sample, group: string, place: string): string {
+  return parentKind === "Organization" || parentKind === "IdentityProvider" ? rootOf(place) : group;
+}
+
+/** As errors call it. */
+export function parentKindOf({ parentKind }: Sample): string {
+  return parentKind === "Organization" ? "Group" : parentKind;
+}
+
+/** Path over REST of the collection that the parents are in. */
+export function parentCollectionOf({ parentKind }: Sample): string {
+  return {
+    Group: "/iam/v2/groups",
+    Organization: "/iam/v2/groups",
+    IdentityProvider: "/iam/v2/identityProviders",
+    Repo: "/registry/v2/repos",
+  }[parentKind];
+}
+
+/** A place for one more resource, in or below the given one. */
+export async function placeForOne(world: World, { hasUidOfGroup }: Sample, place: string): Promise<string> {
+  return hasUidOfGroup ? world.group(place) : place;
+}
+
+/** The filter that finds what `placeForOne` had a place for. */
+export function filterFor({ hasUidOfGroup }: Sample, place: string): { descendantsOf: string } | { childrenOf: string } {
+  return hasUidOfGroup ? { descendantsOf: place } : { childrenOf: place };
+}
+
+export function uidPatternIn({ hasUidOfGroup }: Sample, place: string): RegExp {
+  return hasUidOfGroup ? new RegExp(`^${place}$`) : new RegExp(`^${place}/[0-9a-f]{16}$`);
+}
+
+/** What Create answered, as it is read later. */
+export function asRead({ shownOnce }: Sample, text: string): string {
+  return shownOnce.length === 0 ? text : JSON.stringify({ ...parse(text), ...Object.fromEntries(shownOnce.map((name) => [name, ""])) });
+}
+
+/** What Get answered, as lists show it. */
+export function asListed({ otherInLists = {} }: Sample, text: string): string {
+  return Object.entries(otherInLists).reduce(
+    (json, [name, value]) => json.replace(new RegExp(`"${name}":"[^"]*"`), `"${name}":"${value}"`),
+    text,
+  );
 }
 
 /** Over REST. What cannot be updated is made again under its name, or stays as it is. */

@@ -5,10 +5,11 @@ import { Lru } from "../lib/lru.ts";
 import { isUid } from "../lib/uid.ts";
 import type { AudienceList } from "./audience.ts";
 import type { Access } from "./capabilities.ts";
-import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts";
+import { encodeCapabilities } from "./capability-encoding.ts";
 import { isRecord } from "./jwk-set.ts";
 import { audiencesOf, type Claims, claimOf, malformed, type ParsedJwt, parseJwt, textClaim } from "./jwt.ts";
 import type { Principal, RegistryAccess } from "./principal.ts";
+import { narrowClaim, narrowingOf, sessionClaim, sessionOf } from "./session-claims.ts";
 import { signJwt } from "./sign-jwt.ts";
 import { SIGNING_ALGORITHM, type SigningKeys } from "./signing-keys.ts";
 
@@ -18,7 +19,17 @@ export const MAX_LIFETIME_SECONDS = 3600;
 export interface TokenContent
   extends Pick<
     Principal,
-    "uid" | "actor" | "audience" | "email" | "emailVerified" | "upstream" | "scopes" | "capabilities" | "registryAccess"
+    | "uid"
+    | "actor"
+    | "audience"
+    | "email"
+    | "emailVerified"
+    | "upstream"
+    | "scopes"
+    | "capabilities"
+    | "within"
+    | "session"
+    | "registryAccess"
   > {
   /** For the `cap` claim, by which clients see what the token is good for. Holt itself does not read it. */
   readonly access: Access;
@@ -95,8 +106,8 @@ export function createAccessTokens({ issuer, keys, clock, audiences: apiAudience
   };
 }
 
-function claimsOf({ actor, audience, access, email, emailVerified, upstream, scopes, capabilities, registryAccess }: TokenContent): Claims {
-  const narrow = { ...(scopes && { scopes }), ...(capabilities !== undefined && { cap: encodeCapabilities(capabilities) }) };
+function claimsOf({ actor, audience, access, email, emailVerified, upstream, session, registryAccess, ...content }: TokenContent): Claims {
+  const narrow = narrowClaim(content);
   return {
     // Clients decode a plain string; a list is for several only.
     aud: audience.length === 1 ? audience[0] : audience,
@@ -105,7 +116,8 @@ function claimsOf({ actor, audience, access, email, emailVerified, upstream, sco
     ...(registryAccess === undefined ? { cap: capOf(access) } : { access: registryAccess }),
     ...(email !== undefined && { email, email_verified: emailVerified }),
     ...(Object.keys(upstream).length > 0 && { upstream }),
-    ...(Object.keys(narrow).length > 0 && { narrow }),
+    ...(narrow !== undefined && { narrow }),
+    ...(session !== undefined && { idp: sessionClaim(session) }),
   };
 }
 
@@ -125,7 +137,8 @@ function capOf(access: Access): Record<string, string> {
   return cap;
 }
 
-async function assertSignedByUs(token: ParsedJwt, keys: SigningKeys): Promise<void> {
+/** @throws UNAUTHENTICATED */
+export async function assertSignedByUs(token: ParsedJwt, keys: SigningKeys): Promise<void> {
   if (token.algorithm !== SIGNING_ALGORITHM || token.kid === undefined) throw malformed("not signed as this server signs");
   const key = await keys.byKid(token.kid);
   if (key === undefined) throw malformed("signed with an unknown key");
@@ -151,18 +164,9 @@ function principalOf(claims: Claims, issuer: string): Principal {
     emailVerified: claimOf(claims, "email_verified") === true,
     upstream: textsOf(claimOf(claims, "upstream")),
     ...narrowingOf(claimOf(claims, "narrow")),
+    ...sessionOf(claimOf(claims, "idp")),
     ...registryAccessOf(claimOf(claims, "access")),
   };
-}
-
-function narrowingOf(narrow: unknown): Pick<Principal, "scopes" | "capabilities" | "registryAccess"> {
-  if (narrow === undefined) return { scopes: undefined, capabilities: undefined };
-  if (!isRecord(narrow)) throw malformed("not an access token");
-  const { scopes, cap } = narrow;
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === "string")))
-    throw malformed("not an access token");
-  if (cap !== undefined && typeof cap !== "string") throw malformed("not an access token");
-  return { scopes, capabilities: cap === undefined ? undefined : decodeCapabilities(cap) };
 }
 
 function registryAccessOf(access: unknown): Pick<Principal, "registryAccess"> {

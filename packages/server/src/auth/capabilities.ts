@@ -70,14 +70,34 @@ export class Access {
     for (const uid of this.#grants.keys()) yield [uid, this.capabilitiesAt(uid)];
   }
 
-  /** The same rights, less what a token leaves out: with scopes, exactly these groups (and below) with what is held there; with capabilities, no others. */
-  narrowed(scopes: readonly string[] | undefined, capabilities: bigint | undefined): Access {
+  /** These rights and more. */
+  and(more: Iterable<Binding>): Access {
+    const grants = new Map(this.#grants);
+    for (const { groupUid, capabilities } of more) grants.set(groupUid, (grants.get(groupUid) ?? 0n) | capabilities);
+    return new Access(grants);
+  }
+
+  /**
+   * The same rights, less what a token leaves out: within a group, none elsewhere; with scopes, exactly these groups (and below) with what
+   * is held there; with capabilities, no others.
+   */
+  narrowed(scopes: readonly string[] | undefined, capabilities: bigint | undefined, within?: string): Access {
+    if (within !== undefined) return this.#within(within).narrowed(scopes, capabilities);
     if (scopes === undefined && capabilities === undefined) return this;
     const mask = capabilities ?? ~0n;
     const kept = new Map<string, bigint>();
     for (const uid of scopes ?? this.#grants.keys()) {
       const held = this.capabilitiesAt(uid) & mask;
       if (held !== 0n) kept.set(uid, held);
+    }
+    return new Access(kept);
+  }
+
+  #within(groupUid: string): Access {
+    const kept = new Map<string, bigint>();
+    for (const [uid, capabilities] of this.#grants) {
+      const at = effectiveScope(uid, groupUid);
+      if (at !== undefined) kept.set(at, (kept.get(at) ?? 0n) | capabilities);
     }
     return new Access(kept);
   }

@@ -7,7 +7,7 @@ import type { AudienceList } from "./audience.ts";
 import type { Grants } from "./grants.ts";
 import { recordSeen, type Seen } from "./identity-record.ts";
 import type { Login, Logins } from "./login.ts";
-import { type Narrowing, narrow, parseNarrowing } from "./narrowing.ts";
+import { type Narrowing, NOT_NARROWED, narrow, parseNarrowing } from "./narrowing.ts";
 import {
   findRefreshToken,
   grantOf,
@@ -31,6 +31,15 @@ export interface RefreshRequest {
 export interface ExchangeRequest extends RefreshRequest {
   /** Uid, or the empty string. */
   readonly identity: string;
+  /** Uid of the identity provider whose token the bearer is; may be empty. */
+  readonly identityProvider?: string;
+}
+
+/** What a person who has just logged in asks for. */
+export interface LoginRequest extends Omit<RefreshRequest, "bearer"> {
+  /** Uid of an identity to assume, or the empty string. */
+  readonly identity: string;
+  readonly wantsRefreshToken: boolean;
 }
 
 /** Everything but the writing. */
@@ -56,6 +65,8 @@ export interface ExchangedTokens {
 export interface TokenExchange {
   /** Network, cryptography and the decision. Writes nothing, except that a refresh token which comes back spent ends its family at once. */
   prepareExchange(request: ExchangeRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
+  /** The same for a login that is decided already. */
+  prepareLogin(login: Login, request: LoginRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
   prepareRefresh(request: RefreshRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
   /** The writing, for both. The tokens are good only once the transaction is durable. */
   recordExchange(db: WriteDb, prepared: PreparedExchange): Promise<ExchangedTokens>;
@@ -84,16 +95,28 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
     now: Date,
   ): Promise<{ token: IssuedToken; narrowing: Narrowing }> {
     assertAudiences(audience, login);
-    const { exists, access } = await grants.load(login.identityUid);
-    if (!exists) throw unauthenticated("the identity no longer exists");
+    const { identityUid: uid, session } = login;
+    const { exists, access } = await grants.loadSession({ uid, ...NOT_NARROWED, session });
+    if (!exists) throw unauthenticated("the identity no longer exists, or was deactivated");
     const narrowing = narrow(access, login.inherited, wanted);
-    const left = access.narrowed(narrowing.scopes, narrowing.capabilities);
+    const left = access.narrowed(narrowing.scopes, narrowing.capabilities, narrowing.within);
     const lifetimeSeconds = lifetimeOf(login, now);
-    const token = await accessTokens.mint(
-      { uid: login.identityUid, audience, access: left, ...login.profile, ...narrowing, lifetimeSeconds },
-      now,
-    );
+    const token = await accessTokens.mint({ uid, audience, access: left, ...login.profile, ...narrowing, session, lifetimeSeconds }, now);
     return { token, narrowing };
+  }
+
+  async function prepare(
+    login: Login,
+    request: Omit<RefreshRequest, "bearer">,
+    wanted: Narrowing,
+    wantsRefreshToken: boolean,
+    now: Date,
+  ): Promise<PreparedExchange> {
+    const audience = audiencesOf(request, options);
+    const { token, narrowing } = await issue(login, audience, wanted, now);
+    const grant = { profile: login.profile, narrowing, provider: login.session?.provider };
+    const refresh = wantsRefreshToken && mayRefresh(login) ? newRefreshToken(login.identityUid, audience, grant, now) : undefined;
+    return { identityUid: login.identityUid, token, seen: seenOf(login, now), refresh, spent: undefined };
   }
 
   async function endFamily(identityUid: string, family: string): Promise<void> {
@@ -104,13 +127,16 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
   return {
     async prepareExchange(request, now, db) {
       const proof = bearerOf(request);
-      const audience = audiencesOf(request, options);
+      // What cannot be had anyway must not cost an issuer a request.
+      audiencesOf(request, options);
       const wanted = parseNarrowing(request.scopes, request.cap);
-      const login = await logins.decide(proof, request.identity, now, db);
-      const { token, narrowing } = await issue(login, audience, wanted, now);
-      const refresh =
-        login.kind === "user" ? newRefreshToken(login.identityUid, audience, { profile: login.profile, narrowing }, now) : undefined;
-      return { identityUid: login.identityUid, token, seen: seenOf(login, now), refresh, spent: undefined };
+      const { identity, identityProvider = "" } = request;
+      return prepare(await logins.decide(proof, { identity, identityProvider }, now, db), request, wanted, true, now);
+    },
+
+    async prepareLogin(login, request, now, db) {
+      const wanted = parseNarrowing(request.scopes, request.cap);
+      return prepare(await logins.assume(login, request.identity, db), request, wanted, request.wantsRefreshToken, now);
     },
 
     async prepareRefresh(request, now, db) {
@@ -122,7 +148,7 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
       const audience = audiencesOf(request, options);
       const wanted = parseNarrowing(request.scopes, request.cap);
       const grant = grantOf(row);
-      const login = logins.resume(row.identity_uid, grant);
+      const login = await logins.resume(row.identity_uid, grant, db);
       const { token } = await issue(login, audience, wanted, now);
       const refresh = newRefreshToken(row.identity_uid, audience, grant, now, row.family);
       return {
@@ -156,7 +182,7 @@ function bearerOf({ bearer }: RefreshRequest): string {
 }
 
 /** @throws INVALID_ARGUMENT */
-function audiencesOf({ aud }: RefreshRequest, { issuable, defaultAudience }: TokenExchangeOptions): readonly string[] {
+function audiencesOf({ aud }: Pick<RefreshRequest, "aud">, { issuable, defaultAudience }: TokenExchangeOptions): readonly string[] {
   const wanted = [...new Set(aud.filter((audience) => audience !== ""))];
   if (wanted.length > MAX_AUDIENCES) throw invalidArgument("aud", `must be at most ${MAX_AUDIENCES} audiences`);
   const unknown = wanted.find((audience) => !issuable.has(audience));
@@ -176,6 +202,11 @@ function lifetimeOf({ notAfter }: Login, now: Date): number {
   const left = Math.floor(notAfter.getTime() / 1000) - Math.floor(now.getTime() / 1000);
   if (left <= 0) throw unauthenticated("the token has expired");
   return Math.min(left, MAX_LIFETIME_SECONDS);
+}
+
+/** Only a person's own login, and none that gives more than the bindings: rights of mapped groups end with the session. */
+function mayRefresh({ kind, session }: Login): boolean {
+  return kind === "user" && (session === undefined || session.mappings.length + session.directoryMappings.length === 0);
 }
 
 /** A token of ours says nothing new about the address of whom it stands for, and it may stand for another. */

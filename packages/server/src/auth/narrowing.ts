@@ -6,9 +6,14 @@ import type { Access } from "./capabilities.ts";
 import type { Principal } from "./principal.ts";
 
 /** Undefined is: not narrowed in this way. */
-export type Narrowing = Pick<Principal, "scopes" | "capabilities">;
+export type Narrowing = Pick<Principal, "scopes" | "capabilities" | "within">;
 
 export const NOT_NARROWED: Narrowing = { scopes: undefined, capabilities: undefined };
+
+/** Whether a token is good for less than its identity. */
+export function isNarrowed({ scopes, capabilities, within }: Narrowing): boolean {
+  return scopes !== undefined || capabilities !== undefined || within !== undefined;
+}
 
 /** Tokens travel in headers. */
 const MAX_SCOPES = 32;
@@ -40,14 +45,18 @@ function parseCapabilities(names: readonly string[]): bigint | undefined {
  * @throws PERMISSION_DENIED where a wanted scope is one at which nothing is held
  */
 export function narrow(access: Access, inherited: Narrowing, wanted: Narrowing): Narrowing {
-  const left = access.narrowed(inherited.scopes, inherited.capabilities);
+  const left = access.narrowed(inherited.scopes, inherited.capabilities, inherited.within);
   for (const scope of wanted.scopes ?? []) {
     if (left.capabilitiesAt(scope) === 0n) throw permissionDenied(`the identity has no rights at scope "${scope}"`);
   }
   const masks = [inherited.capabilities, wanted.capabilities, ...stepsDown(left, inherited.scopes, wanted.scopes)].filter(
     (mask) => mask !== undefined,
   );
-  return { scopes: wanted.scopes ?? inherited.scopes, capabilities: masks.length === 0 ? undefined : masks.reduce((a, b) => a & b) };
+  return {
+    scopes: wanted.scopes ?? inherited.scopes,
+    capabilities: masks.length === 0 ? undefined : masks.reduce((a, b) => a & b),
+    ...(inherited.within !== undefined && { within: inherited.within }),
+  };
 }
 
 /**

@@ -16,6 +16,8 @@ const MAX_LENGTH = 16 * 1024;
 export interface RefreshGrant {
   readonly profile: Profile;
   readonly narrowing: Narrowing;
+  /** Uid of the organization's identity provider that the login came through; left out for others. */
+  readonly provider?: string | undefined;
 }
 
 export interface NewRefreshToken {
@@ -91,13 +93,27 @@ export async function revokeFamily(db: WriteDb, identityUid: string, family: str
 }
 
 export function grantOf(row: RefreshTokenTable): RefreshGrant {
-  const { profile, scopes, capabilities } = JSON.parse(row.grant_json) as { profile: Profile; scopes?: string[]; capabilities?: string };
+  const { profile, provider, scopes, capabilities, within } = JSON.parse(row.grant_json) as StoredGrant;
   const known = { actor: profile.actor, email: profile.email, emailVerified: profile.emailVerified, upstream: profile.upstream };
-  return { profile: known, narrowing: { scopes, capabilities: capabilities === undefined ? undefined : decodeCapabilities(capabilities) } };
+  const narrowing = { scopes, capabilities: capabilities === undefined ? undefined : decodeCapabilities(capabilities) };
+  return {
+    profile: known,
+    narrowing: { ...narrowing, ...(within !== undefined && { within }) },
+    ...(provider !== undefined && { provider }),
+  };
 }
 
-function encodeGrant({ profile, narrowing: { scopes, capabilities } }: RefreshGrant): string {
-  return JSON.stringify({ profile, scopes, capabilities: capabilities === undefined ? undefined : encodeCapabilities(capabilities) });
+interface StoredGrant {
+  readonly profile: Profile;
+  readonly provider?: string;
+  readonly scopes?: string[];
+  readonly capabilities?: string;
+  readonly within?: string;
+}
+
+function encodeGrant({ profile, provider, narrowing: { scopes, capabilities, within } }: RefreshGrant): string {
+  const left = { scopes, capabilities: capabilities === undefined ? undefined : encodeCapabilities(capabilities), within };
+  return JSON.stringify({ profile, provider, ...left });
 }
 
 function hashOf(token: string): string {

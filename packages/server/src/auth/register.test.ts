@@ -16,8 +16,8 @@ async function setUp(options: FixtureOptions & { isListed?: boolean } = {}) {
       world.clock.now(),
       world.store.reader,
     );
-    const isNew = await world.store.transaction((db) => world.registrations.recordRegister(db, prepared));
-    return { uid: prepared.identityUid, isNew };
+    const { changed, groupUid } = await world.store.transaction((db) => world.registrations.recordRegister(db, prepared));
+    return { uid: prepared.identityUid, changed, groupUid };
   }
   return {
     world,
@@ -39,8 +39,8 @@ const ALICE = { sub: "github|17", aud: "login", email: "Alice+x@acme.test", emai
 test("an account becomes an identity in root whose uid follows from it, and registering again changes nothing", async () => {
   await using s = await setUp();
   const bearer = await s.issuer.sign(ALICE);
-  const { uid, isNew } = await s.register(bearer);
-  assert.deepEqual([uid, isNew], [userIdentityUid(s.issuer.issuer, ALICE.sub), true]);
+  const { uid, changed } = await s.register(bearer);
+  assert.deepEqual([uid, changed], [userIdentityUid(s.issuer.issuer, ALICE.sub), true]);
   const row = () => s.world.store.reader.selectFrom("identity").selectAll().where("uid", "=", uid).executeTakeFirstOrThrow();
   const first = await row();
   const time = s.world.clock.now().toISOString();
@@ -50,7 +50,7 @@ test("an account becomes an identity in root whose uid follows from it, and regi
   );
   assert.deepEqual([first.parent, first.relationship_type, first.create_time], [null, 1, time]);
   s.world.clock.advance(1000);
-  assert.deepEqual(await s.register(bearer), { uid, isNew: false });
+  assert.deepEqual(await s.register(bearer), { uid, changed: false, groupUid: "" });
   assert.deepEqual(await row(), first);
 });
 
@@ -116,10 +116,13 @@ test("a token that is forged, for others or without a subject registers nobody",
   await s.register(await s.issuer.sign({ ...ALICE, aud: ISSUER }));
 });
 
-test("an invite is not accepted yet, and an expected uid must be the right one", async () => {
+test("who registers with a code that is none, or with another uid than expected, is not registered", async () => {
   await using s = await setUp();
   const bearer = await s.issuer.sign(ALICE);
-  await assert.rejects(s.register(bearer, { code: "abc" }), fails(Code.UNIMPLEMENTED));
+  await assert.rejects(s.register(bearer, { code: "abc" }), fails(Code.INVALID_ARGUMENT, /code/));
+  const unknown = Buffer.from('{"grp":"a","sig":"b"}').toString("base64");
+  await assert.rejects(s.register(bearer, { code: unknown }), fails(Code.NOT_FOUND, /invite/));
   await assert.rejects(s.register(bearer, { identityId: "f".repeat(40) }), fails(Code.INVALID_ARGUMENT, /identity_id/));
+  assert.deepEqual(await s.world.store.reader.selectFrom("identity").select("uid").execute(), []);
   await s.register(bearer, { identityId: userIdentityUid(s.issuer.issuer, ALICE.sub) });
 });

@@ -1,13 +1,15 @@
-/** Registration: an account with an issuer that people log in with becomes a user identity. Invites, which also give rights, are not accepted yet. */
+/** Registration: an account with an issuer that people log in with becomes a user identity, and with an invite joins its group. */
 import { appendToCount } from "../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
-import { invalidArgument, permissionDenied, unauthenticated, unimplemented } from "../lib/errors.ts";
+import { invalidArgument, permissionDenied, unauthenticated } from "../lib/errors.ts";
 import { rfc3339 } from "../lib/rfc3339.ts";
 import type { Grants } from "./grants.ts";
 import { encodeIdentity } from "./identity-record.ts";
+import { type Redeemer, redeemInvite } from "./invites.ts";
 import { parseJwt } from "./jwt.ts";
-import type { Profile } from "./subject.ts";
-import { newUserIdentity, userIdentityUid } from "./user-identity.ts";
+import type { PersonAccount } from "./person-account.ts";
+import { recordMembership } from "./provider-membership.ts";
+import { newUserIdentity } from "./user-identity.ts";
 import type { UserLogins } from "./user-login.ts";
 
 export interface RegistrationRequest {
@@ -20,16 +22,23 @@ export interface RegistrationRequest {
 
 export interface PreparedRegistration {
   readonly identityUid: string;
-  readonly issuer: string;
-  readonly subject: string;
-  readonly profile: Profile;
+  readonly account: PersonAccount;
+  /** Of an invite; empty for none. */
+  readonly code: string;
   readonly now: Date;
+}
+
+export interface Registered {
+  /** Whether anything is new: the identity, or what it is bound to. Who registers again changes nothing. */
+  readonly changed: boolean;
+  /** The group that was joined by an invite, or the empty string. */
+  readonly groupUid: string;
 }
 
 export interface Registrations {
   prepareRegister(request: RegistrationRequest, now: Date, db: ReadDb): Promise<PreparedRegistration>;
-  /** @returns whether the identity is new; who registers again changes nothing */
-  recordRegister(db: WriteDb, prepared: PreparedRegistration): Promise<boolean>;
+  /** @throws what `redeemInvite` throws of the code; nobody is registered then */
+  recordRegister(db: WriteDb, prepared: PreparedRegistration): Promise<Registered>;
 }
 
 /** RelationshipType.CLAIM_MATCH */
@@ -37,45 +46,60 @@ const CLAIM_MATCH = 1;
 
 export function createRegistrations({ users, grants }: { readonly users: UserLogins; readonly grants: Grants }): Registrations {
   return {
-    async prepareRegister({ bearer, code, identityId }, now) {
+    async prepareRegister({ bearer, code, identityId }, now, db) {
       if (bearer === undefined || bearer === "") throw unauthenticated("registration needs a token of the issuer you log in with");
-      if (code !== "") throw unimplemented("Registration with an invite code");
       const token = parseJwt(bearer);
-      if (!users.trusts(token.issuer)) {
+      const account = await users.verify(token, "", now, db);
+      if (account === undefined) {
         throw permissionDenied(
           `accounts of issuer ${JSON.stringify(token.issuer)} cannot register; the operator lists the issuers that may in HOLT_USER_ISSUERS`,
         );
       }
-      const { subject, profile } = await users.verify(token, now);
-      const identityUid = userIdentityUid(token.issuer, subject);
+      const { identityUid } = account;
       if (identityId !== "" && identityId !== identityUid) throw invalidArgument("identity_id", "is not the identity of this account");
-      return { identityUid, issuer: token.issuer, subject, profile, now };
+      return { identityUid, account, code, now };
     },
 
-    async recordRegister(db, { identityUid, issuer, subject, profile, now }) {
-      const identity = newUserIdentity(issuer, subject, profile, now);
-      const time = rfc3339(now.getTime());
-      const row = {
-        uid: identityUid,
-        parent: null,
-        name: identity.name,
-        create_time: time,
-        update_time: time,
-        relationship_type: CLAIM_MATCH,
-        body: encodeIdentity(identity),
-      };
-      const { numInsertedOrUpdatedRows } = await db
-        .insertInto("identity")
-        .values(row)
-        .onConflict((conflict) => conflict.column("uid").doNothing())
-        .executeTakeFirstOrThrow();
-      const isNew = numInsertedOrUpdatedRows === 1n;
-      // Tokens of an identity are refused while it does not exist, and that is remembered.
-      if (isNew) {
-        await appendToCount(db, "identity", identityUid, 1);
-        await grants.changed(db, [identityUid]);
-      }
-      return isNew;
+    async recordRegister(db, { account, code, now }) {
+      const isNew = await insertIdentity(db, account, now, grants);
+      await recordMembership(db, account, now, grants);
+      if (code === "") return { changed: isNew, groupUid: "" };
+      const joined = await redeemInvite(db, code, redeemerOf(account), now, grants);
+      return { changed: isNew || joined.isNew, groupUid: joined.groupUid };
     },
   };
+}
+
+export function redeemerOf({ identityUid, email, emailWithin }: PersonAccount): Redeemer {
+  return { identityUid, email, ...(emailWithin !== undefined && { emailWithin }) };
+}
+
+/** @returns whether it was not there before */
+async function insertIdentity(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<boolean> {
+  const { identityUid, issuer, subject, profile } = account;
+  // Shown, though nobody is known to have verified it.
+  const said = profile.email === undefined ? { ...profile, email: profile.actor.email } : profile;
+  const identity = newUserIdentity(issuer, subject, said, now);
+  const time = rfc3339(now.getTime());
+  const row = {
+    uid: identityUid,
+    parent: null,
+    name: identity.name,
+    create_time: time,
+    update_time: time,
+    relationship_type: CLAIM_MATCH,
+    body: encodeIdentity(identity),
+  };
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("identity")
+    .values(row)
+    .onConflict((conflict) => conflict.column("uid").doNothing())
+    .executeTakeFirstOrThrow();
+  const isNew = numInsertedOrUpdatedRows === 1n;
+  // Tokens of an identity are refused while it does not exist, and that is remembered.
+  if (isNew) {
+    await appendToCount(db, "identity", identityUid, 1);
+    await grants.changed(db, [identityUid]);
+  }
+  return isNew;
 }

@@ -25,6 +25,15 @@ export function profileOfPerson(claims: Claims, issuer: string, audience: string
   };
 }
 
+/**
+ * For a person's login with an issuer that an organization chose: it may be the organization's own. Its word on names is shown, and its
+ * word on the email counts in that organization alone, so no token repeats it.
+ */
+export function profileOfMember(claims: Claims, issuer: string, audience: string): Profile {
+  const { email: _email, ...upstream } = textsAmong(claims, PROFILE_CLAIMS);
+  return { actor: actorOf(claims, issuer, audience), email: undefined, emailVerified: false, upstream };
+}
+
 /** Whoever makes an identity chooses whose word on workloads counts for it, and that word could be anything: it is shown in `act` and goes no further. */
 export function profileOfWorkload(claims: Claims, issuer: string, audience: string): Profile {
   return profileOfActor(actorOf(claims, issuer, audience));
@@ -39,8 +48,11 @@ export function profileOfPrincipal({ actor, email, emailVerified, upstream }: Pr
   return { actor, email, emailVerified, upstream };
 }
 
+/** What other identities can ask for in a token of ours. */
+export type PrincipalClaims = Pick<Principal, "issuer" | "uid" | "audience" | "email" | "emailVerified">;
+
 /** A platform token as claims, for identities that accept other identities. It has an email only where a person's login is at its root. */
-export function claimsOfPrincipal({ issuer, uid, audience, email, emailVerified }: Principal): Claims {
+export function claimsOfPrincipal({ issuer, uid, audience, email, emailVerified }: PrincipalClaims): Claims {
   return { iss: issuer, sub: uid, aud: audience, ...(email !== undefined && { email, email_verified: emailVerified }) };
 }
 

@@ -9,8 +9,7 @@ import type { JwksCache } from "./jwks.ts";
 import { normalizeIssuer, type ParsedJwt, textClaim } from "./jwt.ts";
 import type { Login } from "./login.ts";
 import { NOT_NARROWED } from "./narrowing.ts";
-import type { Principal } from "./principal.ts";
-import { claimsOfPrincipal, profileOfWorkload } from "./subject.ts";
+import { claimsOfPrincipal, type PrincipalClaims, profileOfWorkload } from "./subject.ts";
 import { verifyWithIssuer } from "./third-party-tokens.ts";
 import { verifyThirdPartyToken } from "./verify-token.ts";
 
@@ -24,7 +23,7 @@ export interface WorkloadLogins {
   /** @throws PERMISSION_DENIED, in the same words where the identity does not exist; UNAUTHENTICATED for a token that is not good */
   login(token: ParsedJwt, identity: Identity | undefined, now: Date): Promise<Login>;
   /** Whether an identity takes a verified token of ours that stands for another one. @throws PERMISSION_DENIED */
-  assertAccepts(identity: Identity | undefined, principal: Principal): void;
+  assertAccepts(identity: Identity | undefined, principal: PrincipalClaims): void;
 }
 
 export interface WorkloadLoginsOptions {

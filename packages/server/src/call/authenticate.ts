@@ -7,8 +7,8 @@ import type { AccessRule } from "./operation.ts";
 export interface Authenticator {
   /** Rejects with UNAUTHENTICATED what is not a valid access token of this server. */
   verify(token: string): Promise<Principal>;
-  /** The identity's rights as they stand now; `exists` is false once it is deleted. */
-  load(identityUid: string): Promise<{ readonly exists: boolean; readonly access: Access }>;
+  /** What the token is good for as things stand now; `exists` is false once its identity is deleted, or deactivated by its directory. */
+  load(principal: Principal): Promise<{ readonly exists: boolean; readonly access: Access }>;
 }
 
 export interface Caller {
@@ -27,9 +27,9 @@ export function isOpen({ mode }: AccessRule): boolean {
 export async function authenticate(rule: AccessRule, authorization: string | undefined, authenticator: Authenticator): Promise<Caller> {
   if (isOpen(rule)) return NOBODY;
   const principal = await authenticator.verify(bearerToken(authorization));
-  const { exists, access } = await authenticator.load(principal.uid);
+  const { exists, access } = await authenticator.load(principal);
   if (!exists) throw unauthenticated("the identity of this token no longer exists");
-  return { principal, access: access.narrowed(principal.scopes, principal.capabilities) };
+  return { principal, access };
 }
 
 /** The token of an `Authorization: Bearer …` header (RFC 6750 §2.1); the scheme compares case-insensitively (RFC 9110 §11.1). */

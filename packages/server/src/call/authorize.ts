@@ -16,13 +16,13 @@ export async function authorize(operation: Operation, request: Message, caller: 
   if (rule.mode !== "scoped") return;
   const uid = rule.scopeOf(request);
   const isParent = "parent" in request;
+  // Terms are of a group and have no uid of their own.
+  const kind = isParent || "group" in request ? "Group" : operation.kind;
   if (!isUid(uid))
-    throw isParent
-      ? invalidArgument("parent", `"${uid.slice(0, 80)}" is not the uid of a group`)
-      : notFound(operation.kind, uid.slice(0, 200));
+    throw isParent ? invalidArgument("parent", `"${uid.slice(0, 80)}" is not the uid of a group`) : notFound(kind, uid.slice(0, 200));
   if (caller.access.holds(rule.capabilities, uid)) return;
   if (!operation.writes && (await mayReadIdentity(uid, rule.capabilities, caller, db))) return;
-  throw await refusal(isParent ? "Group" : operation.kind, uid, rule.capabilities, caller.access, db);
+  throw await refusal(kind, uid, rule.capabilities, caller.access, db);
 }
 
 /** For handlers that resolve their scope themselves. `kind` is what a missing uid is called in the error. */

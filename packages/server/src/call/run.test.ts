@@ -27,7 +27,14 @@ function runWith(maxConcurrentCalls: number): Run {
     },
     load: async () => ({ exists: true, access: { narrowed: () => ({}) } }),
   };
-  const parts = { authenticator, log: createLog("silent"), clock: { now: () => new Date() }, store: {}, maxConcurrentCalls };
+  const parts = {
+    authenticator,
+    log: createLog("silent"),
+    clock: { now: () => new Date() },
+    store: {},
+    requiredTerms: [],
+    maxConcurrentCalls,
+  };
   return createRun(parts as unknown as RunDependencies);
 }
 

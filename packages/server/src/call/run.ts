@@ -1,4 +1,4 @@
-/** The one way from a request to a response, for every operation from every transport: authenticate, read, validate, authorize, handle, append the event, commit. */
+/** The one way from a request to a response, for every operation from every transport: authenticate, read, validate, authorize, demand terms, handle, append the event, commit. */
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Store } from "../db/store.ts";
 import { appendEvent, type EventNames } from "../events/outbox.ts";
@@ -11,6 +11,7 @@ import { authorize } from "./authorize.ts";
 import { type CallMetadata, JsonText, type MessageSource, type Reply, type WriteCall } from "./call.ts";
 import type { Handler } from "./implement.ts";
 import type { Operation } from "./operation.ts";
+import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
 
 export type Run = (operation: Operation, source: MessageSource, metadata: CallMetadata) => Promise<Reply>;
 
@@ -20,6 +21,7 @@ export interface RunDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly names: EventNames;
+  readonly requiredTerms: RequiredTerms;
   /** How many calls may be under way at once; one more is refused with RESOURCE_EXHAUSTED. */
   readonly maxConcurrentCalls: number;
 }
@@ -83,6 +85,7 @@ async function execute(
   const request = await source();
   operation.validate(request);
   await authorize(operation, request, caller, dependencies.store.reader);
+  await assertTermsFor(operation, request, dependencies.requiredTerms, dependencies.store.reader);
   const call = {
     operation,
     metadata,

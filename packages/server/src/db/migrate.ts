@@ -5,6 +5,10 @@ import type { Dialect } from "./dialect.ts";
 import { initial } from "./migrations/001-initial.ts";
 import { registry } from "./migrations/002-registry.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
+import { identityProviders } from "./migrations/004-identity-providers.ts";
+import { joining } from "./migrations/005-joining.ts";
+import { signIn } from "./migrations/006-sign-in.ts";
+import { scim } from "./migrations/007-scim.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -14,7 +18,7 @@ export interface Migration {
 }
 
 /** The version of a schema is its place here, counted from 1. */
-const MIGRATIONS: readonly Migration[] = [initial, registry, deliveries];
+const MIGRATIONS: readonly Migration[] = [initial, registry, deliveries, identityProviders, joining, signIn, scim];
 
 /**
  * Applies what is missing, each migration in its own transaction. Any number of servers may do so at once.

@@ -249,7 +249,179 @@ export interface UploadTable {
   update_time: string;
 }
 
+/** An organization's own sign-in. Its secret is nowhere but in its column. */
+export interface IdentityProviderTable extends ResourceTable {
+  issuer: string;
+  client_id: string;
+  /** Sealed (auth/secrets.ts); the empty string for none. */
+  client_secret: Generated<string>;
+  /** Uid of the role that its users begin with; that role may be gone. */
+  default_role: string;
+  /** Counts the changes of what signing in depends on: issuer, client id, groups claim. */
+  version: Generated<number>;
+}
+
+/** A mapping has no name of its own; the column is the empty string. Its parent is an identity provider. */
+export interface ExternalGroupRoleMappingTable extends ResourceTable {
+  external_group: string;
+  role_uid: string;
+  /** Uid of the group at which the role is given. */
+  scope: string;
+}
+
+/** What a directory provisions with, of identity providers that ever had a token: hashes only (SHA-256, hexadecimal). */
+export interface ScimTokenTable {
+  idp_uid: string;
+  /** 1 where provisioning is accepted. */
+  enabled: number;
+  /** Another one after every change. */
+  etag: string;
+  /** Null once it is revoked. */
+  token_hash: string | null;
+  /** Null for a token that never expires. */
+  expire_time: string | null;
+  /** Of the token before this one, while it may still be used. */
+  previous_token_hash: string | null;
+  previous_expire_time: string | null;
+  /** When the tokens were revoked; null where there is a token. */
+  revoke_time: string | null;
+}
+
+/** An invite has no name of its own; the column is the empty string. */
+export interface GroupInviteTable extends ResourceTable {
+  role_uid: string;
+  key_id: string;
+  expiration_time: string;
+  /** SHA-256 of the code, hexadecimal: the code itself is not stored. */
+  code_hash: string | null;
+}
+
+/** Its uid is that of the group it belongs to, of which it is the only one. */
+export interface AccountAssociationTable extends ResourceTable {}
+
+export interface TermsAcceptanceTable {
+  org_uid: string;
+  doc_id: string;
+  /** Uid of the identity. */
+  accepted_by: string;
+  create_time: string;
+}
+
+/** The last time that somebody asked to be let into an organization. */
+export interface AccessRequestTable {
+  group_uid: string;
+  identity_uid: string;
+  email: string;
+  create_time: string;
+}
+
+/** An account in a company's directory. What its rows mean for rights is auth/scim-record.ts. */
+export interface ScimUserTable {
+  id: string;
+  idp_uid: string;
+  /** As the directory calls it; by this it is known again at a login. */
+  external_id: string | null;
+  /** In small letters: compared without regard to case. As it was given, it is in the body. */
+  user_name: string;
+  /** 0 for who is not let in, in particular for who was deleted. */
+  active: number;
+  create_time: string;
+  update_time: string;
+  /** Set once it is deleted: it exists no longer for the directory, but that its person has left stays known. */
+  delete_time: string | null;
+  version: number;
+  /** The SCIM resource without id, meta and groups. */
+  body: string;
+}
+
+/** Whom accounts of a directory stand for, whether it has provisioned them or not. */
+export interface ScimIdentityTable {
+  idp_uid: string;
+  /** Of the account; at a login, what the provider's correlation rule compares with it. */
+  external_id: string;
+  identity_uid: string;
+  /** When it first logged in through the identity provider; null where it only follows from the external id so far. */
+  login_time: string | null;
+}
+
+export interface ScimGroupTable {
+  id: string;
+  idp_uid: string;
+  external_id: string | null;
+  /** In small letters. As it was given, it is in the body. */
+  display_name: string;
+  create_time: string;
+  update_time: string;
+  version: number;
+  /** The SCIM resource without id, meta and members. */
+  body: string;
+}
+
+export interface ScimGroupMemberTable {
+  group_id: string;
+  user_id: string;
+}
+
+/** A login in a browser that is under way. */
+export interface SignInTable {
+  /** SHA-256 of the one-time text by which its next step names it, hexadecimal: OAuth's `state`, then what the page's form holds. */
+  handle_hash: string;
+  /** SHA-256 of the cookie of the browser that began it. */
+  browser_hash: string;
+  /** `upstream` while the person is at the provider, `confirm` while a page asks. */
+  stage: "upstream" | "confirm";
+  /** JSON, sealed (auth/secrets.ts). */
+  content: string;
+  create_time: string;
+  expire_time: string;
+}
+
+/** A finished login that waits to be fetched by the program whose key it is encrypted for. */
+export interface HeadlessSessionTable {
+  /** The program's public key, by which it asks. */
+  code: string;
+  ecdh_public_key: string;
+  /** base64. */
+  encrypted_idtoken: string;
+  expire_time: string;
+}
+
+/** A device that waits for a person to sign it in (RFC 8628). */
+export interface DeviceLoginTable {
+  /** SHA-256 of the device code, hexadecimal. */
+  device_hash: string;
+  /** Without its hyphen. */
+  user_code: string;
+  client_id: string;
+  state: "pending" | "approved" | "denied";
+  identity_uid: string | null;
+  /** JSON: what the login gave, once it is approved. */
+  login: string | null;
+  poll_time: string | null;
+  interval_seconds: number;
+  create_time: string;
+  expire_time: string;
+}
+
+/** Who has logged in through an identity provider before: its default role is given at the first time only. */
+export interface ProviderLoginTable {
+  idp_uid: string;
+  identity_uid: string;
+  create_time: string;
+}
+
 export interface Schema {
+  sign_in: SignInTable;
+  headless_session: HeadlessSessionTable;
+  device_login: DeviceLoginTable;
+  provider_login: ProviderLoginTable;
+  scim_user: ScimUserTable;
+  scim_identity: ScimIdentityTable;
+  scim_group: ScimGroupTable;
+  scim_group_member: ScimGroupMemberTable;
+  identity_provider: IdentityProviderTable;
+  external_group_role_mapping: ExternalGroupRoleMappingTable;
+  scim_token: ScimTokenTable;
   repo: RepoTable;
   repo_readme: RepoReadmeTable;
   tag: TagTable;
@@ -274,7 +446,22 @@ export interface Schema {
   refresh_token: RefreshTokenTable;
   identity_metadata: IdentityMetadataTable;
   access_change: AccessChangeTable;
+  group_invite: GroupInviteTable;
+  account_association: AccountAssociationTable;
+  terms_acceptance: TermsAcceptanceTable;
+  access_request: AccessRequestTable;
 }
 
 /** Tables of resources, the ones the resource engine works on. */
-export type ResourceTableName = "group" | "identity" | "role" | "role_binding" | "repo" | "tag" | "subscription";
+export type ResourceTableName =
+  | "group"
+  | "identity"
+  | "role"
+  | "role_binding"
+  | "repo"
+  | "tag"
+  | "subscription"
+  | "identity_provider"
+  | "external_group_role_mapping"
+  | "group_invite"
+  | "account_association";

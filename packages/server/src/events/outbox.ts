@@ -37,7 +37,7 @@ export async function appendEvent(db: WriteDb, happening: Happening, { profile, 
   const isEmpty = isMessage(happening.response, EmptySchema);
   const body = isEmpty ? happening.request : happening.response;
   const schema = isEmpty ? happening.method.input : happening.method.output;
-  const { subject, group } = subjectOf(body);
+  const { subject, group, extensions = {} } = subjectOf(body);
   await db
     .insertInto("outbox")
     .values({
@@ -49,7 +49,7 @@ export async function appendEvent(db: WriteDb, happening: Happening, { profile, 
       time: happening.now.toISOString(),
       audience: happening.audience,
       body_type: wireName(profile, schema.typeName, happening.alias),
-      extensions: "{}",
+      extensions: JSON.stringify(extensions),
       data: `{${actorOf(happening)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
     })
     .execute();

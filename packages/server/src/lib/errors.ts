@@ -31,6 +31,14 @@ export interface FieldViolation {
   readonly description: string;
 }
 
+/** A legal document that has to be accepted first. */
+export interface MissingDocument {
+  readonly id: string;
+  readonly label: string;
+  /** Where to read it; may be empty. */
+  readonly url: string;
+}
+
 /** What a machine may read of an error; each becomes a google.rpc detail. `kind` is a resource's message name, e.g. `Group`. */
 export interface ErrorDetails {
   readonly fieldViolations?: readonly FieldViolation[];
@@ -42,6 +50,7 @@ export interface ErrorDetails {
     readonly domain?: string;
   };
   readonly metadata?: Readonly<Record<string, string>>;
+  readonly missingTerms?: readonly MissingDocument[];
   /** How long to wait before the next try. */
   readonly retryAfterSeconds?: number;
 }
@@ -84,6 +93,19 @@ export function permissionDenied(description: string, metadata?: Record<string, 
 /** `type` is the machine's word for the violated condition, e.g. RESOURCE_NOT_EMPTY. */
 export function failedPrecondition(type: string, description: string): HoltError {
   return new HoltError(Code.FAILED_PRECONDITION, `Precondition failed: ${description}`, { precondition: { type, description } });
+}
+
+export function termsNotAccepted(missing: readonly MissingDocument[]): HoltError {
+  const precondition = { type: "TERMS_NOT_ACCEPTED", description: "terms not accepted" };
+  const ids = missing.map(({ id }) => id).join(", ");
+  return new HoltError(
+    Code.FAILED_PRECONDITION,
+    `Precondition failed: terms not accepted: ${ids}; an owner of the organization accepts them`,
+    {
+      precondition,
+      missingTerms: missing,
+    },
+  );
 }
 
 export function unauthenticated(description: string, options?: ErrorOptions): HoltError {

@@ -11,8 +11,10 @@ export interface ResourceSpec<Desc extends DescMessage> {
   readonly filters: Readonly<Record<string, string>>;
   /** Columns that `order_by` may name. */
   readonly orderBy: readonly string[];
-  /** Column of the default order. */
+  /** As `order_by` would say it; by uid where it is left out. */
   readonly defaultOrder?: string;
+  /** Its uid is that of the group it is in, of which there is one at most. In the tree it counts as the group's child. */
+  readonly hasUidOfGroup?: boolean;
 }
 
 export interface Resource<Desc extends DescMessage = DescMessage> {
@@ -23,6 +25,7 @@ export interface Resource<Desc extends DescMessage = DescMessage> {
   readonly filters: Readonly<Record<string, string>>;
   readonly orderBy: readonly string[];
   readonly defaultOrder: string;
+  readonly hasUidOfGroup: boolean;
   columns(resource: MessageShape<Desc>): Readonly<Record<string, string | number | null>>;
   /** The resource as canonical proto-JSON text, as it is stored and sent. */
   encode(resource: MessageShape<Desc>): string;
@@ -36,7 +39,13 @@ export function defineResource<Desc extends DescMessage>(schema: Desc, spec: Res
     filters: spec.filters,
     orderBy: spec.orderBy,
     defaultOrder: spec.defaultOrder ?? "uid",
+    hasUidOfGroup: spec.hasUidOfGroup ?? false,
     columns: (resource) => spec.columns?.(resource) ?? {},
     encode: compileJsonEncoder(schema),
   };
+}
+
+/** Where a resource is in the tree, as a uid whose ancestors are the groups that count it. */
+export function placeOf({ hasUidOfGroup }: Resource, uid: string): string {
+  return hasUidOfGroup ? `${uid}/` : uid;
 }

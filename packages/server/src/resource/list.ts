@@ -53,13 +53,12 @@ export async function listPage(
   tokens: PageTokens,
   { beside, conditions = [], counted }: ListTerms = {},
 ): Promise<Page> {
-  const limit = parsePageSize(request.pageSize);
-  if (request.skip < 0) throw invalidArgument("skip", "skip must not be negative");
+  const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
   const filters = filtersOf(resource, request);
   const binding = bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => textOf(condition, call))], order);
   const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding, call.now);
-  const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, call.db.dialect);
+  const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, resource, call.db.dialect);
   const equal = filters.map((filter) => equality(filter, call.db.dialect));
   const view = confine(whole, [...equal, ...conditions], filters.length === 0 ? counted : undefined);
   const selection: Selection = {
@@ -69,13 +68,13 @@ export async function listPage(
     beside: view.includesRoot ? beside : undefined,
     order,
     after,
-    skip: request.skip,
+    skip,
     limit,
   };
 
   const count = await countRows(selection, call.db);
   const rows = await readRows(selection, count, call.db);
-  const skipped = (after?.skipped ?? 0) + request.skip;
+  const skipped = (after?.skipped ?? 0) + skip;
   const last = rows.length > limit ? rows[limit - 1] : undefined;
   return {
     bodies: rows.slice(0, limit).map((row) => row.body),
@@ -85,10 +84,14 @@ export async function listPage(
   };
 }
 
-/** @throws INVALID_ARGUMENT on page_size */
-export function parsePageSize(pageSize: number): number {
+/** @throws INVALID_ARGUMENT on page_size, skip */
+export function parsePageRequest({ pageSize, skip }: Pick<ListRequest, "pageSize" | "skip">): {
+  readonly limit: number;
+  readonly skip: number;
+} {
   if (pageSize < 0) throw invalidArgument("page_size", "page_size must not be negative");
-  return pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(pageSize, MAX_PAGE_SIZE);
+  if (skip < 0) throw invalidArgument("skip", "skip must not be negative");
+  return { limit: pageSize === 0 ? DEFAULT_PAGE_SIZE : Math.min(pageSize, MAX_PAGE_SIZE), skip };
 }
 
 type Filter = readonly [column: string, value: string | number];

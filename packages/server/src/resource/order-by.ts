@@ -18,10 +18,10 @@ const aliases: Readonly<Record<string, string>> = {
 };
 
 /** @throws INVALID_ARGUMENT on order_by */
-export function parseOrderBy(text: string, resource: Resource): Order {
+export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | "defaultOrder">): Order {
   const words = text.trim().split(/\s+/);
   const [name = "", direction = "asc"] = words;
-  if (name === "") return { column: resource.defaultOrder, descending: false };
+  if (name === "") return parseOrderBy(resource.defaultOrder, resource);
   const column = Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
   if (!resource.orderBy.includes(column)) throw invalidArgument("order_by", `order_by must name one of ${resource.orderBy.join(", ")}`);
   const lower = direction.toLowerCase();

@@ -3,6 +3,7 @@ import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../db/dialect.ts";
 import { ancestry, isAtOrBelow, isUid, parentOf, rangeAtOrBelow, rangeBelow, type UidRange } from "../lib/uid.ts";
+import type { Resource } from "./define.ts";
 
 /** One condition, twice: as an index finds its rows, and as it is tested on a row of an index that holds no more than a sort value and the uid. */
 export interface Condition {
@@ -37,7 +38,7 @@ const NOTHING: View = { ranges: [], conditions: [same(sql<boolean>`1 = 0`)], inc
  * What is left of the caller's scopes after the request's hierarchy filter.
  * @param scopes topmost groups where the caller holds the list capability; groups see themselves, which other resources' rows cannot be
  */
-export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined, dialect: Dialect): View {
+export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined, { hasUidOfGroup }: Resource, dialect: Dialect): View {
   const all = {
     ranges: scopes.map(rangeAtOrBelow),
     conditions: [],
@@ -46,8 +47,8 @@ export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined
   };
   if (filter === undefined) return all;
   const parts = [
-    descendants(filter.descendantsOf, scopes),
-    children(filter.childrenOf, scopes, dialect),
+    descendants(filter.descendantsOf, scopes, hasUidOfGroup),
+    hasUidOfGroup ? ofGroup(filter.childrenOf, scopes) : children(filter.childrenOf, scopes, dialect),
     ancestors(filter.ancestorsOf, dialect),
     root(filter.inRoot),
     chosen(filter.ids, dialect),
@@ -60,11 +61,12 @@ interface Part extends Omit<View, "ranges"> {
   readonly ranges: readonly UidRange[] | undefined;
 }
 
-function descendants(of: string, scopes: readonly string[]): Part | undefined {
+function descendants(of: string, scopes: readonly string[], hasUidOfGroup: boolean): Part | undefined {
   if (of === "") return undefined;
   if (!isUid(of)) return NOTHING;
   if (scopes.some((scope) => isAtOrBelow(of, scope))) {
-    return { ranges: [rangeBelow(of)], conditions: [], includesRoot: false, counted: { groups: [of], direct: false, itself: false } };
+    const range = hasUidOfGroup ? rangeAtOrBelow(of) : rangeBelow(of);
+    return { ranges: [range], conditions: [], includesRoot: false, counted: { groups: [of], direct: false, itself: false } };
   }
   const below = scopes.filter((scope) => isAtOrBelow(scope, of));
   return {
@@ -90,6 +92,15 @@ function children(of: string, scopes: readonly string[], dialect: Dialect): Part
   }
   const below = scopes.filter((scope) => parentOf(scope) === of);
   return { ranges: below.map(rangeAtOrBelow), conditions: [childOf(of, dialect)], includesRoot: false, counted: undefined };
+}
+
+/** The one that has the uid of the group. */
+function ofGroup(of: string, scopes: readonly string[]): Part | undefined {
+  if (of === "") return undefined;
+  if (of === "/") return root(true);
+  if (!isUid(of) || !scopes.some((scope) => isAtOrBelow(of, scope))) return NOTHING;
+  const range = { lower: of, upper: `${of}/` };
+  return { ranges: [range], conditions: [], includesRoot: false, counted: { groups: [of], direct: true, itself: false } };
 }
 
 function ancestors(of: string, dialect: Dialect): Part | undefined {

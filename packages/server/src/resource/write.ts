@@ -7,7 +7,7 @@ import { ConstraintError } from "../db/transaction.ts";
 import { timestampFromDate } from "../lib/clock.ts";
 import { invalidArgument, notFound } from "../lib/errors.ts";
 import { isInRoot, isUid, newUid, parentOf } from "../lib/uid.ts";
-import type { Resource } from "./define.ts";
+import { placeOf, type Resource } from "./define.ts";
 import { applyMask, type Mask } from "./field-mask.ts";
 import { findForUpdate } from "./get.ts";
 
@@ -58,7 +58,7 @@ export async function insert<Desc extends DescMessage>(
     // The columns of the one table that `resource` names: more than the type of a union of tables can say.
     .values(row as never)
     .execute();
-  await appendToCount(db, resource.table, uid, 1);
+  await appendToCount(db, resource.table, placeOf(resource, uid), 1);
   return new JsonText(resource.schema, body);
 }
 
@@ -127,9 +127,15 @@ export async function save<Desc extends DescMessage>(
 
 /** Deletes the row. @throws NOT_FOUND */
 export async function remove(resource: Resource, uid: string, db: WriteDb): Promise<void> {
+  if (!(await removeIfThere(resource, uid, db))) throw notFound(resource.kind, uid);
+}
+
+/** @returns whether there was a row */
+export async function removeIfThere(resource: Resource, uid: string, db: WriteDb): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom(resource.table).where("uid", "=", uid).executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) throw notFound(resource.kind, uid);
-  await appendToCount(db, resource.table, uid, -1);
+  if (numDeletedRows === 0n) return false;
+  await appendToCount(db, resource.table, placeOf(resource, uid), -1);
+  return true;
 }
 
 /** Whether `thrown` is the store's word that a unique index (of that name) already holds the value. */

@@ -8,10 +8,15 @@ import type { ServiceDependencies } from "./dependencies.ts";
 import { subscriptionsService } from "./events/subscriptions.ts";
 import { deliveriesService } from "./holt/deliveries.ts";
 import { eventsService } from "./holt/events.ts";
+import { accountAssociationsService } from "./iam/account-associations.ts";
+import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
+import { groupInvitesService } from "./iam/group-invites.ts";
 import { groupsService } from "./iam/groups.ts";
 import { identitiesService } from "./iam/identities.ts";
+import { identityProvidersService } from "./iam/identity-providers.ts";
 import { roleBindingsService } from "./iam/role-bindings.ts";
 import { rolesService } from "./iam/roles.ts";
+import { termsService } from "./iam/terms.ts";
 import { pingService, pingServiceV1 } from "./ping/ping.ts";
 import { imagesService } from "./registry/images.ts";
 import { reposService } from "./registry/repos.ts";
@@ -23,6 +28,11 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     identitiesService(dependencies),
     rolesService(dependencies),
     roleBindingsService(dependencies),
+    identityProvidersService(dependencies),
+    externalGroupRoleMappingsService(dependencies),
+    groupInvitesService(dependencies),
+    accountAssociationsService(dependencies),
+    termsService(dependencies),
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
@@ -38,21 +48,12 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
 const unimplementedServices = [
+  "holt.v1.AccessService",
   "platform.advisory.v2.SecurityAdvisoryService",
-  "platform.iam.v2.AccountAssociationsService",
-  "platform.iam.v2.ExternalGroupRoleMappingsService",
-  "platform.iam.v2.GroupInvitesService",
-  "platform.iam.v2.IdentityProvidersService",
-  "platform.iam.v2.TermsService",
   "platform.libraries.v2.ArtifactsService",
   "platform.vulnerabilities.v2.AdvisoriesService",
 ];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
-  "platform.iam.v2.GroupsService/LookupGroup",
-  "platform.iam.v2.GroupsService/RequestGroupAccess",
-  "platform.iam.v2.GroupsService/CheckEligibility",
-  "platform.auth.v1.Auth/GetHeadlessSession",
-  "platform.auth.v1.Auth/Delete",
 ]);

@@ -16,13 +16,17 @@ export interface RouterOptions {
   readonly oci: RequestHandler;
   /** Gets `/token`. */
   readonly token: RequestHandler;
+  /** Gets everything below `/scim/v2`. */
+  readonly scim: RequestHandler;
+  /** Gets `/oauth`, everything below, and `/orgcheck`. */
+  readonly signIn: RequestHandler;
   /** Answers with an error in the form of REST, but with this HTTP status. */
   readonly refuse: (response: HttpResponse, status: number, error: HoltError) => void;
   readonly limits: TransportLimits;
 }
 
 export function createRouter(options: RouterOptions): RequestHandler {
-  const { health, oidc, openapi, docs, rest, oci, token, refuse, limits } = options;
+  const { health, oidc, openapi, docs, rest, oci, token, scim, signIn, refuse, limits } = options;
   const table = new Map<string, RequestHandler>([
     ["/", describe],
     ["/healthz", (_request, response) => send(response, 200, "text/plain", "ok\n")],
@@ -45,6 +49,8 @@ export function createRouter(options: RouterOptions): RequestHandler {
     const path = pathOf(url);
     if (path.startsWith("/v2/") || path === "/v2") return oci(request, response);
     if (path === "/token") return token(request, response);
+    if (path.startsWith("/scim/v2/")) return scim(request, response);
+    if (path === "/oauth" || path.startsWith("/oauth/") || path === "/orgcheck") return signIn(request, response);
     const handler = table.get(path) ?? (path.startsWith("/docs/") ? docs : undefined);
     if (handler === undefined) rest(request, response);
     else if (isRead(request)) handler(request, response);

@@ -9,8 +9,9 @@ import {
   RetryInfoSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
 import { type Status, StatusSchema } from "@holt/api/gen/google/rpc/status_pb.ts";
+import { TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
 import { Code, codeName, type HoltError } from "../lib/errors.ts";
-import type { VendorProfile } from "../lib/vendor-profile.ts";
+import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
 
 export interface ErrorDetail {
   readonly schema: DescMessage;
@@ -30,8 +31,16 @@ const WITHOUT_REASON: ReadonlySet<Code> = new Set([
 
 /** @param domain of the operation, e.g. `iam`; empty where the error came before any operation was known */
 export function statusFromError(error: HoltError, domain: string, profile: VendorProfile): Status {
-  const details = errorDetails(error, domain, profile).map(({ schema, message }) => anyPack(schema, message));
+  const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
+    ...anyPack(schema, message),
+    typeUrl: typeUrlOf(schema, profile),
+  }));
   return create(StatusSchema, { code: error.code, message: error.message, details });
+}
+
+/** Messages of the contract go by the name that clients of the profile know. */
+export function typeUrlOf({ typeName }: DescMessage, profile: VendorProfile): string {
+  return `type.googleapis.com/${wireName(profile, typeName, undefined)}`;
 }
 
 /** What google.rpc.Status.details holds, not yet packed. ErrorInfo comes first (AIP-193). */
@@ -43,6 +52,7 @@ export function errorDetails({ code, details }: HoltError, domain: string, profi
   if (!WITHOUT_REASON.has(code)) add(ErrorInfoSchema, { reason: codeName(code), domain: errorDomain, metadata: details.metadata });
   if (details.fieldViolations !== undefined) add(BadRequestSchema, { fieldViolations: details.fieldViolations });
   if (details.precondition !== undefined) add(PreconditionFailureSchema, { violations: [details.precondition] });
+  if (details.missingTerms !== undefined) add(TermsNotAcceptedDetailSchema, { missing: details.missingTerms });
   if (details.resource !== undefined) {
     const { kind, uid, domain: own } = details.resource;
     const resourceDomain = own === undefined ? errorDomain : `${own}.${profile.errorDomain}`;

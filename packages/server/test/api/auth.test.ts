@@ -3,7 +3,7 @@ import { it } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { assertInvalid, assertRefused } from "../refusal.ts";
+import { assertAbout, assertInvalid, assertRefused } from "../refusal.ts";
 import { builtInRole, parse, textOf } from "../samples.ts";
 import { type Caller, describeWithWorld } from "../world.ts";
 
@@ -187,10 +187,96 @@ describeWithWorld("signing in", (world) => {
     assert.equal(await status(none), 401);
     assert.equal(await status(await world.proofOf("me")), 401);
   });
+});
 
-  it("does not yet do what needs an invite, a headless session or the deletion of an account", async () => {
-    assert.equal((await register({ code: "eyJncnAiOi" }, await world.proofOf("invited"))).status, 501);
-    assert.equal((await world.raw("GET", "/sts/headless_sessions?code=a")).status, 501);
-    assert.equal((await world.raw("DELETE", "/auth/v1/delete/a")).status, 501);
+describeWithWorld("deleting an account", (world) => {
+  const remove = (uid: string, token: string) => world.raw("DELETE", `/auth/v1/delete/${uid}`, undefined, token);
+  const exchange = async (proof: string) => parse((await world.raw("POST", "/sts/exchange", undefined, proof)).text);
+  const found = async ({ token }: Caller) => textOf(parse((await world.raw("POST", "/iam/v2/groups", { name: "own" }, token)).text).uid);
+  const owner = () => builtInRole(world, "owner");
+
+  it("is for users alone, each its own, with a token that is not narrowed", async () => {
+    const [ann, bob] = [await world.user(), await world.user()];
+    const robot = await world.robot(world.orgUid);
+    const refused = [
+      await remove(bob.uid, ann.token),
+      await remove("0".repeat(40), ann.token),
+      await remove("nonsense", ann.token),
+      await remove(robot.uid.replace("/", "%2F"), robot.token),
+    ];
+    for (const answer of refused) assert.ok([403, 404].includes(answer.status), answer.text);
+    assert.equal(refused[0]?.text, refused[1]?.text);
+    assertRefused(await remove(world.owner.uid, world.owner.token), Code.PERMISSION_DENIED);
+    for (const narrowing of [{ cap: ["groups.list"] }, { scopes: [world.orgUid] }]) {
+      await world.bind(ann.uid, await builtInRole(world, "viewer"), world.orgUid).catch(() => undefined);
+      assertRefused(await remove(ann.uid, (await world.narrow(ann, narrowing)).token), Code.PERMISSION_DENIED);
+    }
+    for (const { token } of [ann, bob]) assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, token)).status, 200);
+  });
+
+  it("voids its tokens at once, and takes bindings, refresh tokens and what was said of oneself along", async () => {
+    const proof = await world.proofOf("leaving");
+    const user = await world.user("leaving");
+    const group = await world.group(world.orgUid);
+    const binding = await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    const { refreshToken } = await exchange(proof);
+    const metadata = { identityMetadata: { company: "acme" } };
+    assert.equal((await world.raw("PATCH", "/iam/v2/identities:updateIdentityMetadata", metadata, user.token)).status, 200);
+    const before = parse((await world.raw("GET", `/iam/v2/roleBindings?group=${group}`)).text).totalCount;
+    const answer = await remove(user.uid, user.token);
+    assert.deepEqual([answer.status, answer.text], [200, "{}"]);
+    assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, user.token)).status, 401);
+    assertRefused(await remove(user.uid, user.token), Code.UNAUTHENTICATED);
+    assertRefused(await world.raw("POST", "/sts/exchange_refresh_token", undefined, textOf(refreshToken)), Code.UNAUTHENTICATED);
+    assertRefused(await world.raw("POST", "/sts/exchange", undefined, proof), Code.NOT_FOUND);
+    assertAbout(await world.raw("GET", `/iam/v2/roleBindings/${binding}`), Code.NOT_FOUND, "RoleBinding");
+    assert.deepEqual([before, parse((await world.raw("GET", `/iam/v2/roleBindings?group=${group}`)).text).totalCount], ["1", "0"]);
+    const { reader } = world.store;
+    assert.deepEqual(await reader.selectFrom("refresh_token").selectAll().where("identity_uid", "=", user.uid).execute(), []);
+    assert.deepEqual(await reader.selectFrom("identity_metadata").selectAll().where("uid", "=", user.uid).execute(), []);
+  });
+
+  it("leaves the way back open: the same identity, without rights", async () => {
+    const user = await world.user("returning");
+    const group = await world.group(world.orgUid);
+    await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    assert.equal((await remove(user.uid, user.token)).status, 200);
+    const again = await world.user("returning");
+    assert.equal(again.uid, user.uid);
+    assertRefused(await world.raw("GET", `/iam/v2/groups/${group}`, undefined, again.token), Code.PERMISSION_DENIED);
+  });
+
+  it("is refused to the last owner of an organization, until another one is there or it is gone", async () => {
+    const [ann, bob] = [await world.user(), await world.user()];
+    const [kept, dropped] = [await found(ann), await found(ann)];
+    const { details, message } = assertRefused(await remove(ann.uid, ann.token), Code.FAILED_PRECONDITION);
+    assert.equal(details[1]?.violations?.[0]?.type, "LAST_OWNER");
+    for (const uid of [kept, dropped]) assert.ok(message.includes(uid));
+    assert.equal((await world.raw("DELETE", `/iam/v2/groups/${dropped}`, undefined, ann.token)).status, 200);
+    // Somebody who never came, and somebody who holds less, or less far, would leave it without an owner.
+    const bind = async (identityUid: string, roleUid: string, group: string) =>
+      world.raw("POST", `/iam/v2/roleBindings/${group}`, { identityUid, roleUid }, ann.token);
+    const folder = textOf(parse((await world.raw("POST", `/iam/v2/groups/${kept}`, { name: "folder" }, ann.token)).text).uid);
+    for (const answer of [
+      await bind(world.userUid("nobody yet"), await owner(), kept),
+      await bind(bob.uid, await builtInRole(world, "editor"), kept),
+      await bind(bob.uid, await owner(), folder),
+    ])
+      assert.equal(answer.status, 200, answer.text);
+    assertRefused(await remove(ann.uid, ann.token), Code.FAILED_PRECONDITION);
+    assert.equal((await bind(bob.uid, await owner(), kept)).status, 200);
+    assert.equal((await remove(ann.uid, ann.token)).status, 200);
+    assert.equal((await world.raw("GET", `/iam/v2/groups/${kept}`, undefined, bob.token)).status, 200);
+  });
+
+  it("leaves one of two owners who delete their accounts at once", async () => {
+    for (let round = 0; round < 5; round++) {
+      const [ann, bob] = [await world.user(), await world.user()];
+      const group = await found(ann);
+      const body = { identityUid: bob.uid, roleUid: await owner() };
+      assert.equal((await world.raw("POST", `/iam/v2/roleBindings/${group}`, body, ann.token)).status, 200);
+      const answers = await Promise.all([ann, bob].map(({ uid, token }) => remove(uid, token)));
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400], answers.map(({ text }) => text).join());
+    }
   });
 });

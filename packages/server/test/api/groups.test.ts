@@ -4,7 +4,6 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { newUid } from "../../src/lib/uid.ts";
 import { answerOf } from "../clients.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../refusal.ts";
 import { builtInRole, parse, textOf } from "../samples.ts";
@@ -237,16 +236,5 @@ describeWithWorld("groups", (world) => {
     assertRefused(await world.raw("PATCH", `${path}/${world.orgUid}`, body, narrow.token), Code.PERMISSION_DENIED);
     assert.equal((await world.raw("PATCH", `${path}/${world.orgUid}`, body, internal.token)).status, 200);
     assert.equal((await world.raw("PATCH", `${path}/${world.orgUid}`, { verified: false }, internal.token)).status, 200);
-  });
-
-  it("do not yet answer to their self-service calls", async () => {
-    for (const uri of [
-      "GET /iam/v2/groups:lookupGroup",
-      `POST /iam/v2/groups/${newUid("")}:requestGroupAccess`,
-      "GET /iam/v2/groups:checkEligibility",
-    ]) {
-      const [method = "", target = ""] = uri.split(" ");
-      assert.equal((await world.raw(method, target)).status, 501, uri);
-    }
   });
 });

@@ -6,11 +6,11 @@ import { events, http, services } from "@holt/api";
 import { Audience } from "@holt/api/gen/platform/annotations/annotations_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { parentOf, uidFromText } from "../../src/lib/uid.ts";
+import { parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
 import { unimplemented } from "../../src/services/index.ts";
 import { answerOf, httpRequestOf } from "../clients.ts";
 import { storeNames } from "../harness.ts";
-import { builtInRole, collectionOf, fieldOf, methodOf, parse, placeFor, samples, textOf } from "../samples.ts";
+import { builtInRole, collectionOf, fieldOf, methodOf, parse, placeFor, providerIn, samples, textOf } from "../samples.ts";
 import { startWorld, type World } from "../world.ts";
 
 interface Event {
@@ -32,6 +32,8 @@ interface Happening {
   readonly request: JsonObject;
   readonly subject: (answer: JsonObject) => string;
   readonly group: (answer: JsonObject) => string;
+  /** Attributes beside the group; none where it is left out. */
+  readonly extensions?: (answer: JsonObject) => JsonObject;
   /** In place of the owner's. */
   readonly token?: string;
   /** Where nobody is known to act. */
@@ -86,9 +88,10 @@ for (const store of storeNames) {
             assert.equal(event.time, world.clock.now().toISOString());
             assert.equal(event.audience, audience === Audience.CUSTOMER ? "customer" : "internal");
             assert.equal(event.body_type, profile === "" ? wireType : wireType.replace(".v1.", "."));
-            assert.equal(event.extensions, "{}");
+            assert.deepEqual(parse(event.extensions), happening.extensions?.(said) ?? {});
             assert.match(event.id, /^[0-9a-f-]{36}$/);
-            assertEnvelope(event, schema, isEmpty ? happening.request : said, happening.isAnonymous ? undefined : world.owner.uid);
+            const told = isEmpty ? happening.request : toldOf(method, said);
+            assertEnvelope(event, schema, told, happening.isAnonymous ? undefined : world.owner.uid);
           });
         }
       }
@@ -175,16 +178,28 @@ async function happeningOf(world: World, name: string, method: DescMethodUnary):
     const request = { identityMetadata: { company: `company ${Math.floor(world.clock.now().getTime())}`, hubspotUtk: "utk" } };
     return { method, request, subject: () => world.owner.uid, group: () => "" };
   }
+  if (name === "platform.iam.v2.TermsService/AcceptTerms")
+    return { method, request: { group, documentIds: ["sfdpa.v1", "skills-tos.v1"] }, subject: () => group, group: () => group };
   if (name === "platform.iam.v2.RoleBindingsService/BatchCreateRoleBindings") {
     const identities = ["a", "b"].map((each) => uidFromText(`${each} ${group}`));
     const requests = identities.map((identityUid) => ({ roleBinding: { identityUid } }));
     const request = { parent: group, roleUid: await builtInRole(world, "viewer"), requests };
     return { method, request, subject: () => group, group: () => group };
   }
+  if (name in SCIM_REQUESTS) return scimCall(world, name, method);
+  if (name === BATCH_DELETE) {
+    const { provider, mapping } = await mappingIn(world);
+    const request = { parent: provider, names: [mapping] };
+    const extensions = () => ({ identityprovider: provider });
+    return { method, request, subject: () => provider, group: () => rootOf(provider), extensions };
+  }
   assert.ok(sample, `nobody says how ${name} is made to happen`);
   const place = await placeFor(world, sample, group);
   const given = await sample.make(world, place, "before");
-  const own = { method, subject: uidOf, group: (answer: JsonObject) => sample.audienceOf(uidOf(answer)) };
+  const extensionsOf = (uid: string) => ({
+    extensions: () => (sample.parentKind === "IdentityProvider" ? { identityprovider: parentOf(uid) } : {}),
+  });
+  const own = { method, subject: uidOf, group: (answer: JsonObject) => sample.audienceOf(uidOf(answer)), ...extensionsOf(`${place}/x`) };
   if (method.name.startsWith("Create")) return { ...own, request: { parent: place, [fieldOf(sample)]: given } };
   const uid = textOf(parse((await world.raw("POST", `${collectionOf(sample)}/${place}`, given)).text).uid);
   if (method.name === "UpdateRepoReadme") return { ...own, request: { repoReadme: { uid, content: "# Readme" } } };
@@ -195,7 +210,44 @@ async function happeningOf(world: World, name: string, method: DescMethodUnary):
   assert.equal(method, methodOf(sample, "Delete"), `nobody says how ${name} is made to happen`);
   // Nobody subscribes to a group that is gone.
   const audience = sample.kind === "Group" ? parentOf(uid) : sample.audienceOf(uid);
-  return { method, request: { uid }, subject: () => uid, group: () => audience };
+  return { method, request: { uid }, subject: () => uid, group: () => audience, ...extensionsOf(uid) };
+}
+
+const BATCH_DELETE = "platform.iam.v2.ExternalGroupRoleMappingsService/BatchDeleteExternalGroupRoleMappings";
+/** What the calls about SCIM tokens are asked for, beside the identity provider and the current etag. */
+const SCIM_REQUESTS: Readonly<Record<string, JsonObject>> = {
+  "platform.iam.v2.IdentityProvidersService/GenerateScimToken": { neverExpires: true },
+  "platform.iam.v2.IdentityProvidersService/RegenerateScimToken": { overlap: "60s" },
+  "platform.iam.v2.IdentityProvidersService/RevokeScimToken": {},
+  "platform.iam.v2.IdentityProvidersService/SetScimEnabled": { enabled: true },
+};
+
+async function scimCall(world: World, name: string, method: DescMethodUnary): Promise<Happening> {
+  const organization = await world.group("", "with scim");
+  await world.bind(uidFromText("a second owner"), await builtInRole(world, "owner"), organization);
+  const uid = await providerIn(world, organization);
+  const isFirst = name.endsWith("/GenerateScimToken");
+  const etag = isFirst ? {} : parse((await world.raw("POST", `/iam/v2/identityProviders/${uid}:generateScimToken`, {})).text);
+  const request = { identityProviderUid: uid, ...(needsEtag(method) && { etag: etag.etag ?? "" }), ...SCIM_REQUESTS[name] };
+  return { method, request, subject: () => uid, group: () => organization };
+}
+
+function needsEtag({ input }: DescMethodUnary): boolean {
+  return input.fields.some((field) => field.name === "etag");
+}
+
+async function mappingIn(world: World): Promise<{ provider: string; mapping: string }> {
+  const sample = samples.find(({ kind }) => kind === "ExternalGroupRoleMapping");
+  assert.ok(sample);
+  const provider = await placeFor(world, sample, world.orgUid);
+  const body = await sample.make(world, provider, "mapped");
+  return { provider, mapping: textOf(parse((await world.raw("POST", `${collectionOf(sample)}/${provider}`, body)).text).uid) };
+}
+
+/** The part of an answer that subscribers may read. */
+function toldOf({ output }: DescMethodUnary, { token: _, ...said }: JsonObject): JsonObject {
+  const told = samples.find(({ schema }) => schema === output)?.told;
+  return told === undefined ? said : Object.fromEntries(Object.entries(said).filter(([key]) => told.includes(key)));
 }
 
 /** Whoever registers is not known before, so the event has no actor; and joins no group without an invite. */
@@ -209,6 +261,7 @@ let newcomers = 0;
 async function failingRequest(world: World, name: string, method: DescMethodUnary): Promise<JsonObject> {
   const sample = samples.find((each) => each.service === method.parent);
   if (name === "platform.auth.v1.Auth/Register") return { code: "no invite" };
+  if (name === "platform.iam.v2.TermsService/AcceptTerms") return { group: world.orgUid, documentIds: ["NOT AN ID"] };
   if (name === "platform.iam.v2.IdentitiesService/UpdateIdentityMetadata")
     return { identityMetadata: { company: "failing" }, updateMask: "nonsense" };
   if (name === "platform.iam.v2.RoleBindingsService/BatchCreateRoleBindings") {
@@ -217,6 +270,8 @@ async function failingRequest(world: World, name: string, method: DescMethodUnar
     return { parent: world.orgUid, requests: [{ roleBinding }, { roleBinding }] };
   }
   assert.ok(sample, `nobody says how ${name} fails`);
+  if (name in SCIM_REQUESTS) return { identityProviderUid: `${world.orgUid}/0123456789abcdef`, ...(needsEtag(method) && { etag: "x" }) };
+  if (name === BATCH_DELETE) return { parent: (await mappingIn(world)).provider, names: [`${world.orgUid}/0123456789abcdef`] };
   if (method.name.startsWith("Create")) return { parent: world.orgUid, [fieldOf(sample)]: {} };
   if (method.name === "UpdateRepoReadme") return { repoReadme: { uid: `${world.orgUid}/0123456789abcdef`, content: "text" } };
   if (method.name.startsWith("Update")) return { [fieldOf(sample)]: { uid: `${world.orgUid}/0123456789abcdef` } };

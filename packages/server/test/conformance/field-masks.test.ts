@@ -13,6 +13,8 @@ import {
   methodOf,
   outputsOf,
   parse,
+  placeFor,
+  placeForOne,
   resources,
   type Sample,
   textOf,
@@ -35,7 +37,7 @@ for (const store of storeNames) {
         let made: JsonObject;
         let change: JsonObject;
         beforeEach(async () => {
-          group = await world.group(world.orgUid);
+          group = await placeFor(world, sample, await world.group(world.orgUid));
           given = await sample.make(world, group, "before");
           text = (await world.raw("POST", `${collectionOf(sample)}/${group}`, given)).text;
           made = parse(text);
@@ -150,7 +152,8 @@ for (const store of storeNames) {
         });
 
         it("never lets the body say of which resource it is", async () => {
-          const other = parse((await world.raw("POST", `${collectionOf(sample)}/${group}`, await sample.make(world, group, "other"))).text);
+          const place = await placeForOne(world, sample, group);
+          const other = parse((await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, "other"))).text);
           const otherUri = `${collectionOf(sample)}/${textOf(other.uid)}`;
           const before = (await world.raw("GET", otherUri)).text;
           const after = await patch("", { ...change, uid: other.uid ?? "" });

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ancestry, isAtOrBelow, isInRoot, newUid, parentOf } from "../../src/lib/uid.ts";
 import type { Client } from "../clients.ts";
 import { storeNames } from "../harness.ts";
@@ -14,6 +16,7 @@ import {
   listingCapabilities,
   methodOf,
   placeFor,
+  providerIn,
   resources,
   type Sample,
   textOf,
@@ -64,6 +67,7 @@ for (const store of storeNames) {
         groups.push(uid);
       }
       groups.push(otherOrg);
+      await fillOrganization(world, otherOrg, founder.token);
       viewers = await makeViewers(world, groups, founder, otherOrg);
       truth = new Map(await Promise.all(resources.map(async (sample) => [sample.kind, await rowsOf(world, sample)] as const)));
     });
@@ -85,8 +89,8 @@ for (const store of storeNames) {
           );
         const filter = fc.constantFrom(...rows).chain(({ uid }) =>
           fc.record({
-            descendantsOf: part(...ancestry(uid).slice(1)),
-            childrenOf: part(parentOf(uid)),
+            descendantsOf: part(...ancestry(placeOf(sample, uid)).slice(1)),
+            childrenOf: part(parentOf(placeOf(sample, uid))),
             ancestorsOf: part(`${uid}/0123456789abcdef`, ...everything.filter((other) => other.startsWith(`${uid}/`))),
             inRoot: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.boolean() }),
             ids: fc.oneof(
@@ -96,7 +100,9 @@ for (const store of storeNames) {
           }),
         );
         const name = hasField(sample, "name") ? fc.constantFrom("", "", ...NAMES) : fc.constant("");
-        const viewer = fc.constantFrom(...viewers);
+        // Half of them are such as see any.
+        const seeing = viewers.filter((who) => rows.some((row) => sees(who, sample, row, bindings)));
+        const viewer = fc.oneof(fc.constantFrom(...viewers), fc.constantFrom(...seeing));
         let telling = 0;
         const byTime = hasField(sample, "createTime") ? "create_time" : "update_time";
         const orderBy = fc.constantFrom("uid", "uid desc", byTime, `${byTime} desc`);
@@ -110,7 +116,7 @@ for (const store of storeNames) {
             fc.boolean(),
             async (who, uidp, name, orderBy, pageSize, grpc) => {
               const expected = rows.filter(
-                (row) => sees(who, sample, row, bindings) && matches(uidp, row) && (name === "" || row.name === name),
+                (row) => sees(who, sample, row, bindings) && matches(sample, uidp, row) && (name === "" || row.name === name),
               );
               if (expected.length > 0 && expected.length < rows.length) telling++;
               const request = { uidp: toFilter(uidp), ...(name && { name }), orderBy, pageSize };
@@ -156,9 +162,27 @@ async function fill(world: World, group: string, i: number): Promise<void> {
       for (const name of NAMES) await world.raw("POST", `${collectionOf(sample)}/${repo}`, await sample.make(world, repo, name));
     }
   }
+  for (const sample of resources.filter(({ table }) => table === "group_invite" || table === "account_association")) {
+    const answer = await world.raw("POST", `${collectionOf(sample)}/${group}`, await sample.make(world, group, NAMES[i % 2] ?? ""));
+    assert.equal(answer.status, 200, answer.text);
+  }
+  if (isInRoot(group)) await fillOrganization(world, group);
   if (i % 3 === 0) {
     const { uid } = await world.user(`user ${i}`);
     await world.bind(uid, await builtInRole(world, "viewer"), group);
+  }
+}
+
+/** Identity providers with two mappings each. */
+async function fillOrganization(world: World, organization: string, token?: string): Promise<void> {
+  const sample = resources.find(({ table }) => table === "external_group_role_mapping");
+  assert.ok(sample);
+  for (const name of [...NAMES, ...NAMES]) {
+    const provider = await providerIn(world, organization, name, token);
+    for (const group of NAMES) {
+      const mapping = await sample.make(world, provider, group);
+      assert.equal((await world.raw("POST", `${collectionOf(sample)}/${provider}`, mapping, token)).status, 200);
+    }
   }
 }
 
@@ -174,6 +198,13 @@ async function makeViewers(world: World, groups: readonly string[], founder: Cal
   const role = await world.role(world.orgUid, LISTING);
   await Promise.all(many.map((group) => world.bind(busy.uid, role, group)));
   await Promise.all(many.map((group) => world.group(group, "x")));
+  const traveller = await world.user("traveller");
+  await world.bind(traveller.uid, role, world.orgUid);
+  await world.must(
+    RoleBindingsService.method.createRoleBinding,
+    bindingOf(traveller, await otherRole(world, otherOrg, founder), otherOrg),
+    founder.token,
+  );
   const below = await world.robot(c, LISTING);
   const nobody = await world.robot(a);
   const narrowed = await world.narrow(world.owner, { scopes: [b] });
@@ -181,6 +212,7 @@ async function makeViewers(world: World, groups: readonly string[], founder: Cal
   return [
     { title: "the owner", ...world.owner, scopes: [world.orgUid] },
     { title: "the founder of another organization", ...founder, scopes: [otherOrg] },
+    { title: "a user of two organizations", ...traveller, scopes: [world.orgUid, otherOrg] },
     { title: "a user with scattered groups", ...wanderer, scopes: scattered },
     { title: "a user with groups in each other", ...nested, scopes: [b, c, e] },
     { title: "a user with very many groups", ...busy, scopes: many },
@@ -189,6 +221,14 @@ async function makeViewers(world: World, groups: readonly string[], founder: Cal
     { title: "a narrowed token of the owner", ...narrowed, scopes: [b] },
     { title: "a user who holds nothing", ...stranger, scopes: [] },
   ];
+}
+
+function bindingOf({ uid }: Caller, roleUid: string, parent: string) {
+  return { parent, roleBinding: { identityUid: uid, roleUid } };
+}
+
+async function otherRole(world: World, parent: string, { token }: Caller): Promise<string> {
+  return (await world.must(RolesService.method.createRole, { parent, role: { name: "lists", capabilities: LISTING } }, token)).uid;
 }
 
 /** All there are, as no API shows them. */
@@ -207,14 +247,20 @@ function sees({ uid: viewer, scopes }: Viewer, { kind }: Sample, { uid }: Row, b
   return uid === viewer || bindings.some((binding) => binding.identityUid === uid && isWithin(parentOf(binding.uid)));
 }
 
-function matches({ descendantsOf, childrenOf, ancestorsOf, inRoot, ids }: Filter, { uid }: Row): boolean {
+function matches(sample: Sample, { descendantsOf, childrenOf, ancestorsOf, inRoot, ids }: Filter, { uid }: Row): boolean {
+  const place = placeOf(sample, uid);
   return (
-    (descendantsOf === "" || uid.startsWith(`${descendantsOf}/`)) &&
-    (childrenOf === "" || parentOf(uid) === childrenOf) &&
+    (descendantsOf === "" || place.startsWith(`${descendantsOf}/`)) &&
+    (childrenOf === "" || parentOf(place) === childrenOf || (childrenOf === "/" && isInRoot(uid))) &&
     (ancestorsOf === "" || ancestorsOf.startsWith(`${uid}/`)) &&
     (!inRoot || isInRoot(uid)) &&
     (ids.length === 0 || ids.includes(uid))
   );
+}
+
+/** What has the uid of its group counts as the group's child. */
+function placeOf({ hasUidOfGroup }: Sample, uid: string): string {
+  return hasUidOfGroup ? `${uid}/itself` : uid;
 }
 
 function toFilter({ ids, ...parts }: Filter): JsonObject {

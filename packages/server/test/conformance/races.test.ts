@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { uidFromText } from "../../src/lib/uid.ts";
-import { builtInRole, collectionOf, itemsOf, parse, placeFor, resources, textOf } from "../samples.ts";
+import { builtInRole, collectionOf, itemsOf, parentCollectionOf, parse, placeFor, resources, textOf } from "../samples.ts";
 import { describeWithWorld } from "../world.ts";
 
 const ROUNDS = 15;
@@ -16,7 +16,7 @@ describeWithWorld("what happens at the same time", (world) => {
       for (let round = 0; round < ROUNDS; round++) {
         const place = await placeFor(world, sample, await world.group(world.orgUid));
         const body = await sample.make(world, place, "child");
-        const parent = `${sample.parentKind === "Group" ? "/iam/v2/groups" : "/registry/v2/repos"}/${place}`;
+        const parent = `${parentCollectionOf(sample)}/${place}`;
         const remove = () => world.raw("DELETE", parent);
         const make = () => world.raw("POST", `${collection}/${place}`, body);
         const first = round % 2 === 0 ? remove() : make();

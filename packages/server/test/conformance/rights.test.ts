@@ -14,14 +14,17 @@ import { type Client, codeOf, createGrpcClient, createRestClient, errorOf } from
 import { startServer, storeNames } from "../harness.ts";
 import { createDatabase } from "../postgres.ts";
 import {
+  asRead,
   builtInRole,
   collectionOf,
   domainOf,
   fieldOf,
+  groupOf,
   hasMethod,
   methodOf,
   parse,
   placeFor,
+  placeForOne,
   resources,
   type Sample,
   textOf,
@@ -55,19 +58,20 @@ for (const store of storeNames) {
     for (const sample of resources) {
       it(`to a ${sample.kind} are its own capability for each verb: with it alone it works, with all others it does not`, async () => {
         const group = await world.group(world.orgUid);
-        const place = await placeFor(world, sample, group);
+        const places = await placeFor(world, sample, group);
         for (const verb of verbsOf(sample)) {
+          const place = await placeForOne(world, sample, places);
           const capability = capabilityFor(sample, verb);
           const others = [...capabilityByName.values()].filter(
             (each) => each !== capability && each !== Capability.CAP_INTERNAL && !isInternalOnly(each),
           );
-          const made = parse(
-            (await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, verb.toLowerCase()))).text,
-          );
+          const created = await world.raw("POST", `${collectionOf(sample)}/${place}`, await sample.make(world, place, verb.toLowerCase()));
+          const made = parse(asRead(sample, created.text));
           const uid = textOf(made.uid);
-          const needed = [capability, ...(sample.kind === "RoleBinding" && verb === "Update" ? await viewerCapabilities(world) : [])];
-          const able = await world.robot(group, needed);
-          const unable = await world.robot(group, others);
+          const needed = [capability, ...(await alsoNeeded(world, sample, verb))];
+          const holders = groupOf(sample, group, place);
+          const able = await world.robot(holders, needed);
+          const unable = await world.robot(holders, others);
           for (const client of clients) {
             const outcome = await client.call(methodOf(sample, verb), requestFor(sample, verb, uid), unable.token);
             const { code, details } = errorOf(outcome);
@@ -346,15 +350,20 @@ function requestFor(sample: Sample, verb: (typeof VERBS)[number], uid: string) {
 
 /** The table of capabilities says it by their names: Get needs the list capability, and so on. */
 function capabilityFor({ kind }: Sample, verb: (typeof VERBS)[number]): Capability {
-  const domain = {
+  const domains: Readonly<Record<string, string>> = {
     Group: "groups",
     Identity: "identity",
     Role: "roles",
     RoleBinding: "role_bindings",
+    GroupInvite: "group_invites",
+    AccountAssociation: "account_associations",
+    IdentityProvider: "identity_providers",
+    ExternalGroupRoleMapping: "identity_providers",
     Repo: "repo",
     Tag: "tag",
     Subscription: "subscriptions",
-  }[kind];
+  };
+  const domain = domains[kind];
   const capability = capabilityByName.get(`${domain}.${{ Get: "list", Update: "update", Delete: "delete" }[verb]}`);
   assert.ok(capability);
   return capability;
@@ -364,7 +373,13 @@ function nameOf(wanted: Capability): string {
   return [...capabilityByName].find(([, capability]) => capability === wanted)?.[0] ?? "";
 }
 
-/** Whoever changes a binding must hold what it hands out. */
+/** Whoever changes a binding must hold what it hands out; an identity provider is a promise of bindings. */
+async function alsoNeeded(world: World, { kind }: Sample, verb: (typeof VERBS)[number]): Promise<Capability[]> {
+  if (verb !== "Update") return [];
+  if (kind === "IdentityProvider") return [Capability.CAP_IAM_ROLE_BINDINGS_CREATE];
+  return kind === "RoleBinding" ? viewerCapabilities(world) : [];
+}
+
 async function viewerCapabilities(world: World): Promise<Capability[]> {
   const uid = await builtInRole(world, "viewer");
   return (await world.must(RolesService.method.getRole, { uid })).capabilities;

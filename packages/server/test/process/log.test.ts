@@ -104,3 +104,34 @@ test("no token stands in the log, wherever a client puts it and however much is 
     }
   }
 });
+
+test("no secret of an identity provider stands in the log, whether it is taken or refused", async () => {
+  await using folder = await temporaryFolder();
+  const secret = "Tr0ub4dor-client";
+  await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, HOLT_LOG_LEVEL: "debug" });
+  const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
+  const post = async (path: string, body: string) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    return (await (await fetch(server.baseUrl + path, { method: "POST", headers, body })).json()) as Record<string, string>;
+  };
+  const { uid: organization } = await post("/iam/v2/groups", JSON.stringify({ name: "acme" }));
+  const oidc = { issuer: "https://idp.example.com", clientId: "holt", clientSecret: secret };
+  const provider = { name: "sso", defaultRole: "63921b2c44617e3f2603851537be0123af4a57d7", oidc };
+  const path = `/iam/v2/identityProviders/${organization}`;
+  const { uid } = await post(path, JSON.stringify(provider));
+  const bad = [
+    { ...provider, name: secret },
+    { ...provider, oidc: { ...oidc, issuer: "x" } },
+    { ...provider, oidc: { ...oidc, clientSecret: [secret] } },
+    { ...provider, oidc: { ...oidc, clientId: [] } },
+  ];
+  for (const body of bad) assert.ok((await post(path, JSON.stringify(body))).code);
+  for (const body of [`{"oidc":{"clientSecret":"${secret}`, `{"oidc":{"clientSecret":"${secret}" nonsense}}`])
+    assert.ok((await post(path, body)).code);
+  const generated = await post(`/iam/v2/identityProviders/${uid}:generateScimToken`, "{}");
+  assert.match(generated.token ?? "", /^cgscim_/);
+  server.kill("SIGTERM");
+  const { stderr } = await server.ended;
+  assert.match(stderr, /CreateIdentityProvider/);
+  for (const hidden of [secret, generated.token ?? "", (generated.token ?? "").slice(7)]) assert.ok(!stderr.includes(hidden), stderr);
+});

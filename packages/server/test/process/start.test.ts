@@ -1,7 +1,7 @@
 /** What an operator sees of holtd: how it starts, what it refuses, and what it says then. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -60,7 +60,23 @@ describe("holtd", { concurrency: 2 }, () => {
     const data = join(folder.path, "deep", "data");
     await using _server = await startHoltd({ HOLT_DATA_DIR: data });
     assert.equal((await stat(data)).mode & 0o777, 0o700);
-    assert.equal((await stat(join(data, "holt.db"))).mode & 0o777, 0o600);
+    for (const name of ["holt.db", "secrets.key"]) assert.equal((await stat(join(data, name))).mode & 0o777, 0o600, name);
+  });
+
+  test("a database without the key of its secrets, or with another one, is refused with what to do about it", async () => {
+    await using folder = await temporaryFolder();
+    const settings = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" };
+    await (await startHoltd(settings))[Symbol.asyncDispose]();
+    const key = (await readFile(join(folder.path, "secrets.key"), "utf8")).trim();
+    const other = Buffer.alloc(32, 7).toString("base64");
+    await rm(join(folder.path, "secrets.key"));
+    for (const HOLT_SECRETS_KEY of ["", other]) {
+      const { code, stderr } = await runHoltd([], { ...settings, HOLT_SECRETS_KEY });
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /^holtd: .*secrets of this database cannot be opened: .*same key.*server_state.*\n$/);
+      assert.ok(!stderr.includes(other));
+    }
+    await using _server = await startHoltd({ ...settings, HOLT_SECRETS_KEY: key });
   });
 
   test("help and version are printed, and an unknown command is refused with both a word and a code", async () => {
@@ -128,13 +144,16 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_LOG_LEVEL: "loud",
       HOLT_MAX_CONCURRENT_CALLS: "-1",
       HOLT_USER_ISSUERS: "accounts",
+      HOLT_LOGIN_ISSUER: "accounts",
+      HOLT_REQUIRED_TERMS: "Terms",
+      HOLT_SECRETS_KEY: "short",
       HOLT_PINNED_ISSUERS: "https://issuer.example.com",
       HOLT_SERVICE_PRINCIPALS: "INGESTER",
       HOLT_OUTBOUND_ALLOW_CIDRS: "10.0.0.0/33",
       HOLT_AWS_STS_URL: "sts",
     };
     // What no text can be wrong for.
-    const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS"];
+    const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];
     const names = Object.values(settings).map(({ env }) => env);
     assert.deepEqual(Object.keys(bad).concat(free).sort(), names.sort(), "a setting is not looked at here");
     for (const args of [[], ["token"]]) {

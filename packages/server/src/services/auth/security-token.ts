@@ -17,7 +17,12 @@ export function securityTokenService({ exchange }: ServiceDependencies) {
   return implement(SecurityTokenService, {
     exchange: {
       kind: "write",
-      prepare: (request, call) => exchange.prepareExchange({ ...common(request, call), identity: request.identity }, call.now, call.db),
+      prepare: (request, call) =>
+        exchange.prepareExchange(
+          { ...common(request, call), identity: request.identity, identityProvider: request.identityProvider },
+          call.now,
+          call.db,
+        ),
       async handle(_request, call, prepared: PreparedExchange) {
         const { token, refreshToken } = await exchange.recordExchange(call.db, prepared);
         return create(RawTokenSchema, {

@@ -12,7 +12,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { lastPosition } from "../../events/publish.ts";
 import { parseTime, timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument, notFound, outOfRange } from "../../lib/errors.ts";
-import { parsePageSize } from "../../resource/list.ts";
+import { parsePageRequest } from "../../resource/list.ts";
 import type { PageTokens } from "../../resource/page-token.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { type EventRow, endOf, firstKept, readFeed, startOf } from "./event-feed.ts";
@@ -21,7 +21,7 @@ export function eventsService({ pageTokens, profile }: ServiceDependencies) {
   return implement(EventsService, {
     listEvents: read(async (request, { db, now, operation }) => {
       const { parent, cursor } = request;
-      const limit = parsePageSize(request.pageSize);
+      const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
       const { since, until } = timesOf(request);
       const cursors = createCursors(pageTokens, JSON.stringify([operation.name, parent, request.types.toSorted(), since, until]));
       const opened = cursor === "" ? undefined : cursors.open(cursor);

@@ -13,7 +13,7 @@ import type { DeliveryTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
-import { parsePageSize } from "../../resource/list.ts";
+import { parsePageRequest } from "../../resource/list.ts";
 import type { PageTokens } from "../../resource/page-token.ts";
 
 type State = DeliveryTable["state"];
@@ -46,7 +46,7 @@ interface Found {
 
 export async function listDeliveries(request: ListDeliveriesRequest, call: Call, tokens: PageTokens): Promise<ListDeliveriesResponse> {
   const { uid, pageToken } = request;
-  const limit = parsePageSize(request.pageSize);
+  const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
   if (!states.has(request.state)) throw invalidArgument("state", "state must be one of those of a Delivery");
   const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state]);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);

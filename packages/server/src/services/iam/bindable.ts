@@ -21,9 +21,7 @@ export async function assertBindable(
   dependencies: ServiceDependencies,
 ): Promise<void> {
   assertNone([...uidViolations("identity_uid", identityUid), ...uidViolations("role_uid", roleUid)]);
-  if (!isInRoot(roleUid) && !isAtOrBelow(groupUid, parentOf(roleUid))) {
-    throw invalidArgument("role_uid", "a custom role can be bound in its own group and below only");
-  }
+  assertPlaced("role_uid", roleUid, groupUid);
   const home = isInRoot(identityUid) ? undefined : parentOf(identityUid);
   if (effectiveScope(groupUid, home) === undefined) {
     throw invalidArgument("identity_uid", "the identity acts in the group it was made in and below; this group is elsewhere");
@@ -32,6 +30,27 @@ export async function assertBindable(
   // A user may be bound before it first signs in: its uid is known from its issuer and subject.
   else await assertIdentityExists(identityUid, call.db);
   await assertHoldsRole(roleUid, groupUid, call, dependencies);
+}
+
+/**
+ * Throws unless the caller may promise the role at the group to people to come. Locks the role as it is until the transaction ends.
+ * @param field that names the role in the request
+ */
+export async function assertGrantable(
+  field: string,
+  roleUid: string,
+  groupUid: string,
+  call: WriteCall,
+  dependencies: ServiceDependencies,
+): Promise<void> {
+  assertNone(uidViolations(field, roleUid));
+  assertPlaced(field, roleUid, groupUid);
+  await assertHoldsRole(roleUid, groupUid, call, dependencies);
+}
+
+function assertPlaced(field: string, roleUid: string, groupUid: string): void {
+  if (!isInRoot(roleUid) && !isAtOrBelow(groupUid, parentOf(roleUid)))
+    throw invalidArgument(field, "a custom role can be bound in its own group and below only");
 }
 
 /** Whoever cannot read a role learns from a refusal neither that it exists nor what it contains. */
@@ -48,7 +67,7 @@ async function assertHoldsRole(roleUid: string, groupUid: string, call: WriteCal
   }
 }
 
-function uidViolations(field: string, uid: string) {
+export function uidViolations(field: string, uid: string) {
   if (uid === "") return [{ field, description: `${field} is required` }];
   return isUid(uid) ? [] : [{ field, description: `${field} must be a uid` }];
 }

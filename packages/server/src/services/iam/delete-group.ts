@@ -1,17 +1,20 @@
-/** Deletes a group: refused while anything lives in it, and with it go its bindings. */
+/** Deletes a group: refused while anything lives in it. With it go its bindings, its invites, and what was agreed for it. */
+import { deleteBindings } from "../../auth/bindings.ts";
 import type { WriteCall } from "../../call/call.ts";
 import { appendToCount, appendToCounts, dropCounts } from "../../db/resource-count.ts";
 import type { ResourceTableName } from "../../db/schema.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
+import { removeIfThere } from "../../resource/write.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
+import { accountAssociations } from "./account-associations.ts";
 
 /** In the order in which they are looked for; the first that is found is what the refusal names. */
 const blocking: readonly { readonly tables: readonly ResourceTableName[]; readonly what: string }[] = [
   { tables: ["repo"], what: "child repos" },
   { tables: ["group"], what: "child groups" },
-  { tables: ["identity", "role", "subscription"], what: "child resources" },
+  { tables: ["identity", "role", "identity_provider", "subscription"], what: "child resources" },
 ];
 
 export async function deleteGroup(uid: string, call: WriteCall, { grants }: ServiceDependencies): Promise<void> {
@@ -19,13 +22,8 @@ export async function deleteGroup(uid: string, call: WriteCall, { grants }: Serv
   const locked = await db.dialect.forDelete(db.selectFrom("group").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (locked === undefined) throw notFound("Group", uid);
   for (const { tables, what } of blocking) for (const table of tables) if (await hasChild(table, uid, db)) throw notEmpty(what);
-  const bound = await db.deleteFrom("role_binding").where("parent", "=", uid).returning(["uid", "identity_uid"]).execute();
-  await appendToCounts(
-    db,
-    "role_binding",
-    bound.map((binding) => binding.uid),
-    -1,
-  );
+  const affected = await deleteBindings(db, "parent", uid);
+  await deleteBelongings(uid, db);
   await db
     .deleteFrom("group")
     .where("uid", "=", uid)
@@ -35,11 +33,21 @@ export async function deleteGroup(uid: string, call: WriteCall, { grants }: Serv
     });
   await appendToCount(db, "group", uid, -1);
   await dropCounts(db, uid);
-  if (bound.length > 0)
-    await grants.changed(
-      db,
-      bound.map((binding) => binding.identity_uid),
-    );
+  if (affected.length > 0) await grants.changed(db, affected);
+}
+
+/** What a group has that is of no use to anybody without it. */
+async function deleteBelongings(uid: string, db: WriteDb): Promise<void> {
+  const invites = await db.deleteFrom("group_invite").where("parent", "=", uid).returning("uid").execute();
+  await appendToCounts(
+    db,
+    "group_invite",
+    invites.map((invite) => invite.uid),
+    -1,
+  );
+  await removeIfThere(accountAssociations, uid, db);
+  await db.deleteFrom("terms_acceptance").where("org_uid", "=", uid).execute();
+  await db.deleteFrom("access_request").where("group_uid", "=", uid).execute();
 }
 
 async function hasChild(table: ResourceTableName, uid: string, db: WriteDb): Promise<boolean> {

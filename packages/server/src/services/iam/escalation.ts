@@ -15,8 +15,7 @@ export async function assertHoldsAll(
 ): Promise<void> {
   const { principal } = call;
   if (principal === undefined) throw permissionDenied("nobody is signed in");
-  const { access } = await dependencies.grants.load(principal.uid, call.db);
-  const current = access.narrowed(principal.scopes, principal.capabilities);
+  const { access: current } = await dependencies.grants.loadSession(principal, call.db);
   const missing = capabilities & ~current.capabilitiesAt(groupUid);
   if (missing === 0n || isStaff({ principal, access: current }, groupUid, dependencies)) return;
   const names = capabilitiesIn(missing).map((capability) => capabilityName(capability));

@@ -18,6 +18,7 @@ import { standardMethods } from "../../resource/standard-methods.ts";
 import { create, insert, isDuplicate, prepareUpdate, save } from "../../resource/write.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { deleteGroup } from "./delete-group.ts";
+import { groupAccessMethods } from "./group-access.ts";
 import { applyStaffFields, assertFolderFields, inheritKindAndStatus, shareKindAndStatus } from "./group-kind.ts";
 import { resolveParent } from "./resolve-parent.ts";
 import { roleBindings } from "./role-bindings.ts";
@@ -35,6 +36,7 @@ export const groups = defineResource(GroupSchema, {
 export function groupsService(dependencies: ServiceDependencies) {
   return implement(GroupsService, {
     ...standardMethods(GroupsService, groups, dependencies.pageTokens),
+    ...groupAccessMethods(dependencies),
 
     createGroup: {
       kind: "write",
@@ -77,7 +79,7 @@ async function createOrganization(group: Group, call: WriteCall, dependencies: S
   const { principal } = call;
   if (principal === undefined || !isInRoot(principal.uid))
     throw permissionDenied("an identity made in a group acts in that group and below; it cannot create an organization");
-  if (principal.scopes !== undefined || !hasAll(principal.capabilities ?? CREATE, CREATE))
+  if (principal.scopes !== undefined || principal.within !== undefined || !hasAll(principal.capabilities ?? CREATE, CREATE))
     throw permissionDenied("this token is narrowed to less than creating an organization");
   const made = writableFields(GroupSchema, group);
   assertValid(made);

@@ -3,9 +3,9 @@ import type { GroupJson } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { IdentityJson } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { RoleBindingIdentityJson, RoleBindingJson } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import type { RoleJson } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
-import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
+import { bodiesOf } from "./bodies.ts";
 
 /** @returns the canonical JSON of each binding, in the order given */
 export async function hydrateRoleBindings(bodies: readonly string[], db: ReadDb): Promise<string[]> {
@@ -38,20 +38,6 @@ export async function hydrateRoleBindings(bodies: readonly string[], db: ReadDb)
       roleUid,
     });
   });
-}
-
-async function bodiesOf<Json>(
-  table: "identity" | "group" | "role",
-  uids: readonly (string | undefined)[],
-  db: ReadDb,
-): Promise<Map<string, Json>> {
-  const wanted = [...new Set(uids.filter((uid) => uid !== undefined))];
-  const rows = await db
-    .selectFrom(table)
-    .select(["uid", "body"])
-    .where(sql<boolean>`uid in (select wanted.value from ${db.dialect.valuesOf(wanted)} as wanted)`)
-    .execute();
-  return new Map(rows.map(({ uid, body }) => [uid, JSON.parse(body) as Json]));
 }
 
 function named(uid: string, body: { name?: string; description?: string } | undefined) {

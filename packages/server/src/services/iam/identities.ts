@@ -10,10 +10,10 @@ import {
   RelationshipType,
 } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { type RawBuilder, sql } from "kysely";
+import { deleteBindings } from "../../auth/bindings.ts";
 import { userIdentityUid } from "../../auth/user-identity.ts";
-import type { Call, WriteCall } from "../../call/call.ts";
+import type { Call } from "../../call/call.ts";
 import { implement, read, write } from "../../call/implement.ts";
-import { appendToCounts } from "../../db/resource-count.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { isUid } from "../../lib/uid.ts";
 import { atOrBelow, listCapabilities } from "../../resource/conditions.ts";
@@ -78,7 +78,8 @@ export function identitiesService(dependencies: ServiceDependencies) {
 
     deleteIdentity: write(async ({ uid }, call) => {
       await remove(identities, uid, call.db);
-      await removeBindings(uid, call);
+      // Wherever they were made.
+      await deleteBindings(call.db, "identity_uid", uid);
       await grants.changed(call.db, [uid]);
       return createMessage(EmptySchema);
     }),
@@ -94,17 +95,6 @@ export function identitiesService(dependencies: ServiceDependencies) {
 function isSameRelationship(a: Identity, b: Identity): boolean {
   const relationship = (identity: Identity) => createMessage(IdentitySchema, { relationship: identity.relationship });
   return equals(IdentitySchema, relationship(a), relationship(b));
-}
-
-/** A deleted identity leaves no binding behind, wherever it was made. */
-async function removeBindings(uid: string, { db }: WriteCall): Promise<void> {
-  const bound = await db.deleteFrom("role_binding").where("identity_uid", "=", uid).returning("uid").execute();
-  await appendToCounts(
-    db,
-    "role_binding",
-    bound.map((binding) => binding.uid),
-    -1,
-  );
 }
 
 /** Users stand in root: the caller sees itself, and whoever is bound in a group where it may list identities. */

@@ -123,7 +123,7 @@ function awsViolations({ awsAccount, awsArn, awsUserId }: Identity_AWSIdentity):
   ];
 }
 
-function issuerViolations(field: string, issuer: string): FieldViolation[] {
+export function issuerViolations(field: string, issuer: string): FieldViolation[] {
   const { protocol, hostname } = URL.parse(issuer) ?? { protocol: "", hostname: "" };
   const isLoopback = hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
   if (isIssuerUrl(issuer) && (protocol === "https:" || isLoopback)) return [];
@@ -140,10 +140,10 @@ function patternViolations(field: string, pattern: string): FieldViolation[] {
   }
 }
 
-function required(field: string, description: string): FieldViolation[] {
+export function required(field: string, description: string): FieldViolation[] {
   return [{ field, description }];
 }
 
-function tooLong(field: string, text: string, most = MAX_TEXT): FieldViolation[] {
+export function tooLong(field: string, text: string, most = MAX_TEXT): FieldViolation[] {
   return text.length > most ? [{ field, description: `must have at most ${most} characters` }] : [];
 }

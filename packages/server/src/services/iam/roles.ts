@@ -21,6 +21,7 @@ import { IS_IN_ROOT } from "../../resource/visible.ts";
 import { create, prepareUpdate, remove, save } from "../../resource/write.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { assertHoldsAll } from "./escalation.ts";
+import { isBound, isHandedOut, isMapped } from "./role-use.ts";
 import { isStaff } from "./staff.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_ROLES_LIST]);
@@ -65,17 +66,18 @@ export function rolesService(dependencies: ServiceDependencies) {
       const next = checked(update.next, call, parentOf(role.uid), dependencies);
       const [before, after] = [capabilitySet(update.current.capabilities), capabilitySet(next.capabilities)];
       const added = after & ~before;
-      // A bound role hands out what is added to it.
-      if (added !== 0n && (await isBound(role.uid, call))) await assertHoldsAll(added, parentOf(role.uid), call, dependencies);
+      // A role that somebody has, or is promised, hands out what is added to it.
+      if (added !== 0n && (await isHandedOut(role.uid, call.db))) await assertHoldsAll(added, parentOf(role.uid), call, dependencies);
       const saved = await save(roles, { current: update.current, next }, call);
       if (after !== before) await grants.changed(call.db, await boundTo(role.uid, call));
       return saved;
     }),
 
     deleteRole: write(async ({ uid }, call) => {
-      if (await isBound(uid, call)) throw inUse();
+      if (await isBound(uid, call.db)) throw inUse("bound to an identity");
+      if (await isMapped(uid, call.db)) throw inUse("mapped to an external group");
       await remove(roles, uid, call.db).catch((thrown) => {
-        throw thrown instanceof ConstraintError ? inUse() : thrown;
+        throw thrown instanceof ConstraintError ? inUse("in use") : thrown;
       });
       return createMessage(EmptySchema);
     }),
@@ -105,19 +107,17 @@ function capabilityViolations(capabilities: readonly Capability[]): FieldViolati
   return needsInternal ? violation("a role with an internal-only capability must also have CAP_INTERNAL") : [];
 }
 
-async function isBound(uid: string, call: WriteCall): Promise<boolean> {
-  return (await call.db.selectFrom("role_binding").select("uid").where("role_uid", "=", uid).limit(1).executeTakeFirst()) !== undefined;
-}
-
 /** Above this many it costs less to forget everybody. */
 const MANY_IDENTITIES = 1000;
 
+/** Whose rights change with the role. Who has it by a mapping, only the sessions know. */
 async function boundTo(uid: string, { db }: WriteCall): Promise<readonly string[] | "*"> {
+  if (await isMapped(uid, db)) return "*";
   const query = db.selectFrom("role_binding").select("identity_uid").distinct().where("role_uid", "=", uid);
   const rows = await query.limit(MANY_IDENTITIES).execute();
   return rows.length === MANY_IDENTITIES ? "*" : rows.map((row) => row.identity_uid);
 }
 
-function inUse(): Error {
-  return failedPrecondition("RESOURCE_IN_USE", "cannot delete role while it is bound to an identity");
+function inUse(how: string): Error {
+  return failedPrecondition("RESOURCE_IN_USE", `cannot delete role while it is ${how}`);
 }

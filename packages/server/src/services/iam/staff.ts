@@ -1,5 +1,6 @@
 /** Who runs this installation: holders of the internal capability at a group, and the identity it began with. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { isNarrowed } from "../../auth/narrowing.ts";
 import type { Call } from "../../call/call.ts";
 import { capabilitySet } from "../../lib/capability-set.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
@@ -13,6 +14,5 @@ export function isStaff(
   { bootstrapOwner }: ServiceDependencies,
 ): boolean {
   if (principal === undefined) return false;
-  const isNarrowed = principal.scopes !== undefined || principal.capabilities !== undefined;
-  return (principal.uid === bootstrapOwner && !isNarrowed) || access.holds(INTERNAL, groupUid);
+  return (principal.uid === bootstrapOwner && !isNarrowed(principal)) || access.holds(INTERNAL, groupUid);
 }

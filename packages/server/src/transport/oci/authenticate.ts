@@ -44,9 +44,9 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
   const remembered = new Lru<string, { principal: Principal; until: number }>(MAX_REMEMBERED);
 
   async function callerOf(principal: Principal): Promise<RegistryCaller> {
-    const { exists, access } = await grants.load(principal.uid);
+    const { exists, access } = await grants.loadSession(principal);
     if (!exists) throw unauthenticated("the identity of this token no longer exists");
-    return { principal, access: access.narrowed(principal.scopes, principal.capabilities) };
+    return { principal, access };
   }
 
   async function exchanged(identity: string, proof: string): Promise<Principal> {

@@ -47,6 +47,8 @@ export class HttpOciError extends OciError {
 const OF_HOLT: ReadonlyMap<number, OciCode> = new Map([
   [Code.UNAUTHENTICATED, "UNAUTHORIZED"],
   [Code.PERMISSION_DENIED, "DENIED"],
+  // Terms that are not accepted.
+  [Code.FAILED_PRECONDITION, "DENIED"],
   [Code.NOT_FOUND, "NAME_UNKNOWN"],
   [Code.INVALID_ARGUMENT, "NAME_INVALID"],
   [Code.RESOURCE_EXHAUSTED, "TOOMANYREQUESTS"],

@@ -1,6 +1,8 @@
 /** `/v2/`: who is calling, what it is about, the answer or the error. What repositories are is not known here. */
+import { assertTermsAccepted, type RequiredTerms } from "../../call/required-terms.ts";
 import { Code, HoltError, resourceExhausted, unauthenticated } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { findPlace } from "../../registry/names.ts";
 import { OciError } from "../../registry/oci-error.ts";
 import { InsufficientScope, type RegistryAction, type RegistryCaller } from "../../registry/open-repo.ts";
 import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
@@ -23,6 +25,7 @@ export interface OciOptions {
   /** Before `/history/{tag}`. */
   readonly historySegments: readonly string[];
   readonly maxConcurrentCalls: number;
+  readonly requiredTerms: RequiredTerms;
 }
 
 /** How long a client may still send after it was refused. */
@@ -68,8 +71,18 @@ async function serve(request: HttpRequest, response: HttpResponse, options: OciO
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
     actor: { subject: caller.principal.uid, act: caller.principal.actor },
   };
+  if (!["GET", "HEAD"].includes(request.method ?? "")) await assertTerms(origin.repository, caller, options);
   const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
   await dispatch({ request, response, method: request.method ?? "", name: origin.repository, query, caller, origin }, route, options.parts);
+}
+
+/** Whoever holds nothing at the repository is refused by its handler, and learns nothing of what was accepted. */
+async function assertTerms(name: string, { access }: RegistryCaller, { parts, requiredTerms }: OciOptions): Promise<void> {
+  if (requiredTerms.length === 0 || name === "") return;
+  const { reader } = parts.store;
+  const place = await findPlace(reader, name, access);
+  const uid = place && (place.repoUid ?? place.groupUid);
+  if (uid !== undefined && access.capabilitiesAt(uid) !== 0n) await assertTermsAccepted(uid, requiredTerms, reader);
 }
 
 async function authenticate(request: HttpRequest, route: Route | undefined, { authenticator }: OciOptions): Promise<RegistryCaller> {

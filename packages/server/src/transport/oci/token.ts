@@ -122,8 +122,9 @@ async function makeToken(caller: RegistryCaller, scopes: readonly Scope[], optio
   const now = options.clock.now();
   const access = await accessOf(caller, scopes, options);
   const seconds = Math.min(MAX_LIFETIME_SECONDS, principal.expiry - Math.floor(now.getTime() / 1000));
-  const { uid, actor, email, emailVerified, upstream, scopes: groups, capabilities } = principal;
-  const content = { uid, actor, email, emailVerified, upstream, scopes: groups, capabilities, audience: [options.audience] };
+  const { uid, actor, email, emailVerified, upstream, scopes: groups, capabilities, within, session } = principal;
+  const rest = { email, emailVerified, upstream, scopes: groups, capabilities, within, session };
+  const content = { uid, actor, ...rest, audience: [options.audience] };
   const { token } = await options.accessTokens.mint(
     { ...content, access: NO_ACCESS, registryAccess: access, lifetimeSeconds: seconds },
     now,

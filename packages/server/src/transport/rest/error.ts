@@ -4,7 +4,7 @@ import { Code, type HoltError } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { type HttpResponse, send } from "../http-exchange.ts";
 import { MessageTooLargeError } from "../request-memory.ts";
-import { errorDetails } from "../status.ts";
+import { errorDetails, typeUrlOf } from "../status.ts";
 
 /** google/rpc/code.proto, "HTTP Mapping". FAILED_PRECONDITION is 400, not 412, which is for conditional requests. */
 const HTTP_STATUS: Readonly<Record<Code, number>> = {
@@ -38,7 +38,7 @@ export const WRONG_METHOD: ErrorAnswer = { status: 501, text: plain(Code.UNIMPLE
 /** @param domain of the operation, e.g. `iam`; empty where none is known */
 export function answerFromError(error: HoltError, domain: string, profile: VendorProfile): ErrorAnswer {
   const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
-    "@type": `type.googleapis.com/${schema.typeName}`,
+    "@type": typeUrlOf(schema, profile),
     ...(toJson(schema, message) as object),
   }));
   const text = JSON.stringify({ code: error.code, message: error.message, details });

@@ -1,0 +1,72 @@
+/** Who is in which group, for answers: the `groups` of users, the `members` of groups. */
+import { sql } from "kysely";
+import type { ReadDb } from "../db/store.ts";
+import type { Kind } from "./kind.ts";
+import type { Json } from "./schema.ts";
+import { badRequest } from "./scim-error.ts";
+
+/** In one answer. */
+const MAX_LINKS = 50_000;
+
+/**
+ * How many of the resources fit into one answer with all their links, from the first.
+ * @throws ScimError tooMany, where the first alone does not
+ */
+export async function countFitting(db: ReadDb, { link }: Kind, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0;
+  const own = sql.ref(`scim_group_member.${link.own}`);
+  const { rows } = await sql<{
+    id: string;
+    links: number | string;
+  }>`select ${own} as id, count(*) as links from scim_group_member where ${own} in (select v.value from ${db.dialect.valuesOf(ids)} as v) group by ${own}`.execute(
+    db,
+  );
+  const counts = new Map(rows.map(({ id, links }) => [id, Number(links)]));
+  let sum = 0;
+  const first = ids.findIndex((id) => {
+    sum += counts.get(id) ?? 0;
+    return sum > MAX_LINKS;
+  });
+  if (first === 0) throw badRequest("tooMany", `more than ${MAX_LINKS} ${link.attribute}: ask with excludedAttributes=${link.attribute}`);
+  return first < 0 ? ids.length : first;
+}
+
+/** The links of each of the resources, as its attribute has them. */
+export function loadLinks(db: ReadDb, kind: Kind, ids: readonly string[], base: string): Promise<Map<string, Json[]>> {
+  return kind.table === "scim_user" ? loadGroups(db, ids, base) : loadMembers(db, ids, base);
+}
+
+async function loadGroups(db: ReadDb, userIds: readonly string[], base: string): Promise<Map<string, Json[]>> {
+  const rows = await db
+    .selectFrom("scim_group_member")
+    .innerJoin("scim_group", "scim_group.id", "scim_group_member.group_id")
+    .select(["scim_group_member.user_id", "scim_group.id", "scim_group.body"])
+    .where("scim_group_member.user_id", "in", db.selectFrom(db.dialect.valuesOf(userIds).as("v")).select("v.value"))
+    .orderBy("scim_group.id")
+    .execute();
+  const groups = new Map<string, Json[]>();
+  for (const { user_id, id, body } of rows) {
+    const { displayName } = JSON.parse(body) as { displayName: string };
+    append(groups, user_id, { value: id, $ref: `${base}/Groups/${id}`, display: displayName, type: "direct" });
+  }
+  return groups;
+}
+
+async function loadMembers(db: ReadDb, groupIds: readonly string[], base: string): Promise<Map<string, Json[]>> {
+  const rows = await db
+    .selectFrom("scim_group_member")
+    .select(["group_id", "user_id"])
+    .where("group_id", "in", db.selectFrom(db.dialect.valuesOf(groupIds).as("v")).select("v.value"))
+    .orderBy("group_id")
+    .orderBy("user_id")
+    .execute();
+  const members = new Map<string, Json[]>();
+  for (const { group_id, user_id } of rows) append(members, group_id, { value: user_id, $ref: `${base}/Users/${user_id}`, type: "User" });
+  return members;
+}
+
+function append(links: Map<string, Json[]>, id: string, link: Json): void {
+  const known = links.get(id);
+  if (known === undefined) links.set(id, [link]);
+  else known.push(link);
+}

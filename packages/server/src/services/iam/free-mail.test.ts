@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isFreeMail } from "./free-mail.ts";
+
+test("addresses that anybody gets say nothing of a company", () => {
+  for (const domain of ["gmail.com", "yahoo.com", "yahoo.co.uk", "outlook.de", "gmx.net", "proton.me", "users.noreply.github.com"])
+    assert.ok(isFreeMail(domain), domain);
+});
+
+test("other domains do, also those that look alike", () => {
+  for (const domain of ["acme.com", "mail.acme.com", "gmail.com.acme.com", "notgmail.com", "yahoo.eng.acme.com", "live.mail.acme.com"])
+    assert.ok(!isFreeMail(domain), domain);
+});

@@ -1,0 +1,59 @@
+/** The authorization server's side of the device grant (RFC 8628 §3.1, §3.4): what programs without a browser ask for. */
+import type { AudienceList } from "../auth/audience.ts";
+import type { TokenExchange } from "../auth/exchange-token.ts";
+import { type LoginTokens, loginFrom } from "../auth/login-token.ts";
+import type { Store } from "../db/store.ts";
+import type { Clock } from "../lib/clock.ts";
+import { insertDevice, type NewDevice, type PollProblem, pollDevice } from "./device.ts";
+import type { StartLimit } from "./start-limit.ts";
+
+export interface DeviceTokens {
+  readonly accessToken: string;
+  readonly expiresInSeconds: number;
+  /** Good for an exchange, which gives a refresh token, too. */
+  readonly idToken: string;
+}
+
+export interface DeviceGrant {
+  /** Undefined for a client id that no program may have. @throws SignInRefusal */
+  authorize(clientId: string): Promise<NewDevice | undefined>;
+  /** @throws HoltError where who signed in may do so no more */
+  poll(deviceCode: string, clientId: string): Promise<DeviceTokens | PollProblem>;
+}
+
+export interface DeviceGrantOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly exchange: TokenExchange;
+  readonly loginTokens: LoginTokens;
+  /** Audiences that Holt's tokens are for: no program may call itself like one, since ID tokens name it as theirs. */
+  readonly issuable: AudienceList;
+  readonly limit: StartLimit;
+}
+
+/** Programs are not registered: whoever asks says what it is called, and the person is shown that. */
+const CLIENT_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+export function createDeviceGrant({ store, clock, exchange, loginTokens, issuable, limit }: DeviceGrantOptions): DeviceGrant {
+  return {
+    async authorize(clientId) {
+      if (!CLIENT_ID.test(clientId) || issuable.has(clientId)) return undefined;
+      limit.take();
+      return store.transaction((db) => insertDevice(db, clientId, clock.now()));
+    },
+    async poll(deviceCode, clientId) {
+      const now = clock.now();
+      const signedIn = await pollDevice(store, deviceCode, clientId, now);
+      if (typeof signedIn === "string") return signedIn;
+      const wanted = { aud: [], scopes: [], cap: [], identity: "", wantsRefreshToken: false };
+      const prepared = await exchange.prepareLogin(loginFrom(signedIn), wanted, now, store.reader);
+      const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
+      const idToken = await loginTokens.mint(signedIn, clientId, now);
+      return {
+        accessToken: token.token,
+        expiresInSeconds: Math.floor((token.expiry.getTime() - now.getTime()) / 1000),
+        idToken: idToken.token,
+      };
+    },
+  };
+}

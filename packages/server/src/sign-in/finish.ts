@@ -1,0 +1,77 @@
+/** The end of a sign-in: the account is registered, joins what it was invited to, and whoever waits gets what they wait for. */
+import type { TokenExchange } from "../auth/exchange-token.ts";
+import { type LoginTokens, signedInFrom } from "../auth/login-token.ts";
+import type { PersonAccount } from "../auth/person-account.ts";
+import type { Registrations } from "../auth/register.ts";
+import { loginOf } from "../auth/user-login.ts";
+import type { Store } from "../db/store.ts";
+import type { EventNames } from "../events/outbox.ts";
+import type { Clock } from "../lib/clock.ts";
+import { decideDevice } from "./device.ts";
+import { encryptFor, insertHeadlessSession } from "./headless.ts";
+import { SignInRefusal } from "./refusal.ts";
+import { appendRegistered } from "./registered-event.ts";
+import type { SignInRequest } from "./request.ts";
+import { withTokens } from "./return-url.ts";
+
+export interface FinishOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly exchange: TokenExchange;
+  readonly registrations: Registrations;
+  readonly loginTokens: LoginTokens;
+  readonly names: EventNames;
+}
+
+export type Finished =
+  /** The browser goes back to the program. */
+  | { readonly kind: "return"; readonly url: string }
+  /** The page shows the token. */
+  | { readonly kind: "token"; readonly token: string; readonly expiry: Date; readonly joined: boolean }
+  /** What waits elsewhere has been told. */
+  | { readonly kind: "elsewhere" };
+
+/** @throws SignInRefusal, HoltError; nothing has changed then, unless it is said that the account is registered */
+export async function finish(request: SignInRequest, account: PersonAccount, options: FinishOptions): Promise<Finished> {
+  const { store, clock, exchange, loginTokens } = options;
+  const now = clock.now();
+  await register(request, account, now, options);
+  const login = await loginOf(account, store.reader);
+  const { goal } = request;
+  if (goal.kind === "headless") {
+    // What a deactivated or vanished identity would be refused for is found when the program exchanges it.
+    const session = encryptFor(goal.code, (await loginTokens.mint(signedInFrom(login), undefined, now)).token);
+    await store.transaction((db) => insertHeadlessSession(db, goal.code, session, now));
+    return { kind: "elsewhere" };
+  }
+  if (goal.kind === "device") {
+    const isWaiting = await store.transaction((db) => decideDevice(db, goal.deviceHash, signedInFrom(login), now));
+    if (!isWaiting)
+      throw new SignInRefusal(400, "The device no longer waits: its code has expired or was used. Start the sign-in on it again.");
+    return { kind: "elsewhere" };
+  }
+  const { audience: aud, scopes, identity, wantsRefreshToken } = request;
+  const wanted = { aud, scopes, cap: [], identity, wantsRefreshToken: wantsRefreshToken && goal.kind === "program" };
+  const prepared = await exchange.prepareLogin(login, wanted, now, store.reader);
+  const { token, refreshToken } = await store.transaction((db) => exchange.recordExchange(db, prepared));
+  if (goal.kind === "program") return { kind: "return", url: withTokens(goal.returnUrl, token.token, refreshToken?.token) };
+  return { kind: "token", ...token, joined: request.invite !== "" };
+}
+
+/** One transaction: who cannot join is not registered either. */
+function register(request: SignInRequest, account: PersonAccount, now: Date, options: FinishOptions): Promise<void> {
+  const { store, registrations, names } = options;
+  const { identityUid } = account;
+  return store.transaction(async (db) => {
+    if (request.skipRegistration) {
+      const known = await db.selectFrom("identity").select("uid").where("uid", "=", identityUid).executeTakeFirst();
+      if (known === undefined)
+        throw new SignInRefusal(
+          404,
+          "There is no account here for whom you signed in as. Register first, or sign in with the account that you registered.",
+        );
+    }
+    const { changed, groupUid } = await registrations.recordRegister(db, { identityUid, account, code: request.invite, now });
+    if (changed) await appendRegistered(db, account, groupUid, now, names);
+  });
+}

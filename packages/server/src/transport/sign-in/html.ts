@@ -1,0 +1,27 @@
+/** HTML that cannot forget to escape: text that is put into a template is escaped, what a template made is not escaped again. */
+
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = string | number | Html | undefined | readonly Html[];
+
+export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(literals.map((literal, index) => literal + textOf(parts[index])).join(""));
+}
+
+/** Nothing is nothing. */
+function textOf(part: Part): string {
+  if (part === undefined) return "";
+  if (part instanceof Html) return part.text;
+  return Array.isArray(part) ? part.map(textOf).join("") : escaped(String(part));
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+}

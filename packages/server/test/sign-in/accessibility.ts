@@ -1,0 +1,38 @@
+/** What a page must have for people who cannot see it, use no pointer, or use a small screen. Looks at the page as the browser shows it. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+
+/** WCAG 2.2, 1.4.6: of text, and it is all of it. */
+const CONTRAST = 7;
+const IN_PAGE = readFileSync(join(import.meta.dirname, "in-page.js"), "utf8")
+  .trim()
+  .replace(/;$/, "");
+const USABLE = "a, button, input:not([type=hidden]), textarea";
+
+export async function assertAccessible(page: Page): Promise<void> {
+  const title = await page.title();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await page.evaluate(`(${IN_PAGE})(${CONTRAST})`), [], `${title}, ${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 320, height: 640 });
+  assert.ok((await page.evaluate<number>("document.documentElement.scrollWidth")) <= 320, `${title} is wider than a small screen`);
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await assertKeyboard(page, title);
+}
+
+/** Everything that can be used is reached by the Tab key, in the order of the page, and shows that it is. */
+async function assertKeyboard(page: Page, title: string): Promise<void> {
+  const count = await page.locator(USABLE).count();
+  await page.evaluate("document.activeElement?.blur()");
+  for (let index = 0; index < count; index++) {
+    await page.keyboard.press("Tab");
+    const found = await page.evaluate<[number, string]>(
+      `[[...document.querySelectorAll(${JSON.stringify(USABLE)})].indexOf(document.activeElement), getComputedStyle(document.activeElement).outlineStyle]`,
+    );
+    assert.equal(found[0], index, `the order of the Tab key on ${title}`);
+    assert.notEqual(found[1], "none", `the focus is not shown on ${title}`);
+  }
+}

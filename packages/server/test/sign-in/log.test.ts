@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { freePort } from "../harness.ts";
+import { startHoltd, temporaryFolder } from "../process/holtd.ts";
+import { CLIENT, startUpstream } from "../upstream-provider.ts";
+import { createVisitor } from "./visitor.ts";
+
+test("the log says who signed in, and never a token, a code, a state, a cookie or a client secret", async () => {
+  const port = await freePort();
+  const baseUrl = `http://127.0.0.1:${port}`;
+  await using upstream = await startUpstream({ redirectUris: [`${baseUrl}/oauth/callback`] });
+  await using folder = await temporaryFolder();
+  await using server = await startHoltd({
+    HOLT_LISTEN: `127.0.0.1:${port}`,
+    HOLT_DATA_DIR: folder.path,
+    HOLT_LOG_LEVEL: "debug",
+    HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
+    HOLT_LOGIN_ISSUER: upstream.issuer,
+    HOLT_LOGIN_CLIENT_ID: CLIENT.id,
+    HOLT_LOGIN_CLIENT_SECRET: CLIENT.secret,
+  });
+  const visitor = createVisitor(baseUrl, upstream.issuer);
+  const start = `${baseUrl}/oauth?create_refresh_token=true&redirect=${encodeURIComponent("http://localhost:9/cb")}`;
+  const callback = new URL(await visitor.walkToCallback(start, "alice"));
+  const { searchParams } = new URL((await visitor.walk(callback.href, "alice")).url);
+  // What goes wrong must not be told with what it went wrong with either.
+  const late = new URL(await visitor.walkToCallback(start, "alice"));
+  upstream.setDown(true);
+  assert.match((await visitor.walk(late.href, "alice")).url, /status_code=502/);
+  await visitor.visit(callback.href);
+
+  const log = server.stderr();
+  assert.match(log, /"msg":"somebody signed in"/);
+  assert.match(log, /"msg":"an identity provider could not sign somebody in"/);
+  assert.match(log, /"msg":"a sign-in was refused"/);
+  const secrets = [callback, late].flatMap((url) => [url.searchParams.get("code"), url.searchParams.get("state")]);
+  secrets.push(searchParams.get("token"), searchParams.get("refresh_token"), CLIENT.secret, "Basic ", "Bearer ", "code_verifier");
+  for (const secret of secrets) {
+    assert.ok(secret);
+    assert.ok(!log.includes(secret), `the log holds ${secret}`);
+  }
+});

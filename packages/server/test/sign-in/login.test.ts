@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { userIdentityUid } from "../../src/auth/user-identity.ts";
+import { storeNames } from "../harness.ts";
+import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
+
+const BUILT_IN_VIEWER = "63921b2c44617e3f2603851537be0123af4a57d7";
+const parametersOf = (url: string): Record<string, string> => Object.fromEntries(new URL(url).searchParams);
+
+for (const store of storeNames) {
+  describe(`sign-in for a program on the same machine on ${store}`, () => {
+    const world = {} as SignInWorld;
+    before(async () => void Object.assign(world, await startSignInWorld({ store })));
+    after(() => world[Symbol.asyncDispose]());
+
+    /** Signs in with the organization's provider unless the parameters say another. @returns the query with which the program is called */
+    async function signIn(account: string, parameters: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> {
+      const way = { idp_id: "acme.test", exit: "redirect", redirect: PROGRAM, ...parameters };
+      return parametersOf((await world.visitor().walk(world.oauth(way), account)).url);
+    }
+    const uidOf = (account: string): string => userIdentityUid(world.upstream.issuer, account);
+    const groupNames = async (token = ""): Promise<string[]> =>
+      (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ name }) => name);
+    const eventsOf = async (account: string): Promise<number> => {
+      const rows = await world.store.reader.selectFrom("outbox").select("data").where("type", "like", "%.auth.registered.v1").execute();
+      return rows.filter(({ data }) => data.includes(uidOf(account))).length;
+    };
+
+    test("an organization's provider signs people in and registers them, with the default role", async () => {
+      world.upstream.setClaims("alice", { email: "Alice@acme.test", name: "Alice" });
+      const { token = "", ...others } = await signIn("alice");
+      assert.deepEqual(others, {});
+      const claims = claimsOf(token);
+      assert.deepEqual([claims.sub, claims.aud], [uidOf("alice"), world.baseUrl]);
+      assert.deepEqual(claims.act, { iss: world.upstream.issuer, sub: "alice", aud: "holt", email: "Alice@acme.test" });
+      assert.equal(Number(claims.exp) - Number(claims.iat), 3600);
+      assert.deepEqual(await groupNames(token), ["acme.test"]);
+      assert.equal(await eventsOf("alice"), 1);
+      const { email, emailUnverified } = await world.must(IdentitiesService.method.getIdentity, { uid: uidOf("alice") }, token);
+      assert.deepEqual([email, emailUnverified], ["", "Alice@acme.test"]);
+    });
+
+    test("the default role is given at the first login only, and the registration is told once", async () => {
+      await signIn("bob");
+      const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { identity: uidOf("bob") });
+      assert.deepEqual(
+        roleBindings.map(({ roleUid }) => roleUid),
+        [world.acme.defaultRole],
+      );
+      await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: roleBindings[0]!.uid });
+      const { token } = await signIn("bob");
+      assert.deepEqual(await groupNames(token), []);
+      assert.equal(await eventsOf("bob"), 1);
+    });
+
+    test("who was bound before the first login keeps that and gets the default role, too", async () => {
+      const role = await world.role(world.acme.uid, [Capability.CAP_IAM_ROLES_LIST]);
+      const roleBinding = { identityUid: uidOf("early"), roleUid: role };
+      await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.acme.uid, roleBinding });
+      await signIn("early");
+      const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { identity: uidOf("early") });
+      assert.deepEqual(roleBindings.map(({ roleUid }) => roleUid).sort(), [role, world.acme.defaultRole].sort());
+    });
+
+    test("the operator's provider is asked where its client or a connection is named, is told the connection, and gives no default role", async () => {
+      world.upstream.setClaims("carol", { email: "carol@example.test", email_verified: true, name: "Carol" });
+      const { token = "" } = await signIn("carol", { idp_id: "", client_id: "auth0", connection: "github", screen_hint: "signup" });
+      const { email, email_verified, upstream } = claimsOf(token);
+      assert.deepEqual([email, email_verified], ["carol@example.test", true]);
+      assert.deepEqual(upstream, { email: "carol@example.test", name: "Carol" });
+      assert.deepEqual(await groupNames(token), []);
+      const sent = world.upstream.authorizations.at(-1)!;
+      assert.deepEqual([sent.get("connection"), sent.get("screen_hint"), sent.get("scope")], ["github", "signup", "openid email profile"]);
+    });
+
+    test("state, nonce and challenge are in every request to the provider, and never the same", async () => {
+      const from = world.upstream.authorizations.length;
+      for (const way of [{}, {}, { idp_id: "", client_id: "auth0" }]) await signIn("alice", way);
+      const sent = world.upstream.authorizations.slice(from);
+      for (const name of ["state", "nonce", "code_challenge"]) {
+        const values = sent.map((parameters) => parameters.get(name) ?? "");
+        assert.ok(
+          values.every((value) => value.length === 43),
+          name,
+        );
+        assert.equal(new Set(values).size, 3);
+      }
+      assert.ok(
+        sent.every((parameters) => parameters.get("code_challenge_method") === "S256" && parameters.get("response_type") === "code"),
+      );
+    });
+
+    test("a provider is named by its uid or its organization, however that is typed", async () => {
+      for (const idp_id of [world.acme.provider, "ACME.test", " acme.test "]) assert.ok((await signIn("alice", { idp_id })).token, idp_id);
+    });
+
+    test("a refresh token comes where one is asked for, serves once, and its reuse ends what came of it", async () => {
+      const { token = "", refresh_token: first = "" } = await signIn("alice", { create_refresh_token: "true" });
+      assert.ok(token);
+      const { exp } = JSON.parse(Buffer.from(first, "base64").toString()) as { exp: number };
+      assert.ok(exp > 0);
+      const refresh = (bearer: string) => world.rest.call(SecurityTokenService.method.exchangeRefreshToken, {}, bearer);
+      const second = await refresh(first);
+      assert.ok(second.ok);
+      assert.deepEqual(await groupNames(second.value.token?.token), ["acme.test"]);
+      assert.equal((await refresh(first)).ok, false);
+      assert.equal((await refresh(second.value.refreshToken?.token ?? "")).ok, false);
+    });
+
+    test("audiences come as a list with commas, scopes escaped twice", async () => {
+      const scope = encodeURIComponent(world.acme.uid);
+      const { token = "" } = await signIn("alice", { audience: `${world.baseUrl},127.0.0.1`, scope: encodeURIComponent(scope) });
+      const { aud, narrow } = claimsOf(token);
+      assert.deepEqual([aud, narrow], [[world.baseUrl, "127.0.0.1"], { scopes: [world.acme.uid], within: world.acme.uid }]);
+      const refused = await signIn("alice", { audience: "https://elsewhere.test" });
+      assert.deepEqual([refused.token, refused.status_code], [undefined, "400"]);
+      assert.match(refused.error ?? "", /not an audience/);
+    });
+
+    test("an identity that accepts the person is assumed, without a refresh token, and another one is refused", async () => {
+      const claimMatch = { iss: { case: "issuer", value: world.baseUrl }, sub: { case: "subject", value: uidOf("alice") } } as const;
+      const relationship = { case: "claimMatch", value: claimMatch } as const;
+      const identity = { name: "robot", relationship };
+      const { uid } = await world.must(IdentitiesService.method.createIdentity, { parent: world.acme.uid, identity });
+      const assumed = await signIn("alice", { identity: uid, create_refresh_token: "true" });
+      assert.equal(claimsOf(assumed.token ?? "").sub, uid);
+      assert.equal(assumed.refresh_token, undefined);
+      for (const named of [uid, `${world.acme.uid}/0000000000000000`]) {
+        const refused = await signIn("bob", { identity: named });
+        assert.deepEqual([refused.token, refused.status_code], [undefined, "403"]);
+      }
+    });
+
+    test("who is not registered is not, where that is asked for, and is found afterwards", async () => {
+      const refused = await signIn("dora", { skip_registration: "true" });
+      assert.deepEqual([refused.token, refused.status_code], [undefined, "404"]);
+      assert.match(refused.error ?? "", /register first/i);
+      assert.ok((await signIn("dora")).token);
+      assert.ok((await signIn("dora", { skip_registration: "true" })).token);
+    });
+
+    describe("mapped groups", () => {
+      const ROLE = [Capability.CAP_IAM_ROLE_BINDINGS_LIST];
+      let mapping = "";
+      before(async () => {
+        const externalGroupRoleMapping = {
+          externalGroupId: "admins",
+          roleUid: await world.role(world.acme.uid, ROLE),
+          scope: world.acme.uid,
+        };
+        const made = await world.must(ExternalGroupRoleMappingsService.method.createExternalGroupRoleMapping, {
+          parent: world.acme.provider,
+          externalGroupRoleMapping,
+        });
+        mapping = made.uid;
+        world.upstream.setClaims("erin", { groups: ["staff", "admins"] });
+        world.upstream.setClaims("finn", { groups: "admins" });
+        world.upstream.setClaims("gwen", { groups: ["staff"] });
+      });
+
+      const bindings = (token = "") => world.rest.call(RoleBindingsService.method.listRoleBindings, {}, token);
+      const seen = async (token = ""): Promise<number> => {
+        const answer = await bindings(token);
+        return answer.ok ? answer.value.roleBindings.length : -1;
+      };
+
+      test("give their rights for the session, no refresh token and no binding", async () => {
+        for (const account of ["erin", "finn"]) {
+          const { token, refresh_token } = await signIn(account, { create_refresh_token: "true" });
+          assert.ok((await seen(token)) > 0, account);
+          assert.equal(refresh_token, undefined);
+          const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { identity: uidOf(account) });
+          assert.deepEqual(
+            roleBindings.map(({ roleUid }) => roleUid),
+            [world.acme.defaultRole],
+          );
+          const { capabilities } = await world.must(Auth.method.validate, {}, token);
+          assert.equal(capabilities[0]?.group?.id, world.acme.uid);
+        }
+      });
+
+      test("give nothing to who is in none of them, who has a refresh token then", async () => {
+        const { token, refresh_token } = await signIn("gwen", { create_refresh_token: "true" });
+        assert.equal(await seen(token), 0);
+        assert.ok(refresh_token);
+      });
+
+      test("go on in a token that is made of the first, for no longer, and are left out where it is narrowed", async () => {
+        const { token = "" } = await signIn("erin");
+        const again = await world.must(SecurityTokenService.method.exchange, {}, token);
+        assert.ok((await seen(again.token)) > 0);
+        assert.equal(again.refreshToken, "");
+        assert.ok(Number(claimsOf(again.token).exp) <= Number(claimsOf(token).exp));
+        const narrowed = await world.must(SecurityTokenService.method.exchange, { cap: ["groups.list"] }, token);
+        assert.equal(await seen(narrowed.token), 0);
+      });
+
+      test("end with the mapping, for the next request of tokens that are out", async () => {
+        const { token } = await signIn("erin");
+        assert.ok((await seen(token)) > 0);
+        await world.must(ExternalGroupRoleMappingsService.method.deleteExternalGroupRoleMapping, { uid: mapping });
+        assert.equal(await seen(token), 0);
+        assert.ok((await signIn("erin", { create_refresh_token: "true" })).refresh_token);
+      });
+    });
+  });
+}
+
+for (const store of storeNames) {
+  describe(`where a sign-in with an organization's provider is good on ${store}`, () => {
+    const see = async (world: SignInWorld, token: string): Promise<string[]> =>
+      (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ name }) => name).sort();
+    async function signIn(world: SignInWorld, way: Readonly<Record<string, string>>): Promise<string> {
+      const { url } = await world.visitor().walk(world.oauth({ redirect: PROGRAM, ...way }), "alice");
+      return parametersOf(url).token ?? "";
+    }
+    async function bindElsewhere(world: SignInWorld): Promise<void> {
+      const roleUid = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
+      const roleBinding = { identityUid: userIdentityUid(world.upstream.issuer, "alice"), roleUid };
+      await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding });
+    }
+
+    test("everywhere, as long as nobody else relies on its issuer; then in the organization alone, with all that comes of it", async () => {
+      await using world = await startSignInWorld({ store, hasOperator: false });
+      await bindElsewhere(world);
+      assert.deepEqual(await see(world, await signIn(world, { idp_id: "acme.test" })), ["acme.test", "my-org"]);
+      const oidc = { issuer: world.upstream.issuer, clientId: "another", clientSecret: "secret" };
+      const identityProvider = { name: "rival", defaultRole: BUILT_IN_VIEWER, configuration: { case: "oidc", value: oidc } } as const;
+      await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: world.orgUid, identityProvider });
+      const confined = await signIn(world, { idp_id: "acme.test" });
+      assert.deepEqual(await see(world, confined), ["acme.test"]);
+      assert.deepEqual(await see(world, (await world.must(SecurityTokenService.method.exchange, {}, confined)).token), ["acme.test"]);
+    });
+
+    test("in the organization alone where the operator trusts the issuer, whose own sign-in is good everywhere", async () => {
+      await using world = await startSignInWorld({ store });
+      await bindElsewhere(world);
+      assert.deepEqual(await see(world, await signIn(world, { idp_id: "acme.test" })), ["acme.test"]);
+      assert.deepEqual(await see(world, await signIn(world, { client_id: "holt" })), ["acme.test", "my-org"]);
+    });
+
+    test("nowhere, if the provider was given another client while the person was there", async () => {
+      await using world = await startSignInWorld({ store });
+      const visitor = world.visitor();
+      const callback = await visitor.walkToCallback(world.oauth({ idp_id: "acme.test", redirect: PROGRAM }), "alice");
+      const identityProvider = { uid: world.acme.provider, configuration: { case: "oidc", value: { clientId: "another" } } } as const;
+      const updateMask = { paths: ["oidc.client_id"] };
+      await world.must(IdentityProvidersService.method.updateIdentityProvider, { identityProvider, updateMask });
+      const { error = "", token } = parametersOf((await visitor.walk(callback, "alice")).url);
+      assert.equal(token, undefined);
+      assert.match(error, /Start again/);
+    });
+  });
+}

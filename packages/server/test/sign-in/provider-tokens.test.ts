@@ -1,0 +1,166 @@
+/** Tokens of an organization's identity provider that programs show themselves, at the exchange and at registration. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { userIdentityUid } from "../../src/auth/user-identity.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { startIssuer } from "../oidc-issuer.ts";
+import { describeWithWorld, type World } from "../world.ts";
+
+const TENANT_CLIENT = "client of the tenant";
+let made = 0;
+
+describeWithWorld("a token of an organization's identity provider", (world) => {
+  /** An organization with a provider of this issuer. */
+  async function organization(issuer: string, clientId = `client-${++made}`) {
+    const uid = await world.group("", "tenant");
+    const defaultRole = await world.role(uid, [Capability.CAP_IAM_GROUPS_LIST]);
+    const oidc = { issuer, clientId, clientSecret: "secret", groupsClaim: "groups" };
+    const identityProvider = { name: "sso", defaultRole, configuration: { case: "oidc", value: oidc } } as const;
+    const provider = await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: uid, identityProvider });
+    return { uid, provider: provider.uid, clientId };
+  }
+  const exchange = (token: string, more: object = {}) => world.rest.call(SecurityTokenService.method.exchange, more, token);
+  const register = (token: string, code = "") => world.rest.call(Auth.method.register, { code }, token);
+  const groupUids = async (token: string): Promise<string[]> =>
+    (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ uid }) => uid);
+  async function startTenantIssuer() {
+    return startIssuer({ now: world.clock.now });
+  }
+
+  test("registers its person with the default role, and is exchanged then, with a refresh token", async () => {
+    await using issuer = await startTenantIssuer();
+    const { uid, clientId, provider } = await organization(issuer.issuer);
+    const token = await issuer.sign({ sub: "kim", aud: clientId, email: "kim@tenant.test", email_verified: true });
+    const early = await exchange(token);
+    assert.equal(!early.ok && early.error.code, Code.NOT_FOUND);
+    const session = await register(token);
+    assert.ok(session.ok);
+    assert.equal(session.value.identity, userIdentityUid(issuer.issuer, "kim"));
+    for (const identityProvider of ["", provider]) {
+      const tokens = await exchange(token, { identityProvider });
+      assert.ok(tokens.ok && tokens.value.refreshToken);
+      assert.deepEqual(await groupUids(tokens.value.token), [uid]);
+      const refreshed = await world.rest.call(SecurityTokenService.method.exchangeRefreshToken, {}, tokens.value.refreshToken);
+      assert.ok(refreshed.ok);
+      assert.deepEqual(await groupUids(refreshed.value.token?.token ?? ""), [uid]);
+    }
+  });
+
+  test("is good in that organization only: a tenant who registers the issuer of others gets nothing of theirs", async () => {
+    // The victim signs in with the issuer that the operator trusts, and owns an organization.
+    const victim = await world.user("victim");
+    const owned = (await world.must(GroupsService.method.createGroup, { group: { name: "owned" } }, victim.token)).uid;
+    const tenant = await organization(world.issuer, TENANT_CLIENT);
+    const stolen = await world.proofOf("victim", { aud: TENANT_CLIENT, email: "victim@victim.test", email_verified: true });
+    const tokens = await exchange(stolen);
+    assert.ok(tokens.ok);
+    const { token } = tokens.value;
+    assert.deepEqual(await groupUids(token), [tenant.uid]);
+    const described = await world.must(Auth.method.validate, {}, token);
+    assert.deepEqual([described.subject, described.email], [victim.uid, ""]);
+    const own = await world.rest.call(GroupsService.method.getGroup, { uid: owned }, token);
+    assert.equal(!own.ok && own.error.code, Code.PERMISSION_DENIED);
+    const founded = await world.rest.call(GroupsService.method.createGroup, { group: { name: "mine" } }, token);
+    assert.equal(!founded.ok && founded.error.code, Code.PERMISSION_DENIED);
+    const deleted = await world.rest.call(Auth.method.delete, { id: victim.uid }, token);
+    assert.equal(!deleted.ok && deleted.error.code, Code.PERMISSION_DENIED);
+    // Nothing that comes of it is good for more.
+    const again = await exchange(token);
+    assert.ok(again.ok);
+    assert.deepEqual(await groupUids(again.value.token), [tenant.uid]);
+    const refreshed = await world.rest.call(SecurityTokenService.method.exchangeRefreshToken, {}, tokens.value.refreshToken);
+    assert.ok(refreshed.ok);
+    assert.deepEqual(await groupUids(refreshed.value.token?.token ?? ""), [tenant.uid]);
+    const scoped = await exchange(token, { scopes: [owned] });
+    assert.equal(!scoped.ok && scoped.error.code, Code.PERMISSION_DENIED);
+    assert.deepEqual((await groupUids(victim.token)).sort(), [owned, tenant.uid].sort());
+  });
+
+  test("gives what its groups are mapped to, and no refresh token then", async () => {
+    await using issuer = await startTenantIssuer();
+    const { uid, clientId, provider } = await organization(issuer.issuer);
+    const roleUid = await world.role(uid, [Capability.CAP_IAM_ROLES_LIST]);
+    const externalGroupRoleMapping = { externalGroupId: "staff", roleUid, scope: uid };
+    await world.must(ExternalGroupRoleMappingsService.method.createExternalGroupRoleMapping, {
+      parent: provider,
+      externalGroupRoleMapping,
+    });
+    const proof = await issuer.sign({ sub: "lee", aud: [clientId, "other"], groups: ["staff"] });
+    assert.ok((await register(proof)).ok);
+    const tokens = await exchange(proof);
+    assert.ok(tokens.ok);
+    assert.equal(tokens.value.refreshToken, "");
+    const { capabilities } = await world.must(Auth.method.validate, {}, tokens.value.token);
+    assert.deepEqual(
+      capabilities.flatMap((entry) => entry.capabilities),
+      ["groups.list", "roles.list"],
+    );
+  });
+
+  test("must be for the provider's client, signed by its issuer, and for the provider that is named", async () => {
+    await using issuer = await startTenantIssuer();
+    await using forger = await startTenantIssuer();
+    const { clientId } = await organization(issuer.issuer);
+    const elsewhere = await organization("https://elsewhere.test");
+    const good = await issuer.sign({ sub: "mia", aud: clientId });
+    assert.ok((await register(good)).ok);
+    const codes = async (token: string, more: object = {}) => {
+      const answer = await exchange(token, more);
+      return answer.ok ? 0 : answer.error.code;
+    };
+    assert.equal(await codes(await issuer.sign({ sub: "mia", aud: "another client" })), Code.NOT_FOUND);
+    assert.equal(await codes(await issuer.sign({ sub: "mia", aud: world.baseUrl })), Code.NOT_FOUND);
+    assert.equal(await codes(await forger.sign({ iss: issuer.issuer, sub: "mia", aud: clientId })), Code.UNAUTHENTICATED);
+    assert.equal(await codes(await issuer.sign({ aud: clientId })), Code.UNAUTHENTICATED);
+    assert.equal(await codes(good, { identityProvider: elsewhere.provider }), Code.NOT_FOUND);
+    assert.equal(await codes(good, { identityProvider: "nothing" }), Code.NOT_FOUND);
+    assert.equal(await codes(good), 0);
+  });
+
+  test("of a client that two organizations have registered is asked whose it is", async () => {
+    await using issuer = await startTenantIssuer();
+    const [one, two] = [await organization(issuer.issuer, "shared"), await organization(issuer.issuer, "shared")];
+    const token = await issuer.sign({ sub: "noa", aud: "shared" });
+    const asked = await exchange(token);
+    assert.deepEqual(!asked.ok && [asked.error.code, /name the one/.test(asked.error.message)], [Code.INVALID_ARGUMENT, true]);
+    await registered(world, issuer.issuer, "noa");
+    for (const { uid, provider } of [one, two]) {
+      const tokens = await exchange(token, { identityProvider: provider });
+      assert.ok(tokens.ok);
+      assert.deepEqual(await groupUids(tokens.value.token), [uid]);
+    }
+  });
+
+  test("of a provider that is deleted since, neither it nor its refresh tokens are good", async () => {
+    await using issuer = await startTenantIssuer();
+    const { clientId, provider } = await organization(issuer.issuer);
+    const token = await issuer.sign({ sub: "ola", aud: clientId });
+    assert.ok((await register(token)).ok);
+    const tokens = await exchange(token);
+    assert.ok(tokens.ok);
+    await world.must(IdentityProvidersService.method.deleteIdentityProvider, { uid: provider });
+    assert.equal((await exchange(token)).ok, false);
+    const refreshed = await world.rest.call(SecurityTokenService.method.exchangeRefreshToken, {}, tokens.value.refreshToken);
+    assert.equal(!refreshed.ok && refreshed.error.code, Code.UNAUTHENTICATED);
+  });
+});
+
+/** As if the person had come by another way. */
+async function registered(world: World, issuer: string, subject: string): Promise<void> {
+  const uid = userIdentityUid(issuer, subject);
+  const time = world.clock.now().toISOString();
+  const row = { uid, parent: null, name: "noa", create_time: time, update_time: time, relationship_type: 1 };
+  const body = JSON.stringify({ uid, name: "noa", createTime: time, updateTime: time, lastSeenTime: time });
+  await world.store.transaction((db) =>
+    db
+      .insertInto("identity")
+      .values({ ...row, body })
+      .execute(),
+  );
+}
