@@ -15,4 +15,6 @@ if (process.env.npm_lifecycle_event !== undefined) {
   const parent = process.ppid;
   setInterval(() => process.ppid === parent || process.kill(process.pid, "SIGTERM"), 500).unref();
 }
+// Half of the threads look names up, one each for as long as a name server takes (src/outbound/name-lookup.ts).
+process.env.UV_THREADPOOL_SIZE ??= "16";
 await import("../src/main.ts");

@@ -8,8 +8,9 @@
  */
 import { Agent, type Dispatcher, request as send } from "undici";
 import { createAddressPolicy } from "./address.ts";
-import { createConnector, type Resolve } from "./connector.ts";
+import { createConnector } from "./connector.ts";
 import { OutboundError } from "./error.ts";
+import type { Resolve } from "./name-lookup.ts";
 
 export interface OutboundLimits {
   readonly signal?: AbortSignal | undefined;

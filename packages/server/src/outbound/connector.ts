@@ -1,26 +1,15 @@
 /** Opens the sockets of client.ts, to allowed addresses only: what a name resolves to is filtered, and the peer of the socket is looked at again. */
-import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
 import type { AddressPolicy } from "./address.ts";
 import { OutboundError } from "./error.ts";
-
-/** All addresses of a host; `dns.lookup` has this shape. */
-export type Resolve = (
-  hostname: string,
-  options: { all: true },
-  callback: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void;
+import { lookUpName, type Resolve } from "./name-lookup.ts";
 
 /**
  * Resolving and connecting use one and the same answer of the resolver, so a name that changes its address in between (DNS rebinding)
  * gains nothing. Plain HTTP goes only to addresses that the operator named.
  */
-export function createConnector(
-  policy: AddressPolicy,
-  connectTimeoutMs: number,
-  resolve: Resolve = systemLookup,
-): buildConnector.connector {
+export function createConnector(policy: AddressPolicy, connectTimeoutMs: number, resolve: Resolve = lookUpName): buildConnector.connector {
   const secure = guard(policy.isAllowed, connectTimeoutMs, resolve);
   const plain = guard(policy.isOperatorAllowed, connectTimeoutMs, resolve);
   return (options, callback) => (options.protocol === "https:" ? secure : plain)(options, callback);

@@ -151,6 +151,10 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_SERVICE_PRINCIPALS: "INGESTER",
       HOLT_OUTBOUND_ALLOW_CIDRS: "10.0.0.0/33",
       HOLT_AWS_STS_URL: "sts",
+      HOLT_WEBHOOK_BACKOFF: "5s,later",
+      HOLT_WEBHOOK_TIMEOUT: "a moment",
+      HOLT_WEBHOOK_GIVE_UP: "never",
+      HOLT_EVENT_RETENTION: "for ever",
     };
     // What no text can be wrong for.
     const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];

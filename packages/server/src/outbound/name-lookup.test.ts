@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createNameLookup, type Resolve } from "./name-lookup.ts";
+
+const addresses = [{ address: "1.1.1.1", family: 4 }];
+
+/** Answers at once, but for names that begin with "dead": those wait until they are told to end. */
+function createResolver() {
+  const asked: string[] = [];
+  const held = new Map<string, () => void>();
+  const ask: Resolve = (hostname, _options, callback) => {
+    asked.push(hostname);
+    if (hostname.startsWith("dead")) held.set(hostname, () => held.delete(hostname) && callback(new Error("no answer"), []));
+    else setImmediate(() => callback(null, addresses));
+  };
+  const endAll = (): void => {
+    for (const end of [...held.values()]) end();
+  };
+  return { ask, asked, held, endAll };
+}
+
+function lookUp(resolve: Resolve, hostname: string): Promise<unknown> {
+  return new Promise((done, fail) => resolve(hostname, { all: true }, (error, found) => (error === null ? done(found) : fail(error))));
+}
+
+test("a name is answered as the resolver answers, each time anew, and once for all who ask meanwhile", async () => {
+  const { ask, asked } = createResolver();
+  const resolve = createNameLookup(ask);
+  assert.deepEqual(await lookUp(resolve, "a.test"), addresses);
+  assert.deepEqual(await Promise.all([lookUp(resolve, "a.test"), lookUp(resolve, "a.test"), lookUp(resolve, "b.test")]), [
+    addresses,
+    addresses,
+    addresses,
+  ]);
+  assert.deepEqual(asked, ["a.test", "a.test", "b.test"]);
+});
+
+test("names without an answer leave room for those that had one, and hold up new ones no longer than until they are known", async () => {
+  const { ask, held, endAll } = createResolver();
+  const resolve = createNameLookup(ask, { slowMs: 5 });
+  await lookUp(resolve, "known.test");
+  const dead = Array.from({ length: 100 }, (_, i) => lookUp(resolve, `dead-${i}.test`).catch(() => "failed"));
+  assert.equal(held.size, 6);
+  assert.deepEqual(await lookUp(resolve, "known.test"), addresses);
+  while (held.size > 0) {
+    await sleep(6);
+    endAll();
+  }
+  assert.deepEqual(await Promise.all(dead), Array(100).fill("failed"));
+
+  const again = Array.from({ length: 100 }, (_, i) => lookUp(resolve, `dead-${i}.test`).catch(() => "failed"));
+  assert.equal(held.size, 3);
+  assert.deepEqual(await lookUp(resolve, "new.test"), addresses);
+  while (held.size > 0) endAll();
+  await Promise.all(again);
+});
+
+test("what nobody waits for any more is not asked", async () => {
+  const { ask, asked, endAll } = createResolver();
+  const resolve = createNameLookup(ask, { maxWaitMs: 5 });
+  const dead = Array.from({ length: 7 }, (_, i) => lookUp(resolve, `dead-${i}.test`));
+  const failed = Promise.allSettled(dead);
+  await sleep(20);
+  endAll();
+  await failed;
+  assert.equal(asked.length, 6);
+});
