@@ -300,8 +300,8 @@ describe("servers that share a database", () => {
     const before = await count();
     await new Promise((resolve) => setTimeout(resolve, 5000));
     const perSecond = ((await count()) - before) / 5;
-    // Two and a half are for changed rights, two for events.
-    assert.ok(perSecond < 6, `${perSecond} transactions per second`);
+    // Two and a half are for changed rights, two for events, and the database has some of its own. A loop that does not wait would ask hundreds of times.
+    assert.ok(perSecond < 30, `${perSecond} transactions per second`);
   });
 });
 
