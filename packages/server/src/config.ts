@@ -153,7 +153,7 @@ export const settings: Settings = {
   userIssuers: {
     env: "HOLT_USER_ISSUERS",
     fallback: "",
-    doc: "OIDC issuers whose users may register themselves and sign in (comma separated URLs). What they say of a user's email is believed. Users of an issuer that is taken off the list are locked out. Empty: nobody registers.",
+    doc: "OIDC issuers whose users may register themselves and sign in (comma separated URLs). What they say of a user's email is believed. Users of an issuer that is taken off the list are locked out. Empty: only people of organizations' identity providers register.",
     parse: (text) => parseList(text).map(parseIssuer),
   },
   loginIssuer: {
