@@ -247,7 +247,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   }
   const config = values as unknown as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
-  if ((config.loginIssuer === "") !== (config.loginClientId === ""))
+  if (config.loginIssuer !== undefined && (config.loginIssuer === "") !== (config.loginClientId === ""))
     problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
