@@ -61,6 +61,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_LOG_LEVEL: ["", "INFO", "trace", "info "],
   HOLT_MAX_CONCURRENT_CALLS: ["0", "1000001", "x"],
   HOLT_USER_ISSUERS: ["accounts.example.com", "https://a.example.com,b"],
+  HOLT_LOGIN_ISSUER: ["accounts.example.com", "https://u:p@accounts.example.com", "https://accounts.example.com?x"],
   HOLT_PINNED_ISSUERS: ["https://issuer.example.com", "https://issuer.example.com=/no/such/file"],
   HOLT_SERVICE_PRINCIPALS: ["INGESTER", "INGESTER=x", "NOBODY=https://i s", "UNSPECIFIED=https://i s", "__proto__=https://i s"],
   HOLT_SECRETS_KEY: ["secret", "c2hvcnQ=", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE", "0123456789012345678901234567890"],
@@ -100,7 +101,15 @@ describe("settings", () => {
         assert.match(problem, new RegExp(`^${name}: ".*" must be .{3,}$`), `${name}=${value}`);
       }
     }
-    const looked = new Set([...Object.keys(BAD), "HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_TLS_CERT", "HOLT_TLS_KEY"]);
+    const free = [
+      "HOLT_AUDIENCES",
+      "HOLT_USER_CLIENT_IDS",
+      "HOLT_LOGIN_CLIENT_ID",
+      "HOLT_LOGIN_CLIENT_SECRET",
+      "HOLT_TLS_CERT",
+      "HOLT_TLS_KEY",
+    ];
+    const looked = new Set([...Object.keys(BAD), ...free]);
     assert.deepEqual(
       [...looked].sort(),
       Object.values(settings)
@@ -124,6 +133,16 @@ describe("settings", () => {
     for (const env of [{ HOLT_TLS_CERT: "c" }, { HOLT_TLS_KEY: "k" }])
       assert.match(problemOf(env as unknown as Env), /must be set together/);
     assert.equal(readConfig({ HOLT_TLS_CERT: "c", HOLT_TLS_KEY: "k" }).baseUrl, "https://127.0.0.1:8080");
+  });
+
+  test("of the operator's provider belong together, and make its users known; its secret is never shown", () => {
+    const login = { HOLT_LOGIN_ISSUER: "https://idp.example.com", HOLT_LOGIN_CLIENT_ID: "holt" };
+    assert.match(problemOf({ HOLT_LOGIN_ISSUER: login.HOLT_LOGIN_ISSUER }), /must be set together/);
+    assert.match(problemOf({ HOLT_LOGIN_CLIENT_ID: "holt" }), /must be set together/);
+    const config = readConfig({ ...login, HOLT_USER_ISSUERS: "https://a.example.com", HOLT_USER_CLIENT_IDS: "holt,b" });
+    assert.deepEqual(config.userIssuers, ["https://a.example.com", "https://idp.example.com"]);
+    assert.deepEqual(config.userClientIds, ["holt", "b"]);
+    assert.doesNotMatch(problemOf({ HOLT_LOGIN_CLIENT_SECRET: "verysecret", HOLT_LOGIN_CLIENT_ID: "holt" }), /verysecret/);
   });
 
   test("name the server by the address where it listens, or by one that reaches it", () => {

@@ -157,7 +157,7 @@ export const settings: Settings = {
   userIssuers: {
     env: "HOLT_USER_ISSUERS",
     fallback: "",
-    doc: "OIDC issuers whose users may register themselves and sign in (comma separated URLs). What they say of a user's email is believed. Users of an issuer that is taken off the list are locked out. Empty: nobody registers.",
+    doc: "OIDC issuers whose users may register themselves and sign in (comma separated URLs). What they say of a user's email is believed. Users of an issuer that is taken off the list are locked out. Empty: only people of organizations' identity providers register.",
     parse: (text) => parseList(text).map(parseIssuer),
   },
   loginIssuer: {
@@ -275,7 +275,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   }
   const config = values as unknown as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
-  if ((config.loginIssuer === "") !== (config.loginClientId === ""))
+  if (config.loginIssuer !== undefined && (config.loginIssuer === "") !== (config.loginClientId === ""))
     problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");

@@ -62,18 +62,8 @@ export async function deleteUser(directory: Directory, id: string, ifMatch: stri
     const row = await db.dialect.forDelete(selectUser(db, provider.uid, id)).executeTakeFirst();
     if (row === undefined) throw noSuch("user", id);
     assertMatches(row, ifMatch);
-    await db.deleteFrom("scim_group_member").where("user_id", "=", id).execute();
-    // Without one nobody could be known again.
-    if (row.external_id === null) {
-      await db.deleteFrom("scim_user").where("id", "=", id).execute();
-      return;
-    }
-    const now = clock.now().toISOString();
-    await db
-      .updateTable("scim_user")
-      .set({ active: 0, user_name: "", body: "{}", update_time: now, delete_time: now })
-      .where("id", "=", id)
-      .execute();
+    await db.deleteFrom("scim_user").where("id", "=", id).execute();
+    await rememberDeleted(db, provider.uid, row.external_id, clock.now());
     await endLogins(db, grants, provider.uid, row.external_id);
   });
 }
@@ -101,7 +91,7 @@ function changeUser(directory: Directory, id: string, ifMatch: string | undefine
     .catch(explainConstraint);
 }
 
-async function save(db: WriteDb, { provider, grants }: Directory, before: StoredUser, row: Row, body: Json): Promise<void> {
+async function save(db: WriteDb, { provider, grants, clock }: Directory, before: StoredUser, row: Row, body: Json): Promise<void> {
   const externalId = externalIdOf(body);
   const isOther = externalId !== before.external_id;
   if (isOther) await forgetDeleted(db, provider.uid, externalId);
@@ -112,9 +102,10 @@ async function save(db: WriteDb, { provider, grants }: Directory, before: Stored
     .where("id", "=", row.id)
     .execute();
   if (isOther) {
-    // With another external id it is another person.
+    // With another external id it is another person, and the directory has the former one no longer.
     await foretell(db, provider, externalId);
-    await grants.changed(db, await identitiesOf(db, provider.uid, before.external_id));
+    await rememberDeleted(db, provider.uid, before.external_id, clock.now());
+    await endLogins(db, grants, provider.uid, before.external_id);
   }
   const isActive = body.active === true;
   if (!isActive && (isOther || before.active === 1)) await endLogins(db, grants, provider.uid, externalId);
@@ -144,6 +135,17 @@ function columnsOf(body: Json) {
 /** An empty one is none. */
 function externalIdOf({ externalId }: Json): string | null {
   return typeof externalId === "string" && externalId !== "" ? externalId : null;
+}
+
+/** A row that no directory sees: its person has left, and stays out. */
+async function rememberDeleted(db: WriteDb, idpUid: string, externalId: string | null, now: Date): Promise<void> {
+  if (externalId === null) return;
+  const time = now.toISOString();
+  const times = { create_time: time, update_time: time, delete_time: time };
+  await db
+    .insertInto("scim_user")
+    .values({ id: newId(), idp_uid: idpUid, external_id: externalId, user_name: "", active: 0, ...times, version: 1, body: "{}" })
+    .execute();
 }
 
 /** Whoever comes back is no longer who left. */

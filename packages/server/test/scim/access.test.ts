@@ -274,18 +274,20 @@ describeWithWorld("deactivation", (world) => {
     deepEqual(await codes(person, directory.organization), [0, 0]);
   });
 
-  test("follows the external id", async () => {
+  test("of whom the directory has under another external id now is like deletion, and ends with having them back", async () => {
     const directory = await start();
-    const person = await personOf(directory);
-    await directory.must(
-      200,
-      "PATCH",
-      `/Users/${person.scimId}`,
-      patch({ op: "replace", value: { active: false, externalId: "somebody-else" } }),
-    );
-    deepEqual(await codes(person, directory.organization), [0, 0]);
-    await directory.must(200, "PATCH", `/Users/${person.scimId}`, patch({ op: "replace", path: "externalId", value: person.subject }));
-    deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
+    const [person, next] = [await personOf(directory), await personOf(directory)];
+    const change = (scimId: string, externalId: string) =>
+      directory.must(200, "PATCH", `/Users/${scimId}`, patch({ op: "replace", path: "externalId", value: externalId }));
+    const both = async () => [...(await codes(person, directory.organization)), ...(await codes(next, directory.organization))];
+    await change(person.scimId, "somebody-else");
+    deepEqual(await both(), [UNAUTHENTICATED, UNAUTHENTICATED, 0, 0]);
+    await change(next.scimId, person.subject);
+    deepEqual(await both(), [0, 0, UNAUTHENTICATED, UNAUTHENTICATED], "the account is another person's now");
+    await change(person.scimId, next.subject);
+    deepEqual(await both(), [0, 0, 0, 0]);
+    await directory.must(200, "PATCH", `/Users/${next.scimId}`, patch({ op: "remove", path: "externalId" }));
+    deepEqual(await both(), [UNAUTHENTICATED, UNAUTHENTICATED, 0, 0]);
   });
 
   test("finds who is known by the claim oid, from the first login on", async () => {

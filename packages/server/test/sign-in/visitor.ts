@@ -17,12 +17,16 @@ export interface Visitor {
   walkToCallback(url: string, account: string): Promise<string>;
   /** Fills in the form of a page. */
   submit(page: Answer, fields: Readonly<Record<string, string>>): Promise<Answer>;
+  /** The header that goes to this origin. */
+  cookieOf(origin: string): string;
   /** Loses all cookies of Holt. */
   forget(): void;
 }
 
 export function createVisitor(baseUrl: string, issuer: string): Visitor {
   const jars = new Map<string, Map<string, string>>();
+
+  const cookieOf = (origin: string): string => [...(jars.get(origin) ?? [])].map(([name, value]) => `${name}=${value}`).join("; ");
 
   async function visit(
     url: string,
@@ -31,7 +35,7 @@ export function createVisitor(baseUrl: string, issuer: string): Visitor {
     const { origin } = new URL(url);
     const jar = jars.get(origin) ?? new Map<string, string>();
     jars.set(origin, jar);
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+    const cookie = cookieOf(origin);
     const response = await fetch(url, {
       method,
       redirect: "manual",
@@ -84,6 +88,7 @@ export function createVisitor(baseUrl: string, issuer: string): Visitor {
       target.search = new URLSearchParams(values).toString();
       return visit(target.href);
     },
+    cookieOf,
     forget: () => void jars.delete(baseUrl),
   };
 }

@@ -36,7 +36,7 @@ async function held({ access, db }: Call, principal: Principal): Promise<Message
     entries.map(([uid]) => uid),
     db,
   );
-  const roles = await rolesOf(principal.uid, db);
+  const roles = await rolesOf(principal, db);
   return entries.map(([uid, capabilities]) => {
     const role = roles.get(hexFromCapabilitySet(capabilities));
     const named = capabilitiesIn(capabilities).map((capability) => capabilityName(capability));
@@ -61,14 +61,24 @@ async function groupsOf(uids: readonly string[], db: ReadDb) {
   );
 }
 
-/** The roles bound to the identity, by what they contain. */
-async function rolesOf(identityUid: string, db: ReadDb) {
+/** The roles bound to the identity, and those of the mapped groups of its session, by what they contain. */
+async function rolesOf({ uid, session }: Principal, db: ReadDb) {
+  const mappings = session === undefined ? [] : [...session.mappings, ...session.directoryMappings];
   const rows = await db
-    .selectFrom("role_binding")
-    .innerJoin("role", "role.uid", "role_binding.role_uid")
-    .select(["role.capabilities", "role.body"])
-    .distinct()
-    .where("role_binding.identity_uid", "=", identityUid)
+    .selectFrom("role")
+    .select(["capabilities", "body"])
+    .where(({ or, eb, selectFrom }) =>
+      or([
+        eb("uid", "in", selectFrom("role_binding").select("role_uid").where("identity_uid", "=", uid)),
+        eb(
+          "uid",
+          "in",
+          selectFrom("external_group_role_mapping")
+            .innerJoin(db.dialect.valuesOf(mappings).as("wanted"), "wanted.value", "external_group_role_mapping.uid")
+            .select("role_uid"),
+        ),
+      ]),
+    )
     .execute();
   return new Map(
     rows.map(({ capabilities, body }) => {
