@@ -32,10 +32,12 @@ const PUBLISH_SPACING_MS = 50;
 export function startDelivery({ store, clock, log, webhook, policy, retentionMs }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
   const dispatcher = new Dispatcher({ store, clock, log, webhook, policy, pollMs });
+  let isClosed = false;
   const publisher = new Loop({
     ...{ name: "publishing events", log, spacingMs: PUBLISH_SPACING_MS },
     async step() {
-      while (await publish(store, clock)) dispatcher.wake();
+      // Who comes next goes on with what is left, however much it is.
+      while (!isClosed && (await publish(store, clock))) dispatcher.wake();
       dispatcher.wake();
       return pollMs;
     },
@@ -47,6 +49,7 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs 
       dispatcher.wake();
     },
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       await pruner[Symbol.asyncDispose]();
       await publisher[Symbol.asyncDispose]();
       await dispatcher[Symbol.asyncDispose]();

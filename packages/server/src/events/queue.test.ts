@@ -11,6 +11,7 @@ import { createDatabase } from "../../test/postgres.ts";
 import { openStore } from "../db/open.ts";
 import type { Store } from "../db/store.ts";
 import { createLog } from "../lib/log.ts";
+import { startDelivery } from "./delivery.ts";
 import { createLeases } from "./leases.ts";
 import { createLedger, type Outcome } from "./ledger.ts";
 import { prune, startPruner } from "./prune.ts";
@@ -332,5 +333,16 @@ function suite(open: () => Promise<Store>): void {
     await using _pruner = startPruner({ store, clock, log, retentionMs: 1000 });
     for (let tries = 0; tries < 500 && (await outbox(store)).length > 0; tries++) await sleep(10);
     assert.deepEqual(await outbox(store), []);
+  });
+
+  test("a server that stops leaves to the next one what it has not given out", async () => {
+    await using store = await open();
+    await subscribe(store, ORG, "org");
+    for (let i = 0; i < 1001; i++) await append(store);
+    const webhook = { sign: () => Promise.reject(new Error("nothing is sent")), send: async () => undefined };
+    const policy = { backoffMs: [1000], giveUpMs: 1000 };
+    const delivery = startDelivery({ store, clock: createManualClock(), log, webhook, policy, retentionMs: 3_600_000 });
+    await delivery[Symbol.asyncDispose]();
+    assert.ok((await outbox(store)).some(({ position }) => position === null));
   });
 }
