@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import type { Store, WriteDb } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
+import { lockHeld } from "./release.ts";
 import type { Health } from "./retry.ts";
 
 const LEASE_MS = 10_000;
@@ -62,14 +63,13 @@ export function createLeases(store: Store, clock: Clock): Leases {
 }
 
 async function renew(db: WriteDb, uids: readonly string[], holder: string, end: string): Promise<Set<string>> {
-  const rows = await db
+  const held = await lockHeld(db, uids, holder);
+  await db
     .updateTable("subscription_queue")
     .set({ lease_time: end })
-    .where("lease_holder", "=", holder)
-    .where("subscription_uid", "in", db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value"))
-    .returning("subscription_uid")
+    .where("subscription_uid", "in", db.selectFrom(db.dialect.valuesOf([...held]).as("v")).select("v.value"))
     .execute();
-  return new Set(rows.map((row) => row.subscription_uid));
+  return held;
 }
 
 async function look({ reader }: Store, now: string): Promise<Due> {

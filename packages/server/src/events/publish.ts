@@ -46,7 +46,7 @@ export async function publish(store: Store, clock: Clock): Promise<boolean> {
     const time = dueTime(clock.now(), state.time);
     await givePositions(db, taken, state.position);
     await insertDeliveries(db, deliveries, clock.now().toISOString(), time);
-    await touchQueues(db, [...new Set(deliveries.map((delivery) => delivery.subscription_uid))], time);
+    await touchQueues(db, [...new Set(deliveries.map((delivery) => delivery.subscription_uid))].toSorted(), time);
     await writeState(db, { position: state.position + taken.length, time });
     return taken.length < events.length || events.length === MAX_EVENTS;
   });
@@ -149,6 +149,7 @@ async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[],
 /**
  * Says that there is something to send. The deliveries were inserted before and the rows are locked, also those that need no change: who releases a
  * queue locks its row first and then looks for what is pending, so one of the two sees what the other did.
+ * @param uids sorted: all who lock several queues lock them in this order, or they would wait for each other
  */
 async function touchQueues(db: WriteDb, uids: readonly string[], time: string): Promise<void> {
   const { forUpdate, valuesOf } = db.dialect;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "kysely";
 import { createManualClock } from "../../test/manual-clock.ts";
 import { createDatabase } from "../../test/postgres.ts";
 import { openStore } from "../db/open.ts";
@@ -344,5 +345,31 @@ function suite(open: () => Promise<Store>): void {
     const delivery = startDelivery({ store, clock: createManualClock(), log, webhook, policy, retentionMs: 3_600_000 });
     await delivery[Symbol.asyncDispose]();
     assert.ok((await outbox(store)).some(({ position }) => position === null));
+  });
+
+  test("servers that publish and renew leases never wait for each other in a circle", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const leases = createLeases(store, clock);
+    // Those of the group above come later, and are before them in the order of uids.
+    for (let i = 0; i < 100; i++) {
+      await subscribe(store, TEAM, `s${(i * 37) % 100}`);
+      await subscribe(store, ORG, `a${(i * 73) % 100}`);
+    }
+    await append(store, { group: TEAM });
+    await publish(store, clock);
+    const held = (await leases.claim({ healthy: 1000, failing: 0 })).map(({ uid }) => uid).toReversed();
+    let isOver = false;
+    const publishing = (async () => {
+      for (let i = 0; i < 15; i++) await append(store, { group: TEAM }).then(() => publish(store, clock));
+      isOver = true;
+    })();
+    while (!isOver) assert.equal((await leases.renew(held)).size, 200);
+    await publishing;
+    if (store.dialect.name !== "postgres") return;
+    const counted = await sql<{ deadlocks: number }>`select deadlocks from pg_stat_database where datname = current_database()`.execute(
+      store.reader,
+    );
+    assert.deepEqual(counted.rows, [{ deadlocks: 0 }]);
   });
 }

@@ -54,7 +54,8 @@ export async function release(db: WriteDb, releases: readonly Release[], holder:
     .execute();
 }
 
-async function lockHeld(db: WriteDb, uids: readonly string[], holder: string): Promise<Set<string>> {
+/** In the order in which publish.ts locks them. @returns which of them this server holds */
+export async function lockHeld(db: WriteDb, uids: readonly string[], holder: string): Promise<Set<string>> {
   if (uids.length === 0) return new Set();
   const query = db
     .selectFrom("subscription_queue")
