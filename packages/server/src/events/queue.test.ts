@@ -13,6 +13,7 @@ import { openStore } from "../db/open.ts";
 import type { Store } from "../db/store.ts";
 import { createLog } from "../lib/log.ts";
 import { startDelivery } from "./delivery.ts";
+import { readDue, readEvent } from "./due-deliveries.ts";
 import { createLeases } from "./leases.ts";
 import { createLedger, type Outcome } from "./ledger.ts";
 import { prune, startPruner } from "./prune.ts";
@@ -58,11 +59,15 @@ interface Told {
   readonly audience?: "customer" | "internal" | "test";
   readonly subject?: string;
   readonly time?: string;
+  readonly data?: string;
 }
 
-async function append(store: Store, { group = ORG, audience = "customer", subject = "", time = "" }: Told = {}): Promise<string> {
+async function append(
+  store: Store,
+  { group = ORG, audience = "customer", subject = "", time = "", data = "{}" }: Told = {},
+): Promise<string> {
   const id = randomUUID();
-  const row = { id, type: "t", source: "s", subject, group_uid: group, time, audience, body_type: "", extensions: "{}", data: "{}" };
+  const row = { id, type: "t", source: "s", subject, group_uid: group, time, audience, body_type: "", extensions: "{}", data };
   await store.transaction((db) => db.insertInto("outbox").values(row).execute());
   return id;
 }
@@ -371,5 +376,23 @@ function suite(open: () => Promise<Store>): void {
       store.reader,
     );
     assert.deepEqual(counted.rows, [{ deadlocks: 0 }]);
+  });
+
+  test("a long body is read when its turn comes, and short ones together", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    await subscribe(store, ORG, "org");
+    const long = JSON.stringify({ body: "ü".repeat(9000) });
+    const ids = [await append(store), await append(store, { data: long })];
+    await publish(store, clock);
+    const due = await readDue(store.reader, "org", undefined, clock.now().toISOString());
+    assert.deepEqual(
+      due.map(({ id, data }) => ({ id, data })),
+      [
+        { id: ids[0], data: "{}" },
+        { id: ids[1], data: null },
+      ],
+    );
+    assert.deepEqual(await Promise.all(due.map(async (each) => (await readEvent(store.reader, each)).data)), ["{}", long]);
   });
 }

@@ -1,7 +1,7 @@
 /** One queue's turn: its deliveries one after the other, until none is due, one fails, or others shall have theirs. */
 import type { Store } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
-import { type DueDelivery, type Place, readDue } from "./due-deliveries.ts";
+import { type DueDelivery, type Place, readDue, readEvent } from "./due-deliveries.ts";
 import type { Claimed } from "./leases.ts";
 import type { Ledger, Outcome } from "./ledger.ts";
 import { type Health, isRecovery, judge, type Result, type RetryPolicy, type Verdict } from "./retry.ts";
@@ -64,11 +64,11 @@ interface Upcoming {
 async function* upcoming(uid: string, { store, clock, webhook }: TurnOptions): AsyncGenerator<Upcoming> {
   for (let after: Place | undefined; ; ) {
     const piece = await readDue(store.reader, uid, after, clock.now().toISOString());
-    let next = piece[0] && sign(piece[0], webhook);
+    let next = piece[0] && sign(piece[0], store, webhook);
     for (const [index, delivery] of piece.entries()) {
       const signed = (await next) as Signed;
       const following = piece[index + 1];
-      next = following && sign(following, webhook);
+      next = following && sign(following, store, webhook);
       yield { delivery, signed };
     }
     after = piece.at(-1);
@@ -76,8 +76,8 @@ async function* upcoming(uid: string, { store, clock, webhook }: TurnOptions): A
   }
 }
 
-function sign(delivery: DueDelivery, webhook: Webhook): Promise<Signed> {
-  const signed = webhook.sign(delivery, delivery);
+function sign(delivery: DueDelivery, { reader }: Store, webhook: Webhook): Promise<Signed> {
+  const signed = readEvent(reader, delivery).then((event) => webhook.sign(event, delivery));
   // The turn may be over before it is looked at.
   signed.catch(() => {});
   return signed;
