@@ -18,6 +18,7 @@ import { createLeases } from "./leases.ts";
 import { createLedger, type Outcome } from "./ledger.ts";
 import { prune, startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
+import { resumeQueue } from "./redeliver.ts";
 import { HEALTHY, type Health } from "./retry.ts";
 
 const log = createLog("silent");
@@ -394,5 +395,35 @@ function suite(open: () => Promise<Store>): void {
       ],
     );
     assert.deepEqual(await Promise.all(due.map(async (each) => (await readEvent(store.reader, each)).data)), ["{}", long]);
+  });
+
+  test("a resumption lets what was tried before begin anew, also what is due since long", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    await subscribe(store, ORG, "org");
+    for (let i = 0; i < 3; i++) await append(store);
+    await publish(store, clock);
+    const begun = clock.now().toISOString();
+    clock.advance(5 * 86_400_000);
+    const [now, later] = [clock.now(), new Date(clock.now().getTime() + 60_000).toISOString()];
+    const leases = createLeases(store, clock);
+    await leases.claim({ healthy: 1, failing: 1 });
+    const ledger = createLedger({ store, clock, log, holder: leases.holder });
+    for (const [position, next] of [
+      [1, begun],
+      [2, later],
+    ] as const)
+      await ledger.record(outcome("org", position, { state: "pending", next_attempt_time: next, attempts: 9, first_attempt_time: begun }));
+    const health = { ...HEALTHY, failures: 9, failing_time: begun, pause_time: begun, pause_reason: "no attempt succeeded" };
+    await ledger.release({ uid: "org", health, recoveredSince: null, notBefore: null });
+    await store.transaction((db) => resumeQueue(db, "org", now));
+    assert.deepEqual(
+      (await deliveries(store)).map((row) => [row.next_attempt_time, row.attempts, row.first_attempt_time]),
+      [
+        [begun, 0, null],
+        [now.toISOString(), 0, null],
+        [begun, 0, null],
+      ],
+    );
   });
 }

@@ -1,4 +1,5 @@
 /** Makes deliveries pending again, and queues due. Where there are very many deliveries, piece by piece: nobody else who writes shall wait for long. */
+import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 
 /** So many go in one transaction. */
@@ -104,13 +105,17 @@ async function makeDue(db: WriteDb, uid: string, now: Date): Promise<void> {
 /** Ends a pause, and what a queue or its deliveries wait for: what is pending is due. */
 export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const time = now.toISOString();
-  // Few: what waits for a time of its own was tried before. The rest is due already, however much it is.
+  // Few: what was tried before. It begins anew also where it is due, or the next failure would give it up. The rest was never tried, however much it is.
   await db
     .updateTable("delivery")
-    .set({ next_attempt_time: time, attempts: 0, first_attempt_time: null })
+    .set({
+      next_attempt_time: sql`case when next_attempt_time > ${time} then ${time} else next_attempt_time end`,
+      attempts: 0,
+      first_attempt_time: null,
+    })
     .where("subscription_uid", "=", uid)
     .where("state", "=", "pending")
-    .where("next_attempt_time", ">", time)
+    .where(({ or, eb }) => or([eb("next_attempt_time", ">", time), eb("first_attempt_time", "is not", null)]))
     .execute();
   const query = db.selectFrom("subscription_queue").select(["failures", "hold_time", "pause_time"]).where("subscription_uid", "=", uid);
   const queue = await db.dialect.forUpdate(query).executeTakeFirst();
