@@ -21,6 +21,8 @@ const RENEW_MS = 3000;
 const STOP_MS = 2000;
 /** After a turn that could do nothing, for a fault of our own. */
 const FAULT_MS = 1000;
+/** How long a slow sink waits at the least where there is no place for it: so many may wait that to look at them is work. */
+const FULL_MS = 2000;
 
 interface Turn {
   isOver: boolean;
@@ -61,11 +63,20 @@ export class Dispatcher implements AsyncDisposable {
     if (isDue && (room.healthy > 0 || room.failing > 0)) {
       const { healthy, failing } = room;
       const claimed = await this.#leases.claim({ healthy: Math.min(healthy, MAX_CLAIMS), failing: Math.min(failing, MAX_CLAIMS) });
-      for (const queue of claimed) this.#begin(queue);
+      for (const queue of claimed) this.#admit(queue);
       if (claimed.length > 0) return 0;
     }
     const { clock, pollMs } = this.#options;
     return Math.min(pollMs, next === null ? Number.POSITIVE_INFINITY : Math.max(0, Date.parse(next) - clock.now().getTime()));
+  }
+
+  #admit(queue: Claimed): void {
+    if (this.#turns.has(queue.uid) || this.#lanes.hasPlace(queue.uid, queue.health.failures > 0)) this.#begin(queue);
+    else void this.#ledger.release({ uid: queue.uid, health: queue.health, recoveredSince: null, notBefore: this.#after(FULL_MS) });
+  }
+
+  #after(ms: number): string {
+    return new Date(this.#options.clock.now().getTime() + ms).toISOString();
   }
 
   /** Somebody may have freed a queue that has its turn here (a resumption does): then that turn ends first, and what it says of the queue is old. */
@@ -80,7 +91,7 @@ export class Dispatcher implements AsyncDisposable {
     const { standing, isFaulty } = await this.#take(queue, turn);
     if (this.#turns.get(queue.uid) !== turn) return;
     const { health, recoveredSince } = standing;
-    const notBefore = isFaulty ? new Date(this.#options.clock.now().getTime() + FAULT_MS).toISOString() : null;
+    const notBefore = isFaulty ? this.#after(FAULT_MS) : null;
     await this.#ledger.release({ uid: queue.uid, health, recoveredSince, notBefore });
     // It may have been claimed anew as soon as it was free.
     if (this.#turns.get(queue.uid) === turn) this.#turns.delete(queue.uid);

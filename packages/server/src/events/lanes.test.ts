@@ -35,3 +35,18 @@ test("an attempt that takes long moves among the slow, and there its subscriptio
   using _ = lanes.enter("a", false);
   assert.equal(lanes.room().healthy, full.healthy - 1, "it was quick the last time");
 });
+
+test("a sink that is known to be slow has no place while there is none among the slow, and others have", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const lanes = createLanes(() => {});
+  {
+    using place = lanes.enter("slow", false);
+    place.onAttempt();
+    t.mock.timers.tick(1000);
+  }
+  assert.equal(lanes.hasPlace("slow", false), true);
+  const places = Array.from({ length: lanes.room().failing }, (_, i) => lanes.enter(`failing${i}`, true));
+  assert.deepEqual([lanes.hasPlace("slow", false), lanes.hasPlace("quick", false)], [false, true]);
+  places[0]?.[Symbol.dispose]();
+  assert.equal(lanes.hasPlace("slow", false), true);
+});

@@ -16,6 +16,8 @@ export interface Place extends Disposable {
 
 export interface Lanes {
   room(): Room;
+  /** False for a queue that is well but known to be slow while the slow lane is full: the database gives it out with those that are quick. */
+  hasPlace(uid: string, isFailing: boolean): boolean;
   enter(uid: string, isFailing: boolean): Place;
 }
 
@@ -23,10 +25,12 @@ export interface Lanes {
 export function createLanes(onMove: () => void): Lanes {
   const taken = { fast: 0, slow: 0 };
   const slowOnes = new Lru<string, true>(MAX_REMEMBERED);
+  const laneOf = (uid: string, isFailing: boolean): keyof typeof taken => (isFailing || slowOnes.get(uid) ? "slow" : "fast");
   return {
+    hasPlace: (uid, isFailing) => laneOf(uid, isFailing) === "fast" || taken.slow < SLOW_PLACES,
     room: () => ({ healthy: FAST_PLACES - taken.fast, failing: SLOW_PLACES - taken.slow }),
     enter(uid, isFailing) {
-      let lane: keyof typeof taken = isFailing || slowOnes.get(uid) ? "slow" : "fast";
+      let lane = laneOf(uid, isFailing);
       taken[lane]++;
       let isSlow = false;
       const timer = setTimeout(() => {
