@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
@@ -116,6 +117,24 @@ describeWithWorld("the event feed", (world) => {
     const one = await ask({ parent: group, cursor: nothing.cursor, pageSize: 1 });
     assert.deepEqual([one.events[0]?.subject, one.hasMore], [made[0], true]);
     assert.equal((await ask({ parent: group, cursor: one.cursor })).events[0]?.subject, made[1]);
+  });
+
+  it("has fewer events to a page where they are long, and none is left out", async () => {
+    const group = await world.group(world.orgUid);
+    const data = JSON.stringify({ body: { content: "x".repeat(1_500_000) } });
+    const texts = { type: "t", source: "s", subject: "", time: world.clock.now().toISOString(), body_type: "", extensions: "{}" };
+    for (let i = 0; i < 5; i++) {
+      const row = { ...texts, id: randomUUID(), group_uid: group, audience: "customer" as const, data };
+      await world.store.transaction((db) => db.insertInto("outbox").values(row).execute());
+    }
+    await world.group(group);
+    await published(world);
+    const { ids, answers } = await readAll(world.rest, { parent: group, pageSize: 200 }, world.owner.token);
+    assert.deepEqual(
+      ids,
+      (await expected(world, group)).map(({ id }) => id),
+    );
+    assert.equal(answers, 3);
   });
 
   it("shows nothing that is for others: internal events, and tests of a subscription", async () => {

@@ -2,13 +2,15 @@
  * Reads events in the order of their positions. Positions are given out by one server at a time and become visible in their order (events/publish.ts):
  * who has seen one has seen, or will never see, those before it.
  */
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import type { OutboxTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
 
 /** So many events are looked at for one page, however few of them are of the group. */
 const WINDOW = 5000;
+/** Of the bodies of one page, unless its first one is longer: one may be as long as a readme. */
+const MAX_BYTES = 4 * 1024 * 1024;
 /** Times are nearly in the order of positions: by so much may one stand out, for clocks that differ and calls that take long. */
 const SLACK_MS = 60_000;
 const SLACK_ROWS = 1000;
@@ -41,10 +43,11 @@ export interface FeedPage {
 export async function readFeed(db: ReadDb, feed: Feed): Promise<FeedPage> {
   const window = await readWindow(db, feed);
   if (window.last === undefined) return { rows: [], next: undefined, hasMore: false };
-  const rows = await readRows(db, feed, window.last);
-  const lastRow = rows.length === feed.limit ? rows.at(-1)?.position : undefined;
-  const next = lastRow ?? window.last;
-  return { rows, next, hasMore: next < window.last || window.isFull };
+  const found = await find(db, feed, window.last);
+  const positions = fitting(found);
+  const isAll = positions.length === found.length && found.length < feed.limit;
+  const next = (isAll ? undefined : positions.at(-1)) ?? window.last;
+  return { rows: await readRows(db, positions), next, hasMore: next < window.last || window.isFull };
 }
 
 async function readWindow(db: ReadDb, { after, end }: Feed): Promise<{ last: number | undefined; isFull: boolean }> {
@@ -57,14 +60,19 @@ async function readWindow(db: ReadDb, { after, end }: Feed): Promise<{ last: num
   return { last: last ?? undefined, isFull: Number(n) === WINDOW };
 }
 
-function readRows(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number) {
+interface Size {
+  readonly position: number | null;
+  readonly bytes: number;
+}
+
+function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number): Promise<Size[]> {
   const { lower, upper } = rangeAtOrBelow(parent);
   const { unindexed, valuesOf } = db.dialect;
   // By position and nothing else: the index of times would have to be sorted.
   const time = unindexed<string>("time");
   let query = db
     .selectFrom("outbox")
-    .select(["position", "id", "type", "source", "subject", "group_uid", "time", "body_type", "extensions", "data"])
+    .select(["position", sql<number>`octet_length(data)`.as("bytes")])
     .where("position", ">", after)
     .where("position", "<=", last)
     .where("group_uid", ">=", lower)
@@ -74,6 +82,32 @@ function readRows(db: ReadDb, { parent, types, since, until, after, limit }: Fee
   if (since !== undefined) query = query.where(time, ">=", since);
   if (until !== undefined) query = query.where(time, "<", until);
   return query.orderBy("position").limit(limit).execute();
+}
+
+/** As many as one answer holds, and one at the least. */
+function fitting(found: readonly Size[]): number[] {
+  const positions: number[] = [];
+  let sum = 0;
+  for (const { position, bytes } of found) {
+    sum += bytes;
+    if (position === null || (sum > MAX_BYTES && positions.length > 0)) break;
+    positions.push(position);
+  }
+  return positions;
+}
+
+async function readRows(db: ReadDb, positions: readonly number[]): Promise<EventRow[]> {
+  if (positions.length === 0) return [];
+  const chosen = db.dialect.rowsOf(
+    positions.map((position) => ({ position })),
+    { position: "bigint" },
+  );
+  return db
+    .selectFrom("outbox")
+    .select(["id", "type", "source", "subject", "group_uid", "time", "body_type", "extensions", "data"])
+    .where("position", "in", db.selectFrom(chosen.as("r")).select("r.position"))
+    .orderBy("position")
+    .execute();
 }
 
 /** The position before the first event from that time on. @param last the last position given out */
