@@ -34,6 +34,8 @@ const owned = [
   { module: /^@connectrpc\//, folders: ["transport"], except: [], why: "only transport/ knows Connect" },
   { module: /^(pg|node:sqlite)$/, folders: ["db"], except: [], why: "only db/ knows the database drivers" },
   { module: /^undici$/, folders: ["outbound"], except: [], why: "outbound calls have one client" },
+  { module: /^scimmy$/, folders: ["scim"], except: [], why: "only scim/schema.ts knows the library" },
+  { module: /^openid-client$/, folders: ["sign-in"], except: [], why: "only sign-in/upstream.ts speaks to providers" },
   { module: /^pino$/, folders: ["lib"], except: [], why: "only lib/log.ts makes logs" },
 ];
 

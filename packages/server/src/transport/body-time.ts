@@ -2,6 +2,9 @@
 import type { Socket } from "node:net";
 import type { HttpRequest } from "./http-exchange.ts";
 
+/** How long a client may still send after it was refused. */
+const LINGER_MS = 5_000;
+
 /** What bounds a body as a whole; `http1-server.ts` and `http2-server.ts` set it, by the object that carries the body. */
 const timers = new WeakMap<object, NodeJS.Timeout>();
 
@@ -19,6 +22,13 @@ export function limitTime(carrier: Carrier, ms: number, onLate: () => void): voi
   const clear = () => clearTimeout(timer);
   carrier.once("end", clear);
   carrier.once("close", clear);
+}
+
+/** For who was refused: it gets the time to read the answer, and not to send for as long as it likes. */
+export function cutOffSoon(request: HttpRequest): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => request.destroy(), LINGER_MS).unref();
+  request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Log } from "../../lib/log.ts";
 import { findPlace } from "../../registry/names.ts";
 import { OciError } from "../../registry/oci-error.ts";
 import { InsufficientScope, type RegistryAction, type RegistryCaller } from "../../registry/open-repo.ts";
+import { cutOffSoon } from "../body-time.ts";
 import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
 import type { RegistryAuthenticator } from "./authenticate.ts";
 import { serveBlob } from "./blobs.ts";
@@ -27,9 +28,6 @@ export interface OciOptions {
   readonly maxConcurrentCalls: number;
   readonly requiredTerms: RequiredTerms;
 }
-
-/** How long a client may still send after it was refused. */
-const LINGER_MS = 5_000;
 
 /** Answers everything below `/v2/`; the promise never rejects. */
 export function createOciHandler(options: OciOptions): (request: HttpRequest, response: HttpResponse) => Promise<void> {
@@ -127,10 +125,7 @@ function refuse(request: HttpRequest, response: HttpResponse, error: unknown, { 
     headers["retry-after"] = String(error.details.retryAfterSeconds);
   if (response.headersSent) return void response.destroy();
   sendOciError(response, { ...answer, headers });
-  if (request.complete) return;
-  // It gets the time to read the answer, and not to send for as long as it likes.
-  const timer = setTimeout(() => request.destroy(), LINGER_MS).unref();
-  request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+  cutOffSoon(request);
 }
 
 /** Where and for what to get a token (Docker registry token specification, RFC 6750 §3). */

@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log.ts";
 import { groups, users } from "../../scim/kind.ts";
 import { createScanLimit } from "../../scim/scan-limit.ts";
 import { ScimError } from "../../scim/scim-error.ts";
+import { cutOffSoon } from "../body-time.ts";
 import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
 import type { RequestMemory } from "../request-memory.ts";
 import { authenticateDirectory } from "./authenticate.ts";
@@ -28,8 +29,6 @@ export interface ScimOptions {
 }
 
 const MAX_SCANS = 4;
-/** How long a client may still send after it was refused. */
-const LINGER_MS = 5_000;
 
 /** Answers everything below `/scim/v2/`; the promise never rejects. */
 export function createScimHandler(options: ScimOptions): (request: HttpRequest, response: HttpResponse) => Promise<void> {
@@ -82,10 +81,7 @@ function dispatch(exchange: ScimExchange): Promise<void> | void {
 function refuse(request: HttpRequest, response: HttpResponse, error: unknown, log: Log): void {
   if (response.headersSent) return void response.destroy();
   sendScimError(response, error, log);
-  if (request.complete) return;
-  // It gets the time to read the answer, and not to send for as long as it likes.
-  const timer = setTimeout(() => request.destroy(), LINGER_MS).unref();
-  request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+  cutOffSoon(request);
 }
 
 function logRequest(
