@@ -118,6 +118,10 @@ describe("settings", () => {
     );
   });
 
+  test("that are lists say so when they are refused", () => {
+    assert.match(problemOf({ HOLT_WEBHOOK_BACKOFF: "5s;1m" }), /such as .*, or several, separated by commas$/);
+  });
+
   test("are all held against their rules before any is used", () => {
     const problem = problemOf({ HOLT_LISTEN: "x", HOLT_LOG_LEVEL: "y", HOLT_TYPO: "", HOLT_TLS_CERT: "cert.pem" });
     assert.equal(problem.split("\n").length, 4);

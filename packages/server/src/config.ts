@@ -385,7 +385,13 @@ function orZero(parse: (text: string) => number): (text: string) => number {
 
 /** A comma separated list with one at least. */
 function parseEach<T>(parse: (text: string) => T): (text: string) => T[] {
-  return (text) => text.split(",").map((part) => parse(part.trim()));
+  return (text) => {
+    try {
+      return text.split(",").map((part) => parse(part.trim()));
+    } catch (error) {
+      throw new Error(`${(error as Error).message}, or several, separated by commas`);
+    }
+  };
 }
 
 function parseList(text: string): string[] {

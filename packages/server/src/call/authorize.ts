@@ -36,10 +36,9 @@ export async function assertHolds(kind: string, uid: string, capabilities: bigin
  */
 async function refusal(kind: string, uid: string, capabilities: bigint, access: Access, db: ReadDb): Promise<HoltError> {
   if (!(await rootExists(rootOf(uid), db))) return notFound(kind, uid);
-  const missing = capabilitiesIn(capabilities & ~access.capabilitiesAt(uid))
-    .map((capability) => capabilityName(capability))
-    .join(", ");
-  return permissionDenied(`${missing} is needed at ${uid}`, { capability: missing, resource: uid });
+  const missing = capabilitiesIn(capabilities & ~access.capabilitiesAt(uid)).map((capability) => capabilityName(capability));
+  const names = missing.join(", ");
+  return permissionDenied(`${names} ${missing.length === 1 ? "is" : "are"} needed at ${uid}`, { capability: names, resource: uid });
 }
 
 async function rootExists(uid: string, db: ReadDb): Promise<boolean> {

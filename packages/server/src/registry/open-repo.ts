@@ -133,7 +133,8 @@ export async function allowedActions(
 function assertHolds({ access }: RegistryCaller, uid: string, needed: bigint): void {
   if (access.holds(needed, uid)) return;
   const missing = capabilitiesIn(needed & ~access.capabilitiesAt(uid)).map((capability) => capabilityName(capability));
-  throw new OciError("DENIED", `${missing.join(", ")} is needed at ${uid}`, { capability: missing.join(","), resource: uid });
+  const verb = missing.length === 1 ? "is" : "are";
+  throw new OciError("DENIED", `${missing.join(", ")} ${verb} needed at ${uid}`, { capability: missing.join(","), resource: uid });
 }
 
 function assertInScope({ principal: { registryAccess } }: RegistryCaller, name: string, action: RegistryAction): void {

@@ -119,6 +119,9 @@ describeWithWorld("group invites", (world) => {
     assert.equal((await create(small, able.token)).status, 200);
     assertRefused(await create(await builtInRole(world, "viewer"), able.token), Code.PERMISSION_DENIED);
     assertRefused(await create(small, able.token, world.orgUid), Code.PERMISSION_DENIED);
+    const lister = await world.robot(group, [CAP_REPO_LIST]);
+    const { message } = assertRefused(await create(small, lister.token), Code.PERMISSION_DENIED);
+    assert.equal(message, `Permission denied: group_invites.create, role_bindings.create are needed at ${group}`);
     for (const half of [CAP_IAM_GROUP_INVITES_CREATE, CAP_IAM_ROLE_BINDINGS_CREATE]) {
       const unable = await world.robot(group, [half, CAP_REPO_LIST]);
       assertRefused(await create(small, unable.token), Code.PERMISSION_DENIED);
