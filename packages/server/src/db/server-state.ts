@@ -1,4 +1,4 @@
-/** Small facts of an installation that are decided once, whichever server is first: secrets, and what the first start made. */
+/** Small facts of an installation: what is decided once, whichever server is first, and how far servers have come with what they do in turn. */
 import type { ReadDb, WriteDb } from "./store.ts";
 
 export async function readState(db: ReadDb, name: string): Promise<string | undefined> {
@@ -14,4 +14,25 @@ export async function decideState(db: WriteDb, name: string, value: string): Pro
     .onConflict((conflict) => conflict.column("name").doNothing())
     .execute();
   return (await readState(db, name)) ?? value;
+}
+
+/** What a state is that is kept as JSON, locked until the transaction ends; the one given, where there was none. */
+export async function lockState<State>(db: WriteDb, name: string, first: State): Promise<State> {
+  await db
+    .insertInto("server_state")
+    .values({ name, value: JSON.stringify(first) })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
+  const row = await db.dialect.forUpdate(db.selectFrom("server_state").select("value").where("name", "=", name)).executeTakeFirstOrThrow();
+  return JSON.parse(row.value) as State;
+}
+
+/** Of a state that the caller has locked. @returns the state */
+export async function writeState<State>(db: WriteDb, name: string, state: State): Promise<State> {
+  await db
+    .updateTable("server_state")
+    .set({ value: JSON.stringify(state) })
+    .where("name", "=", name)
+    .execute();
+  return state;
 }

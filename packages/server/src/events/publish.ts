@@ -1,7 +1,7 @@
 /** Gives events their positions and makes a delivery of each for every subscription that hears of it. Sends nothing. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import { readState } from "../db/server-state.ts";
+import { lockState, readState, writeState } from "../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type NewEvent, subscriptionsOf } from "./match.ts";
@@ -38,16 +38,15 @@ export async function publish(store: Store, clock: Clock): Promise<boolean> {
   const waiting = await store.reader.selectFrom("outbox").select("seq").where("position", "is", null).limit(1).execute();
   if (waiting.length === 0) return false;
   return store.transaction(async (db) => {
-    const state = await lockState(db);
+    const state = await lockState<State>(db, NAME, { position: 0, time: "" });
     const events = await readNew(db);
-    const matches = await subscriptionsOf(db, events);
-    const { taken, deliveries } = numbered(events, matches, state.position);
+    const { taken, deliveries } = numbered(events, await subscriptionsOf(db, events), state.position);
     if (taken.length === 0) return false;
     const time = dueTime(clock.now(), state.time);
     await givePositions(db, taken, state.position);
     await insertDeliveries(db, deliveries, clock.now().toISOString(), time);
     await touchQueues(db, [...new Set(deliveries.map((delivery) => delivery.subscription_uid))].toSorted(), time);
-    await writeState(db, { position: state.position + taken.length, time });
+    await writeState<State>(db, NAME, { position: state.position + taken.length, time });
     return taken.length < events.length || events.length === MAX_EVENTS;
   });
 }
@@ -56,25 +55,6 @@ export async function publish(store: Store, clock: Clock): Promise<boolean> {
 export async function lastPosition(db: ReadDb): Promise<number> {
   const value = await readState(db, NAME);
   return value === undefined ? 0 : (JSON.parse(value) as State).position;
-}
-
-async function lockState(db: WriteDb): Promise<State> {
-  const first: State = { position: 0, time: "" };
-  await db
-    .insertInto("server_state")
-    .values({ name: NAME, value: JSON.stringify(first) })
-    .onConflict((conflict) => conflict.column("name").doNothing())
-    .execute();
-  const row = await db.dialect.forUpdate(db.selectFrom("server_state").select("value").where("name", "=", NAME)).executeTakeFirstOrThrow();
-  return JSON.parse(row.value) as State;
-}
-
-async function writeState(db: WriteDb, state: State): Promise<void> {
-  await db
-    .updateTable("server_state")
-    .set({ value: JSON.stringify(state) })
-    .where("name", "=", NAME)
-    .execute();
 }
 
 function readNew(db: WriteDb): Promise<NewEvent[]> {
@@ -87,13 +67,13 @@ function readNew(db: WriteDb): Promise<NewEvent[]> {
     .execute();
 }
 
-function numbered(events: readonly NewEvent[], matches: readonly string[][], last: number) {
+function numbered(events: readonly NewEvent[], hearersOf: (event: NewEvent) => string[], last: number) {
   const taken: NewEvent[] = [];
   const deliveries: NewDelivery[] = [];
-  for (const [index, event] of events.entries()) {
+  for (const event of events) {
     if (deliveries.length >= MAX_DELIVERIES) break;
     const position = last + taken.push(event);
-    for (const uid of matches[index] ?? []) deliveries.push({ subscription_uid: uid, position, event_id: event.id });
+    for (const uid of hearersOf(event)) deliveries.push({ subscription_uid: uid, position, event_id: event.id });
   }
   return { taken, deliveries };
 }
@@ -154,6 +134,7 @@ async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[],
 async function touchQueues(db: WriteDb, uids: readonly string[], time: string): Promise<void> {
   const { forUpdate, valuesOf } = db.dialect;
   for (let start = 0; start < uids.length; start += ROWS) {
+    if (start > 0) await nextTurn();
     const some = db.selectFrom(valuesOf(uids.slice(start, start + ROWS)).as("v")).select("v.value");
     const queues = db.selectFrom("subscription_queue").select("subscription_uid").where("subscription_uid", "in", some);
     await forUpdate(queues.orderBy("subscription_uid")).execute();

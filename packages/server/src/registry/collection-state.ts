@@ -1,6 +1,7 @@
 /** How far a collection has come, in the database: so the next one goes on where one was cut short, and servers that share a database do not collect at once. */
 import { randomUUID } from "node:crypto";
-import type { ReadDb, Store, WriteDb } from "../db/store.ts";
+import { lockState, readState, writeState } from "../db/server-state.ts";
+import type { ReadDb, Store } from "../db/store.ts";
 import { systemClock } from "../lib/clock.ts";
 
 export const PHASES = ["uploads", "manifests", "links", "blobs", "orphans"] as const;
@@ -50,16 +51,16 @@ export interface Lease {
 export async function takeLease(store: Store): Promise<Lease | undefined> {
   const holder = randomUUID();
   const taken = await store.transaction(async (db) => {
-    const state = await lockState(db);
+    const state = await lockState<State>(db, NAME, {});
     if (state.until !== undefined && state.until > systemClock.now().toISOString()) return undefined;
-    return writeState(db, { ...state, holder, until: leaseEnd() });
+    return writeState<State>(db, NAME, { ...state, holder, until: leaseEnd() });
   });
   if (taken === undefined) return undefined;
   const change = (next: (state: State) => State) =>
     store.transaction(async (db) => {
-      const state = await lockState(db);
+      const state = await lockState<State>(db, NAME, {});
       if (state.holder !== holder) return false;
-      await writeState(db, next(state));
+      await writeState(db, NAME, next(state));
       return true;
     });
   return {
@@ -74,30 +75,10 @@ export async function takeLease(store: Store): Promise<Lease | undefined> {
 
 /** When the last run ended; undefined where there was none, or one was cut short and should go on. */
 export async function lastFinished(db: ReadDb): Promise<Date | undefined> {
-  const row = await db.selectFrom("server_state").select("value").where("name", "=", NAME).executeTakeFirst();
-  const { progress, finished } = row === undefined ? ({} as State) : (JSON.parse(row.value) as State);
+  const { progress, finished } = JSON.parse((await readState(db, NAME)) ?? "{}") as State;
   return progress !== undefined || finished === undefined ? undefined : new Date(finished);
 }
 
 function leaseEnd(): string {
   return new Date(systemClock.now().getTime() + LEASE_MS).toISOString();
-}
-
-async function lockState(db: WriteDb): Promise<State> {
-  await db
-    .insertInto("server_state")
-    .values({ name: NAME, value: "{}" })
-    .onConflict((conflict) => conflict.column("name").doNothing())
-    .execute();
-  const row = await db.dialect.forUpdate(db.selectFrom("server_state").select("value").where("name", "=", NAME)).executeTakeFirstOrThrow();
-  return JSON.parse(row.value) as State;
-}
-
-async function writeState(db: WriteDb, state: State): Promise<State> {
-  await db
-    .updateTable("server_state")
-    .set({ value: JSON.stringify(state) })
-    .where("name", "=", NAME)
-    .execute();
-  return state;
 }
