@@ -10,18 +10,18 @@ export interface NewEvent {
   readonly audience: "customer" | "internal" | "test";
 }
 
-/** For each event the uids of its subscriptions. */
-export async function subscriptionsOf(db: ReadDb, events: readonly NewEvent[]): Promise<string[][]> {
+/** @returns what tells the uids of an event's subscriptions: together, those of all the events may be millions */
+export async function subscriptionsOf(db: ReadDb, events: readonly NewEvent[]): Promise<(event: NewEvent) => string[]> {
   const byGroup = await readByGroup(db, [...new Set(events.flatMap(groupsOf))]);
   const tested = await readExisting(
     db,
     events.filter(({ audience }) => audience === "test").map(({ subject }) => subject),
   );
-  return events.map((event) => {
+  return (event) => {
     // A test is for the one subscription that is its subject.
     if (event.audience === "test") return tested.has(event.subject) ? [event.subject] : [];
     return groupsOf(event).flatMap((group) => byGroup.get(group) ?? []);
-  });
+  };
 }
 
 function groupsOf({ audience, group_uid: group }: NewEvent): string[] {

@@ -16,6 +16,7 @@ import { startDelivery } from "./delivery.ts";
 import { readDue, readEvent } from "./due-deliveries.ts";
 import { createLeases } from "./leases.ts";
 import { createLedger, type Outcome } from "./ledger.ts";
+import { subscriptionsOf } from "./match.ts";
 import { prune, startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
 import { resumeQueue } from "./redeliver.ts";
@@ -122,6 +123,21 @@ function suite(open: () => Promise<Store>): void {
     await append(store);
     await publish(store, clock);
     assert.equal((await outbox(store)).at(-1)?.position, 10);
+  });
+
+  test("who hears of an event is worked out when it is asked, not for all that wait", async () => {
+    await using store = await open();
+    for (let i = 0; i < 3; i++) await subscribe(store, i < 2 ? ORG : TEAM, `s${i}`);
+    const events = Array.from({ length: 3 }, (_, i) => ({
+      seq: i,
+      id: `${i}`,
+      group_uid: TEAM,
+      subject: "s1",
+      audience: "customer" as const,
+    }));
+    const hearersOf = await subscriptionsOf(store.reader, events);
+    for (const event of events) assert.deepEqual(hearersOf(event).toSorted(), ["s0", "s1", "s2"]);
+    assert.deepEqual(hearersOf({ seq: 3, id: "3", group_uid: TEAM, subject: "s1", audience: "internal" }), []);
   });
 
   test("servers that publish at once give out each position once, and each delivery", async () => {
