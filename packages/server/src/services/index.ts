@@ -5,6 +5,7 @@ import { fullName } from "../call/operation.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
+import { accessService } from "./holt/access.ts";
 import { accountAssociationsService } from "./iam/account-associations.ts";
 import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
 import { groupInvitesService } from "./iam/group-invites.ts";
@@ -35,6 +36,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     imagesService,
     authService(dependencies),
     securityTokenService(dependencies),
+    accessService(dependencies),
     pingService,
     pingServiceV1,
   ];
@@ -42,7 +44,6 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
 const unimplementedServices = [
-  "holt.v1.AccessService",
   "holt.v1.DeliveriesService",
   "holt.v1.EventsService",
   "platform.advisory.v2.SecurityAdvisoryService",
