@@ -16,6 +16,7 @@ import type { Secrets } from "./auth/secrets.ts";
 import { openSecrets } from "./auth/secrets-key.ts";
 import { signJwt } from "./auth/sign-jwt.ts";
 import { createSigningKeys, type SigningKeys } from "./auth/signing-keys.ts";
+import { createTokenTrials } from "./auth/token-trial.ts";
 import { createUserLogins } from "./auth/user-login.ts";
 import { createWaitLimit } from "./auth/wait-limit.ts";
 import { createWorkloadLogins } from "./auth/workload-login.ts";
@@ -189,7 +190,8 @@ function createAuth(config: Config, { store, keys, grants, clock, log }: AuthPar
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
   const pkceSupport = createPkceSupport({ client, waits });
   const registrations = createRegistrations({ users, grants });
-  return { accessTokens, loginTokens, exchange, pkceSupport, registrations, users, client, waits, jwks, issuable };
+  const tokenTrials = createTokenTrials({ accessTokens, grants, jwks, issuer, issuable, servicePrincipals });
+  return { accessTokens, loginTokens, exchange, pkceSupport, registrations, tokenTrials, users, client, waits, jwks, issuable };
 }
 
 interface SignInParts extends Omit<AuthParts, "keys">, ReturnType<typeof createAuth> {

@@ -99,8 +99,8 @@ export async function createFixture(options: FixtureOptions = {}) {
   async function addIdentity(
     parent: string,
     relationship: NonNullable<MessageInitShape<typeof IdentitySchema>["relationship"]>,
+    uid: string = newUid(parent),
   ): Promise<string> {
-    const uid = newUid(parent);
     const now = timestampFromDate(clock.now());
     const identity = create(IdentitySchema, { uid, name: "robot", createTime: now, updateTime: now, lastSeenTime: now, relationship });
     const time = clock.now().toISOString();

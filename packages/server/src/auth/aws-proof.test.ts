@@ -119,3 +119,22 @@ test("failures can be told apart", async () => {
     await assert.rejects(s.verify(proofOf(GOOD)), hasCode(Code.UNAUTHENTICATED, /did not answer as expected/));
   }
 });
+
+test("of several things that are wrong the first is told, in this order: encoding, form, what is unsigned, audience, identity, date", async () => {
+  await using s = await setUp();
+  const late: ProofOptions = { ...GOOD, date: new Date(0) };
+  const forAnother: ProofOptions = { ...late, identity: "other" };
+  const elsewhere: ProofOptions = { ...forAnother, audience: "https://other.test" };
+  const unsigned: ProofOptions = { ...elsewhere, signedHeaders: ["host", "x-amz-date"] };
+  const twice: ProofOptions = { ...unsigned, extraLines: ["x-amz-date: 20300101T000000Z"] };
+  for (const [proof, code, text] of [
+    [`!${proofOf(twice)}`, Code.UNAUTHENTICATED, /not base64/],
+    [proofOf(twice), Code.UNAUTHENTICATED, /caller-identity request/],
+    [proofOf(unsigned), Code.UNAUTHENTICATED, /"holt-audience" unsigned/],
+    [proofOf(elsewhere), Code.PERMISSION_DENIED, /another audience/],
+    [proofOf(forAnother), Code.PERMISSION_DENIED, /another identity/],
+    [proofOf(late), Code.UNAUTHENTICATED, /expired/],
+  ] as const)
+    await assert.rejects(s.verify(proof), hasCode(code, text));
+  assert.equal(s.sts.requests, 0);
+});

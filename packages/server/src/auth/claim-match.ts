@@ -4,7 +4,7 @@ import { dateFromTimestamp } from "../lib/clock.ts";
 import { permissionDenied } from "../lib/errors.ts";
 import type { AudienceList } from "./audience.ts";
 import { audiencesOf, type Claims, claimOf, normalizeIssuer, textClaim } from "./jwt.ts";
-import { createMatching, matchesPattern } from "./pattern.ts";
+import { createMatching, type MatchesPattern, matchesPattern } from "./pattern.ts";
 
 /** What an exact or pattern member of a oneof asks of a value; undefined where neither is set, which nothing fulfils. */
 type Matcher = ((value: string) => boolean) | undefined;
@@ -14,11 +14,16 @@ export function refusal(claim: string): Error {
   return permissionDenied(`the identity does not exist or does not accept this token: invalid "${claim}"`);
 }
 
+/** What came of holding claims against an identity: the audience by which it takes them, or the first claim that does not fit. */
+export type Fit = { readonly audience: string; readonly misfit?: undefined } | { readonly misfit: string };
+
 /** Before any key is fetched: whether the identity takes tokens of this issuer at all. @throws PERMISSION_DENIED */
-export function assertIssuerMatches({ iss }: Identity_ClaimMatch, issuer: string): void {
-  const isMatch =
-    iss.case === "issuer" ? issuer === normalizeIssuer(iss.value) : iss.case === "issuerPattern" && matchesPattern(iss.value, issuer);
-  if (!isMatch) throw refusal("iss");
+export function assertIssuerMatches(match: Identity_ClaimMatch, issuer: string): void {
+  if (!takesIssuer(match, issuer, matchesPattern)) throw refusal("iss");
+}
+
+function takesIssuer({ iss }: Identity_ClaimMatch, issuer: string, matching: MatchesPattern): boolean {
+  return iss.case === "issuer" ? issuer === normalizeIssuer(iss.value) : iss.case === "issuerPattern" && matching(iss.value, issuer);
 }
 
 /**
@@ -27,25 +32,34 @@ export function assertIssuerMatches({ iss }: Identity_ClaimMatch, issuer: string
  * @throws PERMISSION_DENIED whose text has `invalid "<claim>"`
  */
 export function assertClaimsMatch(match: Identity_ClaimMatch, issuer: string, claims: Claims, audiences: AudienceList): string {
-  assertIssuerMatches(match, issuer);
+  return audienceOf(fitOfClaims(match, issuer, claims, audiences));
+}
+
+/** The same, said and not thrown. Claims are compared in this order: issuer, subject, audience, exact values, patterns. */
+export function fitOfClaims(
+  match: Identity_ClaimMatch,
+  issuer: string,
+  claims: Claims,
+  audiences: AudienceList,
+  matching: MatchesPattern = createMatching(),
+): Fit {
+  if (!takesIssuer(match, issuer, matching)) return { misfit: "iss" };
   const { sub, aud } = match;
-  const matching = createMatching();
   const pattern =
     (text: string): Matcher =>
     (value) =>
       matching(text, value);
   const subject = sub.case === "subject" ? exact(sub.value) : sub.case === "subjectPattern" ? pattern(sub.value) : undefined;
-  if (!matches(subject, textClaim(claims, "sub"))) throw refusal("sub");
+  if (!matches(subject, textClaim(claims, "sub"))) return { misfit: "sub" };
   const wanted =
     aud.case === "audience"
       ? createAudienceMatcher(exact(aud.value))
       : aud.case === "audiencePattern"
         ? createAudienceMatcher(pattern(aud.value))
         : audiences;
-  const audience = assertAudience(claims, wanted);
-  assertCustomClaims(claims, match.claims, exact);
-  assertCustomClaims(claims, match.claimPatterns, pattern);
-  return audience;
+  const fit = fitOfAudience(claims, wanted);
+  const misfit = fit.misfit ?? misfitAmong(claims, match.claims, exact) ?? misfitAmong(claims, match.claimPatterns, pattern);
+  return misfit === undefined ? fit : { misfit };
 }
 
 /**
@@ -60,22 +74,34 @@ export function assertStaticKeysMatch(
   audiences: AudienceList,
   now: Date,
 ): string {
-  assertNotExpired(keys, now);
-  if (normalizeIssuer(keys.issuer) !== issuer) throw refusal("iss");
-  if (keys.subject === "" || textClaim(claims, "sub") !== keys.subject) throw refusal("sub");
-  return assertAudience(claims, keys.audiences.length > 0 ? { has: (audience) => keys.audiences.includes(audience) } : audiences);
+  if (haveExpired(keys, now)) throw permissionDenied("the keys of the identity have expired");
+  return audienceOf(fitOfStaticKeys(keys, issuer, claims, audiences));
 }
 
-function assertNotExpired({ expirationTime }: Identity_StaticKeys, now: Date): void {
-  if (expirationTime !== undefined && dateFromTimestamp(expirationTime) <= now)
-    throw permissionDenied("the keys of the identity have expired");
+/** The same of the claims, said and not thrown. */
+export function fitOfStaticKeys(keys: Identity_StaticKeys, issuer: string, claims: Claims, audiences: AudienceList): Fit {
+  if (normalizeIssuer(keys.issuer) !== issuer) return { misfit: "iss" };
+  if (keys.subject === "" || textClaim(claims, "sub") !== keys.subject) return { misfit: "sub" };
+  return fitOfAudience(claims, keys.audiences.length > 0 ? { has: (audience) => keys.audiences.includes(audience) } : audiences);
 }
 
-/** @returns the first audience of the token that is among the wanted */
+export function haveExpired({ expirationTime }: Identity_StaticKeys, now: Date): boolean {
+  return expirationTime !== undefined && dateFromTimestamp(expirationTime) <= now;
+}
+
+/** @returns the first audience of the token that is among the wanted @throws PERMISSION_DENIED */
 export function assertAudience(claims: Claims, wanted: AudienceList): string {
+  return audienceOf(fitOfAudience(claims, wanted));
+}
+
+export function fitOfAudience(claims: Claims, wanted: AudienceList): Fit {
   const audience = audiencesOf(claims).find((candidate) => wanted.has(candidate));
-  if (audience === undefined) throw refusal("aud");
-  return audience;
+  return audience === undefined ? { misfit: "aud" } : { audience };
+}
+
+function audienceOf(fit: Fit): string {
+  if (fit.misfit !== undefined) throw refusal(fit.misfit);
+  return fit.audience;
 }
 
 /** An exact value is compared as it is: here a host does not stand for its URL. */
@@ -83,10 +109,9 @@ function createAudienceMatcher(matcher: Matcher): AudienceList {
   return { has: (audience) => matches(matcher, audience) };
 }
 
-function assertCustomClaims(claims: Claims, wanted: Readonly<Record<string, string>>, matcherOf: (text: string) => Matcher): void {
-  for (const [name, text] of Object.entries(wanted)) {
-    if (!textsOf(claimOf(claims, name)).some((value) => matches(matcherOf(text), value))) throw refusal(name);
-  }
+function misfitAmong(claims: Claims, wanted: Readonly<Record<string, string>>, matcherOf: (text: string) => Matcher): string | undefined {
+  const isMisfit = ([name, text]: [string, string]) => !textsOf(claimOf(claims, name)).some((value) => matches(matcherOf(text), value));
+  return Object.entries(wanted).find(isMisfit)?.[0];
 }
 
 /** A claim as the texts it may be compared with: a list as each of its elements, anything that is not text as its JSON. */

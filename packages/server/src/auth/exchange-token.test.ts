@@ -383,6 +383,25 @@ test("a service principal is whom the operator says, and nobody without that", a
     await assert.rejects(s.world.exchangeToken(mine, { identity }), fails(Code.PERMISSION_DENIED, /invalid "iss"/));
 });
 
+test("an identity of this server is a service principal where the operator names it, by its uid", async () => {
+  await using before = await setUp();
+  const { robot } = before;
+  await using s = await setUp({ servicePrincipals: new Map([[ServicePrincipal.INGESTER, [{ issuer: ISSUER, subject: robot }]]]) });
+  const ingester = await s.world.addIdentity(s.group, { case: "servicePrincipal", value: ServicePrincipal.INGESTER });
+  const cosigned = await s.world.addIdentity(s.group, { case: "servicePrincipal", value: ServicePrincipal.COSIGNED });
+  const mine = (await s.world.exchangeToken(await s.issuer.sign(CI), { identity: s.robot })).token.token;
+  await assert.rejects(s.world.exchangeToken(mine, { identity: ingester }), fails(Code.PERMISSION_DENIED, /invalid "sub"/));
+  await assert.rejects(s.world.exchangeToken(mine, { identity: cosigned }), fails(Code.PERMISSION_DENIED, /invalid "iss"/));
+
+  const named = await s.world.addIdentity(s.group, claimMatch(s.issuer), robot);
+  const principal = (await s.world.exchangeToken(await s.issuer.sign(CI), { identity: named, cap: ["groups.list"] })).token.token;
+  const assumed = await read(s.world, (await s.world.exchangeToken(principal, { identity: ingester })).token.token);
+  assert.deepEqual([assumed.uid, assumed.capabilities], [ingester, LIST]);
+  // What another issuer says of the same subject is another subject.
+  const foreign = await s.issuer.sign({ sub: robot, aud: ISSUER });
+  await assert.rejects(s.world.exchangeToken(foreign, { identity: ingester }), fails(Code.PERMISSION_DENIED, /invalid "iss"/));
+});
+
 test("that stored keys have expired is told to who holds them and to nobody else", async () => {
   await using s = await setUp();
   await using other = await startIssuer({ now: s.world.clock.now });

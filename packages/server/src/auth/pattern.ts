@@ -32,14 +32,22 @@ export function parsePattern(field: string, text: string): RE2JS {
 /** Whether the whole of `value` matches. A pattern that is none matches nothing. */
 export type MatchesPattern = (pattern: string, value: string) => boolean;
 
+/** Instructions times characters that matches may still cost. */
+export interface MatchingWork {
+  left: number;
+}
+
+export function createWork(left = MAX_WORK): MatchingWork {
+  return { left };
+}
+
 /** For one token: once its matches have cost more than all of them may, nothing matches any more. */
-export function createMatching(): MatchesPattern {
-  let left = MAX_WORK;
+export function createMatching(work: MatchingWork = createWork()): MatchesPattern {
   return (pattern, value) => {
     const regex = value.length <= MAX_VALUE_LENGTH ? compile(pattern) : undefined;
     if (regex === undefined) return false;
-    left -= regex.programSize() * (value.length + 1);
-    return left >= 0 && regex.matches(value);
+    work.left -= regex.programSize() * (value.length + 1);
+    return work.left >= 0 && regex.matches(value);
   };
 }
 

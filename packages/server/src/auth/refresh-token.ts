@@ -92,6 +92,15 @@ export async function revokeFamily(db: WriteDb, identityUid: string, family: str
   await db.deleteFrom("refresh_token").where("family", "=", family).execute();
 }
 
+/** Ends what came of the identities' logins through an identity provider, and nothing else of theirs; waits as `revokeFamily` does. */
+export async function revokeLoginsThrough(db: WriteDb, provider: string, identityUids: readonly string[]): Promise<void> {
+  if (identityUids.length === 0) return;
+  await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "in", identityUids).orderBy("uid")).execute();
+  const query = db.selectFrom("refresh_token").select(["token_hash", "grant_json"]).where("identity_uid", "in", identityUids);
+  const rows = (await query.execute()).filter((row) => (JSON.parse(row.grant_json) as Partial<StoredGrant>).provider === provider);
+  for (const { token_hash } of rows) await db.deleteFrom("refresh_token").where("token_hash", "=", token_hash).execute();
+}
+
 export function grantOf(row: RefreshTokenTable): RefreshGrant {
   const { profile, provider, scopes, capabilities, within } = JSON.parse(row.grant_json) as StoredGrant;
   const known = { actor: profile.actor, email: profile.email, emailVerified: profile.emailVerified, upstream: profile.upstream };

@@ -24,8 +24,16 @@ export function narrowingOf(claim: unknown): Narrowing {
   if (scopes !== undefined && !isTexts(scopes)) throw malformed("not an access token");
   if (cap !== undefined && typeof cap !== "string") throw malformed("not an access token");
   if (within !== undefined && typeof within !== "string") throw malformed("not an access token");
-  const capabilities = cap === undefined ? undefined : decodeCapabilities(cap);
+  const capabilities = cap === undefined ? undefined : decoded(cap);
   return { scopes, capabilities, ...(within !== undefined && { within }) };
+}
+
+function decoded(cap: string): bigint {
+  try {
+    return decodeCapabilities(cap);
+  } catch (error) {
+    throw malformed("not an access token", error);
+  }
 }
 
 /** Mappings are below their provider: the last segments of their uids say which. */

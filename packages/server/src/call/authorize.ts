@@ -21,8 +21,13 @@ export async function authorize(operation: Operation, request: Message, caller: 
   if (!isUid(uid))
     throw isParent ? invalidArgument("parent", `"${uid.slice(0, 80)}" is not the uid of a group`) : notFound(kind, uid.slice(0, 200));
   if (caller.access.holds(rule.capabilities, uid)) return;
-  if (!operation.writes && (await mayReadIdentity(uid, rule.capabilities, caller, db))) return;
+  if (!operation.writes && (await mayReadUser(uid, rule.capabilities, caller, db))) return;
   throw await refusal(kind, uid, rule.capabilities, caller.access, db);
+}
+
+/** Whether the caller may read an identity, by the capabilities that reading it takes. Everybody reads itself. */
+export async function mayReadIdentity(uid: string, capabilities: bigint, caller: Pick<Caller, "principal" | "access">, db: ReadDb) {
+  return caller.principal?.uid === uid || caller.access.holds(capabilities, uid) || (await mayReadUser(uid, capabilities, caller, db));
 }
 
 /** For handlers that resolve their scope themselves. `kind` is what a missing uid is called in the error. */
@@ -49,7 +54,12 @@ async function rootExists(uid: string, db: ReadDb): Promise<boolean> {
 }
 
 /** A user identity stands in root, under no group: it is seen by itself, and from every group where it is bound. */
-async function mayReadIdentity(uid: string, capabilities: bigint, { principal, access }: Caller, db: ReadDb): Promise<boolean> {
+async function mayReadUser(
+  uid: string,
+  capabilities: bigint,
+  { principal, access }: Pick<Caller, "principal" | "access">,
+  db: ReadDb,
+): Promise<boolean> {
   if (!isInRoot(uid)) return false;
   // Bindings may name a uid before there is an identity, so theirs alone would open whatever else has that uid.
   const identity = await db.selectFrom("identity").select("uid").where("uid", "=", uid).executeTakeFirst();

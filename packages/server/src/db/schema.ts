@@ -1,5 +1,5 @@
 /** The tables as TypeScript sees them. What makes them is `migrations/`; column names equal proto field names. Times are UTC text with three fraction digits. */
-import type { Generated } from "kysely";
+import type { Generated, GeneratedAlways } from "kysely";
 
 /** What every resource table has. `body` is the resource as canonical proto-JSON text and is the truth; the columns exist to filter, sort, join and be unique. */
 export interface ResourceTable {
@@ -22,6 +22,10 @@ export interface IdentityTable extends ResourceTable {
   relationship_type: number;
   /** The one subject that its claim match accepts, where that is a uid: it may be another identity of this server. */
   accepted_uid: string | null;
+  /** Made by the database of the body, as is the next: the beginning of the one issuer whose tokens it takes; null where it takes none, or by a pattern. */
+  token_issuer: GeneratedAlways<string | null>;
+  /** Of the one subject. */
+  token_subject: GeneratedAlways<string | null>;
 }
 
 export interface RoleTable extends ResourceTable {

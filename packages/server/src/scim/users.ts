@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { IdentityProvider_OIDC_CorrelationRule as Rule } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import type { Grants } from "../auth/grants.ts";
 import type { IdentityProviderRecord } from "../auth/identity-provider-record.ts";
+import { revokeLoginsThrough } from "../auth/refresh-token.ts";
 import { userIdentityUid } from "../auth/user-identity.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { assertMatches, type Directory, explainConstraint, newId, timeAfter } from "./directory.ts";
@@ -177,9 +178,11 @@ async function identitiesOf(db: ReadDb, idpUid: string, externalId: string | nul
   return rows.map(({ identity_uid }) => identity_uid);
 }
 
-/** Access tokens are refused by what is known of their identity. Refresh tokens go altogether: who is let in again has to log in again. */
+/**
+ * Access tokens are refused by what is known of their identity. Refresh tokens of logins through the provider go: who is let in again has to log in
+ * again. Those of other logins are none of the directory's.
+ */
 async function endLogins(db: WriteDb, grants: Grants, idpUid: string, externalId: string | null): Promise<void> {
-  const own = await identitiesOf(db, idpUid, externalId, true);
-  if (own.length > 0) await db.deleteFrom("refresh_token").where("identity_uid", "in", own).execute();
+  await revokeLoginsThrough(db, idpUid, await identitiesOf(db, idpUid, externalId, true));
   await grants.changed(db, await identitiesOf(db, idpUid, externalId));
 }

@@ -4,6 +4,7 @@ import type { Grants } from "../auth/grants.ts";
 import type { PkceSupport } from "../auth/pkce-support.ts";
 import type { Registrations } from "../auth/register.ts";
 import type { Secrets } from "../auth/secrets.ts";
+import type { TokenTrials } from "../auth/token-trial.ts";
 import type { EventNames } from "../events/outbox.ts";
 import type { Redelivery } from "../events/redeliver.ts";
 import type { Log } from "../lib/log.ts";
@@ -17,6 +18,7 @@ export interface ServiceDependencies {
   readonly grants: Grants;
   readonly exchange: TokenExchange;
   readonly registrations: Registrations;
+  readonly tokenTrials: TokenTrials;
   readonly secrets: Secrets;
   readonly pkceSupport: PkceSupport;
   readonly emptyRepo: EmptyRepo;

@@ -6,6 +6,7 @@ import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
 import { subscriptionsService } from "./events/subscriptions.ts";
+import { accessService } from "./holt/access.ts";
 import { deliveriesService } from "./holt/deliveries.ts";
 import { eventsService } from "./holt/events.ts";
 import { accountAssociationsService } from "./iam/account-associations.ts";
@@ -41,6 +42,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     eventsService(dependencies),
     authService(dependencies),
     securityTokenService(dependencies),
+    accessService(dependencies),
     pingService,
     pingServiceV1,
   ];
@@ -48,7 +50,6 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
 const unimplementedServices = [
-  "holt.v1.AccessService",
   "platform.advisory.v2.SecurityAdvisoryService",
   "platform.libraries.v2.ArtifactsService",
   "platform.vulnerabilities.v2.AdvisoriesService",

@@ -266,5 +266,8 @@ describeWithWorld("identities", (world) => {
     assert.equal((await update({}, "", other)).company, "");
     const stored = await world.store.reader.selectFrom("identity_metadata").select("body").where("uid", "=", user.uid).execute();
     assert.ok(!JSON.stringify(stored).includes("secret"));
+    const narrowed = await world.narrow(user, { cap: ["groups.list"] });
+    const body = { identityMetadata: { company: "mine" } };
+    assertRefused(await world.raw("PATCH", `${path}:updateIdentityMetadata`, body, narrowed.token), Code.PERMISSION_DENIED);
   });
 });

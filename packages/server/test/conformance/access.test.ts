@@ -172,9 +172,10 @@ for (const store of storeNames) {
   });
 }
 
-/** Whoever may call asks for something that is missing, or gives too little to make anything; but the group is there. */
+/** Whoever may call asks for something that is missing, or gives too little to make or to try anything; but the group is there. */
 function servedCode({ name, method }: ContractOperation): number {
   if (SUCCEEDING.has(name)) return 0;
+  if (name === "holt.v1.AccessService/TestToken") return Code.INVALID_ARGUMENT;
   return /^(Batch)?Create/.test(method.name) ? Code.INVALID_ARGUMENT : Code.NOT_FOUND;
 }
 

@@ -221,26 +221,16 @@ describeWithWorld("deactivation", (world) => {
     equal(again.ok, false);
   });
 
-  test("takes refresh tokens away for good", async () => {
-    const directory = await start();
+  test("takes refresh tokens of logins through the provider away for good, and no others", async () => {
+    const [directory, another] = [await start(), await start()];
     const person = await personOf(directory);
-    const uid = person.uid;
-    await world.store.transaction((db) =>
-      db
-        .insertInto("refresh_token")
-        .values({
-          token_hash: `hash of ${uid}`,
-          family: "f",
-          identity_uid: uid,
-          grant_json: "{}",
-          create_time: "2000",
-          expire_time: "3000",
-          spent_time: null,
-        })
-        .execute(),
-    );
+    const elsewhere = await login(another, person.subject);
+    const proof = await world.proofOf(person.subject);
+    const direct = answerOf(await world.rest.call(SecurityTokenService.method.exchange, {}, proof)).refreshToken;
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
-    deepEqual(await world.store.reader.selectFrom("refresh_token").select("family").where("identity_uid", "=", uid).execute(), []);
+    await directory.must(200, "PATCH", `/Users/${person.scimId}`, on);
+    const refresh = async (token: string) => codeOf(await world.rest.call(SecurityTokenService.method.exchangeRefreshToken, {}, token));
+    deepEqual([await refresh(person.refreshToken), await refresh(elsewhere.refreshToken), await refresh(direct)], [UNAUTHENTICATED, 0, 0]);
   });
 
   for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"] as const) {

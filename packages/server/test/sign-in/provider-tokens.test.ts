@@ -5,6 +5,7 @@ import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { userIdentityUid } from "../../src/auth/user-identity.ts";
@@ -70,6 +71,12 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     assert.equal(!founded.ok && founded.error.code, Code.PERMISSION_DENIED);
     const deleted = await world.rest.call(Auth.method.delete, { id: victim.uid }, token);
     assert.equal(!deleted.ok && deleted.error.code, Code.PERMISSION_DENIED);
+    const written = await world.rest.call(
+      IdentitiesService.method.updateIdentityMetadata,
+      { identityMetadata: { company: "the tenant's" } },
+      token,
+    );
+    assert.equal(!written.ok && written.error.code, Code.PERMISSION_DENIED);
     // Nothing that comes of it is good for more.
     const again = await exchange(token);
     assert.ok(again.ok);

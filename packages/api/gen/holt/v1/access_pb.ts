@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file holt/v1/access.proto.
  */
 export const file_holt_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIq4BChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJImwKBUdyYW50EhgKEHJvbGVfYmluZGluZ191aWQYASABKAkSEQoJZ3JvdXBfdWlkGAIgASgJEhAKCHJvbGVfdWlkGAMgASgJEhEKCXJvbGVfbmFtZRgEIAEoCRIRCglpbmhlcml0ZWQYBSABKAgibQoQVGVzdFRva2VuUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEgoFdG9rZW4YAiABKAlCA+BBARIsCgZjbGFpbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQEieAoRVGVzdFRva2VuUmVzcG9uc2USEwoLdG9rZW5fZXJyb3IYASABKAkSJAoHbWF0Y2hlcxgCIAMoCzITLmhvbHQudjEuVG9rZW5NYXRjaBIoCgtuZWFyX21pc3NlcxgDIAMoCzITLmhvbHQudjEuVG9rZW5NYXRjaCJUCgpUb2tlbk1hdGNoEhQKDGlkZW50aXR5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWNsYWltGAMgASgJEhMKC2V4cGxhbmF0aW9uGAQgASgJMsQDCg1BY2Nlc3NTZXJ2aWNlEuUBCg1FeHBsYWluQWNjZXNzEh0uaG9sdC52MS5FeHBsYWluQWNjZXNzUmVxdWVzdBoeLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIpQBirUYCgoICgaTA68ChweatRhaClRUZWxsIHdoaWNoIHJvbGUgYmluZGluZ3MgZ2l2ZSBhbiBpZGVudGl0eSBhIGNhcGFiaWxpdHkgYXQgYSB1aWQsIG9yIHdoYXQgaXMgbWlzc2luZy4YASgBgtPkkwIiEiAvaG9sdC92MS9hY2Nlc3Mve3VpZD0qKn06ZXhwbGFpbhLKAQoJVGVzdFRva2VuEhkuaG9sdC52MS5UZXN0VG9rZW5SZXF1ZXN0GhouaG9sdC52MS5UZXN0VG9rZW5SZXNwb25zZSKFAYq1GAYKBAoChweatRhHCkFUZWxsIHdoaWNoIGlkZW50aXRpZXMgYSB0b2tlbiBvZiBhbm90aGVyIGlzc3VlciB3b3VsZCBzaWduIGluIGFzLhgBKAGC0+STAio6ASoiJS9ob2x0L3YxL2FjY2Vzcy97cGFyZW50PSoqfTp0ZXN0VG9rZW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities]);
+  fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIq4BChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJImwKBUdyYW50EhgKEHJvbGVfYmluZGluZ191aWQYASABKAkSEQoJZ3JvdXBfdWlkGAIgASgJEhAKCHJvbGVfdWlkGAMgASgJEhEKCXJvbGVfbmFtZRgEIAEoCRIRCglpbmhlcml0ZWQYBSABKAgicAoQVGVzdFRva2VuUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESFQoFdG9rZW4YAiABKAlCBoABAeBBARIsCgZjbGFpbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQEijAEKEVRlc3RUb2tlblJlc3BvbnNlEhMKC3Rva2VuX2Vycm9yGAEgASgJEiQKB21hdGNoZXMYAiADKAsyEy5ob2x0LnYxLlRva2VuTWF0Y2gSKAoLbmVhcl9taXNzZXMYAyADKAsyEy5ob2x0LnYxLlRva2VuTWF0Y2gSEgoKaW5jb21wbGV0ZRgEIAEoCCJUCgpUb2tlbk1hdGNoEhQKDGlkZW50aXR5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWNsYWltGAMgASgJEhMKC2V4cGxhbmF0aW9uGAQgASgJMsQDCg1BY2Nlc3NTZXJ2aWNlEuUBCg1FeHBsYWluQWNjZXNzEh0uaG9sdC52MS5FeHBsYWluQWNjZXNzUmVxdWVzdBoeLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIpQBirUYCgoICgaTA68ChweatRhaClRUZWxsIHdoaWNoIHJvbGUgYmluZGluZ3MgZ2l2ZSBhbiBpZGVudGl0eSBhIGNhcGFiaWxpdHkgYXQgYSB1aWQsIG9yIHdoYXQgaXMgbWlzc2luZy4YASgBgtPkkwIiEiAvaG9sdC92MS9hY2Nlc3Mve3VpZD0qKn06ZXhwbGFpbhLKAQoJVGVzdFRva2VuEhkuaG9sdC52MS5UZXN0VG9rZW5SZXF1ZXN0GhouaG9sdC52MS5UZXN0VG9rZW5SZXNwb25zZSKFAYq1GAYKBAoChweatRhHCkFUZWxsIHdoaWNoIGlkZW50aXRpZXMgYSB0b2tlbiBvZiBhbm90aGVyIGlzc3VlciB3b3VsZCBzaWduIGluIGFzLhgBKAGC0+STAio6ASoiJS9ob2x0L3YxL2FjY2Vzcy97cGFyZW50PSoqfTp0ZXN0VG9rZW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities]);
 
 /**
  * Whose access to explain, to what.
@@ -276,7 +276,7 @@ export type TestTokenRequest = Message<"holt.v1.TestTokenRequest"> & {
   parent: string;
 
   /**
-   * A signed token, as it would be exchanged. Its signature is checked.
+   * A signed token, as it would be exchanged. Its signature is checked where an identity takes tokens of its issuer.
    *
    * @generated from field: string token = 2;
    */
@@ -304,7 +304,7 @@ export type TestTokenRequestJson = {
   parent?: string;
 
   /**
-   * A signed token, as it would be exchanged. Its signature is checked.
+   * A signed token, as it would be exchanged. Its signature is checked where an identity takes tokens of its issuer.
    *
    * @generated from field: string token = 2;
    */
@@ -332,7 +332,7 @@ export const TestTokenRequestSchema: GenMessage<TestTokenRequest, {jsonType: Tes
  */
 export type TestTokenResponse = Message<"holt.v1.TestTokenResponse"> & {
   /**
-   * What is wrong with the token itself; empty where nothing is, or where only claims were given.
+   * What is wrong with the token itself; empty where nothing is known to be, or where only claims were given.
    *
    * @generated from field: string token_error = 1;
    */
@@ -351,6 +351,13 @@ export type TestTokenResponse = Message<"holt.v1.TestTokenResponse"> & {
    * @generated from field: repeated holt.v1.TokenMatch near_misses = 3;
    */
   nearMisses: TokenMatch[];
+
+  /**
+   * Set where there were more identities to compare than one call compares: there may be more matches.
+   *
+   * @generated from field: bool incomplete = 4;
+   */
+  incomplete: boolean;
 };
 
 /**
@@ -360,7 +367,7 @@ export type TestTokenResponse = Message<"holt.v1.TestTokenResponse"> & {
  */
 export type TestTokenResponseJson = {
   /**
-   * What is wrong with the token itself; empty where nothing is, or where only claims were given.
+   * What is wrong with the token itself; empty where nothing is known to be, or where only claims were given.
    *
    * @generated from field: string token_error = 1;
    */
@@ -379,6 +386,13 @@ export type TestTokenResponseJson = {
    * @generated from field: repeated holt.v1.TokenMatch near_misses = 3;
    */
   nearMisses?: TokenMatchJson[];
+
+  /**
+   * Set where there were more identities to compare than one call compares: there may be more matches.
+   *
+   * @generated from field: bool incomplete = 4;
+   */
+  incomplete?: boolean;
 };
 
 /**
@@ -405,14 +419,14 @@ export type TokenMatch = Message<"holt.v1.TokenMatch"> & {
   name: string;
 
   /**
-   * The claim that failed; empty in a match.
+   * The claim that failed; empty in a match, and where the claims agree but the token is not good for the identity.
    *
    * @generated from field: string claim = 3;
    */
   claim: string;
 
   /**
-   * What the identity wants of that claim, and what the token has.
+   * What the identity wants of that claim, and what the token has; empty in a match.
    *
    * @generated from field: string explanation = 4;
    */
@@ -436,14 +450,14 @@ export type TokenMatchJson = {
   name?: string;
 
   /**
-   * The claim that failed; empty in a match.
+   * The claim that failed; empty in a match, and where the claims agree but the token is not good for the identity.
    *
    * @generated from field: string claim = 3;
    */
   claim?: string;
 
   /**
-   * What the identity wants of that claim, and what the token has.
+   * What the identity wants of that claim, and what the token has; empty in a match.
    *
    * @generated from field: string explanation = 4;
    */

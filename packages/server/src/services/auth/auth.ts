@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Auth, HeadlessSessionSchema, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { deleteAccount } from "../../auth/delete-account.ts";
+import { isNarrowed } from "../../auth/narrowing.ts";
 import type { PreparedRegistration } from "../../auth/register.ts";
 import { bearerToken } from "../../call/authenticate.ts";
 import type { Call } from "../../call/call.ts";
@@ -51,7 +52,6 @@ export function authService({ registrations, grants, bootstrapOwner }: ServiceDe
 function assertOwnAccount(id: string, { principal }: Call, bootstrapOwner: string): void {
   if (principal === undefined || principal.uid !== id || !isInRoot(id))
     throw permissionDenied("only users delete accounts, each its own; an identity made in a group is deleted there");
-  if (principal.scopes !== undefined || principal.capabilities !== undefined || principal.within !== undefined)
-    throw permissionDenied("this token is narrowed to less than deleting the account");
+  if (isNarrowed(principal)) throw permissionDenied("this token is narrowed to less than deleting the account");
   if (id === bootstrapOwner) throw permissionDenied("the identity that this installation began with stays, so that somebody can get in");
 }

@@ -5,8 +5,9 @@ import {
   IdentityMetadataSchema,
   type UpdateIdentityMetadataRequest,
 } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { isNarrowed } from "../../auth/narrowing.ts";
 import type { WriteCall } from "../../call/call.ts";
-import { invalidArgument, unauthenticated } from "../../lib/errors.ts";
+import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
 import { applyMask } from "../../resource/field-mask.ts";
 
 const MAX_BODY = 16 * 1024;
@@ -18,6 +19,8 @@ export async function updateIdentityMetadata(
 ): Promise<IdentityMetadata> {
   const { principal, db } = call;
   if (principal === undefined || identityMetadata === undefined) throw unauthenticated("sign in first");
+  // An account is nobody's but its user's: a tenant who was shown a token of it must not write in it.
+  if (isNarrowed(principal)) throw permissionDenied("this token is narrowed to less than changing the account");
   const row = await db.dialect
     .forUpdate(db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid))
     .executeTakeFirst();
