@@ -17,6 +17,7 @@ const rungs = {
   resource: 5,
   registry: 5.5,
   scim: 5.5,
+  libraries: 5.5,
   "sign-in": 5.5,
   services: 6,
   transport: 7,

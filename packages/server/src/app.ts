@@ -35,6 +35,7 @@ import { createRedelivery } from "./events/redeliver.ts";
 import { createWebhook } from "./events/webhook.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { createStaging } from "./libraries/stage.ts";
 import { createOutboundClient } from "./outbound/client.ts";
 import { assertBlobFolder } from "./registry/blob-folder.ts";
 import { createRepoEmptying } from "./registry/empty-repo.ts";
@@ -54,6 +55,9 @@ import { createUpstreams } from "./sign-in/upstream.ts";
 import { createDocsHandler } from "./transport/docs-page.ts";
 import { createGrpcHandler } from "./transport/grpc/grpc-handler.ts";
 import { createHealth } from "./transport/health.ts";
+import { serveJava } from "./transport/libraries/java/java-protocol.ts";
+import { createLibrariesHandler } from "./transport/libraries/libraries-handler.ts";
+import { servePython } from "./transport/libraries/python/python-protocol.ts";
 import { createListener } from "./transport/listener.ts";
 import { createRegistryAuthenticator } from "./transport/oci/authenticate.ts";
 import { createOciHandler } from "./transport/oci/oci-handler.ts";
@@ -229,7 +233,7 @@ interface RegistryParts extends AuthParts {
   readonly names: RegistryNames;
 }
 
-/** The container registry: `/v2/` and the tokens for it. */
+/** What has content: the container registry, `/v2/` and the tokens for it, and libraries, which share its blobs and its logins. */
 function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
   const { store, log, clock, memory, names, accessTokens } = registry;
   const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, requiredTerms, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
@@ -241,7 +245,8 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
   const collector = createCollector({ store, blobs, uploads, clock, log, graceMs });
   if (gcIntervalMs > 0) stack.use(collector.start(gcIntervalMs));
   const pulls = stack.use(new PullEvents({ store, names, log }));
-  const parts = { store, blobs, uploads, pulls, names, clock, memory, transferIdleMs: limits.transferIdleMs };
+  const shared = { store, blobs, names, clock, memory, requiredTerms, transferIdleMs: limits.transferIdleMs };
+  const parts = { ...shared, uploads, pulls };
   return {
     oci: createOciHandler({
       parts,
@@ -251,6 +256,16 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
       historySegments: vendorProfile.registrySegments,
       maxConcurrentCalls,
       requiredTerms,
+    }),
+    libraries: createLibrariesHandler({
+      parts: { ...shared, staging: createStaging({ store, blobs }) },
+      authenticator,
+      protocols: new Map([
+        ["python", servePython],
+        ["java", serveJava],
+      ]),
+      log,
+      maxConcurrentCalls,
     }),
     token: createTokenHandler({
       store,

@@ -10,6 +10,7 @@ import { joining } from "./migrations/005-joining.ts";
 import { signIn } from "./migrations/006-sign-in.ts";
 import { scim } from "./migrations/007-scim.ts";
 import { tokenMatching } from "./migrations/008-token-matching.ts";
+import { libraries } from "./migrations/009-libraries.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -19,7 +20,17 @@ export interface Migration {
 }
 
 /** The version of a schema is its place here, counted from 1. */
-const MIGRATIONS: readonly Migration[] = [initial, registry, deliveries, identityProviders, joining, signIn, scim, tokenMatching];
+const MIGRATIONS: readonly Migration[] = [
+  initial,
+  registry,
+  deliveries,
+  identityProviders,
+  joining,
+  signIn,
+  scim,
+  tokenMatching,
+  libraries,
+];
 
 /**
  * Applies what is missing, each migration in its own transaction. Any number of servers may do so at once.

@@ -7,8 +7,8 @@ import type { ReadDb, WriteDb } from "./store.ts";
 /** Rows of one statement: enough for any one row's ancestors, and few enough lengths that all of them stay prepared. */
 const MAX_ROWS = 64;
 
-/** What is counted: the rows of a table, and of tags also those that look like neither a referrer, nor a date, nor an epoch. */
-export type CountKind = ResourceTableName | "plain_tag";
+/** What is counted: the rows of a table; of tags also those that look like neither a referrer, nor a date, nor an epoch; of libraries' artifacts those of each ecosystem. */
+export type CountKind = ResourceTableName | "plain_tag" | "java_artifact" | "python_artifact";
 
 export interface ResourceCount {
   readonly below: number;

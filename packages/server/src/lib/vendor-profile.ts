@@ -14,6 +14,8 @@ export interface VendorProfile {
   readonly environmentPrefix: string;
   /** Path segments of the registry's own additions: `/v2/<name>/_holt/history/<tag>`. */
   readonly registrySegments: readonly string[];
+  /** Labels of library versions in which vulnerabilities were patched: `1.2.3+holt.1`. */
+  readonly remediatedLabels: readonly string[];
   /** Start of the User-Agent of deliveries. */
   readonly userAgent: string;
 }
@@ -26,6 +28,7 @@ const neutral: VendorProfile = {
   proofHeaders: ["holt"],
   environmentPrefix: "HOLT_",
   registrySegments: ["_holt"],
+  remediatedLabels: ["holt", "remediated"],
   userAgent: "Holt",
 };
 
@@ -41,6 +44,7 @@ export const vendorProfiles: ReadonlyMap<string, VendorProfile> = new Map([
       proofHeaders: ["holt", "chainguard"],
       environmentPrefix: "CHAINGUARD_",
       registrySegments: ["_holt", "_chainguard"],
+      remediatedLabels: ["holt", "remediated", "cgr"],
       userAgent: "Chainguard Enforce",
     },
   ],

@@ -1,7 +1,8 @@
 /** The way of a collection through all content, piece by piece; what becomes of the garbage it finds is a Disposal's. */
+
+import type { RemovedBlob } from "../blobs/removal.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import type { Store } from "../db/store.ts";
-import type { RemovedBlob } from "./blob-removal.ts";
 import { type Counts, PHASES, type Phase, type Progress } from "./collection-state.ts";
 import type { Disposal } from "./disposal.ts";
 import {

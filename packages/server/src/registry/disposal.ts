@@ -2,11 +2,12 @@
  * What becomes of garbage that a collection has found: it is removed, or only said to be.
  *
  * Nothing is decided outside the transaction that deletes it. Pushes, tags and deletions in a repo lock the repo's row, and so does this, so what was
- * garbage a moment ago is looked at again when nobody can change it. How blobs leave is in `blob-removal.ts`.
+ * garbage a moment ago is looked at again when nobody can change it. How blobs leave is in `blobs/removal.ts`.
  */
+
+import { type RemovedBlob, removeOrphan, removeUnlinked } from "../blobs/removal.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import type { Store, WriteDb } from "../db/store.ts";
-import { type RemovedBlob, removeOrphan, removeUnlinked } from "./blob-removal.ts";
 import { type Content, type Cutoff, garbageAmong } from "./garbage.ts";
 import type { Uploads } from "./uploads.ts";
 

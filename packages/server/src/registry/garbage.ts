@@ -2,7 +2,8 @@
  * What nobody needs any more, by the rules of collection; reads only, a bounded number of rows at a time.
  *
  * A manifest is needed that is tagged or was touched within the grace period, that a needed index lists, or that refers to a needed manifest (a
- * signature of it). A repo needs its link to a blob that a manifest lists or that was touched within the grace period. A blob is needed that is linked.
+ * signature of it). A repo needs its link to a blob that a manifest lists or that was touched within the grace period. A blob is needed that is linked,
+ * or that is a file of a library.
  */
 import { sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
@@ -125,7 +126,8 @@ export async function findUnlinkedBlobs(
   goneLinks: ReadonlyMap<string, number> | undefined,
 ): Promise<Piece<{ readonly digest: string; readonly size: number }>> {
   const { rows } = await sql<{ digest: string; size: number; linked: unknown }>`
-    select b.digest, b.size, (select 1 from repo_blob l where l.digest = b.digest limit 1) is not null as linked
+    select b.digest, b.size, (select 1 from repo_blob l where l.digest = b.digest limit 1) is not null
+      or (select 1 from library_file f where f.digest = b.digest limit 1) is not null as linked
     from (select digest, size from blob where digest > ${after} order by digest limit ${limit}) b order by b.digest`.execute(db);
   const freed = new Set<string>();
   for (const { digest } of rows) {
@@ -136,13 +138,12 @@ export async function findUnlinkedBlobs(
   return { found, next: rows.length < limit ? undefined : rows.at(-1)?.digest };
 }
 
+/** Of repos, and as files of libraries. */
 async function countLinks(db: ReadDb, digest: string): Promise<number> {
-  const row = await db
-    .selectFrom("repo_blob")
-    .select((eb) => eb.cast<number>(eb.fn.countAll(), "integer").as("n"))
-    .where("digest", "=", digest)
-    .executeTakeFirstOrThrow();
-  return row.n;
+  const { rows } = await sql<{ n: number }>`
+    select cast((select count(*) from repo_blob l where l.digest = ${digest}) + (select count(*) from library_file f where f.digest = ${digest}) as integer)
+      as n`.execute(db);
+  return rows[0]?.n ?? 0;
 }
 
 /** Digests among these that the database does not know. */

@@ -1,19 +1,11 @@
-/**
- * Uploads under way, and how their bytes become blobs of a repo. Knows no HTTP and no rights.
- *
- * The bytes are put in place first and linked in one transaction after that, so a blob in the database always has its bytes. What collection
- * (`gc.ts`) must not do between the two is told by the database alone: it marks the blob while it removes the bytes, and counts removals. Who links
- * a blob that is marked, or finds that something was removed since the bytes were put in place, puts them in place once more.
- */
+/** Uploads under way, and how their bytes become blobs of a repo. Knows no HTTP and no rights. */
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
+import { linkBlob } from "../blobs/link-blob.ts";
 import { type BlobStore, DigestMismatch, NoSuchUpload } from "../blobs/store.ts";
 import type { Store, WriteDb } from "../db/store.ts";
 import { ConstraintError } from "../db/transaction.ts";
-import { type Clock, systemClock } from "../lib/clock.ts";
-import { unavailable } from "../lib/errors.ts";
-import { countRemovals, endRemoval, hasExpired } from "./blob-removal.ts";
+import type { Clock } from "../lib/clock.ts";
 import { OciError } from "./oci-error.ts";
 
 export interface Upload {
@@ -60,14 +52,19 @@ export interface UploadOptions {
 }
 
 export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): Uploads {
-  const link = (request: LinkRequest, putInPlace: () => Promise<unknown>) => linkBlob(store, clock, request, putInPlace);
-
   async function commit(uid: string, repoUid: string, digest: string): Promise<{ size: number }> {
     try {
-      let size = 0;
-      await link({ repoUid, digest, upload: uid, size: () => size }, async () => {
-        size = (await blobs.commit(uid, digest)).size;
-      });
+      const size = await inRepo(
+        linkBlob(
+          store,
+          digest,
+          async () => (await blobs.commit(uid, digest)).size,
+          async (db) => {
+            await appendLink(db, repoUid, digest, clock.now());
+            await db.deleteFrom("upload").where("uid", "=", uid).execute();
+          },
+        ),
+      );
       // If this fails, the upload is found stale one day.
       await blobs.abort(uid).catch(() => {});
       return { size };
@@ -168,68 +165,12 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
   };
 }
 
-interface LinkRequest {
-  readonly repoUid: string;
-  readonly digest: string;
-  /** Its row goes when the blob is linked. */
-  readonly upload: string;
-  /** Known when the bytes are in place. */
-  size(): number;
-}
-
-/** A removal under way takes milliseconds; one whose server died is given up after a minute. */
-const RETRY_MS = 90_000;
-
-/** The bytes may be gone, or go: they must be put in place once more. Rolls the transaction back. */
-class BytesInDoubt extends Error {
-  override readonly name = "BytesInDoubt";
-}
-
-async function linkBlob(store: Store, clock: Clock, request: LinkRequest, putInPlace: () => Promise<unknown>): Promise<void> {
-  const end = performance.now() + RETRY_MS;
-  for (let pause = 5; ; pause = Math.min(pause * 2, 500)) {
-    const removals = await countRemovals(store.reader);
-    await putInPlace();
-    try {
-      return await inRepo(store.transaction((db) => appendBlob(db, request, clock.now(), removals)));
-    } catch (error) {
-      if (!(error instanceof BytesInDoubt)) throw error;
-    }
-    if (performance.now() > end) throw unavailable("the same blob is being removed");
-    await takeOverRemoval(store, request.digest);
-    await sleep(pause);
-  }
-}
-
-async function appendBlob(db: WriteDb, { repoUid, digest, upload, size }: LinkRequest, now: Date, removals: number): Promise<void> {
-  await db
-    .insertInto("blob")
-    .values({ digest, size: size(), create_time: now.toISOString(), removal_time: null })
-    .onConflict((conflict) => conflict.column("digest").doNothing())
-    .execute();
-  // From here on nobody can mark it. What was removed before is counted by now.
-  const row = await db.dialect.forKeyShare(db.selectFrom("blob").select("removal_time").where("digest", "=", digest)).executeTakeFirst();
-  if (row === undefined || row.removal_time !== null || (await countRemovals(db)) !== removals) throw new BytesInDoubt();
-  await appendLink(db, repoUid, digest, now);
-  await db.deleteFrom("upload").where("uid", "=", upload).execute();
-}
-
 async function appendLink(db: WriteDb, repoUid: string, digest: string, now: Date): Promise<void> {
   await db
     .insertInto("repo_blob")
     .values({ repo_uid: repoUid, digest, touch_time: now.toISOString() })
     .onConflict((conflict) => conflict.columns(["repo_uid", "digest"]).doUpdateSet({ touch_time: now.toISOString() }))
     .execute();
-}
-
-/** Ends a removal whose server did not; its bytes stay where they are, or are put there again. */
-async function takeOverRemoval(store: Store, digest: string): Promise<void> {
-  const { removal_time: time } = (await store.reader
-    .selectFrom("blob")
-    .select("removal_time")
-    .where("digest", "=", digest)
-    .executeTakeFirst()) ?? { removal_time: null };
-  if (time !== null && hasExpired(time, systemClock.now())) await store.transaction((db) => endRemoval(db, [digest], time));
 }
 
 /** Whatever is written for a repo refers to it. */

@@ -18,6 +18,7 @@ import { identityProvidersService } from "./iam/identity-providers.ts";
 import { roleBindingsService } from "./iam/role-bindings.ts";
 import { rolesService } from "./iam/roles.ts";
 import { termsService } from "./iam/terms.ts";
+import { artifactsService } from "./libraries/artifacts.ts";
 import { pingService, pingServiceV1 } from "./ping/ping.ts";
 import { imagesService } from "./registry/images.ts";
 import { reposService } from "./registry/repos.ts";
@@ -37,6 +38,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
+    artifactsService(dependencies),
     subscriptionsService(dependencies),
     deliveriesService(dependencies),
     eventsService(dependencies),
@@ -49,11 +51,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = [
-  "platform.advisory.v2.SecurityAdvisoryService",
-  "platform.libraries.v2.ArtifactsService",
-  "platform.vulnerabilities.v2.AdvisoriesService",
-];
+const unimplementedServices = ["platform.advisory.v2.SecurityAdvisoryService", "platform.vulnerabilities.v2.AdvisoriesService"];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),

@@ -16,6 +16,8 @@ export interface RouterOptions {
   readonly oci: RequestHandler;
   /** Gets `/token`. */
   readonly token: RequestHandler;
+  /** Gets everything below `/libraries/python` and `/libraries/java`; what else is below `/libraries` is the API's. */
+  readonly libraries: RequestHandler;
   /** Gets everything below `/scim/v2`. */
   readonly scim: RequestHandler;
   /** Gets `/oauth`, everything below, and `/orgcheck`. */
@@ -26,7 +28,7 @@ export interface RouterOptions {
 }
 
 export function createRouter(options: RouterOptions): RequestHandler {
-  const { health, oidc, openapi, docs, rest, oci, token, scim, signIn, refuse, limits } = options;
+  const { health, oidc, openapi, docs, rest, oci, token, libraries, scim, signIn, refuse, limits } = options;
   const table = new Map<string, RequestHandler>([
     ["/", describe],
     ["/healthz", (_request, response) => send(response, 200, "text/plain", "ok\n")],
@@ -49,6 +51,7 @@ export function createRouter(options: RouterOptions): RequestHandler {
     const path = pathOf(url);
     if (path.startsWith("/v2/") || path === "/v2") return oci(request, response);
     if (path === "/token") return token(request, response);
+    if (path.startsWith("/libraries/python/") || path.startsWith("/libraries/java/")) return libraries(request, response);
     if (path.startsWith("/scim/v2/")) return scim(request, response);
     if (path === "/oauth" || path.startsWith("/oauth/") || path === "/orgcheck") return signIn(request, response);
     const handler = table.get(path) ?? (path.startsWith("/docs/") ? docs : undefined);

@@ -51,6 +51,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     rest: options.rest ?? ((request, response) => send(response, 200, "application/json", JSON.stringify({ rest: request.url }))),
     oci: (_request, response) => send(response, 404, "application/json", "{}"),
     token: (_request, response) => send(response, 404, "application/json", "{}"),
+    libraries: (_request, response) => send(response, 404, "text/plain", ""),
     scim: (_request, response) => send(response, 404, "application/json", "{}"),
     signIn: (_request, response) => send(response, 404, "application/json", "{}"),
     refuse: createRefusal(profile),

@@ -61,11 +61,15 @@ async function pull(
   await blobs.send(digest, range ?? { start: 0, end: blob.size - 1 }, begin);
 }
 
-/** One range of bytes (RFC 9110 §14.2); what is malformed or asks for several is answered with everything, one that ends before it begins is refused, as is allowed. */
-function rangeOf(headers: OciRequest["request"]["headers"], digest: string, size: number): ByteRange | "unsatisfiable" | undefined {
+/**
+ * One range of bytes (RFC 9110 §14.2); what is malformed or asks for several is answered with everything, one that ends before it begins is refused, as is
+ * allowed.
+ * @param etag without its quotes
+ */
+export function rangeOf(headers: OciRequest["request"]["headers"], etag: string, size: number): ByteRange | "unsatisfiable" | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? "");
   const condition = headers["if-range"];
-  if (match === null || (condition !== undefined && condition !== `"${digest}"`)) return undefined;
+  if (match === null || (condition !== undefined && condition !== `"${etag}"`)) return undefined;
   const [, first = "", last = ""] = match;
   if (first === "" && last === "") return undefined;
   if (first === "") return Number(last) === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(size - Number(last), 0), end: size - 1 };

@@ -1,12 +1,12 @@
 /**
- * How a blob leaves: marked in the database, its bytes removed, its row deleted. Only `gc.ts` begins a removal; `uploads.ts` asks whether one is under way.
+ * How a blob leaves: marked in the database, its bytes removed, its row deleted. Only collection begins a removal; `link-blob.ts` asks whether one is under way.
  *
  * A mark is a time. Whoever set it removes bytes only well before that time, and anybody may end the removal after it: so a server that dies in the
  * middle holds nobody up for long, and one that was merely slow harms nobody. This needs the servers' clocks to agree within MARGIN_MS.
  */
-import type { BlobStore } from "../blobs/store.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { systemClock } from "../lib/clock.ts";
+import type { BlobStore } from "./store.ts";
 
 const MARK_MS = 60_000;
 const MARGIN_MS = 30_000;
@@ -47,7 +47,7 @@ export interface RemovedBlob {
   readonly size: number;
 }
 
-/** Removes those of the blobs that no repo links, for good. */
+/** Removes those of the blobs that nothing needs, for good. */
 export async function removeUnlinked(store: Store, blobs: BlobStore, digests: readonly string[]): Promise<readonly RemovedBlob[]> {
   const begun = performance.now();
   const now = systemClock.now();
@@ -94,8 +94,11 @@ async function markUnlinked(db: WriteDb, digests: readonly string[], mark: strin
     .set({ removal_time: mark })
     .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(locked.map(({ digest }) => digest)).as("d")).select("d.value"))
     .where((eb) => eb.or([eb("removal_time", "is", null), eb("removal_time", "<", now.toISOString())]))
-    .where((eb) =>
-      eb.not(eb.exists(eb.selectFrom("repo_blob").select("repo_blob.repo_uid").whereRef("repo_blob.digest", "=", "blob.digest"))),
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("repo_blob").select("repo_blob.repo_uid").whereRef("repo_blob.digest", "=", "blob.digest"))),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("library_file").select("library_file.path").whereRef("library_file.digest", "=", "blob.digest"))),
     )
     .returning(["digest", "size"])
     .execute();

@@ -1,0 +1,25 @@
+/** What libraries' artifacts are to the resource engine: they are listed like any resource, and written only by publishing. */
+import { ArtifactSchema, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { appendToCount, type CountKind } from "../db/resource-count.ts";
+import type { WriteDb } from "../db/store.ts";
+import { defineResource } from "../resource/define.ts";
+
+export const artifacts = defineResource(ArtifactSchema, {
+  table: "library_artifact",
+  filters: {},
+  orderBy: ["uid", "name", "create_time", "update_time"],
+  defaultOrder: "name",
+});
+
+/** What those of an ecosystem are counted as. */
+export const countKinds: ReadonlyMap<Ecosystem, CountKind> = new Map([
+  [Ecosystem.JAVA, "java_artifact"],
+  [Ecosystem.PYTHON, "python_artifact"],
+]);
+
+/** Counts one artifact that was made (`delta` 1) or removed (-1). */
+export async function countArtifact(db: WriteDb, uid: string, ecosystem: Ecosystem, delta: number): Promise<void> {
+  const kind = countKinds.get(ecosystem);
+  await appendToCount(db, "library_artifact", uid, delta);
+  if (kind !== undefined) await appendToCount(db, kind, uid, delta);
+}

@@ -1,0 +1,99 @@
+/** The order of Maven versions as text: sorted by it byte by byte, versions are sorted as Maven's `ComparableVersion` sorts them. Pure. */
+import { MAX_DIGITS, sortableNumber } from "./sortable-number.ts";
+
+/** A number, a qualifier, or what follows a hyphen or a change between digits and letters. */
+type Item = { readonly number: string } | { readonly qualifier: string } | Item[];
+
+/** Before a release; the release itself is the empty qualifier. */
+const PRE_RELEASES = ["alpha", "beta", "milestone", "rc", "snapshot"];
+const SHORT: Readonly<Record<string, string>> = { a: "alpha", b: "beta", m: "milestone" };
+const ALIASES: Readonly<Record<string, string>> = { ga: "", final: "", release: "", cr: "rc" };
+
+/** What an item is, in the order in which kinds sort. */
+const KIND = { before: "1", listBefore: "2", end: "5", after: "6", listAfter: "7", number: "8" } as const;
+
+/** @param version of at most 255 characters */
+export function mavenSortKey(version: string): string {
+  return keyOfList(parse(version.toLowerCase()));
+}
+
+function parse(text: string): Item[] {
+  const whole: Item[] = [];
+  const lists = [whole];
+  let list = whole;
+  const enter = (): void => {
+    const inner: Item[] = [];
+    list.push(inner);
+    lists.push(inner);
+    list = inner;
+  };
+  const add = (token: string, isFollowedByDigit: boolean): void => {
+    if (isDigits(token)) return void list.push({ number: token.replace(/^0+(?=\d)/, "") });
+    // A qualifier counts the same after a dot as after a hyphen.
+    if (list.length > 0) enter();
+    list.push({ qualifier: qualifierOf(token, isFollowedByDigit) });
+  };
+  // Digits, other characters, or a separator.
+  const tokens = text.match(/\d+|[^\d.-]+|[.-]/g) ?? [];
+  let isAfterToken = false;
+  for (const [index, token] of tokens.entries()) {
+    if (token === "." || token === "-") {
+      // An empty token is 0.
+      if (!isAfterToken) list.push({ number: "0" });
+      if (token === "-") enter();
+      isAfterToken = false;
+      continue;
+    }
+    if (isAfterToken) enter();
+    const next = tokens[index + 1];
+    add(token, next !== undefined && isDigits(next));
+    isAfterToken = true;
+  }
+  for (const each of lists.reverse()) trim(each);
+  return whole;
+}
+
+function isDigits(token: string): boolean {
+  return /^\d{1,60}$/.test(token) && token.length <= MAX_DIGITS;
+}
+
+function qualifierOf(token: string, isFollowedByDigit: boolean): string {
+  const full = isFollowedByDigit ? (SHORT[token] ?? token) : token;
+  return ALIASES[full] ?? full;
+}
+
+/** Takes off what means nothing at the end, also before lists: `1.0-alpha` is `1-alpha`. */
+function trim(list: Item[]): void {
+  for (let index = list.length - 1; index >= 0; index--) {
+    const item = list[index] as Item;
+    if (isNothing(item)) list.splice(index, 1);
+    else if (!Array.isArray(item)) return;
+  }
+}
+
+function isNothing(item: Item): boolean {
+  if (Array.isArray(item)) return item.length === 0;
+  return "number" in item ? item.number === "0" : item.qualifier === "";
+}
+
+function keyOfList(list: readonly Item[]): string {
+  return list.map(keyOf).join("") + KIND.end;
+}
+
+function keyOf(item: Item): string {
+  if (Array.isArray(item)) return (isBefore(item) ? KIND.listBefore : KIND.listAfter) + keyOfList(item);
+  if ("number" in item) return KIND.number + sortableNumber(item.number);
+  const index = PRE_RELEASES.indexOf(item.qualifier);
+  if (index >= 0) return `${KIND.before}${index}`;
+  // The empty one stays only in front of something that counts.
+  if (item.qualifier === "") return KIND.end;
+  return KIND.after + (item.qualifier === "sp" ? "0" : `1${item.qualifier}!`);
+}
+
+/** Whether the list makes a version smaller than the one that ends before it: `1-alpha` is before `1`, `1-1` after it. */
+function isBefore(list: readonly Item[]): boolean {
+  const [first] = list;
+  if (first === undefined) return false;
+  if (Array.isArray(first)) return isBefore(first);
+  return "qualifier" in first && PRE_RELEASES.includes(first.qualifier);
+}

@@ -1,0 +1,23 @@
+/** What is taken back by who may publish it: a file, or a version with all of its files. Checksums and metadata follow by themselves. */
+import type { Library } from "../../../libraries/library.ts";
+import { type MavenFile, mavenName, parseMavenFolder, pathInArtifact } from "../../../libraries/maven-path.ts";
+import { isMavenPreRelease } from "../../../libraries/maven-version.ts";
+import { removeFiles } from "../../../libraries/remove.ts";
+import { answer, type LibraryParts, type LibraryRequest } from "../library-request.ts";
+
+export async function deleteFile(exchange: LibraryRequest, library: Library, file: MavenFile, { store }: LibraryParts): Promise<void> {
+  await removeFiles(library, mavenName(file), { path: pathInArtifact(file) }, { store, isPreRelease: isMavenPreRelease });
+  answer(exchange, 204);
+}
+
+/** @param segments of the version's folder */
+export async function deleteVersion(
+  exchange: LibraryRequest,
+  library: Library,
+  segments: readonly string[],
+  { store }: LibraryParts,
+): Promise<void> {
+  const folder = parseMavenFolder(segments);
+  await removeFiles(library, mavenName(folder), { version: folder.version }, { store, isPreRelease: isMavenPreRelease });
+  answer(exchange, 204);
+}

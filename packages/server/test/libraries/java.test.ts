@@ -1,0 +1,301 @@
+/** Maven artifacts on both stores, by a client of our own: publishing, resolving, snapshots, rights, and taking things back. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { connect, constants } from "node:http2";
+import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { basic, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
+import { describeWithWorld, type World } from "../world.ts";
+import { createMavenClient, folderOf, hashOf, type MavenClient, pomOf } from "./maven-client.ts";
+
+const { CAP_LIBRARIES_JAVA_LIST: LIST, CAP_LIBRARIES_JAVA_CREATE: CREATE } = Capability;
+const LIB = { groupId: "com.example", artifactId: "lib", version: "1.0" };
+const FOLDER = folderOf(LIB);
+const at = (version: string) => ({ ...LIB, version });
+
+describeWithWorld("Maven artifacts", (world: World) => {
+  const clients: RegistryClient[] = [];
+  after(() => {
+    for (const client of clients) client[Symbol.dispose]();
+  });
+  function as(authorization: string | undefined, path: string): MavenClient {
+    const client = createRegistryClient(world.baseUrl, authorization);
+    clients.push(client);
+    return createMavenClient(client, path);
+  }
+  let groups = 0;
+  /** A library of its own for each test. */
+  async function library(): Promise<{ group: string; path: string; maven: MavenClient }> {
+    const name = `java-${groups++}`;
+    const path = `/libraries/java/my-org:${name}`;
+    return { group: await world.group(world.orgUid, name), path, maven: as(basic("_token", world.token), path) };
+  }
+  const listed = async (group: string) => {
+    const { artifacts } = await world.must(ArtifactsService.method.listArtifacts, { ecosystems: [Ecosystem.JAVA] });
+    return artifacts.filter(({ uid }) => uid.startsWith(group));
+  };
+  async function refused(answer: Promise<{ status: number; body: Buffer }>, status: number, words: RegExp = /./): Promise<void> {
+    const { status: actual, body } = await answer;
+    assert.equal(actual, status, body.toString());
+    assert.match(body.toString(), words);
+  }
+
+  test("what is deployed is resolved as it was, with its checksums, and is listed", async () => {
+    const { group, maven } = await library();
+    const jar = randomBytes(100_000);
+    await maven.deploy(LIB, jar, undefined, pomOf(LIB, "<description>Does\n  <![CDATA[<things>]]> &amp; more</description>"));
+    await maven.deployFile(`${FOLDER}/lib-1.0.jar.asc`, "signature");
+    await maven.deployFile(`${FOLDER}/lib-1.0-sources.tar.gz`, "");
+    assert.ok((await maven.resolve(`${FOLDER}/lib-1.0.jar`)).equals(jar));
+    assert.equal((await maven.resolve(`${FOLDER}/lib-1.0.jar.asc`)).toString(), "signature");
+    assert.equal((await maven.resolve(`${FOLDER}/lib-1.0-sources.tar.gz`)).length, 0);
+    assert.match((await maven.resolve(`${FOLDER}/lib-1.0.pom`)).toString(), /<artifactId>lib</);
+    const [artifact, ...others] = await listed(group);
+    assert.deepEqual(
+      [artifact?.name, artifact?.latestVersion, artifact?.versionCount, artifact?.description, others],
+      ["com.example:lib", "1.0", 1, "Does <things> & more", []],
+    );
+    await refused(maven.get(`${FOLDER}/lib-1.0-javadoc.jar`), 404);
+    await refused(maven.get(`${FOLDER}/lib-1.0-javadoc.jar.sha1`), 404);
+  });
+
+  test("files are sent in part and not again, with their checksums beside them", async () => {
+    const { maven } = await library();
+    const bytes = randomBytes(1000);
+    const path = `${FOLDER}/lib-1.0.jar`;
+    await maven.deployFile(path, bytes);
+    const part = await maven.get(path, { range: "bytes=10-19" });
+    assert.deepEqual([part.status, part.headers["content-range"]], [206, "bytes 10-19/1000"]);
+    assert.ok(part.body.equals(bytes.subarray(10, 20)));
+    await refused(maven.get(path, { range: "bytes=1000-" }), 416);
+    const head = await maven.send("HEAD", path);
+    assert.deepEqual(
+      [head.status, head.headers["content-length"], head.headers["x-checksum-sha1"], head.headers["content-type"], head.body.length],
+      [200, "1000", hashOf(bytes, "sha1"), "application/java-archive", 0],
+    );
+    assert.equal((await maven.get(path, { "if-none-match": head.headers.etag ?? "" })).status, 304);
+  });
+
+  test("the metadata of an artifact tells its versions in Maven's order", async () => {
+    const { group, maven } = await library();
+    for (const version of ["1.10", "1.9", "2.0-rc1", "2.1-SNAPSHOT"])
+      await maven.deploy(at(version), version, version.endsWith("SNAPSHOT") ? "20260101.000000-1" : undefined);
+    const text = (await maven.resolve("com/example/lib/maven-metadata.xml")).toString();
+    assert.deepEqual(
+      [...text.matchAll(/<version>(.*)<\/version>/g)].map(([, version]) => version),
+      ["1.9", "1.10", "2.0-rc1", "2.1-SNAPSHOT"],
+    );
+    assert.match(text, /<latest>2\.1-SNAPSHOT<\/latest>\s*<release>2\.0-rc1<\/release>/);
+    assert.match(text, /<lastUpdated>\d{14}<\/lastUpdated>/);
+    const [artifact] = await listed(group);
+    assert.deepEqual([artifact?.latestVersion, artifact?.versionCount], ["1.10", 4]);
+    const again = await maven.get("com/example/lib/maven-metadata.xml");
+    const { etag = "" } = again.headers;
+    assert.equal((await maven.get("com/example/lib/maven-metadata.xml", { "if-none-match": etag })).status, 304);
+    for (const path of [
+      "com/example/maven-metadata.xml",
+      "com/example/other/maven-metadata.xml",
+      "maven-metadata.xml",
+      "../maven-metadata.xml",
+    ])
+      await refused(maven.get(path), 404);
+  });
+
+  test("the metadata of a snapshot leads to its newest builds", async () => {
+    const { maven } = await library();
+    const snapshot = at("1.0-SNAPSHOT");
+    const folder = folderOf(snapshot);
+    await maven.deploy(snapshot, "first", "20260101.000000-1");
+    await maven.deployFile(`${folder}/lib-1.0-20260101.000000-1-sources.jar`, "sources");
+    await maven.deploy(snapshot, "second", "20260102.030405-2");
+    const text = (await maven.resolve(`${folder}/maven-metadata.xml`)).toString();
+    assert.match(text, /<timestamp>20260102\.030405<\/timestamp>\s*<buildNumber>2<\/buildNumber>/);
+    const newest = [
+      ...text.matchAll(
+        /(?:<classifier>(.*)<\/classifier>\s*)?<extension>(.*)<\/extension>\s*<value>(.*)<\/value>\s*<updated>(.*)<\/updated>/g,
+      ),
+    ].map((match) => match.slice(1));
+    assert.deepEqual(newest.sort(), [
+      [undefined, "jar", "1.0-20260102.030405-2", "20260102030405"],
+      [undefined, "pom", "1.0-20260102.030405-2", "20260102030405"],
+      ["sources", "jar", "1.0-20260101.000000-1", "20260101000000"],
+    ]);
+    assert.equal((await maven.resolve(`${folder}/lib-1.0-20260102.030405-2.jar`)).toString(), "second");
+    assert.equal((await maven.resolve(`${folder}/lib-1.0-20260101.000000-1.jar`)).toString(), "first");
+    await refused(maven.put(`${folder}/lib-1.0-20260102.030405-2.jar`, "other"), 409);
+    await maven.deployFile(`${folder}/lib-1.0-SNAPSHOT.war`, "named literally");
+    assert.match((await maven.get(`${folder}/maven-metadata.xml`)).body.toString(), /<extension>war<\/extension>\s*<value>1\.0-SNAPSHOT</);
+  });
+
+  test("the same bytes again change nothing; other bytes under the same name are refused", async () => {
+    const { maven, group } = await library();
+    await maven.deploy(LIB, "jar");
+    const before = await listed(group);
+    assert.equal((await maven.put(`${FOLDER}/lib-1.0.jar`, "jar")).status, 200);
+    await refused(maven.put(`${FOLDER}/lib-1.0.jar`, "other"), 409, /other bytes/);
+    assert.equal((await maven.resolve(`${FOLDER}/lib-1.0.jar`)).toString(), "jar");
+    assert.deepEqual(await listed(group), before);
+    assert.equal((await maven.put(`${FOLDER}/lib-1.0-new.jar`, "jar")).status, 201);
+  });
+
+  test("checksums that are wrong, or of nothing, are refused", async () => {
+    const { maven, group } = await library();
+    const path = `${FOLDER}/lib-1.0.jar`;
+    await refused(maven.put(`${path}.sha1`, hashOf("jar", "sha1")), 409, /publish it before/);
+    assert.equal((await maven.put(path, "jar")).status, 201);
+    await refused(maven.put(`${path}.sha1`, hashOf("other", "sha1")), 400, /lib-1\.0\.jar\.sha1/);
+    await refused(maven.put(`${path}.sha256`, hashOf("jar", "sha1")), 400, /no sha256/);
+    await refused(maven.put(`${path}.md5`, "x".repeat(5000)), 400);
+    assert.equal((await maven.put(`${path}.sha1`, `${hashOf("jar", "sha1")}  lib-1.0.jar\n`)).status, 200);
+    assert.equal((await maven.put(`${path}.md5`, `MD5 (lib-1.0.jar) = ${hashOf("jar", "md5").toUpperCase()}`)).status, 200);
+    const announced = { "x-checksum-sha1": hashOf("other", "sha1") };
+    await refused(maven.put(`${FOLDER}/lib-1.0-announced.jar`, "jar", announced), 400, /sha1/);
+    await refused(maven.get(`${FOLDER}/lib-1.0-announced.jar`), 404);
+    assert.equal((await listed(group)).length, 1);
+  });
+
+  test("a POM must be the POM of where it is put", async () => {
+    const { maven, group } = await library();
+    const path = `${FOLDER}/lib-1.0.pom`;
+    const bad: [pom: string, words: RegExp][] = [
+      [pomOf(at("2.0")), /version is "2\.0"/],
+      [pomOf({ ...LIB, artifactId: "other" }), /artifactId is "other"/],
+      [pomOf({ ...LIB, groupId: "org.example" }), /groupId is "org\.example"/],
+      ["<project><artifactId>lib</artifactId></project>", /no groupId/],
+      ["<html/>", /root/],
+      ["<project><artifactId>lib", /no XML/],
+      ["", /no XML/],
+      ["\0", /no XML/],
+      [`<!DOCTYPE project [<!ENTITY a "b">]>${pomOf(LIB).replace(/<\?.*\?>/, "")}`, /document type/],
+      [pomOf(LIB, "<name>&a;</name>"), /no XML/],
+      ["<project>".repeat(200), /nested/],
+      [pomOf(LIB, `<name>${"a".repeat(1_100_000)}</name>`), /larger/],
+      [pomOf(LIB).replace("UTF-8", "nonsense"), /encoding/],
+    ];
+    for (const [pom, words] of bad) await refused(maven.put(path, pom), 400, words);
+    assert.deepEqual(await listed(group), []);
+    const inherited = `<project><parent><groupId>com.example</groupId><artifactId>p</artifactId><version>1.0</version></parent>
+      <artifactId>lib</artifactId><version>\${revision}</version></project>`;
+    assert.equal((await maven.put(path, inherited)).status, 201);
+  });
+
+  test("paths that the layout does not have are refused, and nothing is there", async () => {
+    const { maven, group } = await library();
+    const paths = [
+      "lib-1.0.jar",
+      "lib/1.0/lib-1.0.jar",
+      "com/example/lib/1.0/other-1.0.jar",
+      "com/example/lib/1.0/lib-1.0.1.jar",
+      "com/example/lib/1.0/lib-2.0.jar",
+      "com/example/lib/1.0/lib-1.0",
+      "com/example/lib/1.0/lib-1.0-20260101.000000-1",
+      "com/example/lib/1.0-SNAPSHOT/lib-1.0-20260101-1.jar",
+      "com/example/lib/1.0/lib-1.0.jar/",
+      "com//example/lib/1.0/lib-1.0.jar",
+      "com/%2e%2e/lib/1.0/lib-1.0.jar",
+      "com/example/..%2flib/1.0/lib-1.0.jar",
+      "com/example/%2e%2e/1.0/..-1.0.jar",
+      "com/exa.mple/lib/1.0/lib-1.0.jar",
+      "com/example/lib/%2e%2e/lib-...jar",
+      "com/example/li%20b/1.0/li%20b-1.0.jar",
+      "com/example/lib/1.0/lib-1.0-%3Cb%3E.jar",
+      "com/example/l%C3%AFb/1.0/l%C3%AFb-1.0.jar",
+      `com/example/${"a".repeat(300)}/1.0/${"a".repeat(300)}-1.0.jar`,
+      `${"a/".repeat(100)}lib/1.0/lib-1.0.jar`,
+      `com/example/lib/1.0/lib-1.0-${"a".repeat(300)}.jar`,
+    ];
+    for (const path of paths) {
+      await refused(maven.put(path, "jar"), 400, /path/);
+      await refused(maven.get(path), 404);
+    }
+    await refused(maven.put("com/example/lib/1.0/lib-1.0%00.jar", "jar"), 400);
+    await refused(maven.send("POST", `${FOLDER}/lib-1.0.jar`), 405);
+    assert.deepEqual(await listed(group), []);
+  });
+
+  test("an upload that breaks off leaves nothing", async () => {
+    const { path, maven } = await library();
+    const jar = `${FOLDER}/lib-1.0.jar`;
+    const raw = createRegistryClient(world.baseUrl, basic("_token", world.token));
+    clients.push(raw);
+    const request = raw.open("PUT", `${path}/${jar}`, { "content-length": "1000000" });
+    request.on("error", () => {});
+    request.write(randomBytes(500_000));
+    await sleep(100);
+    request.destroy();
+
+    const session = connect(world.baseUrl);
+    const stream = session.request({ ":method": "PUT", ":path": `${path}/${jar}`, authorization: basic("_token", world.token) });
+    stream.on("error", () => {});
+    stream.write(randomBytes(10_000));
+    await sleep(100);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await sleep(300);
+    session.destroy();
+    await refused(maven.get(jar), 404);
+    assert.equal((await maven.put(jar, "whole")).status, 201);
+  });
+
+  test("who may only read publishes nothing, and who may do nothing learns nothing", async () => {
+    const { path, group, maven } = await library();
+    await maven.deploy(LIB, "jar");
+    const file = `${FOLDER}/lib-1.0.jar`;
+    const reader = as(basic("_token", (await world.robot(group, [LIST])).token), path);
+    const writer = as(`Bearer ${(await world.robot(group, [LIST, CREATE])).token}`, path);
+    const stranger = as(
+      basic("_token", (await world.robot(await world.group(world.orgUid, `other-${groups++}`), [LIST, CREATE])).token),
+      path,
+    );
+    const nobody = as(undefined, path);
+
+    assert.equal((await reader.resolve(file)).toString(), "jar");
+    for (const put of [
+      reader.put(`${FOLDER}/lib-1.0-a.jar`, "a"),
+      reader.put("com/example/lib/maven-metadata.xml", "a"),
+      reader.send("DELETE", file),
+    ])
+      await refused(put, 403, /libraries\.java\.create/);
+    await writer.deploy(at("1.1"), "next");
+    for (const answer of [
+      stranger.get(file),
+      stranger.put(file, "jar"),
+      stranger.send("DELETE", file),
+      stranger.get("com/example/lib/maven-metadata.xml"),
+    ])
+      await refused(answer, 404, /Library/);
+    for (const answer of [await nobody.get(file), await nobody.put(file, "jar")])
+      assert.deepEqual([answer.status, answer.headers["www-authenticate"]], [401, 'Basic realm="Holt"']);
+    await refused(as(basic("_token", world.token), "/libraries/java/my-org:nowhere").get(file), 404, /Library/);
+  });
+
+  test("files and versions are taken back by who may publish, and the metadata follows", async () => {
+    const { maven, group } = await library();
+    for (const version of ["1.0", "1.0.0", "1.1"]) await maven.deploy(at(version), version);
+    assert.equal((await maven.send("DELETE", `${FOLDER}/lib-1.0.jar`)).status, 204);
+    await refused(maven.get(`${FOLDER}/lib-1.0.jar.sha1`), 404);
+    await refused(maven.send("DELETE", `${FOLDER}/lib-1.0.jar`), 404);
+    assert.equal((await maven.send("DELETE", "com/example/lib/1.1/")).status, 204);
+    assert.equal((await maven.send("DELETE", FOLDER)).status, 204);
+    assert.match(
+      (await maven.get("com/example/lib/maven-metadata.xml")).body.toString(),
+      /<versions>\s*<version>1\.0\.0<\/version>\s*<\/versions>/,
+    );
+    assert.equal((await listed(group))[0]?.latestVersion, "1.0.0");
+    await refused(maven.send("DELETE", FOLDER), 404);
+    await refused(maven.send("DELETE", "com/example"), 400);
+    assert.equal((await maven.send("DELETE", "com/example/lib/1.0.0")).status, 204);
+    await refused(maven.get("com/example/lib/maven-metadata.xml"), 404);
+    assert.deepEqual(await listed(group), []);
+    await maven.deploy(LIB, "again");
+  });
+
+  test("publishing is told to subscribers once for each file", async () => {
+    const { maven, group } = await library();
+    await maven.deploy(LIB, "jar");
+    await maven.deploy(LIB, "jar");
+    const rows = await world.store.reader.selectFrom("outbox").select("type").where("group_uid", "=", group).execute();
+    assert.equal(rows.filter(({ type }) => type === "dev.holt.libraries.push.v1").length, 2);
+  });
+});

@@ -1,0 +1,204 @@
+/** What strangers upload: each is refused in a sentence, nothing of it stays, and the next upload works. */
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { startServer, type TestServer } from "../harness.ts";
+import { type Answer, answerOf, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
+import { FORM_TYPE, formOf, type PythonFile, sdist, tarGzOf, upload, wheel, wheelEntries, zipOf } from "./python-packages.ts";
+
+const OWNER = "my-org";
+const WHEEL = "demo-1.0-py3-none-any.whl";
+const SDIST = "demo-1.0.tar.gz";
+let server: TestServer;
+let client: RegistryClient;
+let published = 0;
+before(async () => {
+  server = await startServer();
+  client = createRegistryClient(server.baseUrl, `Bearer ${server.token}`);
+});
+after(async () => {
+  client[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  assert.deepEqual(await stored(), { uploads: 0, blobs: published, rows: published, artifacts: Math.min(published, 1) });
+  const answer = await upload(client, OWNER, wheel({ name: "good", version: `1.${published++}` }));
+  assert.equal(answer.status, 200, answer.body.toString());
+});
+
+/** What is in the folder and in the tables. */
+async function stored(): Promise<object> {
+  const blobs = readdirSync(join(server.dataDir, "blobs"), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const { reader } = server.store;
+  const rowsOf = async (table: "blob" | "library_artifact") =>
+    Number((await reader.selectFrom(table).select(reader.fn.countAll<number>().as("n")).executeTakeFirstOrThrow()).n);
+  return {
+    uploads: readdirSync(join(server.dataDir, "uploads")).length,
+    blobs: blobs.filter(({ name }) => name !== "id").length,
+    rows: await rowsOf("blob"),
+    artifacts: await rowsOf("library_artifact"),
+  };
+}
+
+function assertRefused(answer: Answer, reason: RegExp, status = 400): void {
+  assert.deepEqual([answer.status, answer.headers["content-type"]], [status, "text/plain; charset=utf-8"], answer.body.toString());
+  assert.match(answer.body.toString(), reason);
+}
+
+async function assertRefusedFile(file: PythonFile, reason: RegExp, fields?: Record<string, string | undefined>): Promise<void> {
+  assertRefused(await upload(client, OWNER, file, fields), reason);
+}
+
+test("a package whose name, version, form and metadata do not agree", async () => {
+  const { bytes } = wheel();
+  for (const [fileName, reason] of [
+    ["other-1.0-py3-none-any.whl", /a folder "demo-1.0.dist-info" of another package/],
+    ["demo-1.1-py3-none-any.whl", /of another package/],
+  ] as const)
+    await assertRefusedFile({ fileName, bytes }, reason);
+  const liar = wheelEntries({}).map((entry) => ({ ...entry, content: String(entry.content).replace("Name: demo", "Name: other") }));
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /the file's name says "demo", and its metadata "other"/);
+  const older = wheelEntries({}).map((entry) => ({ ...entry, content: String(entry.content).replace("Version: 1.0\n", "Version: 1.2\n") }));
+  await assertRefusedFile(
+    { fileName: WHEEL, bytes: zipOf(older) },
+    /the file's name says version 1\.0, and its metadata 1\.2|Metadata-Version/,
+  );
+  await assertRefusedFile(wheel(), /the form says "other"/, { name: "other" });
+  await assertRefusedFile(wheel(), /the form says "2\.0"/, { version: "2.0" });
+  await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: (await sdist()).bytes }, /it needs PKG-INFO/);
+});
+
+test("digests that are not those of the file", async () => {
+  await assertRefusedFile(wheel(), /sha256_digest: the file that came has [0-9a-f]{64}/, { sha256_digest: "0".repeat(64) });
+  await assertRefusedFile(wheel(), /md5_digest/, { md5_digest: "0".repeat(32) });
+});
+
+test("file names that are none", async () => {
+  const { bytes } = wheel();
+  for (const fileName of [
+    "",
+    "../demo-1.0-py3-none-any.whl",
+    "a/demo-1.0-py3-none-any.whl",
+    "demo-1.0.whl",
+    "demo-1.0-py3-none.whl",
+    "demo-1.0-x1-py3-none-any.whl",
+    "demo-1.0-1-2-py3-none-any.whl",
+    "demo-one-py3-none-any.whl",
+    "demo-1.0-py3-none-.whl",
+    "demo-1.0.zip",
+    "demo-1.0.exe",
+    "demo.tar.gz",
+    ".demo-1.0.tar.gz",
+    `${"d".repeat(300)}-1.0.tar.gz`,
+  ])
+    assert.equal((await upload(client, OWNER, { fileName, bytes })).status, 400, fileName);
+});
+
+test("archives that are none, are cut off, or lead out of their folder", async () => {
+  const good = wheel().bytes;
+  const source = (await sdist()).bytes;
+  for (const bytes of [
+    Buffer.from(""),
+    Buffer.from("no archive"),
+    good.subarray(0, -10),
+    good.subarray(0, 100),
+    Buffer.concat([good, good]),
+  ])
+    assert.equal((await upload(client, OWNER, { fileName: WHEEL, bytes })).status, 400);
+  for (const bytes of [Buffer.from(""), Buffer.from("no archive"), source.subarray(0, -10), gzipSync("no tar"), gzipSync(source)])
+    assert.equal((await upload(client, OWNER, { fileName: SDIST, bytes })).status, 400);
+  for (const name of ["../evil.py", "/etc/passwd", "demo/../../evil.py", "C:\\evil.py"]) {
+    const entries = [...wheelEntries({}), { name, content: "" }];
+    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries) }, /it is no good zip archive/);
+    const tar = await tarGzOf([
+      { name: "demo-1.0/PKG-INFO", content: "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n" },
+      { name, content: "" },
+    ]);
+    if (name !== "C:\\evil.py") await assertRefusedFile({ fileName: SDIST, bytes: tar }, /leads out of its folder/);
+  }
+});
+
+test("archives that unpack to far more than they are", async () => {
+  const zeros = Buffer.alloc(70 * 1024 * 1024);
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...wheelEntries({}), { name: "zeros", content: zeros }]) }, /50 times/);
+  await assertRefusedFile({ fileName: SDIST, bytes: await tarGzOf([{ name: "demo-1.0/zeros", content: zeros }]) }, /50 times/);
+  const huge = wheel({ description: "words ".repeat(1_000_000) });
+  await assertRefusedFile(huge, /METADATA is larger/);
+  await assertRefusedFile(await sdist({ description: "words ".repeat(1_000_000) }), /PKG-INFO is larger/);
+  const liar = wheelEntries({ description: "words ".repeat(1_000_000) }).map((entry) => ({ ...entry, claimedSize: 100 }));
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /no good zip archive/);
+});
+
+test("metadata that is missing, double or cannot be read", async () => {
+  const entries = wheelEntries({});
+  for (const missing of ["METADATA", "WHEEL", "RECORD"])
+    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries.filter(({ name }) => !name.endsWith(missing))) }, /it needs METADATA/);
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...entries, entries[1]!]) }, /METADATA more than once/);
+  const withMetadata = (content: string | Buffer) =>
+    zipOf(entries.map((entry) => (entry.name.endsWith("METADATA") ? { ...entry, content } : entry)));
+  for (const content of [
+    "",
+    "no metadata",
+    "Name: demo\nVersion: 1.0\n",
+    "Metadata-Version: 3.0\nName: demo\nVersion: 1.0\n",
+    "Metadata-Version: 2.1\nName: demo\nName: demo\nVersion: 1.0\n",
+    "Metadata-Version: 2.1\nName: -demo\nVersion: 1.0\n",
+    "Metadata-Version: 2.1\nName: demo\nVersion: one\n",
+    "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\nRequires-Python: <script>\n",
+    " Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
+    Buffer.from("Metadata-Version: 2.1\nName: demo\nVersion: 1.0\nSummary: \xff\n", "latin1"),
+  ])
+    await assertRefusedFile({ fileName: WHEEL, bytes: withMetadata(content) }, /metadata cannot be used/);
+});
+
+test("forms that are none, or of another kind", async () => {
+  const path = `/libraries/python/${OWNER}/`;
+  const send = (body: Buffer | string, type = FORM_TYPE) => client.send("POST", path, { headers: { "content-type": type }, body });
+  const form = formOf(wheel());
+  assertRefused(await send(form, "application/octet-stream"), /multipart\/form-data/, 415);
+  assertRefused(await send(form, "multipart/form-data; charset=x"), /no boundary/);
+  assertRefused(await send(form, "multipart/form-data; boundary=other"), /the form/);
+  assertRefused(await send(""), /the form/);
+  assertRefused(await send(form.subarray(0, form.length - 200)), /broke off/);
+  assertRefused(await send(form.subarray(0, 100)), /broke off/);
+  for (const [action, reason] of [
+    [undefined, /file_upload/],
+    ["submit", /file_upload/],
+    ["x".repeat(5000), /longer than/],
+  ] as const)
+    await assertRefusedFile(wheel(), reason, { ":action": action });
+  const empty = form
+    .toString("latin1")
+    .replace(/--[^\r]*\r\nContent-Disposition: form-data; name="content"[\s\S]*(?=\r\n--[^\r]*--\r\n$)/, "");
+  assertRefused(await send(Buffer.from(empty, "latin1")), /no file|broke off/);
+  const text = form.toString("latin1");
+  const start = text.indexOf("\r\n--", text.indexOf('name="sha256_digest"'));
+  const twice = text.slice(0, text.lastIndexOf("\r\n--")) + text.slice(start);
+  assertRefused(await send(Buffer.from(twice, "latin1")), /more than one file|more than once/);
+});
+
+test("an upload whose client leaves in the middle", async () => {
+  const form = formOf(wheel({ code: "x".repeat(10) }));
+  for (const length of [50, form.length - 300]) {
+    const request = client.open("POST", `/libraries/python/${OWNER}/`, {
+      "content-type": FORM_TYPE,
+      "content-length": String(form.length),
+    });
+    const failed = answerOf(request).catch(() => undefined);
+    request.write(form.subarray(0, length));
+    await sleep(100);
+    request.destroy();
+    await failed;
+  }
+  for (let tries = 0; tries < 50 && readdirSync(join(server.dataDir, "uploads")).length > 0; tries++) await sleep(20);
+});
+
+test("a form may have what is not of use here, in any order and size", async () => {
+  const file = wheel({ name: "good", version: `1.${published}.1` });
+  const fields = { description: "words ".repeat(200_000), blake2_256_digest: "nonsense", comment: "", filetype: "bdist_wheel" };
+  assert.equal((await upload(client, OWNER, file, fields)).status, 200);
+  published++;
+});

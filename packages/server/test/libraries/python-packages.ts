@@ -1,0 +1,130 @@
+/** Python packages made by hand, good and hostile ones, and the form that uploads them: no build tool, no client. */
+import { createHash } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { crc32, deflateRawSync, gzipSync } from "node:zlib";
+import { pack } from "tar-stream";
+import type { Answer, RegistryClient } from "../registry/registry-client.ts";
+
+export interface ZipEntry {
+  readonly name: string;
+  readonly content: string | Buffer;
+  /** What the archive says of its size, where that is not the truth. */
+  readonly claimedSize?: number;
+}
+
+/** Deflated entries, a directory, its end. */
+export function zipOf(entries: readonly ZipEntry[]): Buffer {
+  const files: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let offset = 0;
+  for (const { name, content, claimedSize } of entries) {
+    const bytes = Buffer.from(content as string);
+    const packed = deflateRawSync(bytes);
+    // From "version needed" to the lengths, which both headers have in the same form.
+    const common = Buffer.alloc(26);
+    common.writeUInt16LE(20, 0);
+    common.writeUInt16LE(0x800, 2);
+    common.writeUInt16LE(8, 4);
+    common.writeUInt32LE(crc32(bytes), 10);
+    common.writeUInt32LE(packed.length, 14);
+    common.writeUInt32LE(claimedSize ?? bytes.length, 18);
+    common.writeUInt16LE(Buffer.byteLength(name), 22);
+    const file = Buffer.concat([Buffer.from("PK\x03\x04"), common, Buffer.from(name), packed]);
+    const rest = Buffer.alloc(14);
+    rest.writeUInt32LE(offset, 10);
+    directory.push(Buffer.concat([Buffer.from("PK\x01\x02"), Buffer.from([20, 0]), common, rest, Buffer.from(name)]));
+    files.push(file);
+    offset += file.length;
+  }
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06");
+  end.writeUInt16LE(entries.length, 8);
+  end.writeUInt16LE(entries.length, 10);
+  end.writeUInt32LE(
+    directory.reduce((sum, { length }) => sum + length, 0),
+    12,
+  );
+  end.writeUInt32LE(offset, 16);
+  return Buffer.concat([...files, ...directory, end]);
+}
+
+export async function tarGzOf(entries: readonly ZipEntry[]): Promise<Buffer> {
+  const archive = pack();
+  for (const { name, content } of entries) archive.entry({ name }, Buffer.from(content as string));
+  archive.finalize();
+  return gzipSync(await buffer(archive as unknown as AsyncIterable<Buffer>));
+}
+
+export interface PackageOptions {
+  readonly name?: string;
+  readonly version?: string;
+  /** Lines of the metadata beside Metadata-Version, Name and Version. */
+  readonly headers?: readonly string[];
+  readonly description?: string;
+  readonly code?: string;
+}
+
+export interface PythonFile {
+  readonly fileName: string;
+  readonly bytes: Buffer;
+}
+
+export function metadataText({ name = "demo", version = "1.0", headers = [], description = "" }: PackageOptions): string {
+  return [`Metadata-Version: 2.1`, `Name: ${name}`, `Version: ${version}`, ...headers, "", description].join("\n");
+}
+
+export function wheelEntries(options: PackageOptions): ZipEntry[] {
+  const { name = "demo", version = "1.0", code = "" } = options;
+  const module = name.toLowerCase().replace(/[-.]/g, "_");
+  const folder = `${module}-${version}.dist-info`;
+  return [
+    { name: `${module}/__init__.py`, content: code },
+    { name: `${folder}/METADATA`, content: metadataText(options) },
+    { name: `${folder}/WHEEL`, content: "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n" },
+    { name: `${folder}/RECORD`, content: "" },
+  ];
+}
+
+export function wheel(options: PackageOptions = {}): PythonFile {
+  const { name = "demo", version = "1.0" } = options;
+  const fileName = `${name.toLowerCase().replace(/[-.]/g, "_")}-${version}-py3-none-any.whl`;
+  return { fileName, bytes: zipOf(wheelEntries(options)) };
+}
+
+export async function sdist(options: PackageOptions = {}): Promise<PythonFile> {
+  const { name = "demo", version = "1.0" } = options;
+  const folder = `${name.toLowerCase().replace(/[-.]/g, "_")}-${version}`;
+  const entries = [
+    { name: `${folder}/PKG-INFO`, content: metadataText(options) },
+    { name: `${folder}/setup.py`, content: options.code ?? "" },
+  ];
+  return { fileName: `${folder}.tar.gz`, bytes: await tarGzOf(entries) };
+}
+
+export function sha256Of(bytes: string | Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+const BOUNDARY = "a-boundary-of-this-test";
+export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+
+/** As twine sends it: the fields, and then the file. @param fields undefined ones are left out */
+export function formOf({ fileName, bytes }: PythonFile, fields: Readonly<Record<string, string | undefined>> = {}): Buffer {
+  const all = { ":action": "file_upload", protocol_version: "1", sha256_digest: sha256Of(bytes), ...fields };
+  const parts: Buffer[] = Object.entries(all)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`));
+  const head = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="content"; filename="${fileName}"\r\n`;
+  parts.push(Buffer.from(`${head}Content-Type: application/octet-stream\r\n\r\n`), bytes, Buffer.from(`\r\n--${BOUNDARY}--\r\n`));
+  return Buffer.concat(parts);
+}
+
+export function upload(
+  client: RegistryClient,
+  owner: string,
+  file: PythonFile,
+  fields?: Readonly<Record<string, string | undefined>>,
+): Promise<Answer> {
+  const body = formOf(file, fields);
+  return client.send("POST", `/libraries/python/${owner}/`, { headers: { "content-type": FORM_TYPE }, body });
+}

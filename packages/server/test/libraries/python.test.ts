@@ -1,0 +1,353 @@
+/** Python packages on both stores, by a client of our own: publishing, pages, files, rights, and taking things back. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { createFilesystemBlobs } from "../../src/blobs/filesystem.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createCollector } from "../../src/registry/gc.ts";
+import { createUploads } from "../../src/registry/uploads.ts";
+import { type Answer, basic, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
+import { describeWithWorld, type World } from "../world.ts";
+import { metadataText, sdist, sha256Of, upload, wheel } from "./python-packages.ts";
+
+const { CAP_LIBRARIES_PYTHON_LIST: LIST, CAP_LIBRARIES_PYTHON_CREATE: CREATE } = Capability;
+const JSON_TYPE = "application/vnd.pypi.simple.v1+json";
+const GRACE_MS = 3_600_000;
+
+interface Page {
+  readonly meta: object;
+  readonly name: string;
+  readonly versions: string[];
+  readonly files: (Record<string, unknown> & { filename: string; url: string; yanked: unknown })[];
+}
+
+describeWithWorld("Python packages", (world: World) => {
+  const clients: RegistryClient[] = [];
+  after(() => {
+    for (const client of clients) client[Symbol.dispose]();
+  });
+  function as(authorization: string | undefined): RegistryClient {
+    const client = createRegistryClient(world.baseUrl, authorization);
+    clients.push(client);
+    return client;
+  }
+  const owner = () => as(basic("_token", world.token));
+  let groups = 0;
+  /** A library of its own for each test: its group's uid, and the owner in paths. */
+  async function library(): Promise<{ group: string; path: string }> {
+    const name = `python-${groups++}`;
+    return { group: await world.group(world.orgUid, name), path: `/libraries/python/my-org:${name}` };
+  }
+  const ownerOf = (path: string) => path.split("/").at(-1) ?? "";
+  const pageOf = async (client: RegistryClient, path: string, project = "demo"): Promise<Page> => {
+    const answer = await client.send("GET", `${path}/simple/${project}/`, { headers: { accept: JSON_TYPE } });
+    assert.equal(answer.status, 200, answer.body.toString());
+    return answer.json();
+  };
+  const fileUrl = (path: string, project: string, { url }: { url: string }) =>
+    new URL(url, `http://holt.test${path}/simple/${project}/`).pathname;
+  const must = (answer: Answer, status = 200) => assert.equal(answer.status, status, answer.body.toString());
+
+  test("a wheel and a source distribution are published, listed in both formats, and come back as they were", async () => {
+    const { path } = await library();
+    const client = owner();
+    const headers = ["Summary: Shows <things>", "Requires-Python: >=3.8, <4"];
+    const built = wheel({ headers, description: "words\n".repeat(100) });
+    const source = await sdist({ headers });
+    for (const file of [built, source]) must(await upload(client, ownerOf(path), file, { name: "Demo", version: "1.0.0" }));
+
+    const page = await pageOf(client, path);
+    assert.deepEqual([page.meta, page.name, page.versions], [{ "api-version": "1.1" }, "demo", ["1.0"]]);
+    const metadata = metadataText({ headers, description: "words\n".repeat(100) });
+    const [first, second] = page.files;
+    assert.deepEqual(first, {
+      filename: built.fileName,
+      url: `../../files/${sha256Of(built.bytes)}/${built.fileName}`,
+      hashes: { sha256: sha256Of(built.bytes) },
+      "requires-python": ">=3.8, <4",
+      size: built.bytes.length,
+      "upload-time": first?.["upload-time"],
+      yanked: false,
+      "core-metadata": { sha256: sha256Of(metadata) },
+      "dist-info-metadata": { sha256: sha256Of(metadata) },
+    });
+    assert.match(String(first?.["upload-time"]), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/);
+    assert.deepEqual([second?.filename, second?.["core-metadata"]], [source.fileName, false]);
+
+    const html = (await client.send("GET", `${path}/simple/demo/`)).body.toString();
+    const hash = `sha256=${sha256Of(metadata)}`;
+    const link = `<a href="../../files/${sha256Of(built.bytes)}/${built.fileName}#sha256=${sha256Of(built.bytes)}" data-requires-python="&gt;=3.8, &lt;4" data-core-metadata="${hash}" data-dist-info-metadata="${hash}">${built.fileName}</a>`;
+    assert.ok(html.includes(link), html);
+    assert.ok(html.includes('<meta name="pypi:repository-version" content="1.1">'));
+
+    for (const [file, type] of [
+      [built, "application/zip"],
+      [source, "application/gzip"],
+    ] as const) {
+      const answer = await client.send("GET", `${path}/files/${sha256Of(file.bytes)}/${file.fileName}`);
+      must(answer);
+      assert.ok(answer.body.equals(file.bytes));
+      assert.equal(answer.headers["content-type"], type);
+    }
+    const url = fileUrl(path, "demo", first!);
+    const alone = await client.send("GET", `${url}.metadata`);
+    assert.deepEqual([alone.status, alone.body.toString()], [200, metadata]);
+    const head = await client.send("HEAD", `${url}.metadata`);
+    assert.deepEqual([head.status, head.headers["content-length"]], [200, String(metadata.length)]);
+    assert.equal((await client.send("GET", `${fileUrl(path, "demo", second!)}.metadata`)).status, 404);
+  });
+
+  test("files are sent in part and not again", async () => {
+    const { path } = await library();
+    const client = owner();
+    const { fileName, bytes } = wheel();
+    must(await upload(client, ownerOf(path), { fileName, bytes }));
+    const url = `${path}/files/${sha256Of(bytes)}/${fileName}`;
+    const etag = `"${sha256Of(bytes)}"`;
+    const get = (headers: Record<string, string>, method = "GET") => client.send(method, url, { headers });
+    const part = await get({ range: "bytes=10-19" });
+    assert.deepEqual([part.status, part.headers["content-range"]], [206, `bytes 10-19/${bytes.length}`]);
+    assert.ok(part.body.equals(bytes.subarray(10, 20)));
+    assert.ok((await get({ range: "bytes=-5", "if-range": etag })).body.equals(bytes.subarray(-5)));
+    assert.equal((await get({ range: "bytes=0-1", "if-range": '"other"' })).status, 200);
+    const beyond = await get({ range: `bytes=${bytes.length}-` });
+    assert.deepEqual([beyond.status, beyond.headers["content-range"]], [416, `bytes */${bytes.length}`]);
+    const whole = await get({});
+    assert.equal(whole.headers.etag, etag);
+    assert.match(whole.headers["cache-control"] ?? "", /^private, .*immutable$/);
+    assert.equal((await get({ "if-none-match": etag })).status, 304);
+    const head = await get({}, "HEAD");
+    assert.deepEqual([head.status, head.headers["content-length"], head.body.length], [200, String(bytes.length), 0]);
+    for (const other of [
+      `${path}/files/${sha256Of("other")}/${fileName}`,
+      `${path}/files/${sha256Of(bytes)}/other-1.0-py3-none-any.whl`,
+      `${path}/files/x/..%2f..%2fetc%2fpasswd`,
+    ])
+      assert.equal((await client.send("GET", other)).status, 404);
+  });
+
+  test("the same bytes again change nothing; other bytes under the same name are refused", async () => {
+    const { path, group } = await library();
+    const client = owner();
+    must(await upload(client, ownerOf(path), wheel()));
+    const before = await client.send("GET", `${path}/simple/demo/`);
+    must(await upload(client, ownerOf(path), wheel()));
+    const other = await upload(client, ownerOf(path), wheel({ code: "other" }));
+    assert.equal(other.status, 409);
+    assert.match(other.body.toString(), /other bytes/);
+    const after = await client.send("GET", `${path}/simple/demo/`);
+    assert.deepEqual([after.headers.etag, after.body], [before.headers.etag, before.body]);
+    const events = await world.store.reader.selectFrom("outbox").select("type").where("group_uid", "=", group).execute();
+    assert.equal(events.filter(({ type }) => type === "dev.holt.libraries.push.v1").length, 1);
+  });
+
+  test("uploads of the same file at once are one", async () => {
+    const { path } = await library();
+    const client = owner();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => upload(client, ownerOf(path), wheel())));
+    for (const answer of answers) must(answer);
+    assert.equal((await pageOf(client, path)).files.length, 1);
+  });
+
+  test("a page is in the form that its client wants most", async () => {
+    const { path } = await library();
+    const client = owner();
+    must(await upload(client, ownerOf(path), wheel()));
+    for (const [accept, status, type] of [
+      [undefined, 200, "text/html; charset=utf-8"],
+      ["*/*", 200, "text/html; charset=utf-8"],
+      [`${JSON_TYPE}, application/vnd.pypi.simple.v1+html; q=0.1, text/html; q=0.01`, 200, JSON_TYPE],
+      ["application/vnd.pypi.simple.v1+html", 200, "application/vnd.pypi.simple.v1+html"],
+      ["application/vnd.pypi.simple.latest+json", 200, JSON_TYPE],
+      [`text/html;q=0.5, ${JSON_TYPE};q=0.4`, 200, "text/html; charset=utf-8"],
+      ["application/vnd.pypi.simple.v2+json", 406, "text/plain; charset=utf-8"],
+    ] as const) {
+      for (const page of ["simple/", "simple/demo/"]) {
+        const answer = await client.send("GET", `${path}/${page}`, { headers: accept === undefined ? {} : { accept } });
+        assert.deepEqual([answer.status, answer.headers["content-type"]], [status, type], accept);
+        assert.match(answer.headers.vary ?? "", /Accept/);
+      }
+    }
+  });
+
+  test("a page is not sent again until something changes", async () => {
+    const { path } = await library();
+    const client = owner();
+    must(await upload(client, ownerOf(path), wheel()));
+    const etag = (await client.send("GET", `${path}/simple/demo/`)).headers.etag ?? "";
+    const again = () => client.send("GET", `${path}/simple/demo/`, { headers: { "if-none-match": etag } });
+    assert.equal((await again()).status, 304);
+    must(await upload(client, ownerOf(path), wheel({ version: "1.1" })));
+    assert.equal((await again()).status, 200);
+  });
+
+  test("all projects are listed, and names that are spelled differently lead to the one there is", async () => {
+    const { path } = await library();
+    const client = owner();
+    for (const name of ["My.Pkg", "another"]) must(await upload(client, ownerOf(path), wheel({ name })));
+    const { projects } = (await client.send("GET", `${path}/simple/`, { headers: { accept: JSON_TYPE } })).json() as {
+      projects: object[];
+    };
+    assert.deepEqual(projects, [{ name: "another" }, { name: "my-pkg" }]);
+    assert.match((await client.send("GET", `${path}/simple/`)).body.toString(), /<a href="my-pkg\/">my-pkg<\/a>/);
+    for (const [from, location] of [
+      ["simple", "simple/"],
+      ["simple/My_Pkg/", "../my-pkg/"],
+      ["simple/My_Pkg", "my-pkg/"],
+      ["simple/my-pkg", "my-pkg/"],
+    ]) {
+      const answer = await client.send("GET", `${path}/${from}`);
+      assert.deepEqual([answer.status, answer.headers.location], [301, location], from);
+    }
+    assert.equal((await client.send("GET", `${path}/simple/missing/`)).status, 404);
+    const respelled = await upload(client, ownerOf(path), wheel({ name: "my-pkg", version: "2.0" }));
+    assert.equal(respelled.status, 400);
+    assert.match(respelled.body.toString(), /"My\.Pkg"/);
+  });
+
+  test("the catalogue knows versions in their order, CUDA versions and what is remediated", async () => {
+    const { path, group } = await library();
+    const client = owner();
+    const classifier = "Classifier: Environment :: GPU :: NVIDIA CUDA :: 11.8";
+    for (const version of ["1.10", "1.9", "2.0rc1", "1.10+cu121", "1.9+holt.1"])
+      must(await upload(client, ownerOf(path), wheel({ version, headers: [`Summary: is ${version}`] })));
+    must(await upload(client, ownerOf(path), wheel({ name: "other", headers: [classifier] })));
+    const list = async (filter: object) => {
+      const { artifacts } = await world.must(ArtifactsService.method.listArtifacts, { ecosystems: [Ecosystem.PYTHON], ...filter });
+      return artifacts.filter(({ uid }) => uid.startsWith(group)).map(({ name, latestVersion }) => `${name} ${latestVersion}`);
+    };
+    assert.deepEqual(await list({}), ["demo 1.10+cu121", "other 1.0"]);
+    assert.deepEqual(await list({ remediated: true }), ["demo 1.10+cu121"]);
+    assert.deepEqual(await list({ cudaVersion: "12.1" }), ["demo 1.10+cu121"]);
+    assert.deepEqual(await list({ cudaVersion: "11.8" }), ["other 1.0"]);
+    assert.deepEqual((await pageOf(client, path)).versions, ["1.9", "1.9+holt.1", "1.10", "1.10+cu121", "2.0rc1"]);
+  });
+
+  test("a yanked version is marked with its reason, until that is taken back", async () => {
+    const { path } = await library();
+    const client = owner();
+    for (const version of ["1.0", "2.0"]) must(await upload(client, ownerOf(path), wheel({ version })));
+    const change = (what: string, version: string, body?: string) =>
+      client.send("POST", `${path}/simple/Demo/${version}/${what}`, body === undefined ? {} : { body });
+    must(await change("yank", "2", "reason=loses+%3Cdata%3E"), 204);
+    const yanked = async () => (await pageOf(client, path)).files.map((file) => file.yanked);
+    assert.deepEqual(await yanked(), [false, "loses <data>"]);
+    assert.match((await client.send("GET", `${path}/simple/demo/`)).body.toString(), /data-yanked="loses &lt;data&gt;"/);
+    must(await change("yank", "2.0"), 204);
+    assert.deepEqual(await yanked(), [false, true]);
+    must(await change("unyank", "2.0"), 204);
+    assert.deepEqual(await yanked(), [false, false]);
+    for (const version of ["3.0", "nonsense"]) assert.equal((await change("yank", version)).status, 404);
+    assert.equal((await change("yank", "2.0", `reason=${"x".repeat(501)}`)).status, 400);
+  });
+
+  test("what is deleted is gone from pages, catalogue and counts, and its bytes once collection has come", async () => {
+    const { path, group } = await library();
+    const client = owner();
+    const code = "of nobody else";
+    const [first, second] = [wheel({ code }), wheel({ version: "2.0", code })];
+    const files = [first, second, await sdist({ version: "2.0", code }), wheel({ version: "3.0+remediated1", code })];
+    for (const file of files) must(await upload(client, ownerOf(path), file));
+    const urlOf = ({ fileName, bytes }: (typeof files)[number]) => `${path}/files/${sha256Of(bytes)}/${fileName}`;
+    const hasBytes = async ({ bytes }: (typeof files)[number]) => (await blobs.stat(`sha256:${sha256Of(bytes)}`)) !== undefined;
+    const artifact = async () => {
+      const { artifacts } = await world.must(ArtifactsService.method.listArtifacts, { ecosystems: [Ecosystem.PYTHON], query: "demo" });
+      const found = artifacts.find(({ uid }) => uid.startsWith(group));
+      return found && [found.latestVersion, found.versionCount];
+    };
+    const count = async () =>
+      Number((await world.must(ArtifactsService.method.listArtifacts, { ecosystems: [Ecosystem.PYTHON] })).totalCount);
+    await using blobs = createFilesystemBlobs({ dataDir: world.dataDir, log: createLog("silent") });
+    const { store } = world;
+    let ahead = 2 * GRACE_MS;
+    const clock = { now: () => new Date(Date.now() + ahead) };
+    const uploads = createUploads({ store, blobs, clock, graceMs: GRACE_MS });
+    const collector = createCollector({ store, blobs, uploads, clock, log: createLog("silent"), graceMs: GRACE_MS });
+    const before = await count();
+
+    assert.deepEqual(await artifact(), ["3.0+remediated1", 3]);
+    must(await client.send("DELETE", `${path}/simple/demo/3.0+remediated1/`), 204);
+    must(await client.send("DELETE", urlOf(files[2]!)), 204);
+    assert.deepEqual(await artifact(), ["2.0", 2]);
+    assert.deepEqual((await pageOf(client, path)).versions, ["1.0", "2.0"]);
+    assert.equal((await client.send("DELETE", urlOf(files[2]!))).status, 404);
+    assert.ok((await collector.run())?.finished);
+    assert.deepEqual(await Promise.all(files.map(hasBytes)), [true, true, false, false]);
+    must(await client.send("GET", urlOf(files[0]!)));
+    must(await client.send("DELETE", urlOf(files[1]!)), 204);
+    assert.deepEqual(await artifact(), ["1.0", 1]);
+    must(await client.send("DELETE", urlOf(files[0]!)), 204);
+    assert.deepEqual([await artifact(), await count()], [undefined, before - 1]);
+    assert.equal((await client.send("GET", `${path}/simple/demo/`)).status, 404);
+    ahead += 2 * GRACE_MS;
+    assert.ok((await collector.run())?.finished);
+    assert.deepEqual(await Promise.all(files.map(hasBytes)), [false, false, false, false]);
+    // A name that was given back is free, also for other bytes and spelled otherwise.
+    must(await upload(client, ownerOf(path), wheel({ name: "Demo", code: "new" })));
+  });
+
+  test("who may read, who may publish, and what everybody else is told", async () => {
+    const { path, group } = await library();
+    const { fileName, bytes } = wheel();
+    must(await upload(owner(), ownerOf(path), { fileName, bytes }));
+    const token = async (...capabilities: Capability[]) => basic("_token", (await world.robot(group, capabilities)).token);
+    const [reader, publisher, onlyPublisher] = [as(await token(LIST)), as(await token(LIST, CREATE)), as(await token(CREATE))];
+    const robot = await world.robot(group, [LIST]);
+    const puller = as(basic(robot.uid, await world.robotProof()));
+    const stranger = as(basic("_token", (await world.robot(await world.group(world.orgUid, "elsewhere"), [LIST, CREATE])).token));
+    const everywhere = `${path}/files/${sha256Of(bytes)}/${fileName}`;
+    const tries = (client: RegistryClient) =>
+      Promise.all([
+        client.send("GET", `${path}/simple/demo/`),
+        client.send("GET", everywhere),
+        client.send("GET", `${everywhere}.metadata`),
+        upload(client, ownerOf(path), { fileName, bytes }),
+        client.send("POST", `${path}/simple/demo/1.0/unyank`),
+        client.send("DELETE", `${path}/simple/demo/9.9/`),
+      ]);
+    const statuses = async (client: RegistryClient) => (await tries(client)).map(({ status }) => status);
+    assert.deepEqual(await statuses(reader), [200, 200, 200, 403, 403, 403]);
+    assert.deepEqual(await statuses(puller), [200, 200, 200, 403, 403, 403]);
+    assert.deepEqual(await statuses(publisher), [200, 200, 200, 200, 204, 404]);
+    assert.deepEqual(await statuses(onlyPublisher), [403, 403, 403, 200, 204, 404]);
+    assert.deepEqual(await statuses(stranger), [404, 404, 404, 404, 404, 404]);
+    // In the words in which a library is refused that is not there.
+    const missing = await stranger.send("GET", "/libraries/python/my-org:missing/simple/demo/");
+    const hidden = (await tries(stranger))[0]!;
+    assert.equal(hidden.body.toString().replace(ownerOf(path), "my-org:missing"), missing.body.toString());
+
+    for (const nobody of [as(undefined), as(basic("_token", "no")), as(basic("somebody", "secret"))]) {
+      for (const answer of await tries(nobody)) {
+        assert.equal(answer.status, 401);
+        assert.equal(answer.headers["www-authenticate"], 'Basic realm="Holt"');
+      }
+    }
+    const bearer = as(`Bearer ${world.token}`);
+    must(await bearer.send("GET", `${path}/simple/demo/`));
+    must(await bearer.send("GET", `/libraries/python/${group.split("/").join(":")}/simple/demo/`));
+  });
+
+  test("what is not there, or not meant like this, is answered in a sentence", async () => {
+    const { path } = await library();
+    const client = owner();
+    for (const [method, at, status] of [
+      ["GET", `${path}/`, 405],
+      ["GET", `${path}/nothing/here`, 404],
+      ["PUT", `${path}/simple/`, 405],
+      ["POST", `${path}/simple/demo/`, 405],
+      ["GET", `${path}/simple/demo/1.0/yank`, 405],
+      ["GET", `${path}/simple/%ff/`, 400],
+      ["GET", `${path}/simple/a%00b/`, 400],
+      ["GET", `${path}/simple/${"a".repeat(1000)}/`, 404],
+      ["GET", "/libraries/java/my-org/com/example/", 404],
+      ["GET", "/libraries/python/", 404],
+      ["GET", "/libraries/python/my-org:/simple/", 404],
+    ] as const) {
+      const answer = await client.send(method, at);
+      assert.equal(answer.status, status, `${method} ${at}: ${answer.body}`);
+      assert.equal(answer.headers["content-type"], "text/plain; charset=utf-8");
+      assert.match(answer.body.toString(), /^\S.*\S\n$/);
+    }
+  });
+});
