@@ -60,9 +60,8 @@ export class Dispatcher implements AsyncDisposable {
     this.#isBegun = true;
     const { isDue, next } = await this.#leases.look();
     const room = this.#lanes.room();
-    if (isDue && (room.healthy > 0 || room.failing > 0)) {
-      const { healthy, failing } = room;
-      const claimed = await this.#leases.claim({ healthy: Math.min(healthy, MAX_CLAIMS), failing: Math.min(failing, MAX_CLAIMS) });
+    if (isDue && (room.healthy.free() > 0 || room.failing.free() > 0)) {
+      const claimed = await this.#leases.claim(room, MAX_CLAIMS);
       for (const queue of claimed) this.#admit(queue);
       if (claimed.length > 0) return 0;
     }

@@ -5,18 +5,21 @@ import type { Store, WriteDb } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
 import { lockHeld } from "./release.ts";
 import type { Health } from "./retry.ts";
+import type { Shares } from "./shares.ts";
 
 const LEASE_MS = 10_000;
+/** Of the uid of an organization, with which those of its subscriptions begin. */
+const ROOT_LENGTH = 40;
 
 export interface Claimed {
   readonly uid: string;
   readonly health: Health;
 }
 
-/** How many queues may be claimed: of sinks that are well, and of those whose last attempt failed. */
+/** Where claimed queues find places: those of sinks that are well, and those whose last attempt failed. */
 export interface Room {
-  readonly healthy: number;
-  readonly failing: number;
+  readonly healthy: Shares;
+  readonly failing: Shares;
 }
 
 export interface Due {
@@ -30,7 +33,8 @@ export interface Leases {
   /** Names this server among those that share the database, from its start to its end. */
   readonly holder: string;
   look(): Promise<Due>;
-  claim(room: Room): Promise<Claimed[]>;
+  /** Takes the places of what it claims. @param limit of each kind */
+  claim(room: Room, limit?: number): Promise<Claimed[]>;
   /** @returns which of them are still held */
   renew(uids: readonly string[]): Promise<Set<string>>;
   /** Gives back what is held; what is due is sent by whoever comes next. */
@@ -47,10 +51,10 @@ export function createLeases(store: Store, clock: Clock): Leases {
   return {
     holder,
     look: () => look(store, now()),
-    claim: ({ healthy, failing }) =>
+    claim: ({ healthy, failing }, limit = Number.POSITIVE_INFINITY) =>
       store.transaction(async (db) => [
-        ...(await claim(db, "=", healthy, holder, now(), end())),
-        ...(await claim(db, ">", failing, holder, now(), end())),
+        ...(await claim(db, "=", healthy, limit, { holder, now: now(), end: end() })),
+        ...(await claim(db, ">", failing, limit, { holder, now: now(), end: end() })),
       ]),
     renew: (uids) => store.transaction((db) => renew(db, uids, holder, end())),
     async releaseAll() {
@@ -84,9 +88,35 @@ async function look({ reader }: Store, now: string): Promise<Due> {
   return { isDue: row.due !== null, next: row.next };
 }
 
-async function claim(db: WriteDb, failures: "=" | ">", limit: number, holder: string, now: string, end: string): Promise<Claimed[]> {
+interface Term {
+  readonly holder: string;
+  readonly now: string;
+  readonly end: string;
+}
+
+/** Oldest first, of each organization as many as find a place: one that has many leaves room for those behind it. */
+async function claim(db: WriteDb, failures: "=" | ">", shares: Shares, limit: number, term: Term): Promise<Claimed[]> {
+  const claimed: Claimed[] = [];
+  for (let isMore = true; isMore; ) {
+    const rows = await readUnclaimed(db, failures, shares.full(), Math.min(shares.free(), limit - claimed.length), term.now);
+    const fitting = rows.filter(({ subscription_uid: uid }) => {
+      const hasRoom = shares.hasRoom(uid);
+      if (hasRoom) shares.take(uid);
+      return hasRoom;
+    });
+    const found = fitting.map(({ subscription_uid: uid, ...health }) => ({ uid, health }));
+    await lease(db, found, term);
+    claimed.push(...found);
+    // Whose queue was passed over is full now, and is not asked for again.
+    isMore = fitting.length < rows.length;
+  }
+  return claimed;
+}
+
+async function readUnclaimed(db: WriteDb, failures: "=" | ">", full: readonly string[], limit: number, now: string) {
   if (limit <= 0) return [];
   const { forClaim, valuesOf } = db.dialect;
+  const root = sql<string>`substr(subscription_uid, 1, ${sql.lit(ROOT_LENGTH)})`;
   const due = db
     .selectFrom("subscription_queue")
     .select(["subscription_uid", "failures", "failing_time", "hold_time", "pause_time", "pause_reason"])
@@ -94,15 +124,18 @@ async function claim(db: WriteDb, failures: "=" | ">", limit: number, holder: st
     .where("pause_time", "is", null)
     .where(({ or, eb }) => or([eb("lease_time", "is", null), eb("lease_time", "<", now)]))
     .where("failures", failures, 0)
+    .$if(full.length > 0, (query) => query.where(root, "not in", db.selectFrom(valuesOf(full).as("v")).select("v.value")))
     .orderBy("next_time")
     .limit(limit);
-  const rows = await forClaim(due).execute();
-  if (rows.length === 0) return [];
-  const uids = valuesOf(rows.map((row) => row.subscription_uid));
+  return forClaim(due).execute();
+}
+
+async function lease(db: WriteDb, found: readonly Claimed[], { holder, end }: Term): Promise<void> {
+  if (found.length === 0) return;
+  const uids = found.map(({ uid }) => uid);
   await db
     .updateTable("subscription_queue")
     .set({ lease_holder: holder, lease_time: end })
-    .where("subscription_uid", "in", db.selectFrom(uids.as("v")).select("v.value"))
+    .where("subscription_uid", "in", db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value"))
     .execute();
-  return rows.map(({ subscription_uid: uid, ...health }) => ({ uid, health }));
 }

@@ -21,6 +21,7 @@ import { prune, startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
 import { resumeQueue } from "./redeliver.ts";
 import { HEALTHY, type Health } from "./retry.ts";
+import { createShares } from "./shares.ts";
 
 const log = createLog("silent");
 const folders: string[] = [];
@@ -79,6 +80,8 @@ const deliveries = ({ reader }: Store) =>
 const outbox = ({ reader }: Store) => reader.selectFrom("outbox").select(["seq", "id", "position"]).orderBy("seq").execute();
 const queue = ({ reader }: Store, uid: string) =>
   reader.selectFrom("subscription_queue").selectAll().where("subscription_uid", "=", uid).executeTakeFirstOrThrow();
+
+const roomFor = (healthy: number, failing: number) => ({ healthy: createShares(healthy), failing: createShares(failing) });
 
 function outcome(uid: string, position: number, changes: Partial<Outcome> = {}): Outcome {
   return {
@@ -185,25 +188,46 @@ function suite(open: () => Promise<Store>): void {
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
     const [a, b] = [createLeases(store, clock), createLeases(store, clock)];
-    const room = { healthy: 10, failing: 10 };
     assert.deepEqual(await a.look(), { isDue: false, next: null });
     await append(store);
     await publish(store, clock);
     assert.deepEqual(await a.look(), { isDue: true, next: null });
-    assert.deepEqual(await a.claim({ healthy: 0, failing: 10 }), []);
-    assert.deepEqual(await a.claim(room), [{ uid: "org", health: HEALTHY }]);
-    assert.deepEqual(await b.claim(room), []);
+    assert.deepEqual(await a.claim(roomFor(0, 10)), []);
+    assert.deepEqual(await a.claim(roomFor(10, 10)), [{ uid: "org", health: HEALTHY }]);
+    assert.deepEqual(await b.claim(roomFor(10, 10)), []);
     clock.advance(8000);
     assert.deepEqual([...(await a.renew(["org", "more"]))], ["org"]);
     clock.advance(8000);
-    assert.deepEqual(await b.claim(room), []);
+    assert.deepEqual(await b.claim(roomFor(10, 10)), []);
     clock.advance(3000);
-    assert.equal((await b.claim(room)).length, 1);
+    assert.equal((await b.claim(roomFor(10, 10))).length, 1);
     assert.equal((await a.renew(["org"])).size, 0);
     await b.releaseAll();
-    assert.equal((await a.claim(room)).length, 1);
+    assert.equal((await a.claim(roomFor(10, 10))).length, 1);
     await b.releaseForeign();
-    assert.equal((await b.claim(room)).length, 1, "for a database with one server, which was killed and is back");
+    assert.equal((await b.claim(roomFor(10, 10))).length, 1, "for a database with one server, which was killed and is back");
+  });
+
+  test("an organization whose queues have waited longest leaves room for those of others, and has all its own where it is alone", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const leases = createLeases(store, clock);
+    const others = "b".repeat(40);
+    for (let i = 0; i < 40; i++) await subscribe(store, ORG, `${ORG}/${i}`);
+    await append(store);
+    await publish(store, clock);
+    clock.advance(1);
+    for (let i = 0; i < 3; i++) await subscribe(store, others, `${others}/${i}`);
+    await append(store, { group: others });
+    await publish(store, clock);
+    const room = roomFor(16, 0);
+    const claim = async () => (await leases.claim(room, 8)).map(({ uid }) => uid.slice(0, 1)).join("");
+    assert.equal(await claim(), "aaaaaaaa");
+    assert.equal(await claim(), "bbb");
+    assert.equal(await claim(), "", "who has more than is free has no more");
+    assert.equal(room.healthy.free(), 5);
+    for (let i = 0; i < 8; i++) room.healthy.giveBack(ORG);
+    assert.equal(await claim(), "aaaaaaa");
   });
 
   test("a release says when there is more to send: never early, never in a pause, and at once for the rest of what is due", async () => {
@@ -218,7 +242,7 @@ function suite(open: () => Promise<Store>): void {
     const now = clock.now().toISOString();
     const later = new Date(clock.now().getTime() + 60_000).toISOString();
     const turn = async (outcomes: Outcome[], health: Health, recoveredSince: string | null = null) => {
-      await leases.claim({ healthy: 1, failing: 1 });
+      await leases.claim(roomFor(1, 1));
       const held = Promise.all(outcomes.map((one) => ledger.record(one)));
       await ledger.release({ uid: "org", health, recoveredSince, notBefore: null });
       return held;
@@ -254,7 +278,7 @@ function suite(open: () => Promise<Store>): void {
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 3; i++) await append(store);
     await publish(store, clock);
-    await leases.claim({ healthy: 1, failing: 1 });
+    await leases.claim(roomFor(1, 1));
     const at = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
     const retry = { state: "pending", next_attempt_time: at(60_000) } as const;
     void ledger.record(outcome("org", 1, { ...retry, first_attempt_time: at(-9000) }));
@@ -275,13 +299,13 @@ function suite(open: () => Promise<Store>): void {
     await subscribe(store, ORG, "org");
     for (let round = 1; round <= 25; round++) {
       await append(store);
-      const [, [claimed]] = await Promise.all([publish(store, clock), leases.claim({ healthy: 1, failing: 1 })]);
+      const [, [claimed]] = await Promise.all([publish(store, clock), leases.claim(roomFor(1, 1))]);
       const release = { uid: "org", health: claimed?.health ?? HEALTHY, recoveredSince: null, notBefore: null };
       await Promise.all([append(store).then(() => publish(store, clock)), ledger.release(release)]);
       await leases.releaseAll();
       assert.notEqual((await queue(store, "org")).next_time, null, `round ${round}`);
       const open = (await deliveries(store)).filter(({ state }) => state === "pending");
-      await leases.claim({ healthy: 1, failing: 1 });
+      await leases.claim(roomFor(1, 1));
       for (const { position } of open) void ledger.record(outcome("org", position));
       await ledger.release(release);
       assert.equal((await queue(store, "org")).next_time, null);
@@ -296,9 +320,9 @@ function suite(open: () => Promise<Store>): void {
     await append(store);
     await append(store);
     await publish(store, clock);
-    await a.claim({ healthy: 1, failing: 1 });
+    await a.claim(roomFor(1, 1));
     clock.advance(11_000);
-    await b.claim({ healthy: 1, failing: 1 });
+    await b.claim(roomFor(1, 1));
     const ledgers = [a, b].map(({ holder }) => createLedger({ store, clock, log, holder }));
     assert.equal(await ledgers[0]?.record(outcome("org", 1)), false);
     assert.equal(await ledgers[1]?.record(outcome("org", 2)), true);
@@ -380,7 +404,7 @@ function suite(open: () => Promise<Store>): void {
     }
     await append(store, { group: TEAM });
     await publish(store, clock);
-    const held = (await leases.claim({ healthy: 1000, failing: 0 })).map(({ uid }) => uid).toReversed();
+    const held = (await leases.claim(roomFor(1000, 0))).map(({ uid }) => uid).toReversed();
     let isOver = false;
     const publishing = (async () => {
       for (let i = 0; i < 15; i++) await append(store, { group: TEAM }).then(() => publish(store, clock));
@@ -423,7 +447,7 @@ function suite(open: () => Promise<Store>): void {
     clock.advance(5 * 86_400_000);
     const [now, later] = [clock.now(), new Date(clock.now().getTime() + 60_000).toISOString()];
     const leases = createLeases(store, clock);
-    await leases.claim({ healthy: 1, failing: 1 });
+    await leases.claim(roomFor(1, 1));
     const ledger = createLedger({ store, clock, log, holder: leases.holder });
     for (const [position, next] of [
       [1, begun],

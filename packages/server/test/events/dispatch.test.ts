@@ -68,6 +68,7 @@ const subscribe = async (server: Reachable, group: string, sink: string) =>
   (await call(server, "POST", `/events/v2/subscriptions/${group}`, { sink })).uid;
 const makeGroup = async (server: Reachable, parent: string, name: string) =>
   (await call(server, "POST", `/iam/v2/groups/${parent}`, { name })).uid;
+const makeOrganization = async (server: Reachable, name: string) => (await call(server, "POST", "/iam/v2/groups", { name })).uid;
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `g${from + i}`);
 
 async function makeGroups(server: Reachable, parent: string, names: readonly string[]): Promise<void> {
@@ -155,6 +156,22 @@ for (const store of storeNames) {
         times.push(performance.now() - begun);
       }
       assert.ok(times.toSorted((a, b) => a - b)[5]! < 1000, `it took ${times.map(Math.round).join(", ")} ms`);
+    });
+
+    test("to very many new sinks of one organization that never answer delay no other organization", async () => {
+      await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
+      await using server = await start();
+      const other = await makeOrganization(server, "other");
+      await subscribe(server, other, `${sink.url}/alive`);
+      await until(() => sink.names("/alive").length === 0 && sink.received.some(({ path }) => path === "/alive"));
+      await insertSubscriptions(server, server.orgUid, `${sink.url}/dead`, 400);
+      await makeGroup(server, server.orgUid, "told to all");
+      await until(() => sink.names("/dead").length >= 32);
+      const begun = performance.now();
+      await makeGroup(server, other, "hello");
+      await until(() => sink.names("/alive").includes("hello"));
+      const took = performance.now() - begun;
+      assert.ok(took < 1500, `it took ${Math.round(took)} ms`);
     });
 
     test("of a sink in trouble wait together, and come at once when it is well", async () => {
@@ -304,6 +321,21 @@ describe("servers that share a database", () => {
     assert.ok(perSecond < 30, `${perSecond} transactions per second`);
   });
 });
+
+/** At once, and without events of their own. */
+async function insertSubscriptions({ store }: TestServer, parent: string, sink: string, count: number): Promise<void> {
+  const uids = Array.from({ length: count }, (_, i) => `${parent}/${i.toString(16).padStart(16, "0")}`);
+  const row = { parent, sink, name: "", create_time: "", update_time: "", body: "{}" };
+  await store.transaction(async (db) => {
+    for (const uid of uids) {
+      await db
+        .insertInto("subscription")
+        .values({ ...row, uid })
+        .execute();
+      await db.insertInto("subscription_queue").values({ subscription_uid: uid, failures: 0, pause_reason: "" }).execute();
+    }
+  });
+}
 
 /** Its event is in the table, and nobody was told. */
 async function appendAsIfKilled({ store, orgUid }: TestServer): Promise<void> {
