@@ -91,6 +91,15 @@ describe("an attempt", () => {
     assert.equal(judge(failed, { ...old, first_attempt_time: before(policy.giveUpMs - 1) }, HEALTHY, begun, now, policy).state, "pending");
     assert.equal(judge(failed, old, failing(5), begun, now, policy).state, "pending", "a sink in trouble loses no events");
   });
+
+  test("that is one of few gives nothing up and pauses nothing, however long ago the first was: the server may have been off", () => {
+    const first_attempt_time = before(policy.giveUpMs);
+    assert.equal(judge(failed, { attempts: 3, first_attempt_time }, HEALTHY, begun, now, policy).state, "pending");
+    assert.equal(judge(failed, { attempts: 4, first_attempt_time }, HEALTHY, begun, now, policy).state, "failed");
+    const pause = (failures: number) => judge(failed, fresh, failing(failures, policy.giveUpMs), begun, now, policy).health.pause_time;
+    assert.equal(pause(3), null);
+    assert.equal(pause(4), now.toISOString());
+  });
 });
 
 test("Retry-After is seconds or a date, no longer than a day; all else is none", () => {

@@ -28,7 +28,7 @@ export interface Health {
 export interface RetryPolicy {
   /** Before the second attempt, the third, …; the last one repeats. */
   readonly backoffMs: readonly number[];
-  /** After so long without success a delivery is given up, and a subscription paused. */
+  /** After so long without success, and some attempts, a delivery is given up, and a subscription paused. */
   readonly giveUpMs: number;
 }
 
@@ -40,6 +40,8 @@ export interface Verdict {
 
 /** So many failures in a row are the sink's, not an event's: then everything waits, and one event at a time finds out whether it is well again. */
 const FAILURES_TO_HOLD = 3;
+/** Fewer say nothing of a sink, however long ago the first was: the server may have been off. */
+const MIN_ATTEMPTS = 5;
 const GONE = 410;
 const JITTER = 0.2;
 
@@ -55,7 +57,7 @@ export function judge(result: Result, tried: Tried, before: Health, begun: Date,
   if (result.error === "") return { state: "delivered", next_attempt_time: null, health: HEALTHY };
   const failures = before.failures + 1;
   const failingTime = before.failing_time ?? begun.toISOString();
-  const pauseReason = reasonToPause(result, failingTime, now, policy);
+  const pauseReason = reasonToPause(result, failures, failingTime, now, policy);
   const health: Health = {
     failures,
     failing_time: failingTime,
@@ -64,15 +66,19 @@ export function judge(result: Result, tried: Tried, before: Health, begun: Date,
     pause_reason: pauseReason,
   };
   // A sink that takes nothing is paused with all its events; given up is what others overtook.
-  const isOld = now.getTime() - Date.parse(tried.first_attempt_time ?? begun.toISOString()) >= policy.giveUpMs;
+  const isOld = isTime(tried.attempts + 1, tried.first_attempt_time ?? begun.toISOString(), now, policy);
   if (isOld && pauseReason === "" && failures < FAILURES_TO_HOLD) return { state: "failed", next_attempt_time: null, health };
   const wait = Math.max(backoff(policy.backoffMs, tried.attempts), result.retryAfterMs);
   return { state: "pending", next_attempt_time: after(now, wait), health };
 }
 
-function reasonToPause({ status }: Result, failingTime: string, now: Date, { giveUpMs }: RetryPolicy): string {
+function isTime(attempts: number, since: string, now: Date, { giveUpMs }: RetryPolicy): boolean {
+  return attempts >= MIN_ATTEMPTS && now.getTime() - Date.parse(since) >= giveUpMs;
+}
+
+function reasonToPause({ status }: Result, failures: number, failingTime: string, now: Date, policy: RetryPolicy): string {
   if (status === GONE) return "the sink answered 410 Gone";
-  if (now.getTime() - Date.parse(failingTime) >= giveUpMs) return `no attempt succeeded since ${failingTime}`;
+  if (isTime(failures, failingTime, now, policy)) return `no attempt succeeded since ${failingTime}`;
   return "";
 }
 

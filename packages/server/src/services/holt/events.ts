@@ -28,11 +28,12 @@ export function eventsService({ pageTokens, profile }: ServiceDependencies) {
       await assertGroup(db, parent);
       // What is given out after this is found from here on.
       const last = await lastPosition(db);
-      if (opened !== undefined) await assertKept(db, opened, last);
       const after = opened ?? (await startOf(db, since, last));
       const types = request.types.flatMap((type) => (type.includes("\0") ? [] : [type, `${profile.eventPrefix}.${type}`]));
       const end = await endOf(db, until, now);
       const page = await readFeed(db, { parent, types: request.types.length === 0 ? undefined : types, since, until, after, end, limit });
+      // Afterwards: events may be removed while they are read.
+      if (opened !== undefined) await assertKept(db, opened, last);
       const next = page.next ?? Math.max(after, last);
       return create(ListEventsResponseSchema, { events: page.rows.map(eventOf), cursor: cursors.seal(next), hasMore: page.hasMore });
     }),
