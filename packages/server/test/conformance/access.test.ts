@@ -39,6 +39,8 @@ const REFUSING: ReadonlyMap<string, number> = new Map([
   ["platform.auth.v1.Auth/Delete", Code.PERMISSION_DENIED],
   // Nobody has finished a login with this key.
   ["platform.auth.v1.Auth/GetHeadlessSession", Code.NOT_FOUND],
+  // Of an artifact that is not there.
+  ["platform.libraries.v2.ArtifactsService/ListArtifactVersions", Code.NOT_FOUND],
   // For who has no email.
   ["platform.iam.v2.GroupsService/LookupGroup", Code.NOT_FOUND],
   ["platform.iam.v2.GroupsService/RequestGroupAccess", Code.NOT_FOUND],
