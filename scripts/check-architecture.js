@@ -18,6 +18,7 @@ const rungs = {
   registry: 5.5,
   scim: 5.5,
   libraries: 5.5,
+  advisories: 5.5,
   "sign-in": 5.5,
   services: 6,
   transport: 7,

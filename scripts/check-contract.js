@@ -9,7 +9,7 @@ import { buf, genFolder } from "./generate.js";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const wireContract = fileURLToPath(new URL("../../shared/checks/wire-contract.mjs", import.meta.url));
 /** The parts of the wire facts that the contract covers. */
-const covered = ["v2", "v1-auth", "v1-common", "v1-oidc", "v1-ping"];
+const covered = ["v2", "v1-advisory", "v1-auth", "v1-common", "v1-oidc", "v1-ping", "v1-vulnerabilities"];
 
 let failed = false;
 function check(what, run) {

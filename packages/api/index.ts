@@ -3,6 +3,7 @@ import { type DescEnumValue, type DescService, getOption } from "@bufbuild/proto
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
+import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
 import { bit, type Capability, CapabilitySchema, internal_only, name } from "./gen/platform/capabilities/capabilities_pb.ts";
@@ -23,6 +24,7 @@ import { PingService } from "./gen/platform/ping/v2/ping_pb.ts";
 import { ImagesService } from "./gen/platform/registry/v2/images_pb.ts";
 import { ReposService } from "./gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "./gen/platform/registry/v2/tags_pb.ts";
+import { Advisories as AdvisoriesV1 } from "./gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoriesService } from "./gen/platform/vulnerabilities/v2/advisories_pb.ts";
 
 export { http } from "./gen/google/api/annotations_pb.ts";
@@ -57,6 +59,8 @@ export const services: readonly DescService[] = [
   Auth,
   SecurityTokenService,
   PingServiceV1,
+  AdvisoriesV1,
+  SecurityAdvisoryV1,
   AccessService,
   DeliveriesService,
   EventsService,

@@ -11,6 +11,8 @@ import { signIn } from "./migrations/006-sign-in.ts";
 import { scim } from "./migrations/007-scim.ts";
 import { tokenMatching } from "./migrations/008-token-matching.ts";
 import { libraries } from "./migrations/009-libraries.ts";
+import { advisories } from "./migrations/010-advisories.ts";
+import { imagePackages } from "./migrations/011-image-packages.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -30,6 +32,8 @@ const MIGRATIONS: readonly Migration[] = [
   scim,
   tokenMatching,
   libraries,
+  advisories,
+  imagePackages,
 ];
 
 /**

@@ -476,7 +476,141 @@ export interface ProviderLoginTable {
   create_time: string;
 }
 
+/** An advisory has no name of its own; the column is the empty string. Its body is that of version 2 without severities, which are derived when it is read. */
+export interface AdvisoryTable extends ResourceTable {
+  /** Set on a deleted one, which lists leave out. */
+  delete_time: string | null;
+  /** What no two of a group have in common: advisory id, artifact and component, as a JSON array. */
+  about: string;
+  advisory_id: string;
+  legacy_advisory_id: string | null;
+  artifact_name: string;
+  artifact_type: string;
+  artifact_architecture: string;
+  component_name: string;
+  component_type: string;
+  component_location: string;
+  /** The empty string for none. */
+  first_alias: string;
+  /** Number of EventTypeFilter of the most recent approved event; 0 for none. */
+  latest_type: number;
+  /** Bit n is set where some event is of type n. */
+  event_types: number;
+  /** Bit n is set where some event is in ReviewState n. */
+  review_states: number;
+}
+
+/** How many advisories that are not deleted stand below a group and agree in all of this: a list's total is the sum of those it asks for. */
+export interface AdvisoryCountTable {
+  group_uid: string;
+  artifact_type: string;
+  artifact_architecture: string;
+  component_type: string;
+  latest_type: number;
+  event_types: number;
+  review_states: number;
+  /** As in resource_count. */
+  slot: number;
+  below: number;
+  direct: number;
+}
+
+export interface AdvisoryEventTable {
+  uid: string;
+  advisory_uid: string;
+  create_time: string;
+  /** Number of EventTypeFilter of version 1. */
+  type: number;
+  review_state: number;
+  author: string;
+  reviewer: string;
+  /** AdvisoryEvent of version 1 as canonical proto-JSON: the truth. */
+  body: string;
+}
+
+/** As given: aliases are compared exactly. */
+export interface AdvisoryAliasTable {
+  alias: string;
+  advisory_uid: string;
+}
+
+/** What search looks through: names of artifact and component, and aliases, in lower case. */
+export interface AdvisoryTermTable {
+  term: string;
+  advisory_uid: string;
+}
+
+/** Three characters in a row of a term. A term may outlive its advisories. */
+export interface AdvisoryGramTable {
+  gram: string;
+  term: string;
+}
+
+/** What public databases say of a vulnerability; the same for all organizations. */
+export interface VulnerabilityTable {
+  id: string;
+  /** When it was last stored with a change. */
+  update_time: string;
+  /** When its source changed it, or the empty string: an older record does not replace a newer one. */
+  modified_time: string;
+  /** JSON array of Severity (platform.vulnerabilities.v2), for the advisories that name it. */
+  severities: string;
+  /** VulnerabilityMetadata of version 2 as canonical proto-JSON. */
+  body: string;
+}
+
+/** How far the packages of a manifest are read. The same for all repos that have it. */
+export interface ImageScanTable {
+  /** Of a manifest that is no index. */
+  digest: string;
+  state: "pending" | "done" | "failed";
+  attempts: number;
+  /** When it is to be read; null where nothing is left to do. */
+  due_time: string | null;
+  /** Until when a server is at it; null for none. */
+  lease_time: string | null;
+  read_time: string | null;
+  /** `ID VERSION_ID` of os-release; the empty string where there is none. */
+  distribution: string;
+  /** What could not be read, for people; the empty string where all could. */
+  error: string;
+  package_count: number;
+}
+
+export interface ImagePackageTable {
+  digest: string;
+  /** As in package URLs: `apk`, `deb`, `rpm`, `pypi`, `npm`, `golang`, `maven` … */
+  type: string;
+  name: string;
+  version: string;
+  architecture: string;
+  /** The source package that it is built from; its own name where nothing else is said. */
+  origin: string;
+  /** Path of the database or of the SBOM that says so. */
+  location: string;
+  /** `image` for a package database in a layer, else the media type of the SBOM. */
+  source: string;
+  purl: string;
+}
+
+export interface PackageOriginTable {
+  org_uid: string;
+  type: string;
+  name: string;
+  origin: string;
+}
+
 export interface Schema {
+  image_scan: ImageScanTable;
+  image_package: ImagePackageTable;
+  package_origin: PackageOriginTable;
+  advisory: AdvisoryTable;
+  advisory_count: AdvisoryCountTable;
+  advisory_event: AdvisoryEventTable;
+  advisory_alias: AdvisoryAliasTable;
+  advisory_term: AdvisoryTermTable;
+  advisory_gram: AdvisoryGramTable;
+  vulnerability: VulnerabilityTable;
   sign_in: SignInTable;
   headless_session: HeadlessSessionTable;
   device_login: DeviceLoginTable;
@@ -535,4 +669,5 @@ export type ResourceTableName =
   | "external_group_role_mapping"
   | "group_invite"
   | "account_association"
-  | "library_artifact";
+  | "library_artifact"
+  | "advisory";

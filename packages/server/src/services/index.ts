@@ -51,7 +51,12 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = ["platform.advisory.v2.SecurityAdvisoryService", "platform.vulnerabilities.v2.AdvisoriesService"];
+const unimplementedServices = [
+  "platform.advisory.v1.SecurityAdvisory",
+  "platform.advisory.v2.SecurityAdvisoryService",
+  "platform.vulnerabilities.v1.Advisories",
+  "platform.vulnerabilities.v2.AdvisoriesService",
+];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),

@@ -1,0 +1,90 @@
+/** What the database keeps of an advisory beside its body, all of it derived: columns, aliases, search terms, events. Pure: whoever writes an advisory writes all of this. */
+import {
+  type Advisory,
+  type AdvisoryEvent,
+  AdvisoryEventSchema,
+  ReviewStatus,
+} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import type { AdvisoryEventTable, AdvisoryTable } from "../db/schema.ts";
+import { dateFromTimestamp } from "../lib/clock.ts";
+import { compileJsonEncoder } from "../lib/proto-json.ts";
+import { parentOf } from "../lib/uid.ts";
+import { eventTypeOf } from "./event-types.ts";
+import { v2FromV1 } from "./versions.ts";
+
+const encodeV2 = compileJsonEncoder(AdvisorySchema);
+const encodeEvent = compileJsonEncoder(AdvisoryEventSchema);
+
+/** Longer terms are found by their beginning. */
+const MAX_TERM = 200;
+
+/** @param advisory whole: with its uid, its times and all its events, each with id and time, in the order of (time, id) */
+export function advisoryRow(advisory: Advisory): AdvisoryTable {
+  const { id: uid, createdAt, updatedAt, deletedAt, events } = advisory;
+  if (createdAt === undefined || updatedAt === undefined) throw new Error(`${uid}: an advisory without its times`);
+  return {
+    uid,
+    parent: parentOf(uid),
+    name: "",
+    create_time: dateFromTimestamp(createdAt).toISOString(),
+    update_time: dateFromTimestamp(updatedAt).toISOString(),
+    delete_time: deletedAt === undefined ? null : dateFromTimestamp(deletedAt).toISOString(),
+    about: aboutOf(advisory),
+    advisory_id: advisory.advisoryId,
+    legacy_advisory_id: advisory.legacyAdvisoryID ?? null,
+    artifact_name: advisory.artifactName,
+    artifact_type: advisory.artifactType,
+    artifact_architecture: advisory.artifactArchitecture,
+    component_name: advisory.componentName ?? "",
+    component_type: advisory.componentType ?? "",
+    component_location: advisory.componentLocation ?? "",
+    first_alias: advisory.aliases[0] ?? "",
+    latest_type: latestApprovedType(events),
+    event_types: bitsOf(events.map(eventTypeOf)),
+    review_states: bitsOf(events.map((event) => event.status)),
+    body: encodeV2(v2FromV1(advisory)),
+  };
+}
+
+/** What no two advisories of a group have in common: by it an import knows again what it imported before. */
+export function aboutOf(advisory: Advisory): string {
+  const { advisoryId, artifactType, artifactName, artifactArchitecture, componentType, componentName, componentLocation } = advisory;
+  const component = [componentType ?? "", componentName ?? "", componentLocation ?? ""];
+  return JSON.stringify([advisoryId, artifactType, artifactName, artifactArchitecture, ...component]);
+}
+
+export function eventRow(event: AdvisoryEvent): AdvisoryEventTable {
+  if (event.timestamp === undefined) throw new Error(`${event.id}: an event without its time`);
+  return {
+    uid: event.id,
+    advisory_uid: parentOf(event.id),
+    create_time: dateFromTimestamp(event.timestamp).toISOString(),
+    type: eventTypeOf(event),
+    review_state: event.status,
+    author: event.author,
+    reviewer: event.reviewer,
+    body: encodeEvent(event),
+  };
+}
+
+/** Each once. */
+export function aliasesOf({ aliases }: Advisory): readonly string[] {
+  return [...new Set(aliases)];
+}
+
+/** What a search looks through, each once, in lower case. */
+export function termsOf({ artifactName, componentName, aliases }: Advisory): readonly string[] {
+  const texts = [artifactName, componentName ?? "", ...aliases].filter((text) => text !== "");
+  return [...new Set(texts.map((text) => text.toLowerCase().slice(0, MAX_TERM)))];
+}
+
+/** 0 where no event is approved. */
+function latestApprovedType(events: readonly AdvisoryEvent[]): number {
+  const latest = events.findLast((event) => event.status === ReviewStatus.APPROVED);
+  return latest === undefined ? 0 : eventTypeOf(latest);
+}
+
+function bitsOf(numbers: readonly number[]): number {
+  return numbers.reduce((bits, number) => bits | (1 << number), 0);
+}
