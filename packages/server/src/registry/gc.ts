@@ -42,12 +42,14 @@ export interface CollectorOptions {
   readonly pieceSize?: number;
 }
 
-/** Of a piece's time: how long everybody else has the database in between. */
-const PAUSE_FACTOR = 1.5;
+/** Of a piece's time: how long everybody else has the database in between, and this process where that is one with the database. */
+const PAUSE_FACTOR = { inProcess: 1.5, elsewhere: 0.75 };
 const SAVE_MS = 2000;
 
 export function createCollector(options: CollectorOptions): Collector {
   const { store, log } = options;
+  const pauseFactor = store.dialect.isInProcess ? PAUSE_FACTOR.inProcess : PAUSE_FACTOR.elsewhere;
+  const complete = (walk: Walk, lease: Lease, signal: AbortSignal | undefined) => walkToEnd(walk, { lease, signal, pauseFactor });
   const collector: Collector = {
     async run(signal, onGarbage = () => {}) {
       const lease = await takeLease(store);
@@ -81,8 +83,14 @@ export function createCollector(options: CollectorOptions): Collector {
   return collector;
 }
 
+interface Pace {
+  readonly lease: Lease;
+  readonly signal: AbortSignal | undefined;
+  readonly pauseFactor: number;
+}
+
 /** False where it was stopped. */
-async function complete(walk: Walk, lease: Lease, signal: AbortSignal | undefined): Promise<boolean> {
+async function walkToEnd(walk: Walk, { lease, signal, pauseFactor }: Pace): Promise<boolean> {
   let saved = performance.now();
   for (;;) {
     if (signal?.aborted) return false;
@@ -93,7 +101,7 @@ async function complete(walk: Walk, lease: Lease, signal: AbortSignal | undefine
       saved = now;
       if (!(await lease.save(walk.progress()))) return false;
     }
-    await sleep(Math.min(PAUSE_FACTOR * (now - begun), 1000));
+    await sleep(Math.min(pauseFactor * (now - begun), 1000));
   }
 }
 
