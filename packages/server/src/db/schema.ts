@@ -606,6 +606,12 @@ export interface ImagePackageTable {
   purl: string;
 }
 
+/** Images of which an index is made, one for each platform. Refers to nothing and follows from the index's bytes: like the history of tags, it outlives manifests. */
+export interface IndexPlatformTable {
+  digest: string;
+  manifest_digest: string;
+}
+
 export interface PackageOriginTable {
   org_uid: string;
   type: string;
@@ -617,6 +623,7 @@ export interface Schema {
   image_scan: ImageScanTable;
   image_package: ImagePackageTable;
   package_origin: PackageOriginTable;
+  index_platform: IndexPlatformTable;
   advisory: AdvisoryTable;
   advisory_count: AdvisoryCountTable;
   advisory_people_count: AdvisoryPeopleCountTable;

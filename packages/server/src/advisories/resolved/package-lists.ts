@@ -3,12 +3,6 @@ import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 
-/** A digest in a repo. */
-export interface Image {
-  readonly repo_uid: string;
-  readonly digest: string;
-}
-
 /** Of one image, all its platforms together: number of a name → number of its list of versions. */
 export type PackageList = ReadonlyMap<number, number>;
 
@@ -19,7 +13,7 @@ export interface PackageName {
 }
 
 export interface PackageLists {
-  /** In the order of the images. Empty where nothing is known of one. */
+  /** In the order of the digests. Empty where nothing is known of one. */
   readonly lists: readonly PackageList[];
   readonly names: readonly PackageName[];
   readonly versions: readonly (readonly string[])[];
@@ -29,7 +23,7 @@ const MAX_ROWS = 500_000;
 /** Digests of one query. */
 const CHUNK = 100;
 
-export async function readPackageLists(images: readonly Image[], db: ReadDb): Promise<PackageLists> {
+export async function readPackageLists(images: readonly string[], db: ReadDb): Promise<PackageLists> {
   const platforms = await readPlatforms(images, db);
   const names = new Interned<PackageName>();
   const versions = new Interned<readonly string[]>();
@@ -62,15 +56,20 @@ interface Package {
   readonly under: readonly number[];
 }
 
-/** Manifests of an index, one for each platform. Of what is gone only its own digest is known. */
-async function readPlatforms(images: readonly Image[], db: ReadDb): Promise<string[][]> {
-  const wanted = images.map((image, index) => ({ index, ...image }));
-  const { rows } = await sql<{ index: number; manifest_digest: string }>`
-    select w."index", i.manifest_digest from ${db.dialect.rowsOf(wanted, { index: "bigint", repo_uid: "text", digest: "text" })} as w
-    join image as i on i.repo_uid = w.repo_uid and i.digest = w.digest`.execute(db);
-  const platforms = images.map((): string[] => []);
-  for (const { index, manifest_digest } of rows) platforms[Number(index)]?.push(manifest_digest);
-  return platforms.map((digests, index) => (digests.length > 0 ? digests : [images[index]?.digest ?? ""]));
+/** Of an index its images, one for each platform; of an image itself. */
+async function readPlatforms(digests: readonly string[], db: ReadDb): Promise<string[][]> {
+  const platforms = new Map<string, string[]>();
+  for (let start = 0; start < digests.length; start += CHUNK) {
+    const { rows } = await sql<{ digest: string; manifest_digest: string }>`
+      select p.digest, p.manifest_digest from ${db.dialect.valuesOf(digests.slice(start, start + CHUNK))} as v
+      join index_platform as p on p.digest = v.value order by p.digest, p.manifest_digest`.execute(db);
+    for (const { digest, manifest_digest } of rows) {
+      const known = platforms.get(digest);
+      if (known === undefined) platforms.set(digest, [manifest_digest]);
+      else known.push(manifest_digest);
+    }
+  }
+  return digests.map((digest) => platforms.get(digest) ?? [digest]);
 }
 
 interface PackageRow extends PackageName {
