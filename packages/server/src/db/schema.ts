@@ -480,7 +480,7 @@ export interface ProviderLoginTable {
 export interface AdvisoryTable extends ResourceTable {
   /** Set on a deleted one, which lists leave out. */
   delete_time: string | null;
-  /** What no two of a group have in common: advisory id, artifact and component, as a JSON array. */
+  /** What no two of a group have in common: advisory id, artifact and component, as a JSON array, or as the hash of a long one. */
   about: string;
   advisory_id: string;
   legacy_advisory_id: string | null;
@@ -498,6 +498,9 @@ export interface AdvisoryTable extends ResourceTable {
   event_types: number;
   /** Bit n is set where some event is in ReviewState n. */
   review_states: number;
+  /** Who wrote the events, as in advisories/people.ts. */
+  authors: string;
+  reviewers: string;
 }
 
 /** How many advisories that are not deleted stand below a group and agree in all of this: a list's total is the sum of those it asks for. */
@@ -510,6 +513,16 @@ export interface AdvisoryCountTable {
   event_types: number;
   review_states: number;
   /** As in resource_count. */
+  slot: number;
+  below: number;
+  direct: number;
+}
+
+/** The same for all that have the same people as authors of their events, or as reviewers. */
+export interface AdvisoryPeopleCountTable {
+  group_uid: string;
+  facet: "authors" | "reviewers";
+  people: string;
   slot: number;
   below: number;
   direct: number;
@@ -528,21 +541,21 @@ export interface AdvisoryEventTable {
   body: string;
 }
 
-/** As given: aliases are compared exactly. */
+/** As given: aliases are compared exactly. A deleted advisory has none. */
 export interface AdvisoryAliasTable {
   alias: string;
   advisory_uid: string;
 }
 
-/** What search looks through: names of artifact and component, and aliases, in lower case. */
+/** What search looks through: names of artifact and component, and aliases, in lower case. A deleted advisory has none. */
 export interface AdvisoryTermTable {
   term: string;
   advisory_uid: string;
 }
 
-/** Three characters in a row of a term. A term may outlive its advisories. */
-export interface AdvisoryGramTable {
-  gram: string;
+/** A term from each of its characters on, as in advisories/search-terms.ts. A term may outlive its advisories. */
+export interface AdvisorySuffixTable {
+  suffix: string;
   term: string;
 }
 
@@ -559,13 +572,13 @@ export interface VulnerabilityTable {
   body: string;
 }
 
-/** How far the packages of a manifest are read. The same for all repos that have it. */
+/** How far the packages of a manifest are read: of an image, or of what brings SBOMs of one. It follows from its bytes, so it is the same for all repos that have it. */
 export interface ImageScanTable {
   /** Of a manifest that is no index. */
   digest: string;
   state: "pending" | "done" | "failed";
   attempts: number;
-  /** When it is to be read; null where nothing is left to do. */
+  /** When it is to be read, or, where that is done, when its origins are to be told to one more organization; null where nothing is left to do. */
   due_time: string | null;
   /** Until when a server is at it; null for none. */
   lease_time: string | null;
@@ -577,7 +590,9 @@ export interface ImageScanTable {
   package_count: number;
 }
 
+/** Which SBOMs are about an image, each repo says for itself (`registry/packages/descriptions.ts`): what one repo's users attach says nothing in others. */
 export interface ImagePackageTable {
+  /** Of the manifest that says so: the image's, or that of what brings an SBOM. */
   digest: string;
   /** As in package URLs: `apk`, `deb`, `rpm`, `pypi`, `npm`, `golang`, `maven` … */
   type: string;
@@ -586,11 +601,17 @@ export interface ImagePackageTable {
   architecture: string;
   /** The source package that it is built from; its own name where nothing else is said. */
   origin: string;
-  /** Path of the database or of the SBOM that says so. */
+  /** Path of the database, or digest of the SBOM, that says so. */
   location: string;
   /** `image` for a package database in a layer, else the media type of the SBOM. */
   source: string;
   purl: string;
+}
+
+/** Images of which an index is made, one for each platform. Refers to nothing and follows from the index's bytes: like the history of tags, it outlives manifests. */
+export interface IndexPlatformTable {
+  digest: string;
+  manifest_digest: string;
 }
 
 export interface PackageOriginTable {
@@ -604,12 +625,14 @@ export interface Schema {
   image_scan: ImageScanTable;
   image_package: ImagePackageTable;
   package_origin: PackageOriginTable;
+  index_platform: IndexPlatformTable;
   advisory: AdvisoryTable;
   advisory_count: AdvisoryCountTable;
+  advisory_people_count: AdvisoryPeopleCountTable;
   advisory_event: AdvisoryEventTable;
   advisory_alias: AdvisoryAliasTable;
   advisory_term: AdvisoryTermTable;
-  advisory_gram: AdvisoryGramTable;
+  advisory_suffix: AdvisorySuffixTable;
   vulnerability: VulnerabilityTable;
   sign_in: SignInTable;
   headless_session: HeadlessSessionTable;
