@@ -4,6 +4,7 @@ import { appendToCounts, type CountKind, type ResourceCount } from "../db/resour
 import type { AdvisoryTable } from "../db/schema.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { ancestry, parentOf } from "../lib/uid.ts";
+import { appendToChanges } from "./changes.ts";
 
 /** What is counted apart. */
 export const COUNTED = ["artifact_type", "artifact_architecture", "component_type", "latest_type", "event_types", "review_states"] as const;
@@ -38,6 +39,10 @@ export async function appendToAdvisoryCounts(db: WriteDb, changes: readonly Coun
     );
   }
   await appendRows(db, steps);
+  await appendToChanges(
+    db,
+    changes.flatMap(({ before, after }) => after?.uid ?? before?.uid ?? []),
+  );
 }
 
 interface Step {

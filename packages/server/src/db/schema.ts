@@ -515,6 +515,13 @@ export interface AdvisoryCountTable {
   direct: number;
 }
 
+/** How often anything below a group was written, in slots as counts are. */
+export interface AdvisoryChangeTable {
+  group_uid: string;
+  slot: number;
+  changes: number;
+}
+
 export interface AdvisoryEventTable {
   uid: string;
   advisory_uid: string;
@@ -606,6 +613,7 @@ export interface Schema {
   package_origin: PackageOriginTable;
   advisory: AdvisoryTable;
   advisory_count: AdvisoryCountTable;
+  advisory_change: AdvisoryChangeTable;
   advisory_event: AdvisoryEventTable;
   advisory_alias: AdvisoryAliasTable;
   advisory_term: AdvisoryTermTable;

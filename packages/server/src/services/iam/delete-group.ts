@@ -1,4 +1,5 @@
 /** Deletes a group: refused while anything lives in it. With it go its bindings, its invites, and what was agreed for it. */
+import { dropChanges } from "../../advisories/changes.ts";
 import { deleteBindings } from "../../auth/bindings.ts";
 import type { WriteCall } from "../../call/call.ts";
 import { appendToCount, appendToCounts, dropCounts } from "../../db/resource-count.ts";
@@ -33,6 +34,7 @@ export async function deleteGroup(uid: string, call: WriteCall, { grants }: Serv
     });
   await appendToCount(db, "group", uid, -1);
   await dropCounts(db, uid);
+  await dropChanges(db, uid);
   if (affected.length > 0) await grants.changed(db, affected);
 }
 
