@@ -1,5 +1,6 @@
 /** The composition root: the only file that constructs things. Reads from the database upwards to the listener. */
 import { services } from "@holt/api";
+import { createPublication } from "./advisories/publication.ts";
 import { type AccessTokens, createAccessTokens } from "./auth/access-token.ts";
 import { createAudienceList } from "./auth/audience.ts";
 import { createAwsProofs } from "./auth/aws-proof.ts";
@@ -98,11 +99,12 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const pageTokens = createPageTokens(pageTokenKey);
   const names = { profile, baseUrl, onAppend: delivery.wake };
   const emptying = { emptyRepo: createRepoEmptying(store), emptyDirectory: createDirectoryEmptying(store) };
+  const publication = createPublication({ organizations: config.publicAdvisories });
   const events = { names, onDue: delivery.wake, redelivery: createRedelivery(store) };
   const { outboundAllowCidrs, maxConcurrentCalls, requiredTerms } = config;
   const dependencies = {
     ...{ ...auth, ...emptying, ...events },
-    ...{ log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, outboundAllowCidrs },
+    ...{ log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, outboundAllowCidrs, publication },
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };

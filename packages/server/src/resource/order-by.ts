@@ -22,7 +22,7 @@ export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | 
   const words = text.trim().split(/\s+/);
   const [name = "", direction = "asc"] = words;
   if (name === "") return parseOrderBy(resource.defaultOrder, resource);
-  const column = Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
+  const column = !resource.orderBy.includes(name) && Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
   if (!resource.orderBy.includes(column)) throw invalidArgument("order_by", `order_by must name one of ${resource.orderBy.join(", ")}`);
   const lower = direction.toLowerCase();
   if (words.length > 2 || (lower !== "asc" && lower !== "desc"))

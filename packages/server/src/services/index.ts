@@ -2,6 +2,7 @@
 import { services } from "@holt/api";
 import type { ServiceImplementation } from "../call/implement.ts";
 import { fullName } from "../call/operation.ts";
+import { securityAdvisoryServices } from "./advisory/security-advisories.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
@@ -45,18 +46,14 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     authService(dependencies),
     securityTokenService(dependencies),
     accessService(dependencies),
+    ...securityAdvisoryServices(dependencies),
     pingService,
     pingServiceV1,
   ];
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = [
-  "platform.advisory.v1.SecurityAdvisory",
-  "platform.advisory.v2.SecurityAdvisoryService",
-  "platform.vulnerabilities.v1.Advisories",
-  "platform.vulnerabilities.v2.AdvisoriesService",
-];
+const unimplementedServices = ["platform.vulnerabilities.v1.Advisories", "platform.vulnerabilities.v2.AdvisoriesService"];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
