@@ -46,7 +46,9 @@ export class FeedCache {
   /** Undefined where there is none that can be read. */
   async read(group: string, format: string): Promise<CachedFeed | undefined> {
     const feed = await readState(join(this.#folder(group), `${format}.json`));
-    return feed?.group === group && feed.format === format ? feed : undefined;
+    if (feed?.group !== group || feed.format !== format) return undefined;
+    const found = await stat(this.pathOf(feed)).catch(() => undefined);
+    return found?.size === feed.size ? feed : undefined;
   }
 
   pathOf(feed: CachedFeed, name = feed.data): string {

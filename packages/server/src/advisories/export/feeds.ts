@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { notFound, resourceExhausted, unavailable } from "../../lib/errors.ts";
+import { HoltError, notFound, resourceExhausted, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { Lru } from "../../lib/lru.ts";
 import { type CachedFeed, FeedCache, gzipName } from "./feed-cache.ts";
@@ -25,6 +25,8 @@ export interface Feed {
 }
 
 export interface Feeds extends AsyncDisposable {
+  /** @throws NOT_FOUND where there is no such group */
+  assertGroup(group: string): Promise<void>;
   /**
    * The feed as things stand, or, where it is being made for too long or was made a moment ago, as they stood.
    * @param isStranger whether nobody knows who asks: for them, feeds are not made as often
@@ -92,7 +94,9 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
     if (making.size >= MAX_WAITING) throw resourceExhausted("too many feeds are being made; try again shortly", 5);
     const made = last.then(() => make(key, group, format)).finally(() => making.delete(key));
     making.set(key, made);
-    last = made.catch((error: unknown) => log.error({ err: error, group, format: format.name }, "a feed could not be made"));
+    last = made.catch((error: unknown) => {
+      if (!(error instanceof HoltError)) log.error({ err: error, group, format: format.name }, "a feed could not be made");
+    });
     return made;
   }
 
@@ -119,6 +123,9 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
   }
 
   return {
+    async assertGroup(group) {
+      await frameless(parts, group);
+    },
     async feed(group, format, isStranger) {
       const feed = await current(group, format, isStranger);
       if (feed.entries === 0 && format.layout.kind === "list" && !format.layout.mayBeEmpty)
