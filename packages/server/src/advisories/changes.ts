@@ -18,8 +18,3 @@ export async function changesBelow(db: ReadDb, group: string): Promise<number> {
     where group_uid = ${group}`.execute(db);
   return rows[0]?.changes ?? 0;
 }
-
-/** Forgets a group that was deleted. */
-export async function dropChanges(db: WriteDb, group: string): Promise<void> {
-  await db.deleteFrom("advisory_change").where("group_uid", "=", group).execute();
-}

@@ -123,4 +123,5 @@ async function sum(db: ReadDb, from: RawBuilder<unknown>): Promise<ResourceCount
 export async function dropAdvisoryCounts(db: WriteDb, groupUid: string): Promise<void> {
   await db.deleteFrom("advisory_count").where("group_uid", "=", groupUid).execute();
   await db.deleteFrom("advisory_people_count").where("group_uid", "=", groupUid).execute();
+  await db.deleteFrom("advisory_change").where("group_uid", "=", groupUid).execute();
 }

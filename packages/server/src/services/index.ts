@@ -24,6 +24,8 @@ import { pingService, pingServiceV1 } from "./ping/ping.ts";
 import { imagesService } from "./registry/images.ts";
 import { reposService } from "./registry/repos.ts";
 import { tagsService } from "./registry/tags.ts";
+import { advisoriesServiceV1 } from "./vulnerabilities/advisories-v1.ts";
+import { advisoriesServiceV2 } from "./vulnerabilities/advisories-v2.ts";
 
 export function createServices(dependencies: ServiceDependencies): ServiceImplementation[] {
   return [
@@ -40,6 +42,8 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     tagsService(dependencies),
     imagesService,
     artifactsService(dependencies),
+    advisoriesServiceV1(dependencies),
+    advisoriesServiceV2(dependencies),
     subscriptionsService(dependencies),
     deliveriesService(dependencies),
     eventsService(dependencies),
@@ -53,7 +57,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = ["platform.vulnerabilities.v1.Advisories", "platform.vulnerabilities.v2.AdvisoriesService"];
+const unimplementedServices: readonly string[] = [];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
