@@ -1,5 +1,6 @@
 /** The composition root: the only file that constructs things. Reads from the database upwards to the listener. */
 import { services } from "@holt/api";
+import { createFeeds } from "./advisories/export/feeds.ts";
 import { createPublication } from "./advisories/publication.ts";
 import { type AccessTokens, createAccessTokens } from "./auth/access-token.ts";
 import { createAudienceList } from "./auth/audience.ts";
@@ -55,6 +56,7 @@ import { createSignIn } from "./sign-in/sign-in.ts";
 import { createStartLimit } from "./sign-in/start-limit.ts";
 import { createUpstreams } from "./sign-in/upstream.ts";
 import { createDocsHandler } from "./transport/docs-page.ts";
+import { createFeedsHandler } from "./transport/feeds/feeds-handler.ts";
 import { createGrpcHandler } from "./transport/grpc/grpc-handler.ts";
 import { createHealth } from "./transport/health.ts";
 import { serveJava } from "./transport/libraries/java/java-protocol.ts";
@@ -113,6 +115,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
 
   const memory = new RequestMemory(limits);
   const registry = createRegistry(config, { ...auth, store, grants, clock, log, memory, names: { ...names, registryHost } }, stack);
+  const feeds = stack.use(createFeeds({ store, dataDir: config.dataDir, clock, log, baseUrl }));
   const health = createHealth(() => store.ping());
   const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
   const router = createRouter({
@@ -122,6 +125,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     docs: createDocsHandler(),
     ...registry,
     signIn: createSignInPages(config, { ...auth, store, grants, clock, log, memory, secrets, names }),
+    feeds: createFeedsHandler({ feeds, publication, authenticator, store, profile, log, baseUrl, maxConcurrentCalls }),
     scim: createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls }),
     rest: createRestHandler({ operations, run, profile, memory, log }),
     refuse: createRefusal(profile),

@@ -5,6 +5,7 @@ import { appendToCounts, type CountKind, type ResourceCount } from "../db/resour
 import type { AdvisoryTable } from "../db/schema.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { ancestry, parentOf } from "../lib/uid.ts";
+import { appendToChanges } from "./changes.ts";
 
 /** What is counted apart. */
 export const COUNTED = ["artifact_type", "artifact_architecture", "component_type", "latest_type", "event_types", "review_states"] as const;
@@ -43,6 +44,10 @@ export async function appendToAdvisoryCounts(db: WriteDb, changes: readonly Coun
   }
   await appendRows(db, "advisory_count", COUNTED, steps, (row) => [COUNTED.map((column) => row[column])]);
   await appendRows(db, "advisory_people_count", ["facet", "people"], steps, (row) => PEOPLE.map((facet) => [facet, row[facet]]));
+  await appendToChanges(
+    db,
+    changes.flatMap(({ before, after }) => after?.uid ?? before?.uid ?? []),
+  );
 }
 
 interface Step {
@@ -118,4 +123,5 @@ async function sum(db: ReadDb, from: RawBuilder<unknown>): Promise<ResourceCount
 export async function dropAdvisoryCounts(db: WriteDb, groupUid: string): Promise<void> {
   await db.deleteFrom("advisory_count").where("group_uid", "=", groupUid).execute();
   await db.deleteFrom("advisory_people_count").where("group_uid", "=", groupUid).execute();
+  await db.deleteFrom("advisory_change").where("group_uid", "=", groupUid).execute();
 }

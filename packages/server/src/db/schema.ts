@@ -528,6 +528,13 @@ export interface AdvisoryPeopleCountTable {
   direct: number;
 }
 
+/** How often anything below a group was written, in slots as counts are. */
+export interface AdvisoryChangeTable {
+  group_uid: string;
+  slot: number;
+  changes: number;
+}
+
 export interface AdvisoryEventTable {
   uid: string;
   advisory_uid: string;
@@ -628,6 +635,7 @@ export interface Schema {
   index_platform: IndexPlatformTable;
   advisory: AdvisoryTable;
   advisory_count: AdvisoryCountTable;
+  advisory_change: AdvisoryChangeTable;
   advisory_people_count: AdvisoryPeopleCountTable;
   advisory_event: AdvisoryEventTable;
   advisory_alias: AdvisoryAliasTable;

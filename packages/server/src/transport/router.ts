@@ -1,5 +1,6 @@
 /** The table of everything that is not described by the contract; the rest of the paths is REST. */
 import { Code, HoltError } from "../lib/errors.ts";
+import { FEEDS_PATH } from "./feeds/feed-path.ts";
 import type { Health } from "./health.ts";
 import { type HttpRequest, type HttpResponse, type RequestHandler, send } from "./http-exchange.ts";
 import type { OidcHandlers } from "./oidc.ts";
@@ -18,6 +19,8 @@ export interface RouterOptions {
   readonly token: RequestHandler;
   /** Gets everything below `/libraries/python` and `/libraries/java`; what else is below `/libraries` is the API's. */
   readonly libraries: RequestHandler;
+  /** Gets everything below `/holt/v1/feeds`. */
+  readonly feeds: RequestHandler;
   /** Gets everything below `/scim/v2`. */
   readonly scim: RequestHandler;
   /** Gets `/oauth`, everything below, and `/orgcheck`. */
@@ -28,7 +31,7 @@ export interface RouterOptions {
 }
 
 export function createRouter(options: RouterOptions): RequestHandler {
-  const { health, oidc, openapi, docs, rest, oci, token, libraries, scim, signIn, refuse, limits } = options;
+  const { health, oidc, openapi, docs, rest, oci, token, libraries, feeds, scim, signIn, refuse, limits } = options;
   const table = new Map<string, RequestHandler>([
     ["/", describe],
     ["/healthz", (_request, response) => send(response, 200, "text/plain", "ok\n")],
@@ -52,6 +55,7 @@ export function createRouter(options: RouterOptions): RequestHandler {
     if (path.startsWith("/v2/") || path === "/v2") return oci(request, response);
     if (path === "/token") return token(request, response);
     if (path.startsWith("/libraries/python/") || path.startsWith("/libraries/java/")) return libraries(request, response);
+    if (path.startsWith(FEEDS_PATH)) return feeds(request, response);
     if (path.startsWith("/scim/v2/")) return scim(request, response);
     if (path === "/oauth" || path.startsWith("/oauth/") || path === "/orgcheck") return signIn(request, response);
     const handler = table.get(path) ?? (path.startsWith("/docs/") ? docs : undefined);

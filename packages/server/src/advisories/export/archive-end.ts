@@ -1,0 +1,60 @@
+/** What follows the entries of a feed's archive: the lists that readers of CSAF expect, and the archive's directory. */
+
+import type { FeedFiles } from "./feed-build.ts";
+import { pack } from "./feed-entries.ts";
+import { type IndexEntry, readIndex } from "./feed-index.ts";
+import type { FeedWriter } from "./feed-writer.ts";
+import { centralHeader, localHeaderSize, type ZipEntry, zipEnd } from "./zip-format.ts";
+
+/** @param isListed whether the archive says what is in it: CSAF 2.0 §7.1.12 and §7.1.13 */
+export async function endArchive(files: FeedFiles, writer: FeedWriter, isListed: boolean): Promise<void> {
+  await writer.flushIndex();
+  const listed: ZipEntry[] = [];
+  const start = writer.position;
+  if (isListed) {
+    for (const { name, text } of await listsOf(files)) {
+      const { bytes, size, crc } = await pack(text, name, writer.newest);
+      listed.push({ name, time: writer.newest, size, crc, packedSize: bytes.length - localHeaderSize(name) });
+      await writer.write(bytes);
+    }
+  }
+  await writeDirectory(files, writer, start, listed);
+}
+
+async function writeDirectory(files: FeedFiles, writer: FeedWriter, endOfEntries: number, listed: readonly ZipEntry[]): Promise<void> {
+  const start = writer.position;
+  let offset = 0;
+  for await (const entries of readIndex(files.index)) {
+    const headers: Buffer[] = [];
+    for (const entry of entries.filter(({ length }) => length > 0)) {
+      headers.push(centralHeader(zipEntryOf(entry), offset));
+      offset += entry.length;
+    }
+    if (headers.length > 0) await writer.write(Buffer.concat(headers));
+  }
+  if (offset !== endOfEntries) throw new Error("a feed's index does not say what its file has");
+  for (const entry of listed) {
+    await writer.write(centralHeader(entry, offset));
+    offset += localHeaderSize(entry.name) + entry.packedSize;
+  }
+  await writer.write(zipEnd(writer.entries + listed.length, start, writer.position - start));
+}
+
+function zipEntryOf({ name, time, crc, size, length }: IndexEntry): ZipEntry {
+  return { name, time, crc, size, packedSize: length - localHeaderSize(name) };
+}
+
+/** Names of all files, and which of them changed when, the latest first. */
+async function listsOf({ index }: FeedFiles): Promise<readonly { readonly name: string; readonly text: string }[]> {
+  const lines: string[] = [];
+  for await (const entries of readIndex(index)) {
+    for (const { name, time, length } of entries) if (length > 0) lines.push(`${time} ${name}`);
+  }
+  lines.sort().reverse();
+  const names = lines.map((line) => line.slice(line.indexOf(" ") + 1));
+  const changes = lines.map((line, i) => `"${names[i]}","${line.slice(0, line.indexOf(" "))}"\n`);
+  return [
+    { name: "index.txt", text: names.map((name) => `${name}\n`).join("") },
+    { name: "changes.csv", text: changes.join("") },
+  ];
+}

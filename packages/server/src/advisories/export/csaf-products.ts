@@ -1,0 +1,53 @@
+/** What a CSAF document speaks of: artifacts, and components in them. Pure. */
+import { artifactUrl, componentUrl } from "./package-url.ts";
+import type { PublishedAdvisory, PublishedEvent } from "./published-advisory.ts";
+import type { Rendering } from "./rendering.ts";
+import { type VexStatus, vexStatus } from "./vex-status.ts";
+
+export interface CsafProduct {
+  readonly id: string;
+  /** Package URL of the artifact, with the version where it is fixed. */
+  readonly artifact: string;
+  /** Package URL. */
+  readonly component: string | undefined;
+  readonly location: string;
+  readonly status: VexStatus;
+  readonly event: PublishedEvent;
+}
+
+/** Each once: of two advisories about the same, the one counts that something happened to last. */
+export function productsOf(advisories: readonly PublishedAdvisory[], { distributions }: Rendering): readonly CsafProduct[] {
+  const products = new Map<string, CsafProduct>();
+  for (const advisory of [...advisories].sort((a, b) => (a.latest.time < b.latest.time ? -1 : 1))) {
+    const status = vexStatus(advisory.latest);
+    const component = componentUrl(advisory, distributions);
+    const location = advisory.componentLocation;
+    for (const version of status === "fixed" ? advisory.latest.versions : [""]) {
+      const artifact = artifactUrl(advisory, distributions, version);
+      const id = component === undefined ? artifact : `${artifact} ${component}${location === "" ? "" : ` ${location}`}`;
+      products.set(id, { id, artifact, component, location, status, event: advisory.latest });
+    }
+  }
+  return [...products.values()];
+}
+
+/** §3.2.2: artifacts and components are products; a component in an artifact is a relationship of both. */
+export function productTree(products: readonly CsafProduct[]): object {
+  const urls = new Set(products.flatMap(({ artifact, component }) => (component === undefined ? [artifact] : [artifact, component])));
+  const relationships = products.flatMap(({ id, artifact, component, location }) =>
+    component === undefined
+      ? []
+      : [
+          {
+            category: "default_component_of",
+            product_reference: component,
+            relates_to_product_reference: artifact,
+            full_product_name: { name: `${component} in ${artifact}${location === "" ? "" : ` at ${location}`}`, product_id: id },
+          },
+        ],
+  );
+  return {
+    full_product_names: [...urls].map((url) => ({ name: url, product_id: url, product_identification_helper: { purl: url } })),
+    ...(relationships.length > 0 && { relationships }),
+  };
+}
