@@ -14,7 +14,7 @@ import { accountAssociations } from "./account-associations.ts";
 const blocking: readonly { readonly tables: readonly ResourceTableName[]; readonly what: string }[] = [
   { tables: ["repo"], what: "child repos" },
   { tables: ["group"], what: "child groups" },
-  { tables: ["identity", "role", "identity_provider", "subscription", "library_artifact"], what: "child resources" },
+  { tables: ["identity", "role", "identity_provider", "subscription", "library_artifact", "advisory_mirror"], what: "child resources" },
 ];
 
 export async function deleteGroup(uid: string, call: WriteCall, { grants }: ServiceDependencies): Promise<void> {
