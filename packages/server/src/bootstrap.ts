@@ -5,13 +5,14 @@ import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { type Role, RoleSchema } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { FIRST_ORGANIZATION } from "./advisories/publication.ts";
 import { builtInRoles } from "./auth/built-in-roles.ts";
 import type { Grants } from "./auth/grants.ts";
-import { decideState } from "./db/server-state.ts";
+import { decideState, readState } from "./db/server-state.ts";
 import type { Store, WriteDb } from "./db/store.ts";
 import { capabilitySet, hexFromCapabilitySet } from "./lib/capability-set.ts";
 import { timestampFromDate } from "./lib/clock.ts";
-import { newUid } from "./lib/uid.ts";
+import { isInRoot, newUid } from "./lib/uid.ts";
 import { insert } from "./resource/write.ts";
 import { groups } from "./services/iam/groups.ts";
 import { identities } from "./services/iam/identities.ts";
@@ -44,13 +45,14 @@ export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, gra
     const changed = await syncBuiltInRoles(db, now);
     const isNew = bootstrapOwner === made;
     if (isNew) await createOrganization(db, orgName, issuer, made, now);
+    else await recordFirstOrganization(db, bootstrapOwner);
     if (changed) await grants?.changed(db, "*");
     return { bootstrapOwner, isNew, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
   });
 }
 
 async function createOrganization(db: WriteDb, orgName: string, issuer: string, owner: string, now: Date): Promise<void> {
-  const organization = newUid("");
+  const organization = await decideState(db, FIRST_ORGANIZATION, newUid(""));
   await insert(
     groups,
     organization,
@@ -68,6 +70,21 @@ async function createOrganization(db: WriteDb, orgName: string, issuer: string, 
   await insert(identities, owner, identity, now, db);
   const roleUid = builtInRoles.find((role) => role.name === "owner")?.uid ?? "";
   await insert(roleBindings, newUid(organization), create(RoleBindingSchema, { identityUid: owner, roleUid }), now, db);
+}
+
+/** Of an installation that is older than this record: its owner was bound there before anywhere else. */
+async function recordFirstOrganization(db: WriteDb, owner: string): Promise<void> {
+  if ((await readState(db, FIRST_ORGANIZATION)) !== undefined) return;
+  const oldest = await db
+    .selectFrom("role_binding")
+    .select("parent")
+    .where("identity_uid", "=", owner)
+    .where("parent", "is not", null)
+    .orderBy("create_time")
+    .orderBy("uid")
+    .execute();
+  const organization = oldest.find(({ parent }) => parent !== null && isInRoot(parent))?.parent;
+  if (organization) await decideState(db, FIRST_ORGANIZATION, organization);
 }
 
 /** Adds and updates; never removes one that may be bound. @returns whether any role now contains something else */

@@ -48,6 +48,7 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_TIMEOUT: ["1ms", "30s", "1h"],
   HOLT_WEBHOOK_GIVE_UP: ["500ms", "72h"],
   HOLT_EVENT_RETENTION: ["1s", "720h"],
+  HOLT_PUBLIC_ADVISORIES: ["", "*", "none", "0123456789".repeat(4), `${"0".repeat(40)}, ${"f".repeat(40)},`],
 };
 
 const BAD: Readonly<Record<string, readonly string[]>> = {
@@ -75,6 +76,16 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_TIMEOUT: ["", "0", "30", "2h"],
   HOLT_WEBHOOK_GIVE_UP: ["", "0", "3d"],
   HOLT_EVENT_RETENTION: ["", "0", "999ms", "30d"],
+  HOLT_PUBLIC_ADVISORIES: [
+    ",",
+    "all",
+    "None",
+    "my-org",
+    "0".repeat(39),
+    "A".repeat(40),
+    `${"0".repeat(40)}/${"0".repeat(16)}`,
+    `*,${"0".repeat(40)}`,
+  ],
 };
 
 describe("settings", () => {

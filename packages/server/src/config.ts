@@ -3,12 +3,14 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import type { PublicOrganizations } from "./advisories/publication.ts";
 import { isIssuerUrl } from "./auth/issuer-url.ts";
 import { normalizeIssuer } from "./auth/jwt.ts";
 import { parseSecretsKey } from "./auth/secrets-key.ts";
 import type { OidcSubject } from "./auth/workload-login.ts";
 import type { RequiredTerms } from "./call/required-terms.ts";
 import type { LogLevel } from "./lib/log.ts";
+import { isInRoot, isUid } from "./lib/uid.ts";
 import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
 
 export interface ListenAddress {
@@ -55,6 +57,7 @@ export interface Config {
   readonly eventRetentionMs: number;
   readonly importMaxBytes: number;
   readonly mirrorTimeoutMs: number;
+  readonly publicAdvisories: PublicOrganizations;
 }
 
 /** A setting that cannot be used; the message says which, what it was and what it must be. */
@@ -272,6 +275,13 @@ export const settings: Settings = {
     doc: "How long the feed of an advisory mirror may take to be fetched, from the look-up of its name to its last byte.",
     parse: parseDuration(1, 24 * HOUR_MS),
   },
+  publicAdvisories: {
+    env: "HOLT_PUBLIC_ADVISORIES",
+    fallback: "",
+    fallbackDoc: "the organization that the first start made",
+    doc: "Organizations whose approved advisories anybody may read, without a token: their uids, comma separated, `*` for all of them, or `none`.",
+    parse: parsePublicOrganizations,
+  },
 };
 
 /** @throws ConfigError naming every bad setting, and every HOLT_ variable that is none */
@@ -456,6 +466,16 @@ function parseRequiredTerms(text: string): RequiredTerms {
     if (id === undefined) throw new Error("entries of the form id, id=URL or id=URL label, separated by commas");
     return { id, url, label: label ?? id };
   });
+}
+
+function parsePublicOrganizations(text: string): PublicOrganizations {
+  if (text === "") return "first";
+  if (text === "*") return "all";
+  if (text === "none") return "none";
+  const uids = parseList(text);
+  if (uids.length === 0 || !uids.every((uid) => isUid(uid) && isInRoot(uid)))
+    throw new Error("empty, *, none, or uids of organizations (40 of 0-9a-f each), separated by commas");
+  return [...new Set(uids)];
 }
 
 function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {

@@ -1,4 +1,5 @@
 /** What the database keeps of an advisory beside its body, all of it derived: columns, aliases, search terms, events. Pure: whoever writes an advisory writes all of this. */
+import { createHash } from "node:crypto";
 import {
   type Advisory,
   type AdvisoryEvent,
@@ -11,6 +12,7 @@ import { dateFromTimestamp } from "../lib/clock.ts";
 import { compileJsonEncoder } from "../lib/proto-json.ts";
 import { parentOf } from "../lib/uid.ts";
 import { eventTypeOf } from "./event-types.ts";
+import { peopleText } from "./people.ts";
 import { v2FromV1 } from "./versions.ts";
 
 const encodeV2 = compileJsonEncoder(AdvisorySchema);
@@ -18,6 +20,8 @@ const encodeEvent = compileJsonEncoder(AdvisoryEventSchema);
 
 /** Longer terms are found by their beginning. */
 const MAX_TERM = 200;
+/** A longer text is kept as its SHA-256: an index takes no text of any length. */
+const MAX_ABOUT = 500;
 
 /** @param advisory whole: with its uid, its times and all its events, each with id and time, in the order of (time, id) */
 export function advisoryRow(advisory: Advisory): AdvisoryTable {
@@ -43,6 +47,8 @@ export function advisoryRow(advisory: Advisory): AdvisoryTable {
     latest_type: latestApprovedType(events),
     event_types: bitsOf(events.map(eventTypeOf)),
     review_states: bitsOf(events.map((event) => event.status)),
+    authors: peopleText(events.map((event) => event.author)),
+    reviewers: peopleText(events.map((event) => event.reviewer)),
     body: encodeV2(v2FromV1(advisory)),
   };
 }
@@ -51,7 +57,8 @@ export function advisoryRow(advisory: Advisory): AdvisoryTable {
 export function aboutOf(advisory: Advisory): string {
   const { advisoryId, artifactType, artifactName, artifactArchitecture, componentType, componentName, componentLocation } = advisory;
   const component = [componentType ?? "", componentName ?? "", componentLocation ?? ""];
-  return JSON.stringify([advisoryId, artifactType, artifactName, artifactArchitecture, ...component]);
+  const text = JSON.stringify([advisoryId, artifactType, artifactName, artifactArchitecture, ...component]);
+  return text.length <= MAX_ABOUT ? text : createHash("sha256").update(text).digest("hex");
 }
 
 export function eventRow(event: AdvisoryEvent): AdvisoryEventTable {
@@ -68,15 +75,16 @@ export function eventRow(event: AdvisoryEvent): AdvisoryEventTable {
   };
 }
 
-/** Each once. */
-export function aliasesOf({ aliases }: Advisory): readonly string[] {
-  return [...new Set(aliases)];
+/** Each once; none of a deleted advisory, which no list finds. */
+export function aliasesOf({ aliases, deletedAt }: Advisory): readonly string[] {
+  return deletedAt === undefined ? [...new Set(aliases)] : [];
 }
 
-/** What a search looks through, each once, in lower case. */
-export function termsOf({ artifactName, componentName, aliases }: Advisory): readonly string[] {
+/** What a search looks through, each once, in lower case; nothing of a deleted advisory. */
+export function termsOf({ artifactName, componentName, aliases, deletedAt }: Advisory): readonly string[] {
+  if (deletedAt !== undefined) return [];
   const texts = [artifactName, componentName ?? "", ...aliases].filter((text) => text !== "");
-  return [...new Set(texts.map((text) => text.toLowerCase().slice(0, MAX_TERM)))];
+  return [...new Set(texts.map((text) => [...text.toLowerCase()].slice(0, MAX_TERM).join("")))];
 }
 
 /** 0 where no event is approved. */

@@ -26,6 +26,8 @@ export interface ColumnTypes {
   readonly sequence: string;
   /** After the closing parenthesis of a table of short rows that are updated much. */
   readonly hotTable: string;
+  /** The same of a table that is hardly more than its key, so that it is stored once. */
+  readonly keyTable: string;
 }
 
 /** What the columns of rows are: null is possible in all of them. */
@@ -78,6 +80,7 @@ export const sqliteDialect: Dialect = {
     bytes: "blob",
     sequence: "integer primary key autoincrement",
     hotTable: "without rowid",
+    keyTable: "without rowid",
   },
   forUpdate: (query) => query,
   forDelete: (query) => query,
@@ -114,6 +117,7 @@ export const postgresDialect: Dialect = {
     sequence: "bigint generated always as identity primary key",
     // Room on each page keeps updates off the index, and dead rows go before they are many.
     hotTable: "with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)",
+    keyTable: "",
   },
   // NO KEY: a plain FOR UPDATE would also stop children from being created, which no update of a row needs.
   forUpdate: (query) => query.forNoKeyUpdate(),

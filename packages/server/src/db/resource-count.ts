@@ -7,8 +7,8 @@ import type { ReadDb, WriteDb } from "./store.ts";
 /** Rows of one statement: enough for any one row's ancestors, and few enough lengths that all of them stay prepared. */
 const MAX_ROWS = 64;
 
-/** What is counted: the rows of a table; of tags also those that look like neither a referrer, nor a date, nor an epoch; of libraries' artifacts those of each ecosystem. */
-export type CountKind = ResourceTableName | "plain_tag" | "java_artifact" | "python_artifact";
+/** What is counted: the rows of a table; of tags also those that look like neither a referrer, nor a date, nor an epoch; of libraries' artifacts those of each ecosystem; and vulnerabilities, which stand in no group. */
+export type CountKind = ResourceTableName | "plain_tag" | "java_artifact" | "python_artifact" | "vulnerability";
 
 export interface ResourceCount {
   readonly below: number;
@@ -34,6 +34,11 @@ export async function appendToCounts(db: WriteDb, kind: CountKind, uids: readonl
     }
   }
   await appendChanges(db, kind, counts);
+}
+
+/** Counts rows of `vulnerability` that were created, or removed where negative, above all groups. */
+export async function appendToVulnerabilityCount(db: WriteDb, delta: number): Promise<void> {
+  if (delta !== 0) await appendChanges(db, "vulnerability", new Map([[ROOT, { below: delta, direct: delta }]]));
 }
 
 /** Takes what is counted below a group, or a repo, off everything above it: it is about to be deleted with all of that. */

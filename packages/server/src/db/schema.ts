@@ -480,7 +480,7 @@ export interface ProviderLoginTable {
 export interface AdvisoryTable extends ResourceTable {
   /** Set on a deleted one, which lists leave out. */
   delete_time: string | null;
-  /** What no two of a group have in common: advisory id, artifact and component, as a JSON array. */
+  /** What no two of a group have in common: advisory id, artifact and component, as a JSON array, or as the hash of a long one. */
   about: string;
   advisory_id: string;
   legacy_advisory_id: string | null;
@@ -498,6 +498,9 @@ export interface AdvisoryTable extends ResourceTable {
   event_types: number;
   /** Bit n is set where some event is in ReviewState n. */
   review_states: number;
+  /** Who wrote the events, as in advisories/people.ts. */
+  authors: string;
+  reviewers: string;
 }
 
 /** How many advisories that are not deleted stand below a group and agree in all of this: a list's total is the sum of those it asks for. */
@@ -510,6 +513,16 @@ export interface AdvisoryCountTable {
   event_types: number;
   review_states: number;
   /** As in resource_count. */
+  slot: number;
+  below: number;
+  direct: number;
+}
+
+/** The same for all that have the same people as authors of their events, or as reviewers. */
+export interface AdvisoryPeopleCountTable {
+  group_uid: string;
+  facet: "authors" | "reviewers";
+  people: string;
   slot: number;
   below: number;
   direct: number;
@@ -528,21 +541,21 @@ export interface AdvisoryEventTable {
   body: string;
 }
 
-/** As given: aliases are compared exactly. */
+/** As given: aliases are compared exactly. A deleted advisory has none. */
 export interface AdvisoryAliasTable {
   alias: string;
   advisory_uid: string;
 }
 
-/** What search looks through: names of artifact and component, and aliases, in lower case. */
+/** What search looks through: names of artifact and component, and aliases, in lower case. A deleted advisory has none. */
 export interface AdvisoryTermTable {
   term: string;
   advisory_uid: string;
 }
 
-/** Three characters in a row of a term. A term may outlive its advisories. */
-export interface AdvisoryGramTable {
-  gram: string;
+/** A term from each of its characters on, as in advisories/search-terms.ts. A term may outlive its advisories. */
+export interface AdvisorySuffixTable {
+  suffix: string;
   term: string;
 }
 
@@ -687,10 +700,11 @@ export interface Schema {
   package_origin: PackageOriginTable;
   advisory: AdvisoryTable;
   advisory_count: AdvisoryCountTable;
+  advisory_people_count: AdvisoryPeopleCountTable;
   advisory_event: AdvisoryEventTable;
   advisory_alias: AdvisoryAliasTable;
   advisory_term: AdvisoryTermTable;
-  advisory_gram: AdvisoryGramTable;
+  advisory_suffix: AdvisorySuffixTable;
   vulnerability: VulnerabilityTable;
   advisory_mirror: AdvisoryMirrorTable;
   advisory_mirror_run: AdvisoryMirrorRunTable;

@@ -16,6 +16,8 @@ export interface VendorProfile {
   readonly registrySegments: readonly string[];
   /** Labels of library versions in which vulnerabilities were patched: `1.2.3+holt.1`. */
   readonly remediatedLabels: readonly string[];
+  /** Before the ids that advisories are given: `HOLT-2c4f-6h8j-mpqr`. */
+  readonly advisoryPrefix: string;
   /** Start of the User-Agent of deliveries. */
   readonly userAgent: string;
 }
@@ -29,6 +31,7 @@ const neutral: VendorProfile = {
   environmentPrefix: "HOLT_",
   registrySegments: ["_holt"],
   remediatedLabels: ["holt", "remediated"],
+  advisoryPrefix: "HOLT",
   userAgent: "Holt",
 };
 
@@ -45,6 +48,7 @@ export const vendorProfiles: ReadonlyMap<string, VendorProfile> = new Map([
       environmentPrefix: "CHAINGUARD_",
       registrySegments: ["_holt", "_chainguard"],
       remediatedLabels: ["holt", "remediated", "cgr"],
+      advisoryPrefix: "CGA",
       userAgent: "Chainguard Enforce",
     },
   ],

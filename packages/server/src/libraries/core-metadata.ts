@@ -1,7 +1,7 @@
 /** What a Python package says of itself (Core Metadata 1.0 to 2.x), in METADATA or PKG-INFO. Pure. */
 import { invalidArgument } from "../lib/errors.ts";
+import { type PythonVersion, parsePythonVersion } from "../lib/version-order/python.ts";
 import { isProjectName } from "./python-name.ts";
-import { type PythonVersion, parsePythonVersion } from "./version-order-python.ts";
 
 export interface CoreMetadata {
   /** As its author writes it. */

@@ -1,13 +1,13 @@
 /** From a file of the Maven layout to what is published of it. A POM tells more, and must be the POM of where it is put. */
 import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../lib/errors.ts";
+import { mavenSortKey } from "../lib/version-order/maven.ts";
 import type { Library } from "./library.ts";
 import { type MavenFile, mavenName, pathInArtifact } from "./maven-path.ts";
 import { isMavenPreRelease, isRemediatedMavenVersion } from "./maven-version.ts";
 import type { Publication } from "./publish.ts";
 import { MAX_POM, readPom } from "./read-pom.ts";
 import type { Staged, Staging } from "./stage.ts";
-import { mavenSortKey } from "./version-order-maven.ts";
 
 /**
  * @param remediatedLabels beginnings of qualifiers of versions in which vulnerabilities were patched

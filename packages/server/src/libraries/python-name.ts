@@ -1,6 +1,6 @@
 /** Names of Python projects and of the files that they publish (PEP 503, 427, 625). Pure. */
 import { invalidArgument } from "../lib/errors.ts";
-import { type PythonVersion, parsePythonVersion } from "./version-order-python.ts";
+import { type PythonVersion, parsePythonVersion } from "../lib/version-order/python.ts";
 
 /** PEP 508, "Names". */
 const NAME = /^[A-Z0-9](?:[A-Z0-9._-]*[A-Z0-9])?$/i;

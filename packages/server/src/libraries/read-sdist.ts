@@ -4,9 +4,9 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { extract, type Header } from "tar-stream";
 import { HoltError, invalidArgument } from "../lib/errors.ts";
+import { parsePythonVersion } from "../lib/version-order/python.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
 import { normalizeProject, type PythonFileName } from "./python-name.ts";
-import { parsePythonVersion } from "./version-order-python.ts";
 
 const MAX_ENTRIES = 200_000;
 /** Archives that unpack to more than this must not be much smaller themselves. */

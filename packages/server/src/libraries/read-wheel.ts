@@ -5,9 +5,9 @@ import { buffer } from "node:stream/consumers";
 import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
 import type { ByteRange } from "../blobs/store.ts";
 import { HoltError, invalidArgument } from "../lib/errors.ts";
+import { parsePythonVersion } from "../lib/version-order/python.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
 import { normalizeProject, type PythonFileName } from "./python-name.ts";
-import { parsePythonVersion } from "./version-order-python.ts";
 
 /** Where METADATA is in the wheel, so that it can be served out of it. */
 export interface MetadataPlace {

@@ -33,6 +33,8 @@ export interface ImportResult {
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
+  /** Files in folders and archives that hold nothing like records, such as a README. */
+  readonly ignored: number;
   /** How often `onProblem` was called. */
   readonly problems: number;
 }
@@ -45,7 +47,7 @@ export interface ImportOptions {
   readonly parent: string;
   /** Whether new events are approved at once; PENDING otherwise. */
   readonly approves: boolean;
-  /** Whom new advisories and events name as author, where the source does not. */
+  /** Whom new advisories and events name as author, whoever wrote the source. */
   readonly actor: string;
   readonly source: ImportSource;
   /** Called after each batch that is stored, several times a second. */

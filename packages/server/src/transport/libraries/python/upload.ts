@@ -1,12 +1,12 @@
 /** The upload of twine, uv and others: a form with one file, and what they say of it. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { HoltError, invalidArgument } from "../../../lib/errors.ts";
+import { parsePythonVersion } from "../../../lib/version-order/python.ts";
 import type { Library } from "../../../libraries/library.ts";
 import { type Publication, publish } from "../../../libraries/publish.ts";
 import { normalizeProject } from "../../../libraries/python-name.ts";
 import { readPythonPackage } from "../../../libraries/python-package.ts";
 import type { Staged } from "../../../libraries/stage.ts";
-import { parsePythonVersion } from "../../../libraries/version-order-python.ts";
 import { allowLongBody } from "../../body-time.ts";
 import { answerText, assertMethod, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";
 import { receiveForm, type UploadForm } from "./upload-form.ts";

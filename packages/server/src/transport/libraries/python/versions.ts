@@ -1,9 +1,9 @@
 /** `simple/<project>/<version>`: taken back by its publisher, for good or from who does not name it. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { invalidArgument, notFound } from "../../../lib/errors.ts";
+import { isPythonPreRelease, parsePythonVersion } from "../../../lib/version-order/python.ts";
 import { normalizeProject } from "../../../libraries/python-name.ts";
 import { removeFiles } from "../../../libraries/remove.ts";
-import { isPythonPreRelease, parsePythonVersion } from "../../../libraries/version-order-python.ts";
 import { setYanked } from "../../../libraries/yank.ts";
 import { readBody } from "../../read-body.ts";
 import { answer, assertMethod, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mavenSortKey } from "./version-order-maven.ts";
+import { mavenSortKey } from "./maven.ts";
 
 /** Equal ones together, from the smallest to the greatest: as Maven 3.8.7's own ComparableVersion orders them, which was asked for every pair. */
 const ORDERED: readonly (readonly string[])[] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parsePythonVersion } from "./version-order-python.ts";
+import { parsePythonVersion } from "./python.ts";
 
 /** The order that the tests of `packaging` fix for PEP 440. */
 const ORDERED = [

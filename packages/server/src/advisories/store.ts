@@ -1,0 +1,76 @@
+/** Stores advisories with all that is derived of them, many at a time: the only place that writes their tables. Whoever calls has locked what is there already. */
+import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { sql } from "kysely";
+import type { AdvisoryEventTable } from "../db/schema.ts";
+import type { WriteDb } from "../db/store.ts";
+import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
+import { advisoryRow, aliasesOf, eventRow, termsOf } from "./derive.ts";
+import { insertRows, keepOnly } from "./insert-rows.ts";
+import { firstSuffixOf, suffixesOf } from "./search-terms.ts";
+
+export interface AdvisoryChange {
+  /** As it is stored; undefined for a new one. */
+  readonly before: CountChange["before"];
+  /** Whole, as `advisoryRow` wants it. With the time of its deletion set it is deleted. */
+  readonly after: Advisory;
+}
+
+/** In the caller's transaction. Each advisory once. @throws ConstraintError where a group would have two advisories about the same */
+export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryChange[]): Promise<void> {
+  const rows = changes.map(({ after }) => advisoryRow(after));
+  const events = changes.flatMap(({ after }) => after.events.map(eventRow));
+  await insertRows(db, "advisory", ["uid"], rows);
+  await insertRows(db, "advisory_event", ["uid"], events);
+  const known = changes.flatMap(({ before }) => before?.uid ?? []);
+  if (known.length > 0) await removeOldEvents(db, known, events);
+  await storeLinks(db, "advisory_alias", "alias", known, linksOf(changes, "alias", aliasesOf));
+  const terms = linksOf(changes, "term", termsOf);
+  await storeLinks(db, "advisory_term", "term", known, terms);
+  await storeSuffixes(db, [...new Set(terms.map(({ term }) => term))]);
+  await appendToAdvisoryCounts(
+    db,
+    changes.map(({ before }, i) => ({ before, after: rows[i] })),
+  );
+}
+
+async function removeOldEvents(db: WriteDb, advisories: readonly string[], events: readonly AdvisoryEventTable[]): Promise<void> {
+  const kept = events.map(({ uid }) => uid);
+  await sql`delete from advisory_event where advisory_uid in (select a.value from ${db.dialect.valuesOf(advisories)} as a)
+    and uid not in (select e.value from ${db.dialect.valuesOf(kept)} as e)`.execute(db);
+}
+
+type Link<Column extends string> = { readonly [name in Column | "advisory_uid"]: string };
+
+function linksOf<Column extends string>(
+  changes: readonly AdvisoryChange[],
+  column: Column,
+  textsOf: (advisory: Advisory) => readonly string[],
+): Link<Column>[] {
+  return changes.flatMap(({ after }) => textsOf(after).map((text) => ({ [column]: text, advisory_uid: after.id }) as Link<Column>));
+}
+
+async function storeLinks<Column extends "alias" | "term">(
+  db: WriteDb,
+  table: "advisory_alias" | "advisory_term",
+  column: Column,
+  known: readonly string[],
+  links: readonly Link<Column>[],
+): Promise<void> {
+  if (known.length > 0) await keepOnly(db, table, column, known, links);
+  await insertRows(db, table, [], links);
+}
+
+/** Of terms that no advisory had before. In order, as all do it, so that nobody waits in a circle. */
+async function storeSuffixes(db: WriteDb, terms: readonly string[]): Promise<void> {
+  const firsts = terms.map((term) => ({ suffix: firstSuffixOf(term), term }));
+  const wanted = db.dialect.rowsOf(firsts, { suffix: "text", term: "text" });
+  const { rows } = await sql<{ term: string }>`select w.term from ${wanted} as w
+    where not exists (select 1 from advisory_suffix s where s.suffix = w.suffix and s.term = w.term)`.execute(db);
+  const suffixes = rows.flatMap(({ term }) => suffixesOf(term).map((suffix) => ({ suffix, term })));
+  await insertRows(
+    db,
+    "advisory_suffix",
+    [],
+    suffixes.toSorted((a, b) => (a.suffix < b.suffix || (a.suffix === b.suffix && a.term < b.term) ? -1 : 1)),
+  );
+}

@@ -1,0 +1,46 @@
+/** Which of two versions of a package is the later one, by the rules of the package's ecosystem. Pure. */
+import { compareApkVersions } from "./apk.ts";
+import { compareDebVersions } from "./deb.ts";
+import { mavenSortKey } from "./maven.ts";
+import { compareTexts } from "./numeral.ts";
+import { parsePythonVersion } from "./python.ts";
+import { compareRpmVersions } from "./rpm.ts";
+import { compareSemanticVersions } from "./semver.ts";
+
+/** No ecosystem has longer ones, and what costs more than its length stays cheap. */
+const MAX_LENGTH = 255;
+
+const rules: ReadonlyMap<string, (a: string, b: string) => number | undefined> = new Map([
+  ["apk", compareApkVersions],
+  ["deb", compareDebVersions],
+  ["rpm", compareRpmVersions],
+  ["npm", compareSemanticVersions],
+  ["golang", compareSemanticVersions],
+  ["cargo", compareSemanticVersions],
+  ["pypi", comparePythonVersions],
+  ["maven", compareMavenVersions],
+]);
+
+/**
+ * Negative where a comes before b, 0 where they are the same version, positive where a comes after b. Undefined where versions of the type cannot be
+ * compared, or one of the two is no version.
+ *
+ * @param type of a package URL, such as `apk`
+ */
+export function compareVersions(type: string, a: string, b: string): number | undefined {
+  if (isOutOfBounds(a) || isOutOfBounds(b)) return undefined;
+  return rules.get(type)?.(a, b);
+}
+
+function isOutOfBounds(version: string): boolean {
+  return version === "" || version.length > MAX_LENGTH;
+}
+
+function comparePythonVersions(a: string, b: string): number | undefined {
+  const [left, right] = [parsePythonVersion(a), parsePythonVersion(b)];
+  return left === undefined || right === undefined ? undefined : compareTexts(left.sortKey, right.sortKey);
+}
+
+function compareMavenVersions(a: string, b: string): number {
+  return compareTexts(mavenSortKey(a), mavenSortKey(b));
+}

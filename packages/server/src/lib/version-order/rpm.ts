@@ -1,0 +1,41 @@
+/** The order of versions of RPM: epoch, version, release, each by `rpmvercmp`. Pure. */
+import { compareNumerals, compareTexts } from "./numeral.ts";
+
+/** Without a release, the smallest one. */
+const VERSION = /^(?:(?<epoch>\d+):)?(?<version>[^-:\s]+)(?:-(?<release>[^-:\s]+))?$/;
+
+/** Undefined where one is no version. */
+export function compareRpmVersions(a: string, b: string): number | undefined {
+  const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
+  if (left === undefined || right === undefined) return undefined;
+  return (
+    compareNumerals(left.epoch ?? "", right.epoch ?? "") ||
+    compareSegments(left.version ?? "", right.version ?? "") ||
+    compareSegments(left.release ?? "", right.release ?? "")
+  );
+}
+
+/** What is next is one of these, the smaller first: `~`, the end, `^`, letters, digits. All else only separates. */
+function compareSegments(a: string, b: string): number {
+  const [left, right] = [segmentsOf(a), segmentsOf(b)];
+  for (let index = 0; index <= Math.min(left.length, right.length); index++) {
+    const [one, other] = [left[index] ?? "", right[index] ?? ""];
+    const kind = kindOf(one);
+    const order = kind - kindOf(other) || (kind === DIGITS ? compareNumerals(one, other) : compareTexts(one, other));
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+function segmentsOf(text: string): readonly string[] {
+  return text.match(/\d+|[A-Za-z]+|[~^]/g) ?? [];
+}
+
+const DIGITS = 4;
+
+function kindOf(segment: string): number {
+  if (segment === "") return 1;
+  if (segment === "~") return 0;
+  if (segment === "^") return 2;
+  return /^\d/.test(segment) ? DIGITS : 3;
+}
