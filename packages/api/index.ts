@@ -1,9 +1,11 @@
 // The contract at a glance: every service, the annotations, and what the capabilities are called. Data only; messages are imported from gen/.
 import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
+import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
+import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
 import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
@@ -66,6 +68,8 @@ export const services: readonly DescService[] = [
   DeliveriesService,
   EventsService,
   ImagePackagesService,
+  ImportsService,
+  AdvisoryMirrorsService,
 ];
 
 /** Without UNKNOWN, which has neither a name nor a bit. */

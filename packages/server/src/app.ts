@@ -2,6 +2,7 @@
 import { services } from "@holt/api";
 import { createFeeds } from "./advisories/export/feeds.ts";
 import { createPublication } from "./advisories/publication.ts";
+import { type RemoteImports, startRemoteImports } from "./advisories/remote/remote-imports.ts";
 import { type AccessTokens, createAccessTokens } from "./auth/access-token.ts";
 import { createAudienceList } from "./auth/audience.ts";
 import { createAwsProofs } from "./auth/aws-proof.ts";
@@ -23,6 +24,7 @@ import { createUserLogins } from "./auth/user-login.ts";
 import { createWaitLimit } from "./auth/wait-limit.ts";
 import { createWorkloadLogins } from "./auth/workload-login.ts";
 import { createFilesystemBlobs } from "./blobs/filesystem.ts";
+import { createStagedFiles } from "./blobs/staged-files.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { compileOperations } from "./call/operation.ts";
 import { createRun } from "./call/run.ts";
@@ -105,8 +107,9 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const publication = createPublication({ organizations: config.publicAdvisories });
   const events = { names, onDue: delivery.wake, redelivery: createRedelivery(store) };
   const { outboundAllowCidrs, maxConcurrentCalls, requiredTerms } = config;
+  const remoteImports = createImports(config, { store, grants, clock, log, bootstrapOwner }, stack);
   const dependencies = {
-    ...{ ...auth, ...emptying, ...events },
+    ...{ ...auth, ...emptying, ...events, remoteImports },
     ...{ log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, outboundAllowCidrs, publication },
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
@@ -231,6 +234,17 @@ function createDelivery(config: Config, { store, keys, clock, log }: Omit<AuthPa
   const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
   const policy = { backoffMs: config.webhookBackoffMs, giveUpMs: config.webhookGiveUpMs };
   return stack.use(startDelivery({ store, clock, log, webhook, policy, retentionMs: config.eventRetentionMs }));
+}
+
+/** What reads files of advisories that are sent, and fetches those that are mirrored. Its requests wait for none but each other. */
+function createImports(
+  { dataDir, outboundAllowCidrs: allowCidrs, importMaxBytes: maxBytes, mirrorTimeoutMs: timeoutMs }: Config,
+  parts: Omit<AuthParts, "keys"> & { readonly bootstrapOwner: string },
+  stack: AsyncDisposableStack,
+): RemoteImports {
+  const client = stack.use(createOutboundClient({ allowCidrs }));
+  const files = createStagedFiles({ dataDir, log: parts.log });
+  return stack.use(startRemoteImports({ ...parts, client, files, maxBytes, timeoutMs }));
 }
 
 interface RegistryParts extends AuthParts {

@@ -57,6 +57,8 @@ export interface Config {
   readonly webhookTimeoutMs: number;
   readonly webhookGiveUpMs: number;
   readonly eventRetentionMs: number;
+  readonly importMaxBytes: number;
+  readonly mirrorTimeoutMs: number;
   readonly publicAdvisories: PublicOrganizations;
 }
 
@@ -268,6 +270,18 @@ export const settings: Settings = {
     fallback: "720h",
     doc: "How long events are kept, for the feed and for deliveries that are made again or late. Should be longer than HOLT_WEBHOOK_GIVE_UP: what is still to be sent then is not sent any more.",
     parse: parseDuration(1000, 10 * 365 * 24 * HOUR_MS),
+  },
+  importMaxBytes: {
+    env: "HOLT_IMPORT_MAX_BYTES",
+    fallback: "2147483648",
+    doc: "How large a file of advisories or vulnerability metadata may be that is imported over the API or mirrored. It lies in the folder `imports` of the data folder until it is read; an organization may have 8 of them there.",
+    parse: parseInteger(1, 1_000_000_000_000),
+  },
+  mirrorTimeoutMs: {
+    env: "HOLT_MIRROR_TIMEOUT",
+    fallback: "30m",
+    doc: "How long the feed of an advisory mirror may take to be fetched, from the look-up of its name to its last byte.",
+    parse: parseDuration(1, 24 * HOUR_MS),
   },
   publicAdvisories: {
     env: "HOLT_PUBLIC_ADVISORIES",

@@ -11,7 +11,8 @@ import {
 } from "@bufbuild/protobuf";
 import { fieldBehavior, iam } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
-import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
@@ -23,6 +24,7 @@ import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { advisoryMirrors } from "../src/advisories/remote/mirror-resource.ts";
 import type { ResourceTableName } from "../src/db/schema.ts";
 import { parentOf, rootOf, uidFromText } from "../src/lib/uid.ts";
 import { repos, tags } from "../src/registry/resources.ts";
@@ -37,7 +39,8 @@ import { identityProviders } from "../src/services/iam/identity-provider-resourc
 import { roleBindings } from "../src/services/iam/role-bindings.ts";
 import { roles } from "../src/services/iam/roles.ts";
 import type { HttpAnswer } from "./clients.ts";
-import type { World } from "./world.ts";
+import type { ServerOptions } from "./harness.ts";
+import { startWorld, type World } from "./world.ts";
 
 export interface Sample {
   readonly title: string;
@@ -299,7 +302,40 @@ export const samples: readonly Sample[] = [
     // A repo is no group.
     audienceOf: rootOf,
   },
+  {
+    ...define(advisoryMirrors, AdvisoryMirrorsService),
+    title: "an advisory mirror",
+    make: async (_world, _group, name) => ({
+      name,
+      // Nobody listens there, which is found out at once.
+      url: "http://127.0.0.1:1/feed.zip?a=%C3%A9&b=<b>",
+      kind: "IMPORT_KIND_ADVISORIES",
+      interval: "3600s",
+    }),
+    change: async () => ({
+      name: "renamed",
+      url: "http://127.0.0.1:1/other.json",
+      kind: "IMPORT_KIND_VULNERABILITIES",
+      interval: "300.500s",
+    }),
+    smallChange: { interval: "7200s" },
+  },
 ];
+
+/** What an owner needs for these samples and has not by its role. */
+const BESIDE_OWNER = [Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORIES_UPDATE, Capability.CAP_ADVISORIES_DELETE];
+
+/** A world whose owner may do with all samples what can be done with them. */
+export async function startSampleWorld(options: Omit<ServerOptions, "clock"> = {}): Promise<World> {
+  const world = await startWorld(options);
+  await entitleOwner(world, world.orgUid);
+  return world;
+}
+
+/** Lets the owner make all samples in the organization. */
+export async function entitleOwner(world: World, organization: string): Promise<void> {
+  await world.bind(world.owner.uid, await world.role(organization, BESIDE_OWNER), organization);
+}
 
 async function sourceFor(world: World, group: string, name: string): Promise<string> {
   const sources = await world.group(group, "sources");
@@ -352,7 +388,7 @@ export function domainOf({ service }: Sample): string {
 
 /** Path of the resource's collection over REST: `/iam/v2/groups`. */
 export function collectionOf(sample: Sample): string {
-  return `/${domainOf(sample)}/v2/${itemsOf(sample)}`;
+  return `/${domainOf(sample)}/${sample.service.typeName.split(".").at(-2)}/${itemsOf(sample)}`;
 }
 
 /** Something new that the sample can be made in: in the group, mostly the group itself; or an organization, or in one. */

@@ -10,12 +10,12 @@ import { copyFile, type FileHandle, link, mkdir, open, opendir, readdir, rename,
 import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
-import { HoltError, unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { BUFFER_SIZE } from "./buffers.ts";
 import { type Digest, type DigestAlgorithm, parseDigest } from "./digest.ts";
 import { appendStream } from "./file-stream.ts";
 import { ReaderLeft, sendFile } from "./send-file.ts";
+import { codeOf, meaningOf } from "./storage-error.ts";
 import { type BlobStore, type ByteRange, DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
 
 export interface FilesystemBlobsOptions {
@@ -73,7 +73,7 @@ class FilesystemBlobs implements BlobStore {
         return await this.#appendTo(file, upload, bytes, progress);
       });
     } catch (error) {
-      throw this.#meaningOf(error, "an upload");
+      throw meaningOf(error, "an upload", this.#log);
     }
   }
 
@@ -118,7 +118,7 @@ class FilesystemBlobs implements BlobStore {
       });
     } catch (error) {
       if (error instanceof DigestMismatch) await this.abort(upload);
-      throw this.#meaningOf(error, "a blob");
+      throw meaningOf(error, "a blob", this.#log);
     }
   }
 
@@ -196,7 +196,7 @@ class FilesystemBlobs implements BlobStore {
     try {
       await sendFile(fd, start, end, begin());
     } catch (error) {
-      if (!(error instanceof ReaderLeft)) throw this.#meaningOf(error, "a blob");
+      if (!(error instanceof ReaderLeft)) throw meaningOf(error, "a blob", this.#log);
     } finally {
       closeFd(fd, () => {});
     }
@@ -209,7 +209,7 @@ class FilesystemBlobs implements BlobStore {
       return await openAsync(this.#blobPath(parsed), "r");
     } catch (error) {
       if (codeOf(error) === "ENOENT") throw new NoSuchBlob(digest);
-      throw this.#meaningOf(error, "a blob");
+      throw meaningOf(error, "a blob", this.#log);
     }
   }
 
@@ -271,14 +271,6 @@ class FilesystemBlobs implements BlobStore {
   #blobPath({ algorithm, hex }: Digest): string {
     return join(this.#blobs, algorithm, hex.slice(0, 2), hex);
   }
-
-  #meaningOf(error: unknown, what: string): unknown {
-    const code = codeOf(error);
-    if (error instanceof HoltError || code === "") return error;
-    this.#log.error({ err: error }, `cannot store or read ${what}`);
-    const reason = code === "ENOSPC" || code === "EDQUOT" ? "there is no space left for blobs" : "the blobs' folder does not answer";
-    return unavailable(reason, { cause: error });
-  }
 }
 
 /** File systems that have no hard links, or not that many of them. */
@@ -310,7 +302,7 @@ async function hashOf(file: FileHandle, size: number, algorithm: DigestAlgorithm
   return hash;
 }
 
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(path, "r");
   await folder.sync();
 }
@@ -324,11 +316,6 @@ function ignore(code: string): (error: unknown) => undefined {
     if (codeOf(error) !== code) throw error;
     return undefined;
   };
-}
-
-function codeOf(error: unknown): string {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
-  return typeof code === "string" && "syscall" in (error as object) ? code : "";
 }
 
 const openAsync = promisify(openFd);

@@ -13,6 +13,7 @@ import { tokenMatching } from "./migrations/008-token-matching.ts";
 import { libraries } from "./migrations/009-libraries.ts";
 import { advisories } from "./migrations/010-advisories.ts";
 import { imagePackages } from "./migrations/011-image-packages.ts";
+import { remoteImports } from "./migrations/012-remote-imports.ts";
 import { feeds } from "./migrations/013-feeds.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import type { Store, WriteDb } from "./store.ts";
@@ -36,6 +37,7 @@ const MIGRATIONS: readonly Migration[] = [
   libraries,
   advisories,
   imagePackages,
+  remoteImports,
   feeds,
   indexPlatforms,
 ];

@@ -628,6 +628,87 @@ export interface PackageOriginTable {
   origin: string;
 }
 
+/** A feed that is fetched again and again. Its body has what became of that, which changes without an update. */
+export type AdvisoryMirrorTable = ResourceTable;
+
+/** When a mirror's feed is fetched, and what is known of it. */
+export interface AdvisoryMirrorRunTable {
+  mirror_uid: string;
+  /** JSON of a LastingSession: whom it acts for. */
+  session: string;
+  /** When it is fetched, at the earliest; null while an import of it waits or runs. */
+  next_time: string | null;
+  /** Attempts that failed since the last one that did not. */
+  failures: number;
+  /** Of the answer that was last imported; empty where there was none. */
+  etag: string;
+  last_modified: string;
+  /** SHA-256 of its bytes. */
+  digest: string;
+  /** The import that waits or runs. */
+  import_uid: string | null;
+  /** Staged file of the fetch under way, which also names who fetches; null for none. */
+  file: string | null;
+  lease_time: string | null;
+}
+
+/** A file that is being sent, or was, and what became of its records. */
+export interface AdvisoryImportTable {
+  uid: string;
+  parent: string;
+  org_uid: string;
+  /** The mirror that fetched the file; null where it was sent. */
+  mirror_uid: string | null;
+  kind: "advisories" | "vulnerabilities";
+  file_name: string;
+  /** Name of the staged file. */
+  file: string;
+  state: "uploading" | "waiting" | "running" | "done" | "failed";
+  received_bytes: number;
+  create_time: string;
+  /** When the last piece came. */
+  write_time: string;
+  start_time: string | null;
+  end_time: string | null;
+  /** JSON of a Session: whom it acts for. Null before it is started. */
+  session: string | null;
+  /** 1 where whoever started it might approve. */
+  approves: number;
+  /** How often a server began with it and did not end. */
+  attempts: number;
+  /** When a waiting one may be run; null for at once. */
+  due_time: string | null;
+  /** The server that runs it until `lease_time`. */
+  lease_holder: string | null;
+  lease_time: string | null;
+  read_count: number;
+  created_count: number;
+  updated_count: number;
+  unchanged_count: number;
+  problem_count: number;
+  error: string;
+  /** Of a mirror's feed, as in its run; empty otherwise. */
+  etag: string;
+  last_modified: string;
+  digest: string;
+}
+
+/** A piece of an import's file that was acknowledged. */
+export interface AdvisoryImportPartTable {
+  import_uid: string;
+  part_offset: number;
+  size: number;
+  sha256: string;
+}
+
+export interface AdvisoryImportProblemTable {
+  import_uid: string;
+  number: number;
+  file: string;
+  position: string;
+  reason: string;
+}
+
 export interface Schema {
   image_scan: ImageScanTable;
   image_package: ImagePackageTable;
@@ -642,6 +723,11 @@ export interface Schema {
   advisory_term: AdvisoryTermTable;
   advisory_suffix: AdvisorySuffixTable;
   vulnerability: VulnerabilityTable;
+  advisory_mirror: AdvisoryMirrorTable;
+  advisory_mirror_run: AdvisoryMirrorRunTable;
+  advisory_import: AdvisoryImportTable;
+  advisory_import_part: AdvisoryImportPartTable;
+  advisory_import_problem: AdvisoryImportProblemTable;
   sign_in: SignInTable;
   headless_session: HeadlessSessionTable;
   device_login: DeviceLoginTable;
@@ -701,4 +787,5 @@ export type ResourceTableName =
   | "group_invite"
   | "account_association"
   | "library_artifact"
-  | "advisory";
+  | "advisory"
+  | "advisory_mirror";

@@ -116,8 +116,8 @@ export function aborted(description: string): HoltError {
   return new HoltError(Code.ABORTED, `Aborted: ${description}`);
 }
 
-export function outOfRange(description: string): HoltError {
-  return new HoltError(Code.OUT_OF_RANGE, `Out of range: ${description}`);
+export function outOfRange(description: string, metadata?: Record<string, string>): HoltError {
+  return new HoltError(Code.OUT_OF_RANGE, `Out of range: ${description}`, metadata === undefined ? {} : { metadata });
 }
 
 export function unimplemented(operation: string): HoltError {

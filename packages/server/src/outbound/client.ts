@@ -30,6 +30,8 @@ export interface OutboundRequest extends OutboundLimits {
    * and a moment, the connection is closed, and that is no failure.
    */
   readonly ignoreBody?: boolean;
+  /** Takes the body of a 200 answer piece by piece, in place of the answer, when its headers are known; the next piece waits until it resolves. */
+  readonly onBody?: ((piece: Buffer, headers: OutboundResponse["headers"]) => Promise<void>) | undefined;
 }
 
 export interface OutboundResponse {
@@ -114,11 +116,17 @@ async function withinTime<T>(limits: OutboundLimits, work: (signal: AbortSignal)
 async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
   const answer = await sendTo(agent, url, wanted, signal);
   const { statusCode: status, headers } = answer;
-  if (status >= 300 && status < 400) {
+  // 304 is what a conditional request asks for.
+  if (status >= 300 && status < 400 && status !== 304) {
     answer.body.on("error", () => {}).destroy();
     throw new OutboundError("redirect", `${url.host} answered with a redirect`, { status });
   }
   const maxBytes = wanted.maxBytes ?? MAX_BYTES;
+  if (wanted.onBody !== undefined && status === 200) {
+    const { onBody } = wanted;
+    await takeBody(answer.body, url, maxBytes, (piece) => onBody(piece, headers));
+    return { status, headers, body: Buffer.alloc(0) };
+  }
   if (wanted.ignoreBody !== true) return { status, headers, body: await readBody(answer.body, url, maxBytes) };
   await dump(answer.body, maxBytes);
   return { status, headers, body: Buffer.alloc(0) };
@@ -155,18 +163,35 @@ function asOutboundError(error: unknown, url: URL): OutboundError {
 
 async function readBody(body: Dispatcher.ResponseData["body"], url: URL, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
+  await takeBody(body, url, maxBytes, (piece) => void chunks.push(piece));
+  return Buffer.concat(chunks);
+}
+
+async function takeBody(
+  body: Dispatcher.ResponseData["body"],
+  url: URL,
+  maxBytes: number,
+  take: (piece: Buffer) => Promise<void> | void,
+): Promise<void> {
   let size = 0;
+  // What the taker throws is its own: it is no fault of the other side.
+  let failure: { readonly error: unknown } | undefined;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.length;
       // Leaving the loop destroys the body, and with it the connection.
       if (size > maxBytes) throw new OutboundError("too_large", `${url.host} answered more than ${maxBytes} bytes`);
-      chunks.push(chunk);
+      try {
+        await take(chunk);
+      } catch (error) {
+        failure = { error };
+        break;
+      }
     }
   } catch (error) {
     throw asOutboundError(error, url);
   }
-  return Buffer.concat(chunks);
+  if (failure !== undefined) throw failure.error;
 }
 
 function jsonOf(response: OutboundResponse, url: string): unknown {

@@ -8,9 +8,11 @@ import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
 import { subscriptionsService } from "./events/subscriptions.ts";
 import { accessService } from "./holt/access.ts";
+import { advisoryMirrorsService } from "./holt/advisory-mirrors.ts";
 import { deliveriesService } from "./holt/deliveries.ts";
 import { eventsService } from "./holt/events.ts";
 import { imagePackagesService } from "./holt/image-packages.ts";
+import { importsService } from "./holt/imports.ts";
 import { accountAssociationsService } from "./iam/account-associations.ts";
 import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
 import { groupInvitesService } from "./iam/group-invites.ts";
@@ -53,6 +55,8 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     securityTokenService(dependencies),
     accessService(dependencies),
     ...securityAdvisoryServices(dependencies),
+    importsService(dependencies),
+    advisoryMirrorsService(dependencies),
     pingService,
     pingServiceV1,
   ];

@@ -10,8 +10,19 @@ import { parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
 import { unimplemented } from "../../src/services/index.ts";
 import { answerOf, httpRequestOf } from "../clients.ts";
 import { storeNames } from "../harness.ts";
-import { builtInRole, collectionOf, fieldOf, methodOf, parse, placeFor, providerIn, samples, textOf } from "../samples.ts";
-import { startWorld, type World } from "../world.ts";
+import {
+  builtInRole,
+  collectionOf,
+  fieldOf,
+  methodOf,
+  parse,
+  placeFor,
+  providerIn,
+  samples,
+  startSampleWorld,
+  textOf,
+} from "../samples.ts";
+import type { World } from "../world.ts";
 
 interface Event {
   readonly id: string;
@@ -58,7 +69,7 @@ for (const store of storeNames) {
     describe(`events on ${store}, vendor profile "${profile}"`, () => {
       let world: World;
       before(async () => {
-        world = await startWorld({ store, env: { HOLT_VENDOR_PROFILE: profile } });
+        world = await startSampleWorld({ store, env: { HOLT_VENDOR_PROFILE: profile } });
       });
       after(() => world[Symbol.asyncDispose]());
 
@@ -87,7 +98,7 @@ for (const store of storeNames) {
             assert.equal(event.group_uid, happening.group(said));
             assert.equal(event.time, world.clock.now().toISOString());
             assert.equal(event.audience, audience === Audience.CUSTOMER ? "customer" : "internal");
-            assert.equal(event.body_type, profile === "" ? wireType : wireType.replace(".v1.", "."));
+            assert.equal(event.body_type, profile === "" || wireType.startsWith("holt.") ? wireType : wireType.replace(".v1.", "."));
             assert.deepEqual(parse(event.extensions), happening.extensions?.(said) ?? {});
             assert.match(event.id, /^[0-9a-f-]{36}$/);
             const told = isEmpty ? happening.request : toldOf(method, said);

@@ -17,15 +17,16 @@ import {
   placeForOne,
   resources,
   type Sample,
+  startSampleWorld,
   textOf,
 } from "../samples.ts";
-import { startWorld, type World } from "../world.ts";
+import type { World } from "../world.ts";
 
 for (const store of storeNames) {
   describe(`the field mask of an update on ${store}`, () => {
     let world: World;
     before(async () => {
-      world = await startWorld({ store });
+      world = await startSampleWorld({ store });
     });
     after(() => world[Symbol.asyncDispose]());
 
@@ -202,7 +203,7 @@ function writableFields(sample: Sample): readonly DescField[] {
 
 /** Besides the named fields, only the update time moves, and what is shown of what they point to. */
 function assertOnlyChanged(sample: Sample, before: JsonObject, after: JsonObject, keys: readonly string[]): void {
-  const follows: Record<string, string> = { identityUid: "identity", roleUid: "role" };
+  const follows: Record<string, string> = { identityUid: "identity", roleUid: "role", url: "status", kind: "status" };
   const moving = new Set([...keys, ...keys.map((key) => follows[key] ?? ""), "updateTime"]);
   const rest = (json: JsonObject) => Object.fromEntries(Object.entries(json).filter(([key]) => !moving.has(key)));
   assert.deepEqual(rest(after), rest(before), `${sample.title}: ${keys}`);

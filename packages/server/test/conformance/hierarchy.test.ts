@@ -11,6 +11,7 @@ import fc from "../property.ts";
 import {
   builtInRole,
   collectionOf,
+  entitleOwner,
   hasField,
   itemsOf,
   listingCapabilities,
@@ -19,9 +20,10 @@ import {
   providerIn,
   resources,
   type Sample,
+  startSampleWorld,
   textOf,
 } from "../samples.ts";
-import { type Caller, startWorld, type World } from "../world.ts";
+import type { Caller, World } from "../world.ts";
 
 const LISTING = listingCapabilities();
 const NAMES = ["x", "y"];
@@ -55,7 +57,7 @@ for (const store of storeNames) {
     let viewers: Viewer[];
     let truth: Map<string, Row[]>;
     before(async () => {
-      world = await startWorld({ store });
+      world = await startSampleWorld({ store });
       const founder = await world.user("founder");
       const { uid: otherOrg } = await world.must(GroupsService.method.createGroup, { group: { name: "other" } }, founder.token);
       groups = [world.orgUid];
@@ -148,7 +150,7 @@ for (const store of storeNames) {
   });
 }
 
-/** Two identities, a role, a subscription and two repos with two tags each in the group, and in some a binding of a user in root. */
+/** Two identities, a role, a subscription, a mirror and two repos with two tags each in the group, and in some a binding of a user in root. */
 async function fill(world: World, group: string, i: number): Promise<void> {
   const claimMatch = { issuer: "https://issuer.example.com", subject: "s" };
   await Promise.all([
@@ -162,7 +164,8 @@ async function fill(world: World, group: string, i: number): Promise<void> {
       for (const name of NAMES) await world.raw("POST", `${collectionOf(sample)}/${repo}`, await sample.make(world, repo, name));
     }
   }
-  for (const sample of resources.filter(({ table }) => table === "group_invite" || table === "account_association")) {
+  if (isInRoot(group) && group !== world.orgUid) await entitleOwner(world, group);
+  for (const sample of resources.filter(({ table }) => ["group_invite", "account_association", "advisory_mirror"].includes(table))) {
     const answer = await world.raw("POST", `${collectionOf(sample)}/${group}`, await sample.make(world, group, NAMES[i % 2] ?? ""));
     assert.equal(answer.status, 200, answer.text);
   }

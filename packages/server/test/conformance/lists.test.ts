@@ -19,9 +19,10 @@ import {
   placeForOne,
   resources,
   type Sample,
+  startSampleWorld,
   textOf,
 } from "../samples.ts";
-import { type Caller, startWorld, type World } from "../world.ts";
+import type { Caller, World } from "../world.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 const ROWS = 12;
@@ -50,7 +51,7 @@ for (const store of storeNames) {
     let world: World;
     let reader: Caller;
     before(async () => {
-      world = await startWorld({ store });
+      world = await startSampleWorld({ store });
       reader = await world.robot(world.orgUid, listingCapabilities());
     });
     after(() => world[Symbol.asyncDispose]());
@@ -272,7 +273,7 @@ for (const store of storeNames) {
 
   describe(`page tokens on ${store}`, () => {
     it("hold for three days; after that the listing begins again, and nobody is told off", async () => {
-      await using world = await startWorld({ store });
+      await using world = await startSampleWorld({ store });
       const robot = await world.robot(world.orgUid, listingCapabilities());
       const group = await world.group(world.orgUid);
       for (let i = 0; i < 5; i++) await world.group(group, `g${i}`);

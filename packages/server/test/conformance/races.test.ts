@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { uidFromText } from "../../src/lib/uid.ts";
-import { builtInRole, collectionOf, itemsOf, parentCollectionOf, parse, placeFor, resources, textOf } from "../samples.ts";
+import { builtInRole, collectionOf, entitleOwner, itemsOf, parentCollectionOf, parse, placeFor, resources, textOf } from "../samples.ts";
 import { describeWithWorld } from "../world.ts";
 
 const ROUNDS = 15;
@@ -11,6 +11,7 @@ describeWithWorld("what happens at the same time", (world) => {
   const exists = async (path: string) => (await world.raw("GET", path)).status === 200;
 
   it("leaves no child without its parent, whether the parent was deleted first or the child made first", async () => {
+    await entitleOwner(world, world.orgUid);
     for (const sample of resources) {
       const collection = collectionOf(sample);
       for (let round = 0; round < ROUNDS; round++) {

@@ -25,10 +25,11 @@ import {
   resources,
   type Sample,
   samples,
+  startSampleWorld,
   textOf,
   uidPatternIn,
 } from "../samples.ts";
-import { startWorld, type World } from "../world.ts";
+import type { World } from "../world.ts";
 
 /** Deleting these succeeds also where there are none. */
 const DELETED_TWICE = ["RoleBinding", "AccountAssociation"];
@@ -40,7 +41,7 @@ for (const store of storeNames) {
     let world: World;
     let clients: Client[];
     before(async () => {
-      world = await startWorld({ store });
+      world = await startSampleWorld({ store });
       clients = [world.rest, world.grpc];
     });
     after(() => world[Symbol.asyncDispose]());
@@ -77,7 +78,7 @@ for (const store of storeNames) {
         }
 
         const deleted = await world.raw("DELETE", uri);
-        assert.deepEqual([deleted.status, deleted.text], [200, ""]);
+        assert.deepEqual([deleted.status, deleted.text], [200, path.includes("/v2/") ? "" : "{}"]);
         assert.equal((await world.raw("GET", uri)).status, 404);
         assert.deepEqual(parse((await list()).text), { [itemsOf(sample)]: [], totalCount: "0", skipped: 0 });
       });

@@ -27,6 +27,7 @@ import {
   placeForOne,
   resources,
   type Sample,
+  startSampleWorld,
   textOf,
 } from "../samples.ts";
 import { type Caller, startWorld, type World } from "../world.ts";
@@ -39,7 +40,7 @@ for (const store of storeNames) {
     let world: World;
     let clients: Client[];
     before(async () => {
-      world = await startWorld({ store });
+      world = await startSampleWorld({ store });
       clients = [world.rest, world.grpc];
     });
     after(() => world[Symbol.asyncDispose]());
@@ -362,6 +363,7 @@ function capabilityFor({ kind }: Sample, verb: (typeof VERBS)[number]): Capabili
     Repo: "repo",
     Tag: "tag",
     Subscription: "subscriptions",
+    AdvisoryMirror: "advisories",
   };
   const domain = domains[kind];
   const capability = capabilityByName.get(`${domain}.${{ Get: "list", Update: "update", Delete: "delete" }[verb]}`);
@@ -373,10 +375,11 @@ function nameOf(wanted: Capability): string {
   return [...capabilityByName].find(([, capability]) => capability === wanted)?.[0] ?? "";
 }
 
-/** Whoever changes a binding must hold what it hands out; an identity provider is a promise of bindings. */
+/** Whoever changes a binding must hold what it hands out; an identity provider is a promise of bindings, a mirror one of advisories. */
 async function alsoNeeded(world: World, { kind }: Sample, verb: (typeof VERBS)[number]): Promise<Capability[]> {
   if (verb !== "Update") return [];
   if (kind === "IdentityProvider") return [Capability.CAP_IAM_ROLE_BINDINGS_CREATE];
+  if (kind === "AdvisoryMirror") return [Capability.CAP_ADVISORIES_CREATE];
   return kind === "RoleBinding" ? viewerCapabilities(world) : [];
 }
 

@@ -1,13 +1,13 @@
 /** Subscriptions: webhooks for what happens in a group and below. Immutable; how their deliveries do is a row beside them. */
 import { type Subscription, SubscriptionSchema, SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { implement, write } from "../../call/implement.ts";
+import { compileUrlCheck } from "../../outbound/url-check.ts";
 import { defineResource } from "../../resource/define.ts";
 import { writableFields } from "../../resource/field-mask.ts";
 import { assertNone } from "../../resource/names.ts";
 import { standardMethods } from "../../resource/standard-methods.ts";
 import { create } from "../../resource/write.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
-import { compileSinkCheck } from "./sink.ts";
 
 export const subscriptions = defineResource(SubscriptionSchema, {
   table: "subscription",
@@ -17,7 +17,7 @@ export const subscriptions = defineResource(SubscriptionSchema, {
 });
 
 export function subscriptionsService({ pageTokens, outboundAllowCidrs }: ServiceDependencies) {
-  const sinkViolations = compileSinkCheck(outboundAllowCidrs);
+  const sinkViolations = compileUrlCheck("sink", outboundAllowCidrs);
   return implement(SubscriptionsService, {
     // Deleting one takes its queue with it, by the foreign key; its deliveries are pruned when there is time.
     ...standardMethods(SubscriptionsService, subscriptions, pageTokens),

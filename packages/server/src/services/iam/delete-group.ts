@@ -16,7 +16,10 @@ import { accountAssociations } from "./account-associations.ts";
 const blocking: readonly { readonly tables: readonly ResourceTableName[]; readonly what: string }[] = [
   { tables: ["repo"], what: "child repos" },
   { tables: ["group"], what: "child groups" },
-  { tables: ["identity", "role", "identity_provider", "subscription", "library_artifact", "advisory"], what: "child resources" },
+  {
+    tables: ["identity", "role", "identity_provider", "subscription", "library_artifact", "advisory", "advisory_mirror"],
+    what: "child resources",
+  },
 ];
 
 export async function deleteGroup(uid: string, call: WriteCall, { grants }: ServiceDependencies): Promise<void> {

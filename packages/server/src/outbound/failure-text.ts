@@ -1,0 +1,45 @@
+/** Why a request failed, in words for whoever gave its address. Never anything that the other side sent, and nothing of this server's network. Pure. */
+import type { OutboundError } from "./error.ts";
+
+/** @param who the other side: "the sink" */
+export function failureText({ reason, cause, message, status }: OutboundError, who: string): string {
+  if (reason === "timeout") return `${who} did not answer in time`;
+  if (reason === "redirect") return `${who} answered with a redirect (status ${status}), which is not followed`;
+  if (reason === "connect") return connectionFailure(codeOf(cause), who);
+  return message;
+}
+
+const KNOWN: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "refused the connection",
+  ECONNRESET: "closed the connection before it had answered",
+  EPIPE: "closed the connection before it had answered",
+  UND_ERR_SOCKET: "closed the connection before it had answered",
+  ETIMEDOUT: "did not accept a connection in time",
+  UND_ERR_CONNECT_TIMEOUT: "did not accept a connection in time",
+};
+const KNOWN_OF: Readonly<Record<string, (whose: string) => string>> = {
+  EHOSTUNREACH: (whose) => `${whose} network cannot be reached`,
+  ENETUNREACH: (whose) => `${whose} network cannot be reached`,
+  UND_ERR_HEADERS_OVERFLOW: (whose) => `the headers of ${whose} answer are too large`,
+  CERT_HAS_EXPIRED: (whose) => `${whose} certificate has expired`,
+  ERR_TLS_CERT_ALTNAME_INVALID: (whose) => `${whose} certificate is for another name`,
+};
+
+function connectionFailure(code: string, who: string): string {
+  const [known, knownOf] = [KNOWN[code], KNOWN_OF[code]];
+  if (known !== undefined) return `${who} ${known}`;
+  if (knownOf !== undefined) return knownOf(`${who}'s`);
+  if (code.startsWith("HPE")) return `${who}'s answer is not HTTP`;
+  if (/CERT|SIGNATURE|ISSUER|ERR_SSL|ERR_TLS|EPROTO/.test(code)) return `no TLS connection with ${who} (${code})`;
+  return `${who} cannot be reached${code === "" ? "" : ` (${code})`}`;
+}
+
+/** A few levels deep; of several errors (one for each address) the first. */
+function codeOf(error: unknown, depth = 0): string {
+  if (!(error instanceof Error) || depth > 3) return "";
+  // undici knows a code for some of these errors only.
+  if (error.name === "HTTPParserError") return "HPE";
+  const { code } = error as { code?: unknown };
+  if (typeof code === "string" && /^[A-Z0-9_]{1,60}$/.test(code)) return code;
+  return codeOf(error instanceof AggregateError ? error.errors[0] : error.cause, depth + 1);
+}
