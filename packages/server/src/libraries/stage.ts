@@ -32,6 +32,9 @@ export interface Staging {
   discard(staged: Staged, isPublished: boolean): Promise<void>;
 }
 
+/** Whoever has larger ones has no packages. */
+export const MAX_FILE = 16 * 1024 ** 3;
+
 const HASHES = ["sha256", "sha1", "md5", "sha512"] as const;
 
 export function createStaging({ store, blobs }: { readonly store: Store; readonly blobs: BlobStore }): Staging {
