@@ -1,6 +1,6 @@
 /** Checksums as they lie beside files in the Maven layout, and whether they hold. Pure. */
 import { Code, HoltError, invalidArgument } from "../lib/errors.ts";
-import { checksumOfFile, type FoundMavenFile } from "./find-maven.ts";
+import type { Digests } from "./find-file.ts";
 import type { Algorithm } from "./maven-path.ts";
 
 const LENGTHS: Readonly<Record<Algorithm, number>> = { md5: 32, sha1: 40, sha256: 64, sha512: 128 };
@@ -17,13 +17,13 @@ export function parseChecksum(bytes: Buffer, algorithm: Algorithm): string {
   return checksum;
 }
 
+/** Hexadecimal. */
+export function checksumOfFile({ digest, sha1, md5, sha512 }: Digests, algorithm: Algorithm): string {
+  return { sha256: digest.slice("sha256:".length), sha1, md5, sha512 }[algorithm];
+}
+
 /** @param what said it. @throws INVALID_ARGUMENT unless it is the file's */
-export function assertChecksum(
-  said: string,
-  file: Omit<FoundMavenFile, "size" | "create_time">,
-  algorithm: Algorithm,
-  what: string = algorithm,
-): void {
+export function assertChecksum(said: string, file: Digests, algorithm: Algorithm, what: string = algorithm): void {
   const actual = checksumOfFile(file, algorithm);
   if (said !== actual)
     throw new HoltError(Code.INVALID_ARGUMENT, `Invalid argument: ${what} is "${said.slice(0, 128)}", and of the file that came ${actual}`);

@@ -80,12 +80,7 @@ async function record(
     .where("path", "=", path)
     .executeTakeFirst();
   if (present?.digest === staged.digest) return "unchanged";
-  if (present !== undefined)
-    throw alreadyExists(
-      "File",
-      path,
-      `${path} of ${name} was published with other bytes; what is published never changes, publish a new version`,
-    );
+  if (present !== undefined) throw otherBytes({ key: name, path });
   const { versionUid, isNew } = await addToVersion(db, artifactUid, version, staged.size, now);
   await db
     .insertInto("library_file")
@@ -107,6 +102,14 @@ async function record(
   const { digest, size } = staged;
   await appendPublished(db, { ...library, artifactUid, name }, { version: version.text, path, digest, size }, change);
   return "created";
+}
+
+export function otherBytes({ key, path }: Pick<Publication, "key" | "path">): Error {
+  return alreadyExists(
+    "File",
+    path,
+    `${path} of ${key} was published with other bytes; what is published never changes, publish a new version`,
+  );
 }
 
 /** The artifact's uid, made where there is none; its row is locked, so that what is told of all versions is right. */

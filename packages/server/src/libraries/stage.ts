@@ -5,16 +5,11 @@ import { removeOrphan } from "../blobs/removal.ts";
 import { type BlobStore, type ByteRange, DigestMismatch } from "../blobs/store.ts";
 import type { Store } from "../db/store.ts";
 import { Code, HoltError, internal } from "../lib/errors.ts";
+import type { Digests } from "./find-file.ts";
 
-export interface Staged {
+export interface Staged extends Digests {
   readonly upload: string;
-  /** `sha256:<hex>`. */
-  readonly digest: string;
   readonly size: number;
-  /** Hexadecimal. */
-  readonly sha1: string;
-  readonly md5: string;
-  readonly sha512: string;
 }
 
 export interface Staging {

@@ -1,8 +1,10 @@
 /** Files of the Maven layout, whole or in part, and the checksums of them. */
 import type { ReadDb } from "../../../db/store.ts";
 import { notFound } from "../../../lib/errors.ts";
-import { checksumOfFile, type FoundMavenFile, findMavenFile } from "../../../libraries/find-maven.ts";
+import type { FoundFile } from "../../../libraries/find-file.ts";
+import { findMavenFile } from "../../../libraries/find-maven.ts";
 import type { Library } from "../../../libraries/library.ts";
+import { checksumOfFile } from "../../../libraries/maven-checksum.ts";
 import { type Algorithm, type MavenFile, pathInArtifact } from "../../../libraries/maven-path.ts";
 import type { Headers } from "../../http-exchange.ts";
 import { sendBlob } from "../../send-blob.ts";
@@ -27,7 +29,7 @@ export async function sendFile(exchange: LibraryRequest, library: Library, path:
 }
 
 /** Maven takes the checksums that come with a file, and saves a request. */
-function headersOf({ fileName }: MavenFile, file: FoundMavenFile): Headers {
+function headersOf({ fileName }: MavenFile, file: FoundFile): Headers {
   return {
     ...COMMON,
     "last-modified": new Date(file.create_time).toUTCString(),
@@ -49,7 +51,7 @@ export async function sendChecksum(
   answerText(exchange, "text/plain", checksumOfFile(await findFile(store.reader, library, path), algorithm), COMMON);
 }
 
-async function findFile(db: ReadDb, library: Library, path: MavenFile): Promise<FoundMavenFile> {
+async function findFile(db: ReadDb, library: Library, path: MavenFile): Promise<FoundFile> {
   const file = await findMavenFile(db, library, path);
   if (file === undefined) throw notFound("File", pathInArtifact(path));
   return file;
