@@ -179,6 +179,9 @@ describeWithWorld("Maven artifacts", (world: World) => {
     const inherited = `<project><parent><groupId>com.example</groupId><artifactId>p</artifactId><version>1.0</version></parent>
       <artifactId>lib</artifactId><version>\${revision}</version></project>`;
     assert.equal((await maven.put(path, inherited)).status, 201);
+    const named = pomOf(at("1.1"), "<description>Of J&oslash;rgen &amp; co&period; &#38; &lt;all&gt;</description>");
+    assert.equal((await maven.put(`${folderOf(at("1.1"))}/lib-1.1.pom`, named)).status, 201);
+    assert.equal((await listed(group))[0]?.description, "Of Jørgen & co. & <all>");
   });
 
   test("paths that the layout does not have are refused, and nothing is there", async () => {
