@@ -23,6 +23,8 @@ import { pingService, pingServiceV1 } from "./ping/ping.ts";
 import { imagesService } from "./registry/images.ts";
 import { reposService } from "./registry/repos.ts";
 import { tagsService } from "./registry/tags.ts";
+import { advisoriesServiceV1 } from "./vulnerabilities/advisories-v1.ts";
+import { advisoriesServiceV2 } from "./vulnerabilities/advisories-v2.ts";
 
 export function createServices(dependencies: ServiceDependencies): ServiceImplementation[] {
   return [
@@ -39,6 +41,8 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     tagsService(dependencies),
     imagesService,
     artifactsService(dependencies),
+    advisoriesServiceV1(dependencies),
+    advisoriesServiceV2(dependencies),
     subscriptionsService(dependencies),
     deliveriesService(dependencies),
     eventsService(dependencies),
@@ -51,12 +55,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = [
-  "platform.advisory.v1.SecurityAdvisory",
-  "platform.advisory.v2.SecurityAdvisoryService",
-  "platform.vulnerabilities.v1.Advisories",
-  "platform.vulnerabilities.v2.AdvisoriesService",
-];
+const unimplementedServices = ["platform.advisory.v1.SecurityAdvisory", "platform.advisory.v2.SecurityAdvisoryService"];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
