@@ -27,7 +27,7 @@ export class Node {
 }
 
 /** Of ids, names and kinds, which are keys of indexes. */
-export const MAX_NAME = 300;
+export const MAX_NAME = 255;
 /** Of notes and summaries; longer ones are cut. */
 export const MAX_NOTE = 10_000;
 

@@ -10,6 +10,7 @@ import {
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { newEventUid } from "../event-uid.ts";
 import { eventUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord, EventRecord } from "./record.ts";
 
@@ -58,7 +59,11 @@ function added(
   newAliases: readonly string[],
   authorship: Authorship,
 ): Advisory {
-  to.events = [...events, ...eventsFrom(to.id, newEvents, authorship)].sort(byTime);
+  const made = eventsFrom(to.id, newEvents, authorship);
+  // Those that are stored come first where times are the same.
+  const placed =
+    events.length === 0 ? made : made.reduce((all, event) => [...all, { ...event, id: newEventUid(to.id, event, all) }], [...events]);
+  to.events = placed.sort(byTime);
   to.aliases = [...aliases, ...newAliases];
   return to;
 }

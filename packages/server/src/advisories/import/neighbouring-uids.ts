@@ -17,13 +17,14 @@ const BYTES = 8;
 const pool = Buffer.alloc(512 * BYTES);
 let used = pool.length;
 
-/** In order. Random as all are; the system is asked for many at once. */
+/** In order, as event-uid.ts has them: the first bit is left to those that come later. The system is asked for many at once. */
 export function eventUids(advisory: string, count: number): string[] {
   const uids = Array.from({ length: count }, () => {
     if (used === pool.length) {
       randomFillSync(pool);
       used = 0;
     }
+    pool[used]! &= 0x7f;
     used += BYTES;
     return `${advisory}/${pool.toString("hex", used - BYTES, used)}`;
   });

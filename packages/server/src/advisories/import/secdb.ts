@@ -51,6 +51,6 @@ function typeOf(version: string): EventRecord["type"] {
   if (version !== NEVER) return { case: "fixed", value: { fixedVersion: version } };
   return {
     case: "falsePositiveDetermination",
-    value: { type: FalsePositive.UNSPECIFIED, note: "No version is affected, as the secdb says." },
+    value: { type: FalsePositive.COMPONENT_VULNERABILITY_MISMATCH, note: "No version is affected, as the secdb says." },
   };
 }

@@ -25,9 +25,9 @@ export const falsePositiveTypes: ReadonlyMap<string, FalsePositive> = new Map([
   ["inline-mitigations-exist", FalsePositive.INLINE_MITIGATIONS_EXIST],
 ]);
 
-/** Without one, nothing is said but that it is not affected. */
+/** Without one, nothing is said but that the vulnerability is not that of the component; the statement's note may tell more. */
 const justifications: ReadonlyMap<string, FalsePositive> = new Map([
-  ["", FalsePositive.UNSPECIFIED],
+  ["", FalsePositive.COMPONENT_VULNERABILITY_MISMATCH],
   ["component_not_present", FalsePositive.COMPONENT_VULNERABILITY_MISMATCH],
   ["vulnerable_code_not_present", FalsePositive.VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE],
   ["vulnerable_code_not_in_execute_path", FalsePositive.VULNERABLE_CODE_NOT_IN_EXECUTION_PATH],

@@ -2,39 +2,35 @@
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
-import { aboutOf } from "../derive.ts";
+import { advisoryViolations, sizeViolations } from "../advisory-rules.ts";
+import { aboutOf, advisoryRow } from "../derive.ts";
 import { withEvents } from "../load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../store.ts";
-import type { ImportOptions } from "./import-source.ts";
+import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-source.ts";
 import { type Authorship, advisoryFromRecord, merge } from "./merge-advisory.ts";
 import { neighbouringUids } from "./neighbouring-uids.ts";
-import type { AdvisoryRecord } from "./record.ts";
+import type { AdvisoryRecord, Placed } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
-interface Outcome {
-  readonly created: number;
-  readonly updated: number;
-}
-
-export async function writeAdvisories(options: ImportOptions, batch: readonly AdvisoryRecord[]): Promise<Outcome> {
+export async function writeAdvisories(options: ImportOptions, batch: readonly Placed<AdvisoryRecord>[]): Promise<BatchOutcome> {
   const { store, parent, actor, approves, clock } = options;
   const authorship = { actor, approves, now: clock.now() };
   const records = uniqueRecords(batch);
   // Where all is known, nobody has to wait for a transaction.
   const stored = await findStored(store.reader, parent, [...records.keys()], false);
-  const rest = new Map([...records].filter(([about, record]) => isNews(stored.get(about), record, authorship)));
-  if (rest.size === 0) return { created: 0, updated: 0 };
+  const rest = new Map([...records].filter(([about, record]) => isNews(stored.get(about), record.record, authorship)));
+  if (rest.size === 0) return { created: 0, updated: 0, refused: [] };
   return retryRaces(parent, () => store.transaction((db) => writeNews(db, parent, rest, authorship)));
 }
 
 /** By what they are about; several about the same are one, with the events of all. */
-function uniqueRecords(batch: readonly AdvisoryRecord[]): ReadonlyMap<string, AdvisoryRecord> {
-  const records = new Map<string, AdvisoryRecord>();
-  for (const record of batch) {
+function uniqueRecords(batch: readonly Placed<AdvisoryRecord>[]): ReadonlyMap<string, Placed<AdvisoryRecord>> {
+  const records = new Map<string, Placed<AdvisoryRecord>>();
+  for (const placed of batch) {
     // As far as it looks, a record has all that an advisory has.
-    const about = aboutOf(record as unknown as Advisory);
+    const about = aboutOf(placed.record as unknown as Advisory);
     const other = records.get(about);
-    records.set(about, other === undefined ? record : together(other, record));
+    records.set(about, other === undefined ? placed : { ...placed, record: together(other.record, placed.record) });
   }
   return records;
 }
@@ -68,20 +64,41 @@ async function findStored(db: ReadDb, parent: string, abouts: readonly string[],
 async function writeNews(
   db: WriteDb,
   parent: string,
-  records: ReadonlyMap<string, AdvisoryRecord>,
+  records: ReadonlyMap<string, Placed<AdvisoryRecord>>,
   authorship: Authorship,
-): Promise<Outcome> {
+): Promise<BatchOutcome> {
   // In one order, so that imports of the same do not wait for each other in a circle.
   const abouts = [...records.keys()].sort();
   const stored = await findStored(db, parent, abouts, true);
-  const created = abouts.length - stored.size;
-  const uids = neighbouringUids(parent, created).values();
-  const changes = abouts.flatMap((about): AdvisoryChange[] => {
-    const [record, known] = [records.get(about)!, stored.get(about)];
-    if (known === undefined) return [{ before: undefined, after: advisoryFromRecord(uids.next().value!, record, authorship) }];
-    const after = merge(known.advisory, record, authorship);
-    return after === undefined ? [] : [{ before: known.row, after }];
-  });
+  const uids = neighbouringUids(parent, abouts.length - stored.size).values();
+  const changes: AdvisoryChange[] = [];
+  const refused: ImportProblem[] = [];
+  for (const about of abouts) {
+    const [{ record, file, position }, known] = [records.get(about)!, stored.get(about)];
+    const after =
+      known === undefined ? advisoryFromRecord(uids.next().value!, record, authorship) : merge(known.advisory, record, authorship);
+    const reason = after === undefined ? undefined : problemOf(after);
+    if (reason !== undefined) refused.push({ file, position, reason: `${record.advisoryId} of ${record.artifactName}: ${reason}` });
+    else if (after !== undefined) changes.push({ before: known?.row, after });
+  }
   await storeAdvisories(db, changes);
-  return { created, updated: changes.length - created };
+  const created = changes.filter(({ before }) => before === undefined).length;
+  return { created, updated: changes.length - created, refused };
+}
+
+/** What the API would refuse, it would not let anybody change later either. */
+function problemOf(advisory: Advisory): string | undefined {
+  const [first] = advisoryViolations(advisory);
+  if (first !== undefined) return `${first.field}: ${first.description}`;
+  // To know exactly how large it is takes as long as storing it.
+  if (advisory.events.length * LARGE_EVENT < LARGE_ADVISORY && advisory.events.every(({ type }) => noteLength(type) < LARGE_EVENT))
+    return undefined;
+  return sizeViolations(advisory, advisoryRow(advisory).body)[0]?.description;
+}
+
+const LARGE_ADVISORY = 100_000;
+const LARGE_EVENT = 4000;
+
+function noteLength(type: Advisory["events"][number]["type"]): number {
+  return type.value !== undefined && "note" in type.value ? type.value.note.length : 0;
 }

@@ -7,7 +7,7 @@ import type { VulnerabilityTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { insertRows } from "../insert-rows.ts";
-import type { ImportOptions } from "./import-source.ts";
+import type { BatchOutcome, ImportOptions } from "./import-source.ts";
 import type { VulnerabilityRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
@@ -17,14 +17,11 @@ const encodeSeverity = compileJsonEncoder(SeveritySchema);
 type Row = Omit<VulnerabilityTable, "update_time">;
 type Known = ReadonlyMap<string, VulnerabilityTable>;
 
-export async function writeVulnerabilities(
-  { store, clock }: ImportOptions,
-  batch: readonly VulnerabilityRecord[],
-): Promise<{ created: number; updated: number }> {
+export async function writeVulnerabilities({ store, clock }: ImportOptions, batch: readonly VulnerabilityRecord[]): Promise<BatchOutcome> {
   const rows = newestOf(batch.map(rowOf));
   const ids = rows.map(({ id }) => id);
   const news = newsOf(rows, await findStored(store.reader, ids, false));
-  if (news.length === 0) return { created: 0, updated: 0 };
+  if (news.length === 0) return { created: 0, updated: 0, refused: [] };
   const now = clock.now().toISOString();
   return retryRaces("", () => store.transaction((db) => writeNews(db, news, now)));
 }
@@ -73,7 +70,7 @@ async function findStored(db: ReadDb, ids: readonly string[], isLocked: boolean)
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): Promise<{ created: number; updated: number }> {
+async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): Promise<BatchOutcome> {
   const ids = candidates.map(({ id }) => id);
   const stored = await findStored(db, ids, true);
   const news = newsOf(candidates, stored);
@@ -86,5 +83,5 @@ async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): 
   await insertRows(db, "vulnerability", "new", timed(fresh));
   await insertRows(db, "vulnerability", ["id"], [...timed(changed), ...same.map((row) => ({ ...stored.get(row.id)!, ...row }))]);
   await appendToVulnerabilityCount(db, fresh.length);
-  return { created: fresh.length, updated: changed.length };
+  return { created: fresh.length, updated: changed.length, refused: [] };
 }
