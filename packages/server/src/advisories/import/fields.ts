@@ -83,11 +83,6 @@ export function optionalName(node: Node, max = MAX_NAME): string {
   return text;
 }
 
-/** A version, which YAML may have taken for a number. */
-export function versionOf(node: Node): string {
-  return nameOf(typeof node.value === "number" ? node.holding(String(node.value)) : node);
-}
-
 /** Text for people: cut where it is too long, and without what stores refuse. The empty string where it is absent. */
 export function noteOf(node: Node, max = MAX_NOTE): string {
   const { value } = node;

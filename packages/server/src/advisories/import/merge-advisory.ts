@@ -60,9 +60,12 @@ function added(
   authorship: Authorship,
 ): Advisory {
   const made = eventsFrom(to.id, newEvents, authorship);
-  // Those that are stored come first where times are the same.
-  const placed =
-    events.length === 0 ? made : made.reduce((all, event) => [...all, { ...event, id: newEventUid(to.id, event, all) }], [...events]);
+  const placed = [...events];
+  for (const event of made) {
+    // Those that are stored come first where times are the same.
+    const id = events.length === 0 ? event.id : newEventUid(to.id, event, placed);
+    placed.push({ ...event, id });
+  }
   to.events = placed.sort(byTime);
   to.aliases = [...aliases, ...newAliases];
   return to;
