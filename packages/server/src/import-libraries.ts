@@ -1,13 +1,12 @@
 /** `holtd import libraries`: publishes the packages of a folder, also while the server runs. */
 import { parseArgs } from "node:util";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { createGrants } from "./auth/grants.ts";
 import { createFilesystemBlobs } from "./blobs/filesystem.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { assertTermsAccepted } from "./call/required-terms.ts";
 import type { Config } from "./config.ts";
 import { openStore } from "./db/open.ts";
-import type { ReadDb, Store } from "./db/store.ts";
+import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
 import { systemClock } from "./lib/clock.ts";
 import { createLog } from "./lib/log.ts";
@@ -17,7 +16,6 @@ import { createPythonTree } from "./libraries/import/python-tree.ts";
 import { openTree } from "./libraries/import/source-tree.ts";
 import { createStaging } from "./libraries/stage.ts";
 import { assertBlobFolder } from "./registry/blob-folder.ts";
-import { AmbiguousName, findNamedGroup } from "./resource/named-groups.ts";
 
 const USAGE = `Usage: holtd import libraries --ecosystem python|java [--group UID|NAME] DIR
 
@@ -109,35 +107,4 @@ async function runImport({ format: { ecosystem, createTree }, group, folder }: G
   } finally {
     release();
   }
-}
-
-/** Files under way are finished after the first signal; the second ends the process. */
-function interruption(): { readonly signal: AbortSignal; release(): void } {
-  const controller = new AbortController();
-  const onSignal = () => {
-    if (controller.signal.aborted) process.exit(1);
-    controller.abort(new Error("interrupted; the same command goes on with what is left"));
-  };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return { signal: controller.signal, release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
-}
-
-/** @throws Error for the operator */
-async function findGroup(store: Store, wanted: string | undefined, owner: string): Promise<string> {
-  if (wanted === undefined) return onlyOrganization(store.reader);
-  const { access } = await createGrants({ store }).load(owner);
-  const uid = await findNamedGroup(store.reader, wanted.split(/[:/]/), access).catch((error: unknown) => {
-    throw error instanceof AmbiguousName ? new Error(`--group: ${error.message}`) : error;
-  });
-  const row =
-    uid === undefined ? undefined : await store.reader.selectFrom("group").select("uid").where("uid", "=", uid).executeTakeFirst();
-  if (row === undefined) throw new Error(`there is no group "${wanted}"; a folder is named with what is above it, as my-org:team-a`);
-  return row.uid;
-}
-
-async function onlyOrganization(db: ReadDb): Promise<string> {
-  const [only, another] = await db.selectFrom("group").select("uid").where("parent", "is", null).limit(2).execute();
-  if (only === undefined) throw new Error("there is no organization yet");
-  if (another !== undefined) throw new Error("there are several organizations: say with --group which one is meant");
-  return only.uid;
 }

@@ -17,8 +17,8 @@ const CLEAR = "\r\x1b[2K";
 
 type Output = Pick<WriteStream, "write"> & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** Disposing of it takes the changing line away. */
-export function createImportReport(output: Output): ImportReport {
+/** Disposing of it takes the changing line away. @param noun what is counted */
+export function createImportReport(output: Output, noun = "files"): ImportReport {
   const isTerminal = output.isTTY === true;
   let total = 0;
   let last = performance.now();
@@ -30,21 +30,21 @@ export function createImportReport(output: Output): ImportReport {
     progress(progress) {
       if (performance.now() - last < (isTerminal ? TERMINAL_MS : FILE_MS)) return;
       last = performance.now();
-      if (isTerminal) output.write(`${CLEAR}${lineOf(progress, total, true).slice(0, (output.columns ?? 80) - 1)}`);
-      else say(lineOf(progress, total, false));
+      if (isTerminal) output.write(`${CLEAR}${lineOf(progress, total, noun, true).slice(0, (output.columns ?? 80) - 1)}`);
+      else say(lineOf(progress, total, noun, false));
     },
     problem: (path, reason) => say(printable(`${path}: ${reason}`)),
     [Symbol.dispose]: () => void (isTerminal && output.write(CLEAR)),
   };
 }
 
-function lineOf({ files, bytes, problems }: ImportProgress, total: number, hasBar: boolean): string {
+function lineOf({ files, bytes, problems }: ImportProgress, total: number, noun: string, hasBar: boolean): string {
   // Files may have grown since they were measured.
   const share = total === 0 ? 1 : Math.min(bytes / total, 1);
   const filled = Math.floor(share * BAR);
   const bar = hasBar ? `[${"#".repeat(filled)}${"-".repeat(BAR - filled)}] ` : "";
   const rest = problems === 0 ? "" : `, ${problems} could not be imported`;
-  return `${bar}${Math.floor(share * 100)}% ${files} files, ${sizeText(bytes)} of ${sizeText(total)}${rest}`;
+  return `${bar}${Math.floor(share * 100)}% ${files} ${noun}, ${sizeText(bytes)} of ${sizeText(total)}${rest}`;
 }
 
 function sizeText(bytes: number): string {

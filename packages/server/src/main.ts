@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { collectGarbage, printToken, recover, rotateKeys } from "./commands.ts";
 import { ConfigError, readConfig } from "./config.ts";
+import { importAdvisories, importVulnerabilities } from "./import-advisories.ts";
 import { importLibraries } from "./import-libraries.ts";
 import { serve } from "./serve.ts";
 
@@ -14,6 +15,10 @@ const USAGE = `Usage: holtd [command]
   gc            remove what no image needs any more; with --dry-run, only print what that would be
   import libraries --ecosystem python|java [--group UID|NAME] DIR
                 publish the packages of a folder; --help tells more
+  import advisories [--group UID|NAME] PATH...
+                store advisories of packages from files, folders and archives; --help tells more
+  import vulnerabilities PATH...
+                store what public databases say of vulnerabilities; --help tells more
   recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
   version       print the version
   help          print this
@@ -38,7 +43,9 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
 
 /** Those with options of their own, by the words that they begin with. They answer the exit status. */
 const imports: Readonly<Record<string, (args: readonly string[], read: typeof readConfig) => Promise<number>>> = {
+  advisories: importAdvisories,
   libraries: importLibraries,
+  vulnerabilities: importVulnerabilities,
 };
 
 async function main(): Promise<void> {

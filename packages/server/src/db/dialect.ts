@@ -61,6 +61,10 @@ export interface Dialect {
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
   /** Whether its queries run in this process, where nothing else happens meanwhile. */
   readonly isInProcess: boolean;
+  /** How many rows a statement that inserts many takes at most, a power of two: few differ in length, so that they stay prepared. SQLite is fastest with one. */
+  readonly rowsPerInsert: number;
+  /** What stands for a parameter in a statement's text, from 1 on. */
+  placeholder(number: number): string;
   /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
   readonly countSlot: RawBuilder<number>;
   /** For a table whose rows change once, in the order in which they came: an index of those that have not must not fill with those that have. */
@@ -95,6 +99,8 @@ export const sqliteDialect: Dialect = {
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
   isInProcess: true,
+  rowsPerInsert: 1,
+  placeholder: () => "?",
   countSlot: sql.raw("0"),
   tidied: () => [],
   migrationLock: [],
@@ -133,6 +139,8 @@ export const postgresDialect: Dialect = {
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
   isInProcess: false,
+  rowsPerInsert: 64,
+  placeholder: (number) => `$${number}`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
   // By default a fifth of the table may be dead, and indexes are left alone where that is little of it: they are read from their dead end.
   tidied: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],

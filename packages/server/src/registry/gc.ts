@@ -66,7 +66,7 @@ export function createCollector(options: CollectorOptions): Collector {
           walk = begin({ ...BEGINNING, counts: walk.progress().counts });
           finished = await complete(walk, lease, signal);
         }
-        if (finished) await removeLostScans(store, signal);
+        if (finished) await removeLostScans(store, options.clock.now(), signal);
         await lease.end(finished ? undefined : walk.progress());
         return { ...walk.progress().counts, finished };
       } catch (error) {

@@ -10,6 +10,10 @@ export interface ZipEntry {
   readonly content: string | Buffer;
   /** What the archive says of its size, where that is not the truth. */
   readonly claimedSize?: number;
+  /** Unix file type and permissions. */
+  readonly mode?: number;
+  /** General purpose flags besides that names are UTF-8. With 8, the sizes stand after the content, as in an archive that was written as a stream. */
+  readonly flags?: number;
 }
 
 /** Deflated entries, a directory, its end. */
@@ -17,22 +21,26 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
-  for (const { name, content, claimedSize } of entries) {
+  for (const { name, content, claimedSize, mode = 0, flags = 0 } of entries) {
     const bytes = Buffer.from(content as string);
     const packed = deflateRawSync(bytes);
     // From "version needed" to the lengths, which both headers have in the same form.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
-    common.writeUInt16LE(0x800, 2);
+    common.writeUInt16LE(0x800 | flags, 2);
     common.writeUInt16LE(8, 4);
     common.writeUInt32LE(crc32(bytes), 10);
     common.writeUInt32LE(packed.length, 14);
     common.writeUInt32LE(claimedSize ?? bytes.length, 18);
     common.writeUInt16LE(Buffer.byteLength(name), 22);
-    const file = Buffer.concat([Buffer.from("PK\x03\x04"), common, Buffer.from(name), packed]);
+    const local = Buffer.from(common);
+    if ((flags & 8) !== 0) local.fill(0, 10, 22);
+    const after = (flags & 8) === 0 ? [] : [Buffer.from("PK\x07\x08"), common.subarray(10, 22)];
+    const file = Buffer.concat([Buffer.from("PK\x03\x04"), local, Buffer.from(name), packed, ...after]);
     const rest = Buffer.alloc(14);
+    rest.writeUInt32LE(mode * 0x10000, 6);
     rest.writeUInt32LE(offset, 10);
-    directory.push(Buffer.concat([Buffer.from("PK\x01\x02"), Buffer.from([20, 0]), common, rest, Buffer.from(name)]));
+    directory.push(Buffer.concat([Buffer.from("PK\x01\x02"), Buffer.from([20, mode === 0 ? 0 : 3]), common, rest, Buffer.from(name)]));
     files.push(file);
     offset += file.length;
   }

@@ -1,6 +1,6 @@
 /** Documents within a file: JSON, a list of records in JSON, JSON lines, or YAML, told apart by the content. Large files are read line by line where they have lines. */
-import { parseAllDocuments } from "yaml";
-import type { Node } from "./fields.ts";
+import { parseAllDocuments, type Tags } from "yaml";
+import { Node } from "./fields.ts";
 
 /** A document, or why there is none. */
 export type Found =
@@ -124,8 +124,7 @@ function* yamlDocuments(text: string): Generator<Found> {
     return;
   }
   try {
-    // Looking for keys that are there twice takes the square of their number.
-    for (const document of parseAllDocuments(text, { uniqueKeys: false, logLevel: "silent" })) {
+    for (const document of parseAllDocuments(text, YAML_OPTIONS)) {
       const [error] = document.errors;
       if (error === undefined) yield { position: "", pointer: "", value: document.toJS({ maxAliasCount: MAX_YAML_ALIASES }) };
       else yield bad(error.linePos === undefined ? "" : `line ${error.linePos[0].line}`, `it is no YAML: ${firstLineOf(error.message)}`);
@@ -135,6 +134,14 @@ function* yamlDocuments(text: string): Generator<Found> {
     yield bad("", `it is YAML that cannot be read: ${firstLineOf((error as Error).message)}`);
   }
 }
+
+const YAML_OPTIONS = {
+  // Looking for keys that are there twice takes the square of their number.
+  uniqueKeys: false,
+  logLevel: "silent",
+  // A version 1.10 is no number.
+  customTags: (tags: Tags) => tags.filter((tag) => typeof tag === "string" || !/:(?:int|float)$/.test(tag.tag)),
+} as const;
 
 function firstLineOf(message: string): string {
   return message.split("\n", 1)[0]?.replace(/ at line \d+, column \d+:?$/, "") ?? "";
@@ -162,5 +169,5 @@ function firstByteOf(bytes: Buffer): number | undefined {
 }
 
 export function nodeOf({ value, pointer }: Extract<Found, { value: unknown }>): Node {
-  return { value, pointer };
+  return new Node(value, pointer);
 }

@@ -18,6 +18,13 @@ export interface ImportProblem {
   readonly reason: string;
 }
 
+/** What became of the records of a batch; those that are neither created, updated nor refused were known. */
+export interface BatchOutcome {
+  readonly created: number;
+  readonly updated: number;
+  readonly refused: readonly ImportProblem[];
+}
+
 export interface ImportProgress {
   /** Of the source's bytes, packed as they are; `totalBytes` is undefined for bytes that are read once. */
   readonly bytes: number;

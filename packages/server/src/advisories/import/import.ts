@@ -1,8 +1,8 @@
 /** Imports records of many formats, whatever they come in: what is known already stays as it is, so an import can be repeated and resumed. */
 import { sizeOf } from "./files.ts";
-import type { ImportOptions, ImportResult } from "./import-source.ts";
+import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-source.ts";
 import { readRecords } from "./read-records.ts";
-import type { AdvisoryRecord, ImportRecord, VulnerabilityRecord } from "./record.ts";
+import type { AdvisoryRecord, Placed, VulnerabilityRecord } from "./record.ts";
 import { writeAdvisories } from "./write-advisories.ts";
 import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
@@ -19,15 +19,21 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
   const totalBytes = "path" in source && onProgress !== undefined ? await sizeOf(source.path) : undefined;
   let bytes = 0;
   let writing: Promise<void> = Promise.resolve();
-  const store = (batch: readonly ImportRecord[]): Promise<void> =>
+  const report = (problem: ImportProblem) => {
+    totals.problems++;
+    onProblem(problem);
+  };
+  const store = (batch: readonly Placed[]): Promise<void> =>
     write(options, batch).then((outcome) => {
-      totals.read += batch.length;
+      const read = batch.length - outcome.refused.length;
+      totals.read += read;
       totals.created += outcome.created;
       totals.updated += outcome.updated;
-      totals.unchanged += batch.length - outcome.created - outcome.updated;
+      totals.unchanged += read - outcome.created - outcome.updated;
+      for (const problem of outcome.refused) report(problem);
       onProgress?.({ bytes, totalBytes, read: totals.read, problems: totals.problems });
     });
-  let batch: ImportRecord[] = [];
+  let batch: Placed[] = [];
   const records = readRecords({
     source,
     kind,
@@ -38,10 +44,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     ignore: () => {
       totals.ignored++;
     },
-    report(problem) {
-      totals.problems++;
-      onProblem(problem);
-    },
+    report,
   });
   for await (const read of records) {
     signal?.throwIfAborted();
@@ -60,8 +63,11 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
   return totals;
 }
 
-function write(options: ImportOptions, batch: readonly ImportRecord[]): Promise<{ created: number; updated: number }> {
+function write(options: ImportOptions, batch: readonly Placed[]): Promise<BatchOutcome> {
   return options.kind === "advisories"
-    ? writeAdvisories(options, batch as readonly AdvisoryRecord[])
-    : writeVulnerabilities(options, batch as readonly VulnerabilityRecord[]);
+    ? writeAdvisories(options, batch as readonly Placed<AdvisoryRecord>[])
+    : writeVulnerabilities(
+        options,
+        batch.map(({ record }) => record as VulnerabilityRecord),
+      );
 }

@@ -5,7 +5,7 @@ import { filesOf } from "./files.ts";
 import { type ImportKind, readDocument } from "./formats.ts";
 import type { ImportFile } from "./import-file.ts";
 import type { ImportProblem, ImportSource } from "./import-source.ts";
-import { BadRecord, type ImportRecord } from "./record.ts";
+import { BadRecord, type Placed } from "./record.ts";
 
 export interface ReadOptions {
   readonly source: ImportSource;
@@ -19,7 +19,7 @@ export interface ReadOptions {
 }
 
 /** A document's records at a time. */
-export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly ImportRecord[]> {
+export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Placed[]> {
   const report = (file: string, reason: string) => options.report({ file, position: "", reason });
   for await (const file of filesOf(options.source, { report, advance: options.advance })) {
     if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isSure), file, options);
@@ -27,7 +27,7 @@ export async function* readRecords(options: ReadOptions): AsyncGenerator<readonl
   }
 }
 
-function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadOptions): Generator<readonly ImportRecord[]> {
+function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadOptions): Generator<readonly Placed[]> {
   let isEmpty = true;
   for (const found of documents) {
     isEmpty = false;
@@ -40,7 +40,7 @@ async function* recordsOfLines(
   content: AsyncIterable<Uint8Array>,
   { name: file, isSure }: ImportFile,
   options: ReadOptions,
-): AsyncGenerator<readonly ImportRecord[]> {
+): AsyncGenerator<readonly Placed[]> {
   const documents = documentsOfLines(content, isSure);
   for (let isEmpty = true; ; isEmpty = false) {
     const next = await documents.next().catch((error: Error) => {
@@ -54,7 +54,7 @@ async function* recordsOfLines(
   }
 }
 
-function recordsOf(found: Found, file: string, { kind, now, report }: ReadOptions): readonly ImportRecord[] {
+function recordsOf(found: Found, file: string, { kind, now, report }: ReadOptions): readonly Placed[] {
   if ("reason" in found) {
     report({ file, position: found.position, reason: found.reason });
     return [];
@@ -64,7 +64,8 @@ function recordsOf(found: Found, file: string, { kind, now, report }: ReadOption
     report: ({ pointer, message }) => report({ file, position: `${found.position} ${pointer}`.trim(), reason: message }),
   };
   try {
-    return readDocument(nodeOf(found), kind, context);
+    const position = [found.position, found.pointer].filter((part) => part !== "").join(" ");
+    return readDocument(nodeOf(found), kind, context).map((record) => ({ record, file, position }));
   } catch (error) {
     if (!(error instanceof BadRecord)) throw error;
     context.report(error);

@@ -41,6 +41,13 @@ export interface VulnerabilityRecord {
   readonly severities: readonly { readonly type: CvssVersion; readonly score: string }[];
 }
 
+/** Where a record came from, for what is found wrong with it later. */
+export interface Placed<T = ImportRecord> {
+  readonly record: T;
+  readonly file: string;
+  readonly position: string;
+}
+
 export type ImportRecord = AdvisoryRecord | VulnerabilityRecord;
 
 /** A record, or a part of one, that cannot be used. Readers of formats throw it; whoever goes on reports it. */

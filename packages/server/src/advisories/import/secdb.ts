@@ -30,7 +30,7 @@ function packageAdvisories(artifactName: string, secfixes: Node, context: ReadCo
       const [id = "", ...others] = nameOf(node).split(/\s+/);
       const aliases = [...new Set([id, ...others, ...aliasesOf(id)])];
       const advisory = known.get(id) ?? { aliases, events: [] };
-      advisory.events.push({ time: context.now, isOwnTime: false, type: typeOf(nameOf({ value: version, pointer: list.pointer })) });
+      advisory.events.push({ time: context.now, isOwnTime: false, type: typeOf(nameOf(list.holding(version))) });
       known.set(id, { ...advisory, aliases: [...new Set([...advisory.aliases, ...aliases])] });
     });
   }
@@ -51,6 +51,6 @@ function typeOf(version: string): EventRecord["type"] {
   if (version !== NEVER) return { case: "fixed", value: { fixedVersion: version } };
   return {
     case: "falsePositiveDetermination",
-    value: { type: FalsePositive.UNSPECIFIED, note: "No version is affected, as the secdb says." },
+    value: { type: FalsePositive.COMPONENT_VULNERABILITY_MISMATCH, note: "No version is affected, as the secdb says." },
   };
 }

@@ -2,7 +2,7 @@
 import type { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
-import { child, elementsOf, entriesOf, isAbsent, type Node, nameOf, noteOf, optionalName, versionOf } from "./fields.ts";
+import { child, elementsOf, entriesOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { type AdvisoryRecord, BadRecord, type EventRecord, type EventType } from "./record.ts";
 import { timeOf } from "./times.ts";
 import { falsePositiveTypes, type VexStatus, vexEvents } from "./vex-status.ts";
@@ -37,12 +37,12 @@ export function readWolfi(document: Node, context: ReadContext): AdvisoryRecord[
   // Version 1 has the id as the name of a list of statuses.
   return readEach(entriesOf(advisories), context, ([id, list]) => {
     const events = readEach(elementsOf(list), context, (entry) => entryEvents(entry, context.now)).flat();
-    return read(nameOf({ value: id, pointer: list.pointer }), aliasesOf(id), someOf(events, list));
+    return read(nameOf(list.holding(id)), aliasesOf(id), someOf(events, list));
   });
 }
 
-function someOf(events: readonly EventRecord[], { pointer }: Node): readonly EventRecord[] {
-  if (events.length === 0) throw new BadRecord(pointer, "it has no event that can be used");
+function someOf(events: readonly EventRecord[], node: Node): readonly EventRecord[] {
+  if (events.length === 0) throw new BadRecord(node.pointer, "it has no event that can be used");
   return events;
 }
 
@@ -60,7 +60,7 @@ function typeOf(event: Node): EventType {
     case "true-positive-determination":
       return { case: "truePositiveDetermination", value: { note } };
     case "fixed":
-      return { case: "fixed", value: { fixedVersion: versionOf(child(data, "fixed-version")), note } };
+      return { case: "fixed", value: { fixedVersion: nameOf(child(data, "fixed-version")), note } };
     case "false-positive-determination":
       return { case: "falsePositiveDetermination", value: { type: falsePositiveTypeOf(child(data, "type")), note } };
     case "analysis-not-planned":
@@ -116,6 +116,6 @@ function entryEvents(entry: Node, now: number): readonly EventRecord[] {
   const fixedVersion = child(entry, "fixed-version");
   const note = noteOf(child(entry, status === "not_affected" ? "impact" : "action"));
   const justification = optionalName(child(entry, "justification"));
-  const statement = { status: status as VexStatus, justification, note, version: isAbsent(fixedVersion) ? "" : versionOf(fixedVersion) };
-  return vexEvents(statement, timeOf(child(entry, "timestamp"), now), true, entry.pointer);
+  const statement = { status: status as VexStatus, justification, note, version: isAbsent(fixedVersion) ? "" : nameOf(fixedVersion) };
+  return vexEvents(statement, timeOf(child(entry, "timestamp"), now), true, entry);
 }

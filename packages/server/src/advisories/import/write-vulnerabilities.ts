@@ -6,8 +6,8 @@ import { appendToVulnerabilityCount } from "../../db/resource-count.ts";
 import type { VulnerabilityTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
-import type { ImportOptions } from "./import-source.ts";
-import { insertRows, orUpdate } from "./insert-rows.ts";
+import { insertRows } from "../insert-rows.ts";
+import type { BatchOutcome, ImportOptions } from "./import-source.ts";
 import type { VulnerabilityRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
@@ -15,16 +15,13 @@ const encodeMetadata = compileJsonEncoder(VulnerabilityMetadataSchema);
 const encodeSeverity = compileJsonEncoder(SeveritySchema);
 
 type Row = Omit<VulnerabilityTable, "update_time">;
-type Known = ReadonlyMap<string, Row>;
+type Known = ReadonlyMap<string, VulnerabilityTable>;
 
-export async function writeVulnerabilities(
-  { store, clock }: ImportOptions,
-  batch: readonly VulnerabilityRecord[],
-): Promise<{ created: number; updated: number }> {
+export async function writeVulnerabilities({ store, clock }: ImportOptions, batch: readonly VulnerabilityRecord[]): Promise<BatchOutcome> {
   const rows = newestOf(batch.map(rowOf));
   const ids = rows.map(({ id }) => id);
   const news = newsOf(rows, await findStored(store.reader, ids, false));
-  if (news.length === 0) return { created: 0, updated: 0 };
+  if (news.length === 0) return { created: 0, updated: 0, refused: [] };
   const now = clock.now().toISOString();
   return retryRaces("", () => store.transaction((db) => writeNews(db, news, now)));
 }
@@ -73,7 +70,7 @@ async function findStored(db: ReadDb, ids: readonly string[], isLocked: boolean)
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): Promise<{ created: number; updated: number }> {
+async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): Promise<BatchOutcome> {
   const ids = candidates.map(({ id }) => id);
   const stored = await findStored(db, ids, true);
   const news = newsOf(candidates, stored);
@@ -82,11 +79,9 @@ async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): 
   // That a record was looked at again changes nothing that anybody sees.
   const same = news.filter(({ id, body }) => stored.get(id)?.body === body);
   const timed = (rows: readonly Row[]) => rows.map((row): VulnerabilityTable => ({ ...row, update_time: now }));
-  await insertRows(db, "vulnerability", timed(fresh), columns);
-  await insertRows(db, "vulnerability", timed(changed), columns, orUpdate("id", ["update_time", "modified_time", "severities", "body"]));
-  await insertRows(db, "vulnerability", timed(same), columns, orUpdate("id", ["modified_time"]));
+  // One that somebody else stored meanwhile must not be counted twice.
+  await insertRows(db, "vulnerability", "new", timed(fresh));
+  await insertRows(db, "vulnerability", ["id"], [...timed(changed), ...same.map((row) => ({ ...stored.get(row.id)!, ...row }))]);
   await appendToVulnerabilityCount(db, fresh.length);
-  return { created: fresh.length, updated: changed.length };
+  return { created: fresh.length, updated: changed.length, refused: [] };
 }
-
-const columns = { id: "text", update_time: "text", modified_time: "text", severities: "text", body: "text" } as const;

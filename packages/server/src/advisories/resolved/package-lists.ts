@@ -2,8 +2,9 @@
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { type Image, readImageSources } from "./image-sources.ts";
 
-/** Of one image, all its platforms together: number of a name → number of its list of versions. */
+/** Of one image, all that is said of it together: number of a name → number of its list of versions. */
 export type PackageList = ReadonlyMap<number, number>;
 
 /** Type and name of a package, or of what packages are built from. */
@@ -13,7 +14,7 @@ export interface PackageName {
 }
 
 export interface PackageLists {
-  /** In the order of the digests. Empty where nothing is known of one. */
+  /** In the order of the images. Empty where nothing is known of one. */
   readonly lists: readonly PackageList[];
   readonly names: readonly PackageName[];
   readonly versions: readonly (readonly string[])[];
@@ -23,13 +24,13 @@ const MAX_ROWS = 500_000;
 /** Digests of one query. */
 const CHUNK = 100;
 
-export async function readPackageLists(images: readonly string[], db: ReadDb): Promise<PackageLists> {
-  const platforms = await readPlatforms(images, db);
+export async function readPackageLists(images: readonly Image[], db: ReadDb): Promise<PackageLists> {
+  const sources = await readImageSources(images, db);
   const names = new Interned<PackageName>();
   const versions = new Interned<readonly string[]>();
   const packages = new Interned<Package>();
-  const contents = await readContents([...new Set(platforms.flat())], names, packages, db);
-  const lists = platforms.map((digests) => {
+  const contents = await readContents([...new Set(sources.flat())], names, packages, db);
+  const lists = sources.map((digests) => {
     const found = new Map<number, Set<string>>();
     for (const digest of digests) {
       for (const number of contents.get(digest) ?? []) {
@@ -54,22 +55,6 @@ interface Package {
   readonly version: string;
   /** Numbers of its name and its origin. */
   readonly under: readonly number[];
-}
-
-/** Of an index its images, one for each platform; of an image itself. */
-async function readPlatforms(digests: readonly string[], db: ReadDb): Promise<string[][]> {
-  const platforms = new Map<string, string[]>();
-  for (let start = 0; start < digests.length; start += CHUNK) {
-    const { rows } = await sql<{ digest: string; manifest_digest: string }>`
-      select p.digest, p.manifest_digest from ${db.dialect.valuesOf(digests.slice(start, start + CHUNK))} as v
-      join index_platform as p on p.digest = v.value order by p.digest, p.manifest_digest`.execute(db);
-    for (const { digest, manifest_digest } of rows) {
-      const known = platforms.get(digest);
-      if (known === undefined) platforms.set(digest, [manifest_digest]);
-      else known.push(manifest_digest);
-    }
-  }
-  return digests.map((digest) => platforms.get(digest) ?? [digest]);
 }
 
 interface PackageRow extends PackageName {

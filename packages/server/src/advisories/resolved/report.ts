@@ -8,6 +8,7 @@ import type { Publication } from "../publication.ts";
 import { type DayRange, startOfDay } from "./days.ts";
 import { describeAdvisories } from "./descriptions.ts";
 import { readHistories, type WantedName } from "./histories.ts";
+import type { Image } from "./image-sources.ts";
 import { type ImageName, type ImageState, readImageStates } from "./image-states.ts";
 import { type PackageList, type PackageLists, readPackageLists } from "./package-lists.ts";
 import { createResolvedDays, type Timeline } from "./resolved-days.ts";
@@ -54,15 +55,23 @@ export async function resolvedReports({ images, range, now }: ReportQuery, publi
   );
 }
 
-/** What each image was when. What several were is read once. */
+/** What each image was when. What one repo had several times is read once. */
 async function readTimelines(images: readonly ImageName[], states: readonly (readonly ImageState[])[], db: ReadDb) {
-  const digests = [...new Set(states.flat().map(({ digest }) => digest))];
-  const lists = await readPackageLists(digests, db);
-  const listOf = new Map(digests.map((digest, index) => [digest, lists.lists[index] as PackageList]));
+  const numbers = new Map<string, number>();
+  const contents: Image[] = [];
+  const numbered = images.map(({ repo_uid }, index) =>
+    (states[index] ?? []).map(({ day, digest }) => {
+      const key = `${repo_uid} ${digest}`;
+      const number = numbers.get(key) ?? contents.push({ repo_uid, digest }) - 1;
+      numbers.set(key, number);
+      return { day, number };
+    }),
+  );
+  const lists = await readPackageLists(contents, db);
   const timelines = images.map(
     ({ repo_uid }, index): Timeline => ({
       root: rootOf(repo_uid),
-      states: (states[index] ?? []).map(({ day, digest }) => ({ day, packages: listOf.get(digest) as PackageList })),
+      states: (numbered[index] ?? []).map(({ day, number }) => ({ day, packages: lists.lists[number] as PackageList })),
     }),
   );
   return { timelines, lists };

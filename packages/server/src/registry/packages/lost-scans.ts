@@ -1,28 +1,31 @@
-/** Removes what was read of manifests that no repo has any more. Part of collection. */
+/** Removes what was read of manifests that no repo has any more, and that no report of the past asks for. Part of collection. */
+import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { isRemembered } from "./remembered.ts";
 import { LostClaim } from "./scan-queue.ts";
 import { removePackages } from "./stored-packages.ts";
 
 const PIECE = 100;
 
-export async function removeLostScans(store: Store, signal: AbortSignal | undefined): Promise<void> {
+export async function removeLostScans(store: Store, now: Date, signal: AbortSignal | undefined): Promise<void> {
   for (let after: string | undefined = ""; after !== undefined && signal?.aborted !== true; ) {
-    const rows = await readScans(store.reader, after);
+    const rows = await readScans(store.reader, after, now);
     for (const { digest, isLost } of rows) if (isLost) await remove(store, digest);
     after = rows.length < PIECE ? undefined : rows.at(-1)?.digest;
   }
 }
 
-async function readScans(db: ReadDb, after: string): Promise<{ digest: string; isLost: boolean }[]> {
+async function readScans(db: ReadDb, after: string, now: Date): Promise<{ digest: string; isLost: boolean }[]> {
   const rows = await db
     .selectFrom("image_scan as s")
     .select(["s.digest as digest"])
     .select((eb) => eb.selectFrom("manifest as m").select("m.digest").whereRef("m.digest", "=", "s.digest").limit(1).as("found"))
+    .select(sql<number>`case when ${isRemembered(sql.ref("s.digest"), now)} then 1 else 0 end`.as("remembered"))
     .where("s.digest", ">", after)
     .orderBy("s.digest")
     .limit(PIECE)
     .execute();
-  return rows.map(({ digest, found }) => ({ digest, isLost: found === null }));
+  return rows.map(({ digest, found, remembered }) => ({ digest, isLost: found === null && Number(remembered) === 0 }));
 }
 
 async function remove(store: Store, digest: string): Promise<void> {
