@@ -58,11 +58,7 @@ export function listAdvisories(
   if (counted.length === 0 && found.length === 0 && uid === undefined)
     return listPage(resource, request, call, tokens, { counted: "advisory" });
   // What the page token is bound to.
-  const asked = [
-    ...counted.map(({ test }) => test),
-    ...found.map(({ seek }) => seek),
-    ...(uid === undefined ? [] : [sql<boolean>`uid = ${uid}`]),
-  ];
+  const asked = [...[...counted, ...found].map(({ test }) => test), ...(uid === undefined ? [] : [sql<boolean>`uid = ${uid}`])];
   return listPage(resource, request, call, tokens, {
     conditions: asked.map((condition) => ({ seek: condition, test: condition })),
     plan: (selection, db) => planAdvisories({ counted, found, uid }, selection, db),

@@ -15,7 +15,7 @@ import { isUid, newUid, parentOf } from "../../lib/uid.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { assertNone } from "../../resource/names.ts";
 import { assertGroupExists } from "../../resource/write.ts";
-import { newEvents } from "./new-events.ts";
+import { addEvents, assertEvents } from "./new-events.ts";
 
 const encode = compileJsonEncoder(AdvisorySchema);
 
@@ -38,8 +38,9 @@ export async function createAdvisory(
     ...(given.legacyAdvisoryID !== undefined && { legacyAdvisoryID: given.legacyAdvisoryID }),
   });
   assertNone(advisoryViolations(advisory));
-  advisory.events = await newEvents(advisory, given.events, call);
+  assertEvents(given.events, (index) => `events[${index}].`);
   await assertGroupExists(parentId, call.db);
+  advisory.events = await addEvents(advisory, given.events, call);
   await store(call.db, undefined, advisory);
   return advisory;
 }
