@@ -13,6 +13,7 @@ import { tokenMatching } from "./migrations/008-token-matching.ts";
 import { libraries } from "./migrations/009-libraries.ts";
 import { advisories } from "./migrations/010-advisories.ts";
 import { imagePackages } from "./migrations/011-image-packages.ts";
+import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -34,6 +35,7 @@ const MIGRATIONS: readonly Migration[] = [
   libraries,
   advisories,
   imagePackages,
+  indexPlatforms,
 ];
 
 /**

@@ -21,7 +21,7 @@ export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | 
   const [name = "", direction = "asc"] = words;
   if (name === "") return parseOrderBy(resource.defaultOrder, resource);
   const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const column = Object.hasOwn(aliases, snake) ? (aliases[snake] ?? snake) : snake;
+  const column = !resource.orderBy.includes(snake) && Object.hasOwn(aliases, snake) ? (aliases[snake] ?? snake) : snake;
   if (!resource.orderBy.includes(column)) throw invalidArgument("order_by", `order_by must name one of ${resource.orderBy.join(", ")}`);
   const lower = direction.toLowerCase();
   if (words.length > 2 || (lower !== "asc" && lower !== "desc"))

@@ -1,4 +1,5 @@
 /** What services are given beside their calls. */
+import type { Publication } from "../advisories/publication.ts";
 import type { TokenExchange } from "../auth/exchange-token.ts";
 import type { Grants } from "../auth/grants.ts";
 import type { PkceSupport } from "../auth/pkce-support.ts";
@@ -34,6 +35,7 @@ export interface ServiceDependencies {
   /** Called when deliveries have become due, after they are stored. Must not throw. */
   readonly onDue: () => void;
   readonly redelivery: Redelivery;
+  readonly publication: Publication;
   /** Networks that the operator lets Holt speak to, also without TLS. */
   readonly outboundAllowCidrs: readonly string[];
   /** Uid of the identity that this installation began with; it is staff everywhere. */

@@ -2,6 +2,7 @@
 import { services } from "@holt/api";
 import type { ServiceImplementation } from "../call/implement.ts";
 import { fullName } from "../call/operation.ts";
+import { securityAdvisoryServices } from "./advisory/security-advisories.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
@@ -9,6 +10,7 @@ import { subscriptionsService } from "./events/subscriptions.ts";
 import { accessService } from "./holt/access.ts";
 import { deliveriesService } from "./holt/deliveries.ts";
 import { eventsService } from "./holt/events.ts";
+import { imagePackagesService } from "./holt/image-packages.ts";
 import { accountAssociationsService } from "./iam/account-associations.ts";
 import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
 import { groupInvitesService } from "./iam/group-invites.ts";
@@ -40,6 +42,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
+    imagePackagesService(dependencies),
     artifactsService(dependencies),
     advisoriesServiceV1(dependencies),
     advisoriesServiceV2(dependencies),
@@ -49,13 +52,14 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     authService(dependencies),
     securityTokenService(dependencies),
     accessService(dependencies),
+    ...securityAdvisoryServices(dependencies),
     pingService,
     pingServiceV1,
   ];
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = ["platform.advisory.v1.SecurityAdvisory", "platform.advisory.v2.SecurityAdvisoryService"];
+const unimplementedServices: readonly string[] = [];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),

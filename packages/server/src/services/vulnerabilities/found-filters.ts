@@ -50,7 +50,7 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
 function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
   if (origin.includes("\0")) return nothing(dialect);
   const known = (also: Bool) => sql<boolean>`exists (select 1 from package_origin o
-    where o.org_uid = substr(advisory.uid, 1, 40) and o.name = advisory.artifact_name and ${also})`;
+    where o.org_uid = substr(advisory.uid, 1, 40) and o.type = advisory.artifact_type and o.name = advisory.artifact_name and ${also})`;
   const isOf = sql<boolean>`(${known(sql`o.origin = ${origin}`)} or (${dialect.unindexed("artifact_name")} = ${origin} and not ${known(sql`1 = 1`)}))`;
   const namesIn = ({ view }: Selection) => {
     const organizations = dialect.valuesOf([...new Set(view.ranges.map(({ lower }) => rootOf(lower)))]);

@@ -16,6 +16,8 @@ export interface OciParts {
   readonly uploads: Uploads;
   readonly pulls: PullEvents;
   readonly names: RegistryNames;
+  /** Told that a manifest was pushed. Must not throw. */
+  readonly onManifest: () => void;
   readonly clock: Clock;
   readonly memory: RequestMemory;
   /** How long a transfer may pause. */
