@@ -50,6 +50,8 @@ export interface Dialect {
   readonly forClaim: Locked;
   /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
   unindexed<T>(column: string): RawBuilder<T>;
+  /** The table, which SQLite reads by this index. It must not find out by itself: without statistics it takes a row's key for the better way. */
+  readBy(table: string, index: string): RawBuilder<unknown>;
   /**
    * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
    * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
@@ -88,6 +90,7 @@ export const sqliteDialect: Dialect = {
   forKeyShare: (query) => query,
   forClaim: (query) => query,
   unindexed: (column) => sql`+${sql.ref(column)}`,
+  readBy: (table, index) => sql`${sql.table(table)} indexed by ${sql.ref(index)}`,
   // A child's uid has one segment more, of 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
@@ -126,6 +129,7 @@ export const postgresDialect: Dialect = {
   forKeyShare: (query) => query.forKeyShare(),
   forClaim: (query) => query.forNoKeyUpdate().skipLocked(),
   unindexed: (column) => sql`${sql.ref(column)}`,
+  readBy: (table) => sql.table(table),
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,

@@ -30,6 +30,9 @@ function advisory({ types: { text, integer, hotTable } }: Dialect): string[] {
       "advisory_by_kind on advisory (artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, uid)",
       "advisory_by_authors on advisory (authors, uid)",
       "advisory_by_reviewers on advisory (reviewers, uid)",
+      // Rows are long, so filters are tested here.
+      `advisory_facts on advisory (uid, artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, authors,
+        reviewers, artifact_name, component_name)`,
     ].map((index) => `create index ${index} where delete_time is null`),
     // All that a report of resolved vulnerabilities asks of a package's advisories.
     "create index advisory_by_resolutions on advisory (artifact_name, artifact_type, uid, resolutions) where delete_time is null and resolutions <> ''",

@@ -3,7 +3,7 @@
  * several filters the one that finds the fewest leads, and the others are tested on what it finds. Where each finds many, the rows are walked in
  * their order and the total is left out.
  */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { countAll } from "../../resource/count-rows.ts";
 import type { Plan } from "../../resource/list.ts";
@@ -14,6 +14,10 @@ import type { CountedFilter } from "./kind-filters.ts";
 
 /** What is counted one by one, and sorted, while somebody waits. */
 const MANY = 10_000;
+/** So few that no other filter need be looked at for one that finds fewer. */
+const FEW = 200;
+/** What the filters test is in it. */
+const INDEX = "advisory_facts";
 
 export interface AdvisoryFilters {
   readonly counted: readonly CountedFilter[];
@@ -22,75 +26,106 @@ export interface AdvisoryFilters {
   readonly uid: string | undefined;
 }
 
-/** A way to find all that is meant, and perhaps more. */
+/** What finds all that is meant, and perhaps more. */
 interface Lead {
   readonly condition: Condition;
-  /** What the others say. */
-  readonly others: readonly Condition[];
-  /** How many it finds; undefined for many. */
-  readonly size: number | undefined;
+  /** How many it finds. */
+  readonly size: number;
 }
 
-export async function planAdvisories({ counted, found, uid }: AdvisoryFilters, selection: Selection, db: ReadDb): Promise<Plan> {
-  const { view } = selection;
-  const tests = [...counted.map(({ test }) => same(test)), ...found.map(({ test }) => same(test))];
-  const own = view.conditions.map(({ test }) => same(test));
-  const exact = uid === undefined && found.length === 0 && counted.length === 1 ? counted[0] : undefined;
-  const groups = view.counted;
-  if (exact !== undefined && groups !== undefined) {
-    const { below, direct } = await exact.count(db, groups.groups);
-    const total = groups.direct ? direct : below;
-    const seek = total > MANY ? exact.test : exact.seek(selection, groups.groups, db.dialect);
-    return { view: { ...view, conditions: [...view.conditions, { seek, test: exact.test }] }, count: { total, beside: 0, effort: below } };
-  }
-  if (uid !== undefined) return counting({ ...view, conditions: [...own, ...tests, same(sql<boolean>`uid = ${uid}`)] }, selection, 1, db);
-  const leads = await leadsOf({ counted, found, uid }, tests, selection, db);
-  const best = leads.reduce<Lead | undefined>((a, b) => ((b.size ?? MANY + 1) < (a?.size ?? MANY + 1) ? b : a), undefined);
-  if (best?.size === undefined) {
-    // A hierarchy filter that names uids, or a group's children, finds them by itself.
-    const walked = { ...view, conditions: [...view.conditions, ...tests] };
-    if (view.counted === undefined) return counting(walked, selection, undefined, db);
-    return { view: walked, count: { total: undefined, beside: 0 } };
-  }
-  return counting({ ...view, conditions: [...own, best.condition, ...best.others] }, selection, best.size, db);
-}
-
-/** Its hierarchy filter is tested, not sought, so its ranges must be said. */
-async function counting(met: View, selection: Selection, effort: number | undefined, db: ReadDb): Promise<Plan> {
-  const view = { ...met, isWithinRanges: false };
-  const count = await countAll({ ...selection, view: { ...view, counted: undefined } }, db);
-  return { view, count: { ...count, ...(effort !== undefined && { effort }) } };
-}
-
-async function leadsOf(
-  { counted, found }: AdvisoryFilters,
-  tests: readonly Condition[],
+/** @param many for tests: where counting ends */
+export async function planAdvisories(
+  { counted, found, uid }: AdvisoryFilters,
   selection: Selection,
   db: ReadDb,
-): Promise<Lead[]> {
+  many: number = MANY,
+): Promise<Plan> {
   const { view } = selection;
-  const othersThan = (index: number) => tests.filter((_, i) => i !== index);
-  const leads: Lead[] = [];
-  for (const [i, filter] of counted.entries()) {
-    if (view.counted === undefined) break;
-    const { below } = await filter.count(db, view.counted.groups);
-    const condition = { seek: filter.seek(selection, view.counted.groups, db.dialect), test: filter.test };
-    leads.push({ condition, others: othersThan(i), size: below > MANY ? undefined : below });
+  const tests = [...counted, ...found].map(({ test }) => test);
+  // Uids that the hierarchy names, or a group's children where nothing else finds the rows.
+  const own = view.conditions.map(({ test }) => test);
+  if (uid !== undefined) return tested(view, undefined, [...own, ...tests, sql<boolean>`uid = ${uid}`], selection, db);
+  const [only] = counted;
+  if (only !== undefined && tests.length === 1 && view.counted !== undefined) return countedPlan(only, view.counted, selection, db, many);
+  const lead = await leadOf({ counted, found }, selection, db, many);
+  if (lead !== undefined) {
+    const others = tests.filter((test) => test !== lead.condition.test);
+    if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
+    return { view: { ...view, conditions: [lead.condition], index: INDEX }, count: { total: lead.size, beside: 0 } };
   }
-  for (const [i, filter] of found.entries()) {
-    leads.push({ condition: filter, others: othersThan(counted.length + i), size: await countUpTo(filter, selection, db) });
-  }
-  return leads;
+  const walked = { ...view, conditions: [...view.conditions, ...tests.map(same)] };
+  if (view.counted !== undefined) return { view: { ...walked, index: INDEX }, count: { total: undefined, beside: 0 } };
+  return { view: walked, count: await countAll({ ...selection, view: walked }, db) };
 }
 
-/** Undefined for more than MANY. */
-async function countUpTo(filter: FoundFilter, selection: Selection, db: ReadDb): Promise<number | undefined> {
-  const first = sql`select uid from (${filter.uids(selection)}) as f limit ${MANY + 1}`;
-  const { rows } = await sql<{ n: number }>`select count(*) as n from (${first}) as first_ones`.execute(db);
-  const n = Number(rows[0]?.n ?? 0);
-  return n > MANY ? undefined : n;
+/** One filter, by what is counted in advance. */
+async function countedPlan(
+  filter: CountedFilter,
+  { groups, direct }: NonNullable<View["counted"]>,
+  selection: Selection,
+  db: ReadDb,
+  many: number,
+): Promise<Plan> {
+  const { view } = selection;
+  const counts = await filter.count(db, groups);
+  const total = direct ? counts.direct : counts.below;
+  const seek = counts.below > many ? filter.test : uidIn(filter.uids(selection, groups));
+  const conditions = [...view.conditions.map(({ test }) => same(test)), { seek, test: filter.test }];
+  return { view: { ...view, conditions, isWithinRanges: false, index: INDEX }, count: { total, beside: 0, effort: counts.below } };
 }
 
-function same(test: Condition["test"]): Condition {
+/** What the lead finds is counted where all else is true, too. */
+async function tested(
+  view: View,
+  lead: Lead | undefined,
+  tests: readonly RawBuilder<boolean>[],
+  selection: Selection,
+  db: ReadDb,
+): Promise<Plan> {
+  // The hierarchy filter is tested, not sought, so the ranges must be said.
+  const conditions = [...(lead === undefined ? [] : [lead.condition]), ...tests.map(same)];
+  const met = { ...view, conditions, isWithinRanges: false, index: INDEX };
+  const count = await countAll({ ...selection, view: met }, db);
+  return { view: met, count: { ...count, ...(lead !== undefined && { effort: lead.size }) } };
+}
+
+/** Undefined where each finds many. */
+async function leadOf(
+  { counted, found }: Omit<AdvisoryFilters, "uid">,
+  selection: Selection,
+  db: ReadDb,
+  many: number,
+): Promise<Lead | undefined> {
+  const groups = selection.view.counted?.groups;
+  let best: Lead | undefined;
+  const consider = (size: number | undefined, uids: RawBuilder<unknown>, test: RawBuilder<boolean>) => {
+    if (size !== undefined && size < (best?.size ?? many + 1)) best = { condition: { seek: uidIn(uids), test }, size };
+  };
+  for (const filter of groups === undefined ? [] : counted) {
+    if (groups !== undefined) consider((await filter.count(db, groups)).below, filter.uids(selection, groups), filter.test);
+  }
+  for (const filter of found) {
+    if ((best?.size ?? many) <= FEW) break;
+    consider(await countUpTo(many, filter, selection, db), filter.uids(selection), filter.test);
+  }
+  return best;
+}
+
+/** Undefined for more. What it finds twice counts once, unless that makes it too many. */
+async function countUpTo(many: number, filter: FoundFilter, selection: Selection, db: ReadDb): Promise<number | undefined> {
+  const first = sql`select uid from (${filter.uids(selection)}) as f limit ${2 * many + 1}`;
+  const { rows } = await sql<{
+    n: number;
+    all: number;
+  }>`select count(distinct uid) as n, count(*) as "all" from (${first}) as first_ones`.execute(db);
+  const [counts] = rows;
+  return counts === undefined || Number(counts.n) > many || Number(counts.all) > 2 * many ? undefined : Number(counts.n);
+}
+
+function uidIn(uids: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`uid in (${uids})`;
+}
+
+function same(test: RawBuilder<boolean>): Condition {
   return { seek: test, test };
 }
