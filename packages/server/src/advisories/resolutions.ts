@@ -2,11 +2,8 @@
 import { type AdvisoryEvent, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { dateFromTimestamp } from "../lib/clock.ts";
 
-export interface Resolution {
-  readonly time: string;
-  /** From which version on; undefined where the advisory does not apply to any. */
-  readonly version: string | undefined;
-}
+/** When, and from which version on; without a version the advisory does not apply to any. */
+export type Resolution = readonly [time: string, version?: string];
 
 /** Indexes have room for no more. An advisory that is fixed in dozens of versions is known by the latest of them. */
 const MAX_BYTES = 600;
@@ -38,7 +35,7 @@ export function resolutionsFrom(time: string): string {
   return `[["${time}`;
 }
 
-/** The earliest first. */
+/** The latest first. */
 export function parseResolutions(text: string): readonly Resolution[] {
-  return (JSON.parse(text) as [time: string, version?: string][]).map(([time, version]) => ({ time, version })).reverse();
+  return JSON.parse(text) as readonly Resolution[];
 }

@@ -279,6 +279,7 @@ describe("public organizations", () => {
 
     it(`by default are the first one, also of an installation that did not record which that is, on ${store}`, async () => {
       await using world = await startWorld({ store });
+      world.clock.advance(1);
       await world.group("", "second");
       const publication = createPublication({ organizations: "first" });
       assert.deepEqual(await publication.groups(world.store.reader), [world.orgUid]);

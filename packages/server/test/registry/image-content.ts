@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { type Headers, pack } from "tar-stream";
+import { type Header, pack } from "tar-stream";
 
 /** Path → content of a file, or the header of something else; null for a folder. */
-export type Entries = Readonly<Record<string, string | Buffer | Omit<Headers, "name"> | null>>;
+export type Entries = Readonly<Record<string, string | Buffer | Omit<Partial<Header>, "name"> | null>>;
 export type Compression = "plain" | "gzip" | "zstd";
 
 export async function layerOf(entries: Entries, compression: Compression = "gzip"): Promise<Buffer> {
@@ -19,7 +19,7 @@ export async function layerOf(entries: Entries, compression: Compression = "gzip
   }
   archive.finalize();
   const chunks: Buffer[] = [];
-  for await (const chunk of archive) chunks.push(chunk);
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
   const bytes = Buffer.concat(chunks);
   return compression === "plain" ? bytes : compression === "gzip" ? gzipSync(bytes) : zstdCompressSync(bytes);
 }
@@ -84,10 +84,10 @@ export async function rpmDatabase(headers: readonly Uint8Array[], schema = RPM_S
     using database = new DatabaseSync(path);
     database.exec("pragma journal_mode = wal");
     database.exec(schema);
-    const insert = /^create table/i.test(schema) ? database.prepare("insert into Packages (blob) values (?)") : undefined;
-    for (const header of headers.slice(0, -1)) insert?.run(header);
+    const insert = (header: Uint8Array) => database.prepare("insert into Packages (blob) values (?)").run(header);
+    for (const header of headers.slice(0, -1)) insert(header);
     database.exec("pragma wal_checkpoint(truncate); pragma wal_autocheckpoint = 0");
-    for (const header of headers.slice(-1)) insert?.run(header);
+    for (const header of headers.slice(-1)) insert(header);
     return { database: await readFile(path), log: await readFile(`${path}-wal`) };
   } finally {
     await rm(folder, { recursive: true, force: true });

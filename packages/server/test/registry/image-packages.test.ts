@@ -1,29 +1,43 @@
-/** What is read of images that are pushed, on both stores: package databases in layers, whatever those look like. */
+/** What is read of images that are pushed, on both stores: package databases in their layers, and layers that are none. */
 import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { gzipSync, zstdCompressSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
+import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { codeOf } from "../clients.ts";
+import { describeWithWorld } from "../world.ts";
 import {
-  type ImagePackage,
-  ImagePackagesService,
-  ImageScan_State,
-  type ListImagePackagesResponse,
-} from "@holt/api/gen/holt/v1/image_packages_pb.ts";
-import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { describeWithWorld, type World } from "../world.ts";
-import { APK, apkDatabase, DPKG, dpkgStatus, type Entries, layerOf, osRelease, RPM, rpmDatabase, rpmHeader } from "./image-content.ts";
-import { basic, createRegistryClient, type RegistryClient } from "./registry-client.ts";
+  APK,
+  apkDatabase,
+  type Compression,
+  DPKG,
+  dpkgStatus,
+  type Entries,
+  layerOf,
+  osRelease,
+  RPM,
+  rpmDatabase,
+  rpmHeader,
+} from "./image-content.ts";
+import { createImageRepo, type ImageRepo, named, scanOf } from "./image-world.ts";
+import { CONFIG, type Descriptor, LAYER, MANIFEST } from "./registry-client.ts";
 
-const CONFIG = "application/vnd.oci.image.config.v1+json";
-const LAYER = "application/vnd.oci.image.layer.v1.tar";
-const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
+const { listImagePackages } = ImagePackagesService.method;
 
 describeWithWorld("packages of images", (world) => {
-  let images: Images;
+  let repo: ImageRepo;
   before(async () => {
-    images = await createImages(world);
+    repo = await createImageRepo(world);
   });
-  after(() => images[Symbol.dispose]());
+  after(() => repo[Symbol.dispose]());
+
+  /** What is in an image of these layers, the lowest first. */
+  const readLayers = async (...layers: readonly (Entries | Buffer)[]) => {
+    const packed = await Promise.all(layers.map((layer) => (Buffer.isBuffer(layer) ? layer : layerOf(layer))));
+    return repo.read((await repo.push(packed)).digest);
+  };
 
   test("a database of apk is read, with origins, platform, distribution and package URLs", async () => {
     const layer = {
@@ -31,14 +45,13 @@ describeWithWorld("packages of images", (world) => {
       "etc/os-release": osRelease("alpine", "3.22.1"),
       "bin/sh": "x",
     };
-    const { packages, scans, state } = await images.read(await images.push(await layerOf(layer)));
-    assert.equal(state, ImageScan_State.DONE);
-    assert.equal(scans[0]?.distribution, "alpine 3.22.1");
-    assert.equal(scans[0]?.error, "");
-    assert.equal(scans[0]?.packageCount, 2);
-    assert.ok(scans[0]?.readTime);
-    const [libssl, musl] = packages;
-    assert.deepEqual(plain(libssl), {
+    const found = await readLayers(layer);
+    const scan = scanOf(found);
+    assert.equal(found.state, ImageScan_State.DONE);
+    assert.deepEqual([scan.state, scan.distribution, scan.error, scan.packageCount], ["DONE", "alpine 3.22.1", "", 2]);
+    assert.ok(scan.readTime);
+    const { $typeName: _, ...libssl } = found.packages[0] ?? assert.fail();
+    assert.deepEqual(libssl, {
       type: "apk",
       name: "libssl3",
       version: "3.3.2-r1",
@@ -47,53 +60,241 @@ describeWithWorld("packages of images", (world) => {
       purl: "pkg:apk/alpine/libssl3@3.3.2-r1?arch=x86_64&distro=alpine-3.22.1&upstream=openssl",
       source: "image",
       location: APK,
-      imageDigest: scans[0]?.digest,
+      imageDigest: scan.digest,
       platform: "linux/amd64",
     });
-    assert.equal(musl?.purl, "pkg:apk/alpine/musl@1.2.5-r9?arch=x86_64&distro=alpine-3.22.1");
+    assert.deepEqual([found.packages[1]?.name, found.packages[1]?.origin], ["musl", "musl"]);
+    assert.equal(found.packages[1]?.purl, "pkg:apk/alpine/musl@1.2.5-r9?arch=x86_64&distro=alpine-3.22.1");
+  });
+
+  test("dpkg's status is read without what was removed, and the files that take its place", async () => {
+    const removed =
+      "Package: gone\nStatus: deinstall ok config-files\nVersion: 1\n\nPackage: never\nStatus: unknown ok not-installed\nVersion: 2\n";
+    const status = `${dpkgStatus("libc6 2.41-12 glibc", "tzdata 2025b+1~x")}\n${removed}`;
+    const found = await readLayers({ [DPKG]: status, "usr/lib/os-release": osRelease("debian", "13") });
+    assert.deepEqual(named(found), ["deb libc6 2.41-12", "deb tzdata 2025b+1~x"]);
+    assert.equal(found.packages[0]?.origin, "glibc");
+    assert.equal(found.packages[1]?.purl, "pkg:deb/debian/tzdata@2025b%2B1~x?arch=amd64&distro=debian-13");
+    const files = await readLayers({
+      "./var/lib/dpkg/status.d/base": "Package: base-files\nVersion: 12\nArchitecture: all\n",
+      "var/lib/dpkg/status.d/tz": "Package: tzdata\r\nVersion: 2025a\r\nArchitecture: all\r\n",
+      "var/lib/dpkg/status.d/tz.md5sums": "Package: not\nVersion: 1\n",
+      "var/lib/dpkg/status.d/deeper/tz": "Package: neither\nVersion: 1\n",
+    });
+    assert.deepEqual(named(files), ["deb base-files 12", "deb tzdata 2025a"]);
+    assert.equal(files.packages[0]?.purl, "pkg:deb/base-files@12?arch=all");
+  });
+
+  test("a database of RPM is read, with what is only in its log, and without keys", async () => {
+    const { database, log } = await rpmDatabase([
+      rpmHeader({
+        name: "openssl-libs",
+        version: "3.2.2",
+        release: "6.el9",
+        epoch: 1,
+        arch: "x86_64",
+        sourceRpm: "openssl-3.2.2-6.el9.src.rpm",
+      }),
+      rpmHeader({ name: "gpg-pubkey", version: "abc", release: "1" }),
+      rpmHeader({ name: "bash", version: "5.1.8", release: "9.el9", epoch: 0, arch: "x86_64", sourceRpm: "bash-5.1.8-9.el9.src.rpm" }),
+    ]);
+    const found = await readLayers({ [RPM]: database, [`${RPM}-wal`]: log, "etc/os-release": osRelease("rhel", "9.6") });
+    assert.deepEqual(named(found), ["rpm bash 5.1.8-9.el9", "rpm openssl-libs 1:3.2.2-6.el9"]);
+    assert.equal(found.packages[1]?.origin, "openssl");
+    assert.equal(found.packages[1]?.purl, "pkg:rpm/rhel/openssl-libs@3.2.2-6.el9?arch=x86_64&distro=rhel-9.6&epoch=1&upstream=openssl");
+    assert.deepEqual(named(await readLayers({ "usr/lib/sysimage/rpm/rpmdb.sqlite": database })), ["rpm openssl-libs 1:3.2.2-6.el9"]);
+  });
+
+  test("layers are read as they are compressed, whatever their media type says", async () => {
+    for (const compression of ["plain", "gzip", "zstd"] as const satisfies Compression[]) {
+      const layer = await layerOf({ [APK]: apkDatabase(`a 1-r0`), "usr/big": randomBytes(900_000) }, compression);
+      assert.deepEqual(named(await readLayers(layer)), ["apk a 1-r0"], compression);
+    }
+  });
+
+  test("a later layer replaces, removes and hides what lower ones have, and nothing of its own", async () => {
+    const base = {
+      [APK]: apkDatabase("old 1-r0"),
+      [DPKG]: dpkgStatus("kept 1"),
+      "var/lib/dpkg/status.d/one": "Package: one\nVersion: 1\n",
+    };
+    const kept = ["deb kept 1", "deb one 1"];
+    const layers: readonly (readonly [title: string, layer: Entries, expected: string[]])[] = [
+      ["replaced", { [APK]: apkDatabase("new 2-r0") }, [...kept, "apk new 2-r0"]],
+      ["emptied", { [APK]: "" }, kept],
+      ["white-out of the file", { "lib/apk/db/.wh.installed": "" }, kept],
+      ["white-out of a folder above", { ".wh.lib": "" }, kept],
+      [
+        "white-out of what is not there",
+        { "usr/.wh.lib": "", "lib/apk/db/.wh.scripts.tar": "", "lib/apk/.wh.installed": "" },
+        [...kept, "apk old 1-r0"],
+      ],
+      ["opaque folder", { "lib/apk/.wh..wh..opq": "" }, kept],
+      [
+        "opaque folder with something in it",
+        { "lib/apk/db/installed": apkDatabase("new 2-r0"), "lib/apk/.wh..wh..opq": "" },
+        [...kept, "apk new 2-r0"],
+      ],
+      [
+        "white-out beside the file that comes anew",
+        { [APK]: apkDatabase("new 2-r0"), "lib/apk/db/.wh.installed": "" },
+        [...kept, "apk new 2-r0"],
+      ],
+      ["opaque root", { ".wh..wh..opq": "" }, []],
+      ["a folder that becomes a link", { lib: { type: "symlink", linkname: "usr/lib" } }, kept],
+      ["a file that becomes a folder", { [APK]: null }, kept],
+      ["a folder that stays one", { "lib/": null, "lib/apk/": null }, [...kept, "apk old 1-r0"]],
+      ["one of the files in a folder", { "var/lib/dpkg/status.d/.wh.one": "" }, ["deb kept 1", "apk old 1-r0"]],
+      [
+        "a hard link to what is below",
+        { "usr/lib/apk/db/installed": { type: "link", linkname: APK } },
+        [...kept, "apk old 1-r0", "apk old 1-r0"],
+      ],
+    ];
+    for (const [title, layer, expected] of layers) {
+      const found = await readLayers(base, layer);
+      assert.deepEqual(named(found).toSorted(), expected.toSorted(), title);
+      assert.equal(scanOf(found).error, "", title);
+    }
+  });
+
+  test("of a database that lies, what can be read is listed, and the rest is said", async () => {
+    const trash = `P:${"n".repeat(300)}\nV:1\n\nP:no-version\n\nV:1\n\nP:bell\u0007\nV:1\n\nP:bytes\uFFFD\nV:1\n\nnothing at all\n\n`;
+    const found = await readLayers({ [APK]: `${trash}${apkDatabase("good 1-r0", "good 1-r0")}P:last\nV:2-r0` });
+    assert.deepEqual(named(found), ["apk good 1-r0", "apk last 2-r0"]);
+    assert.equal(scanOf(found).state, "DONE");
+    assert.equal(scanOf(found).error, `${APK}: 5 entries are without a name and version that can be read`);
+    const bytes = await readLayers({ [APK]: randomBytes(100_000), [DPKG]: dpkgStatus("good 1") });
+    assert.deepEqual(named(bytes), ["deb good 1"]);
+    assert.equal(scanOf(bytes).state, "DONE");
+  });
+
+  test("a database of RPM that is damaged, of another kind, or made to be work is said to be unreadable", async () => {
+    const good = rpmHeader({ name: "good", version: "1", release: "1" });
+    const lying = rpmHeader({ name: "good", version: "1", release: "1" });
+    lying.writeUInt32BE(0xffffffff, 8 + 8);
+    const { database } = await rpmDatabase([good, lying, Buffer.from("not a header"), Buffer.alloc(0), good, good]);
+    const entries = await readLayers({ [RPM]: database });
+    assert.deepEqual(named(entries), ["rpm good 1-1"]);
+    assert.match(scanOf(entries).error, /^var\/lib\/rpm\/rpmdb\.sqlite: 3 entries are without a name/);
+
+    const endless =
+      "CREATE VIEW Packages AS WITH RECURSIVE n(blob) AS (SELECT x'00' UNION ALL SELECT blob FROM n) SELECT 1 AS hnum, blob FROM n";
+    const computed = "CREATE TABLE Packages (hnum INTEGER PRIMARY KEY AUTOINCREMENT, given, blob BLOB AS (zeroblob(1000000000)))";
+    const cases: readonly (readonly [title: string, layer: Entries, error: RegExp])[] = [
+      ["a view", { [RPM]: (await rpmDatabase([], endless)).database }, /has no table Packages of the usual form/],
+      ["a computed column", { [RPM]: (await rpmDatabase([], computed)).database }, /has no table Packages of the usual form/],
+      ["no database", { [RPM]: randomBytes(5000) }, /rpmdb\.sqlite: file is not a database/],
+      ["cut", { [RPM]: database.subarray(0, 4096) }, /rpmdb\.sqlite: /],
+      ["Berkeley DB", { "var/lib/rpm/Packages": randomBytes(5000) }, /var\/lib\/rpm\/Packages: .* of an older kind/],
+      ["ndb", { "usr/lib/sysimage/rpm/Packages.db": randomBytes(5000) }, /Packages\.db: .* of an older kind/],
+    ];
+    for (const [title, layer, error] of cases) {
+      const found = await readLayers({ ...layer, [APK]: apkDatabase("beside 1-r0") });
+      assert.deepEqual([scanOf(found).state, named(found)], ["FAILED", ["apk beside 1-r0"]], title);
+      assert.match(scanOf(found).error, error, title);
+    }
+  });
+
+  test("a layer that is none fails, with its digest and the reason, and the others are read", async () => {
+    const good = await layerOf({ [APK]: apkDatabase("good 1-r0") });
+    const large = await layerOf({ [DPKG]: dpkgStatus("half 1"), "usr/big": randomBytes(500_000) });
+    const plainLarge = await layerOf({ "usr/big": randomBytes(500_000) }, "plain");
+    const zstd = await layerOf({ "usr/big": randomBytes(500_000) }, "zstd");
+    const cases: readonly (readonly [title: string, layer: Buffer, reason: RegExp])[] = [
+      ["text", Buffer.from("no archive"), /no whole tar archive/],
+      ["long text", Buffer.from("no archive ".repeat(1000)), /no whole tar archive/],
+      ["trash", randomBytes(5000), /no whole tar archive/],
+      ["gzip of trash", gzipSync(randomBytes(5000)), /no whole tar archive/],
+      ["truncated gzip", large.subarray(0, 300_000), /no whole tar archive \(unexpected end of file\)/],
+      ["damaged gzip", Buffer.concat([large.subarray(0, 300_000), randomBytes(1000), large.subarray(301_000)]), /no whole tar archive/],
+      ["truncated tar", plainLarge.subarray(0, 300_000), /no whole tar archive \(Unexpected end of data\)/],
+      ["truncated zstd", zstd.subarray(0, 300_000), /no whole tar archive/],
+      ["gzip bomb", gzipSync(Buffer.alloc(300 * 1024 * 1024)), /unpacks to more than 250 times its size/],
+    ];
+    for (const [title, layer, reason] of cases) {
+      const found = await readLayers(layer, good);
+      const { state, error } = scanOf(found);
+      assert.deepEqual([state, named(found).at(0)], ["FAILED", "apk good 1-r0"], `${title}: ${error}`);
+      const digest = `sha256:${createHash("sha256").update(layer).digest("hex")}`;
+      assert.ok(error.startsWith(`layer ${digest}: `), `${title}: ${error}`);
+      assert.match(error, reason, title);
+    }
+    assert.deepEqual(named(await readLayers(Buffer.alloc(0), good)), ["apk good 1-r0"]);
+  });
+
+  test("databases that are too large, or too many, end the reading and not the server", async () => {
+    const big = { [DPKG]: Buffer.alloc(65 * 1024 * 1024, randomBytes(65536)), [APK]: apkDatabase("good 1-r0") };
+    const found = await readLayers(big);
+    assert.deepEqual([scanOf(found).state, named(found)], ["FAILED", ["apk good 1-r0"]]);
+    assert.equal(scanOf(found).error, `${DPKG}: it is larger than 64 MiB`);
+    const files = Object.fromEntries(Array.from({ length: 20_002 }, (_, n) => [`var/lib/dpkg/status.d/${n}`, "x"]));
+    assert.match(scanOf(await readLayers(files)).error, /changes more than 20000 files of package databases/);
+    const many = Array.from({ length: 100_001 }, (_, n) => `p${n} 1-r0`);
+    const { error, packageCount, state } = scanOf(await readLayers({ [APK]: apkDatabase(...many) }));
+    assert.deepEqual([error, packageCount, state], ["there are more than 100000 packages", 100_000, "FAILED"]);
+  });
+
+  test("a layer that clients have from elsewhere is not read, even where the registry has it", async () => {
+    const config = await repo.client.blob(repo.name, JSON.stringify({ architecture: "amd64", os: "windows" }), CONFIG);
+    const layer = await repo.client.blob(repo.name, await layerOf({ [APK]: apkDatabase("a 1-r0") }), LAYER);
+    const layers = [{ ...layer, urls: ["https://elsewhere.example.com/layer"] }];
+    const { digest } = await repo.client.manifest(repo.name, { schemaVersion: 2, mediaType: MANIFEST, config, layers });
+    const found = await repo.read(digest);
+    assert.deepEqual([scanOf(found).state, named(found)], ["FAILED", []]);
+    assert.equal(scanOf(found).error, `layer ${layer.digest}: clients have it from elsewhere`);
+  });
+
+  test("an index has the packages of all its images, each with its platform, page by page", async () => {
+    const packages = (n: number) => Array.from({ length: 30 }, (_, each) => `p${(each * 7) % 30} ${n}-r0`);
+    const pushed: Descriptor[] = [];
+    for (const [n, architecture] of ["amd64", "arm64"].entries())
+      pushed.push(
+        await repo.push([await layerOf({ [APK]: apkDatabase(...packages(n)) })], { architecture, ...(n === 1 && { variant: "v8" }) }),
+      );
+    const index = await repo.pushIndex(pushed);
+    const whole = await repo.read(index.digest);
+    assert.equal(whole.packages.length, 60);
+    assert.deepEqual(new Set(whole.packages.map(({ platform }) => platform)), new Set(["linux/amd64", "linux/arm64/v8"]));
+    assert.deepEqual(new Set(whole.packages.map(({ imageDigest }) => imageDigest)), new Set(pushed.map(({ digest }) => digest)));
+    const names = named(whole);
+    assert.deepEqual(names, names.toSorted());
+    const paged = [];
+    let pageToken = "";
+    do {
+      const page = await world.must(listImagePackages, { uid: repo.uid, digest: index.digest, pageSize: 7, pageToken });
+      assert.equal(page.scans.length, 2);
+      paged.push(...page.packages);
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+    assert.deepEqual(paged, whole.packages);
+    const first = await world.must(listImagePackages, { uid: repo.uid, digest: index.digest, pageSize: 7 });
+    const elsewhere = { uid: repo.uid, digest: pushed[0]?.digest ?? "", pageToken: first.nextPageToken };
+    assert.equal(codeOf(await world.rest.call(listImagePackages, elsewhere, world.owner.token)), Code.INVALID_ARGUMENT);
+  });
+
+  test("what is no image has nothing to be read, and what the repo does not have is not found", async () => {
+    const artifact = await repo.pushArtifact([["a chart", "application/vnd.cncf.helm.chart.content.v1.tar+gzip"]]);
+    assert.deepEqual(
+      [(await repo.list(artifact.digest)).state, (await repo.list(artifact.digest)).scans],
+      [ImageScan_State.UNSPECIFIED, []],
+    );
+    const { digest } = await repo.push([await layerOf({ [APK]: apkDatabase("a 1-r0") })]);
+    await repo.read(digest);
+    using other = await createImageRepo(world);
+    const gone = [
+      { uid: repo.uid, digest: `sha256:${"0".repeat(64)}` },
+      { uid: repo.uid, digest: "latest" },
+      { uid: other.uid, digest },
+      { uid: `${repo.uid}/0123456789abcdef`, digest },
+    ];
+    for (const client of [world.rest, world.grpc])
+      for (const request of gone) assert.equal(codeOf(await client.call(listImagePackages, request, world.owner.token)), Code.NOT_FOUND);
+    const reader = await world.robot(world.orgUid, [Capability.CAP_MANIFEST_METADATA_LIST]);
+    const stranger = await world.robot(world.orgUid, [Capability.CAP_REPO_LIST]);
+    for (const client of [world.rest, world.grpc]) {
+      assert.equal(codeOf(await client.call(listImagePackages, { uid: repo.uid, digest }, reader.token)), 0);
+      assert.equal(codeOf(await client.call(listImagePackages, { uid: repo.uid, digest }, stranger.token)), Code.PERMISSION_DENIED);
+    }
   });
 });
-
-function plain(found: ImagePackage | undefined): object {
-  const { $typeName: _, ...fields } = found ?? ({} as ImagePackage);
-  return fields;
-}
-
-interface Images extends Disposable {
-  readonly client: RegistryClient;
-  readonly name: string;
-  readonly repoUid: string;
-  /** @returns the digest */
-  push(...layers: readonly Buffer[]): Promise<string>;
-  list(digest: string): Promise<ListImagePackagesResponse>;
-  /** Once nothing is pending. */
-  read(digest: string): Promise<ListImagePackagesResponse>;
-}
-
-async function createImages(world: World): Promise<Images> {
-  const client = createRegistryClient(world.baseUrl, basic("_token", world.owner.token));
-  const folder = await world.group(world.orgUid);
-  const { uid: repoUid } = await world.must(ReposService.method.createRepo, { parent: folder, repo: { name: "app" } });
-  const name = `${folder}/app`;
-  const list = (digest: string) => world.must(ImagePackagesService.method.listImagePackages, { uid: repoUid, digest, pageSize: 200 });
-  return {
-    client,
-    name,
-    repoUid,
-    list,
-    async push(...layers) {
-      const config = await client.blob(name, JSON.stringify({ architecture: "amd64", os: "linux", n: Math.random() }), CONFIG);
-      const blobs = [];
-      for (const layer of layers) blobs.push(await client.blob(name, layer, LAYER));
-      return (await client.manifest(name, { schemaVersion: 2, mediaType: MANIFEST, config, layers: blobs })).digest;
-    },
-    async read(digest) {
-      for (;;) {
-        const found = await list(digest);
-        if (found.state !== ImageScan_State.PENDING) return found;
-        await sleep(20);
-      }
-    },
-    [Symbol.dispose]: () => client[Symbol.dispose](),
-  };
-}

@@ -53,6 +53,8 @@ export interface StorageFixture extends AsyncDisposable {
   /** An image of these layers, or of a new one; by its digest where no tag is given. */
   pushImage(repoUid: string, image?: { tag?: string; layers?: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
   pushIndex(repoUid: string, index: { tag?: string; manifests: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
+  /** A manifest as it is, by its digest. */
+  pushContent(repoUid: string, content: Buffer): Promise<Descriptor>;
   deleteTag(repoUid: string, name: string): Promise<void>;
   deleteManifest(repoUid: string, digest: string): Promise<void>;
 }
@@ -87,8 +89,11 @@ export async function createStorageFixture(
     return { mediaType: "application/octet-stream", digest, size };
   }
 
-  async function pushContent(repoUid: string, mediaType: string, fields: object, tag: string | undefined): Promise<Descriptor> {
-    const content = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, ...fields }));
+  function pushFields(repoUid: string, mediaType: string, fields: object, tag: string | undefined): Promise<Descriptor> {
+    return pushContent(repoUid, Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, ...fields })), mediaType, tag);
+  }
+
+  async function pushContent(repoUid: string, content: Buffer, mediaType = IMAGE_TYPE, tag?: string): Promise<Descriptor> {
     const digest = digestOf(content);
     const push = { repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
     await pushManifest(push, { store, blobs, names, onManifest() {} });
@@ -121,14 +126,15 @@ export async function createStorageFixture(
       return uid;
     },
     pushBlob,
+    pushContent,
     async pushImage(repoUid, { tag, layers, subject } = {}) {
       const config = await pushBlob(
         repoUid,
         Buffer.from(JSON.stringify({ architecture: "amd64", os: "linux", id: randomBytes(8).toString("hex") })),
       );
-      return pushContent(repoUid, IMAGE_TYPE, { config, layers: layers ?? [await pushBlob(repoUid)], subject }, tag);
+      return pushFields(repoUid, IMAGE_TYPE, { config, layers: layers ?? [await pushBlob(repoUid)], subject }, tag);
     },
-    pushIndex: (repoUid, { tag, ...fields }) => pushContent(repoUid, INDEX_TYPE, fields, tag),
+    pushIndex: (repoUid, { tag, ...fields }) => pushFields(repoUid, INDEX_TYPE, fields, tag),
     deleteTag: (repoUid, name) => deleteTag(name, { repoUid, origin, now: clock.now() }, { store, names }),
     deleteManifest: (repoUid, digest) => deleteManifest(digest, { repoUid, origin, now: clock.now() }, { store, names }),
     async [Symbol.asyncDispose]() {

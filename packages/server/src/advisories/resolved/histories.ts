@@ -2,7 +2,6 @@
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
-import { rootOf } from "../../lib/uid.ts";
 import { compareVersions } from "../../lib/version-order/compare.ts";
 import { parseResolutions, type Resolution, resolutionsFrom } from "../resolutions.ts";
 import type { PackageName } from "./package-lists.ts";
@@ -10,9 +9,7 @@ import type { PackageName } from "./package-lists.ts";
 /** Of one advisory. */
 export interface History {
   readonly uid: string;
-  /** Its organization. */
-  readonly root: string;
-  /** The earliest first. */
+  /** The latest first. */
   readonly resolutions: readonly Resolution[];
 }
 
@@ -50,7 +47,7 @@ export async function readHistories({ names, roots, start }: HistoryQuery, db: R
     left -= rows.length;
     if (left < 0) throw resourceExhausted("too many advisories are about the packages of these images: ask for fewer images or days");
     for (const { index, uid, resolutions } of rows) {
-      const history = { uid, root: rootOf(uid), resolutions: parseResolutions(resolutions) };
+      const history = { uid, resolutions: parseResolutions(resolutions) };
       const ofName = histories.get(Number(index));
       if (ofName === undefined) histories.set(Number(index), [history]);
       else ofName.push(history);
@@ -72,8 +69,8 @@ export function resolvedTimes(type: string, histories: readonly History[], versi
   return histories.map(({ resolutions }) => {
     let latest: string | undefined = "";
     for (let index = 0; index < versions.length && latest !== undefined; index++) {
-      const resolution = resolutions.find(({ version }) => version === undefined || isIn(version, index));
-      latest = resolution === undefined ? undefined : resolution.time > latest ? resolution.time : latest;
+      const resolution = resolutions.findLast(([, version]) => version === undefined || isIn(version, index));
+      latest = resolution === undefined ? undefined : resolution[0] > latest ? resolution[0] : latest;
     }
     return latest;
   });

@@ -32,23 +32,22 @@ export async function readPackageLists(images: readonly Image[], db: ReadDb): Pr
   const contents = await readContents([...new Set(sources.flat())], names, packages, db);
   const lists = sources.map((digests) => {
     const found = new Map<number, Set<string>>();
-    for (const digest of digests) {
-      for (const number of contents.get(digest) ?? []) {
-        const { version, under } = packages.values[number] as Package;
-        for (const name of under) found.set(name, (found.get(name) ?? new Set()).add(version));
+    for (const number of new Set(digests.flatMap((digest) => contents.get(digest) ?? []))) {
+      const { version, under } = packages.values[number] as Package;
+      for (const name of under) {
+        const ofName = found.get(name);
+        if (ofName === undefined) found.set(name, new Set([version]));
+        else ofName.add(version);
       }
     }
-    const list = new Map<number, number>();
-    for (const [name, set] of found) {
-      const sorted = [...set].sort();
-      list.set(
-        name,
-        versions.number(sorted.join("\0"), () => sorted),
-      );
-    }
-    return list;
+    return new Map([...found].map(([name, all]) => [name, numberOf(all, versions)]));
   });
   return { lists, names: names.values, versions: versions.values };
+}
+
+function numberOf(all: ReadonlySet<string>, versions: Interned<readonly string[]>): number {
+  const sorted = [...all].sort();
+  return versions.number(sorted.join("\0"), () => sorted);
 }
 
 interface Package {
@@ -58,7 +57,7 @@ interface Package {
 }
 
 interface PackageRow extends PackageName {
-  readonly digest: string;
+  readonly index: number;
   readonly version: string;
   readonly origin: string;
 }
@@ -70,25 +69,24 @@ async function readContents(
   packages: Interned<Package>,
   db: ReadDb,
 ): Promise<ReadonlyMap<string, number[]>> {
-  const contents = new Map<string, number[]>();
+  const contents = digests.map((): number[] => []);
   let left = MAX_ROWS;
   for (let start = 0; start < digests.length; start += CHUNK) {
+    const wanted = digests.slice(start, start + CHUNK).map((digest, index) => ({ index: start + index, digest }));
     const { rows } = await sql<PackageRow>`
-      select p.digest, p.type, p.name, p.version, p.origin from ${db.dialect.valuesOf(digests.slice(start, start + CHUNK))} as v
-      join image_package as p on p.digest = v.value limit ${left + 1}`.execute(db);
+      select w."index", p.type, p.name, p.version, p.origin from ${db.dialect.rowsOf(wanted, { index: "bigint", digest: "text" })} as w
+      join image_package as p on p.digest = w.digest limit ${left + 1}`.execute(db);
     left -= rows.length;
     if (left < 0) throw resourceExhausted(`these images have more than ${MAX_ROWS} packages: ask for fewer images or days`);
-    for (const { digest, type, name, version, origin } of rows) {
+    for (const { index, type, name, version, origin } of rows) {
       const number = packages.number(`${type}\0${name}\0${origin}\0${version}`, () => ({
         version,
         under: [...new Set([name, origin])].map((text) => names.number(`${type}\0${text}`, () => ({ type, name: text }))),
       }));
-      const content = contents.get(digest);
-      if (content === undefined) contents.set(digest, [number]);
-      else content.push(number);
+      contents[Number(index)]?.push(number);
     }
   }
-  return contents;
+  return new Map(digests.map((digest, index) => [digest, contents[index] ?? []]));
 }
 
 /** Gives values numbers, in the order in which they are met. */

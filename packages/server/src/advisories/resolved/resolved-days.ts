@@ -1,4 +1,5 @@
 /** On which days which advisories became resolved in an image. Pure. */
+import { isAtOrBelow, rootOf } from "../../lib/uid.ts";
 import { type DayRange, dayOfTime } from "./days.ts";
 import { type History, resolvedTimes } from "./histories.ts";
 import type { PackageList, PackageName } from "./package-lists.ts";
@@ -52,6 +53,10 @@ export function createResolvedDays({ range, now, histories, names, versions, pub
     return time === undefined || time > now ? undefined : dayOfTime(time);
   }
 
+  function concerns({ uid }: History, root: string): boolean {
+    return open === "all" || isAtOrBelow(uid, root) || open.has(rootOf(uid));
+  }
+
   function reportName(name: number, segments: readonly Segment[], root: string, report: (day: number, history: History) => void): number {
     const ofName = histories.get(name) ?? [];
     for (const [index, { day, list }] of segments.entries()) {
@@ -63,7 +68,7 @@ export function createResolvedDays({ range, now, histories, names, versions, pub
       const earlier = before === undefined ? days : resolvedDays(name, before);
       for (const [at, history] of ofName.entries()) {
         const [resolved, was] = [days[at], earlier[at]];
-        if (resolved === undefined || resolved > until || (history.root !== root && open !== "all" && !open.has(history.root))) continue;
+        if (resolved === undefined || resolved > until || !concerns(history, root)) continue;
         if (resolved > day) report(resolved, history);
         else if (day >= range.first && (was === undefined || was >= day)) report(day, history);
       }

@@ -31,7 +31,8 @@ export async function findUnread(store: Store, now: Date): Promise<Date | undefi
     const progress = await lockState(db, NAME, BEGINNING);
     if (progress.pass >= PASSES) return undefined;
     const found = await readUnread(db, progress.after);
-    for (const { digest, content, media_type } of found.rows) if (isRead(content, media_type)) await appendScan(db, digest, now);
+    for (const { digest, content, media_type } of found.rows)
+      if (content !== null && isRead(content, media_type)) await appendScan(db, digest, now);
     const next: Progress = found.next === undefined ? endOfPass(progress, now) : { ...progress, after: found.next, due: now.toISOString() };
     await writeState(db, NAME, next);
     return next.pass >= PASSES ? undefined : new Date(next.due);
@@ -44,30 +45,21 @@ function endOfPass({ pass }: Progress, now: Date): Progress {
 
 type Key = readonly [repoUid: string, digest: string];
 
+/** The content only of those that nobody has put into the queue. */
 async function readUnread(db: ReadDb, after: Key) {
-  const keys = await db
-    .selectFrom("manifest")
-    .select(["repo_uid", "digest"])
-    .where(({ eb, refTuple, tuple }) => eb(refTuple("repo_uid", "digest"), ">", tuple(...after)))
-    .orderBy("repo_uid")
-    .orderBy("digest")
-    .limit(PIECE)
-    .execute();
-  const last = keys.at(-1);
-  const rows = await Promise.all(keys.map(({ repo_uid, digest }) => readIfUnread(db, repo_uid, digest)));
-  const next: Key | undefined = keys.length < PIECE || last === undefined ? undefined : [last.repo_uid, last.digest];
-  return { rows: rows.flat(), next };
-}
-
-function readIfUnread(db: ReadDb, repoUid: string, digest: string) {
-  return db
+  const rows = await db
     .selectFrom("manifest as m")
     .leftJoin("image_scan as s", "s.digest", "m.digest")
-    .select(["m.digest as digest", "m.content as content", "m.media_type as media_type"])
-    .where("m.repo_uid", "=", repoUid)
-    .where("m.digest", "=", digest)
-    .where("s.digest", "is", null)
+    .select(["m.repo_uid as repo_uid", "m.digest as digest", "m.media_type as media_type"])
+    .select((eb) => eb.case().when("s.digest", "is", null).then(eb.ref("m.content")).end().as("content"))
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("m.repo_uid", "m.digest"), ">", tuple(...after)))
+    .orderBy("m.repo_uid")
+    .orderBy("m.digest")
+    .limit(PIECE)
     .execute();
+  const last = rows.at(-1);
+  const next: Key | undefined = rows.length < PIECE || last === undefined ? undefined : [last.repo_uid, last.digest];
+  return { rows, next };
 }
 
 function isRead(content: Uint8Array, mediaType: string): boolean {

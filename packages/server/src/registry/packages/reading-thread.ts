@@ -34,7 +34,8 @@ function ask(question: Question): Promise<Answer> {
 
 /** What is foreign is not asked for: who pushed the manifest need not have had it. @throws Unreadable where the registry does not have it */
 async function* chunksOf(blob: BlobDescriptor): AsyncGenerator<Uint8Array> {
-  if (blob.isForeign || (await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have it");
+  if (blob.isForeign) throw new Unreadable("clients have it from elsewhere");
+  if ((await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have it");
   for (let bytes = await ask({ kind: "next" }); bytes instanceof Uint8Array; bytes = await ask({ kind: "next" })) yield bytes;
 }
 

@@ -1,5 +1,6 @@
 /** Rows of `image_package`: written and removed in pieces, so that nobody else who writes waits long. */
-import type { Store, WriteDb } from "../../db/store.ts";
+import type { ImagePackageTable } from "../../db/schema.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { FoundPackage } from "./found-package.ts";
 
 /** Of one transaction. */
@@ -7,22 +8,35 @@ const PIECE = 2000;
 
 /** @param assertHeld locks the row that the packages belong to, or throws */
 export async function removePackages(store: Store, digest: string, assertHeld: (db: WriteDb) => Promise<void>): Promise<void> {
-  for (let removed = PIECE; removed === PIECE; ) {
-    removed = await store.transaction(async (db) => {
+  for (let isMore = true; isMore; ) {
+    isMore = await store.transaction(async (db) => {
       await assertHeld(db);
-      const query = db
-        .selectFrom("image_package")
-        .select(["name", "type", "version", "architecture", "location"])
-        .where("digest", "=", digest);
-      const some = query.limit(PIECE).$asTuple("name", "type", "version", "architecture", "location");
-      const { numDeletedRows } = await db
+      const last = await keyAt(db, digest, PIECE - 1);
+      await db
         .deleteFrom("image_package")
         .where("digest", "=", digest)
-        .where(({ eb, refTuple }) => eb(refTuple("name", "type", "version", "architecture", "location"), "in", some))
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
+        // By a range of keys: PostgreSQL looks a list of rows up once for each row.
+        .$if(last !== undefined, (query) => query.where(({ eb, refTuple, tuple }) => eb(refTuple(...KEY), "<=", tuple(...valuesOf(last)))))
+        .execute();
+      return last !== undefined;
     });
   }
+}
+
+const KEY = ["name", "type", "version", "architecture", "location"] as const;
+type Key = Pick<ImagePackageTable, (typeof KEY)[number]>;
+
+/** Of the package that has so many before it; undefined where there are not as many. */
+function keyAt(db: ReadDb, digest: string, offset: number): Promise<Key | undefined> {
+  const query = db.selectFrom("image_package").select(KEY).where("digest", "=", digest);
+  return KEY.reduce((ordered, column) => ordered.orderBy(column), query)
+    .limit(1)
+    .offset(offset)
+    .executeTakeFirst();
+}
+
+function valuesOf(key: Key | undefined): [string, string, string, string, string] {
+  return [key?.name ?? "", key?.type ?? "", key?.version ?? "", key?.architecture ?? "", key?.location ?? ""];
 }
 
 const COLUMNS = {

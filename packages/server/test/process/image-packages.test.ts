@@ -1,0 +1,88 @@
+/** Reading what is in images in a process of its own: killed in the middle, turned off, and with pulls going on. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { APK, apkDatabase, layerOf } from "../registry/image-content.ts";
+import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST, type RegistryClient } from "../registry/registry-client.ts";
+import { type RunningServer, runHoltd, type Settings, startHoltd, temporaryFolder } from "./holtd.ts";
+
+async function clientOf({ baseUrl }: RunningServer, settings: Settings): Promise<{ client: RegistryClient; token: string }> {
+  const { stdout } = await runHoltd(["token"], { ...settings, HOLT_BASE_URL: baseUrl });
+  const token = stdout.trim();
+  return { client: createRegistryClient(baseUrl, basic("_token", token)), token };
+}
+
+/** Into a repo that the push makes. */
+async function pushImage(client: RegistryClient, layer: Buffer): Promise<{ digest: string }> {
+  const name = "my-org/app";
+  const config = await client.blob(name, JSON.stringify({ architecture: "amd64", os: "linux" }), CONFIG);
+  const layers = [await client.blob(name, layer, LAYER)];
+  return client.manifest(name, { schemaVersion: 2, mediaType: MANIFEST, config, layers });
+}
+
+interface Listed {
+  readonly state: string;
+  readonly packages?: readonly { readonly name: string }[];
+}
+
+async function list({ baseUrl }: RunningServer, token: string, digest: string): Promise<Listed> {
+  const get = async (path: string) => {
+    const answer = await fetch(`${baseUrl}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    return (await answer.json()) as never;
+  };
+  const { repos } = (await get("/registry/v2/repos")) as { repos?: { uid: string }[] };
+  const uid = repos?.[0]?.uid ?? "";
+  return get(`/holt/v1/repos/${uid}/digests/${digest}/packages`);
+}
+
+async function untilRead(server: RunningServer, token: string, digest: string): Promise<Listed> {
+  for (;;) {
+    const found = await list(server, token, digest);
+    if (found.state !== "STATE_PENDING") return found;
+    await sleep(50);
+  }
+}
+
+test("an image whose reading was cut short by a kill is read by the next server", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  // Takes longer to read than to answer.
+  const layer = await layerOf({ "usr/zeros": Buffer.alloc(200 * 1024 * 1024), [APK]: apkDatabase("musl 1.2.5-r9") });
+  let digest = "";
+  {
+    await using first = await startHoltd(settings);
+    const { client, token } = await clientOf(first, settings);
+    digest = (await pushImage(client, layer)).digest;
+    assert.equal((await list(first, token, digest)).state, "STATE_PENDING");
+    first.kill("SIGKILL");
+    await first.ended;
+    client[Symbol.dispose]();
+  }
+  await using second = await startHoltd(settings);
+  const { client, token } = await clientOf(second, settings);
+  const found = await untilRead(second, token, digest);
+  assert.deepEqual([found.state, found.packages?.map(({ name }) => name)], ["STATE_DONE", ["musl"]]);
+  client[Symbol.dispose]();
+});
+
+test("a server that is told not to read leaves it to one that does", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_IMAGE_PACKAGES: "off" };
+  let digest = "";
+  {
+    await using first = await startHoltd(settings);
+    const { client, token } = await clientOf(first, settings);
+    digest = (await pushImage(client, await layerOf({ [APK]: apkDatabase("musl 1.2.5-r9") }))).digest;
+    await sleep(300);
+    assert.equal((await list(first, token, digest)).state, "STATE_PENDING");
+    client[Symbol.dispose]();
+  }
+  await using second = await startHoltd({ ...settings, HOLT_IMAGE_PACKAGES: "on" });
+  const { client, token } = await clientOf(second, settings);
+  assert.equal((await untilRead(second, token, digest)).state, "STATE_DONE");
+  client[Symbol.dispose]();
+  const { code, stderr } = await runHoltd(["gc"], { ...settings, HOLT_IMAGE_PACKAGES: "yes" });
+  assert.equal(code, 2);
+  assert.match(stderr, /HOLT_IMAGE_PACKAGES: "yes" must be on or off/);
+});

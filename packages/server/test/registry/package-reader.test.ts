@@ -1,0 +1,279 @@
+/** The queue of what is to be read, on both stores: several servers, servers that die, disks that fail, manifests from before, and what becomes of it all. */
+import assert from "node:assert/strict";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ImageScanTable } from "../../src/db/schema.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { rootOf } from "../../src/lib/uid.ts";
+import { findUnread } from "../../src/registry/packages/find-unread.ts";
+import { type PackageReader, startPackageReader } from "../../src/registry/packages/package-reader.ts";
+import { createScanQueue, LostClaim } from "../../src/registry/packages/scan-queue.ts";
+import { APK, apkDatabase, layerOf } from "./image-content.ts";
+import { LAYER } from "./registry-client.ts";
+import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "./storage-fixture.ts";
+
+const MINUTE = 60_000;
+
+for (const kind of ["sqlite", "postgres"] as const) {
+  describe(`reading what is in images on ${kind}`, () => {
+    let world: StorageFixture;
+    let repo: string;
+    let count = 0;
+    before(async () => {
+      world = await createStorageFixture(kind);
+    });
+    after(() => world[Symbol.asyncDispose]());
+    beforeEach(async () => {
+      repo = await world.newRepo();
+    });
+
+    const start = (): PackageReader => startPackageReader({ ...world, log: createLog("silent") });
+    async function pushImage(into = repo, packages: readonly string[] = [`package-${count++} 1-r0 origin`]): Promise<Descriptor> {
+      const layer = await world.pushBlob(into, await layerOf({ [APK]: apkDatabase(...packages) }));
+      return world.pushImage(into, { layers: [{ ...layer, mediaType: LAYER }] });
+    }
+    const scanOf = ({ digest }: Descriptor): Promise<ImageScanTable | undefined> =>
+      world.store.reader.selectFrom("image_scan").selectAll().where("digest", "=", digest).executeTakeFirst();
+    const namesOf = async ({ digest }: Descriptor) =>
+      (await world.store.reader.selectFrom("image_package").select("name").where("digest", "=", digest).orderBy("name").execute()).map(
+        ({ name }) => name,
+      );
+    async function settled(image: Descriptor): Promise<ImageScanTable> {
+      for (;;) {
+        const scan = await scanOf(image);
+        if (scan !== undefined && scan.state !== "pending" && scan.due_time === null) return scan;
+        await sleep(10);
+      }
+    }
+    const originsIn = (repoUid: string) =>
+      world.store.reader
+        .selectFrom("package_origin")
+        .select(["name", "origin"])
+        .where("org_uid", "=", rootOf(repoUid))
+        .orderBy("name")
+        .execute();
+
+    test("what was pushed while nobody read is read by whoever comes", async () => {
+      const images = [await pushImage(), await pushImage()];
+      assert.equal((await scanOf(images[0]!))?.state, "pending");
+      await using _reader = start();
+      for (const image of images) assert.equal((await settled(image)).package_count, 1);
+    });
+
+    test("each organization that has an image is told its origins, also one that pushes it later", async () => {
+      await using reader = start();
+      const image = await pushImage(repo, ["libssl3 3.3.2-r1 openssl", "musl 1.2.5-r9"]);
+      reader.wake();
+      await settled(image);
+      const expected = [
+        { name: "libssl3", origin: "openssl" },
+        { name: "musl", origin: "musl" },
+      ];
+      assert.deepEqual(await originsIn(repo), expected);
+      const later = await world.newRepo();
+      assert.deepEqual(await originsIn(later), []);
+      await pushSame(image, later);
+      assert.equal((await scanOf(image))?.state, "done");
+      reader.wake();
+      await settled(image);
+      assert.deepEqual(await originsIn(later), expected);
+      const moved = await pushImage(repo, ["libssl3 3.5.0-r0 openssl-next"]);
+      reader.wake();
+      await settled(moved);
+      assert.deepEqual((await originsIn(repo))[0], { name: "libssl3", origin: "openssl-next" });
+    });
+
+    /** The same bytes into another repo. */
+    async function pushSame({ digest }: Descriptor, into: string): Promise<void> {
+      const { content } = await world.store.reader
+        .selectFrom("manifest")
+        .select("content")
+        .where("digest", "=", digest)
+        .executeTakeFirstOrThrow();
+      const { config, layers } = JSON.parse(Buffer.from(content).toString()) as { config: Descriptor; layers: Descriptor[] };
+      for (const blob of [config, ...layers]) {
+        const chunks = [];
+        for await (const chunk of await world.blobs.read(blob.digest)) chunks.push(chunk);
+        await world.pushBlob(into, Buffer.concat(chunks));
+      }
+      await world.pushContent(into, Buffer.from(content));
+    }
+
+    test("an image is claimed by one server at a time, and by the next when a claim ran out", async () => {
+      const images = [await pushImage(), await pushImage(), await pushImage()];
+      const queues = Array.from({ length: 4 }, () => createScanQueue(world.store, world.clock));
+      const claims = (await Promise.all(queues.map((queue) => queue.claim()))).filter((claim) => claim !== undefined);
+      assert.deepEqual(new Set(claims.map(({ digest }) => digest)), new Set(images.map(({ digest }) => digest)));
+      assert.equal(claims.length, 3);
+      const [first] = claims;
+      const [queue] = queues;
+      assert.ok(first !== undefined && queue !== undefined);
+      world.clock.advance(50_000);
+      assert.equal(await queue.renew(first), true);
+      world.clock.advance(30_000);
+      const again = [await queue.claim(), await queue.claim(), await queue.claim()];
+      assert.deepEqual(
+        again.map((claim) => claim?.attempts),
+        [2, 2, undefined],
+      );
+      world.clock.advance(2 * MINUTE);
+      const taken = await queue.claim();
+      const lost = claims.find(({ digest }) => digest === taken?.digest);
+      assert.ok(lost !== undefined);
+      assert.equal(await queue.renew({ ...lost }), false);
+      await assert.rejects(
+        world.store.transaction((db) => queue.assertHeld(db, lost)),
+        LostClaim,
+      );
+      await queue.finish(lost, { state: "failed", distribution: "", error: "too late", packageCount: 0 });
+      assert.equal((await scanOf({ digest: lost.digest } as Descriptor))?.state, "pending");
+      world.clock.advance(2 * MINUTE);
+      await using _reader = start();
+      for (const image of images) assert.equal((await settled(image)).state, "done");
+    });
+
+    test("two servers read all of many images, each once", async () => {
+      const images = [];
+      for (let n = 0; n < 20; n++) images.push(await pushImage());
+      const digests = new Set(images.map(({ digest }) => digest));
+      const reads = new Map<string, number>();
+      const log = createLog("silent");
+      const info = (fields: { digest?: string }) => {
+        if (fields.digest !== undefined && digests.has(fields.digest)) reads.set(fields.digest, (reads.get(fields.digest) ?? 0) + 1);
+      };
+      const telling = Object.assign(Object.create(log), { info }) as typeof log;
+      await using _one = startPackageReader({ ...world, log: telling });
+      // On SQLite there is no other server.
+      await using _two = kind === "postgres" ? startPackageReader({ ...world, log: telling }) : undefined;
+      for (const image of images) await settled(image);
+      assert.deepEqual(
+        [...reads.values()],
+        Array.from({ length: 20 }, () => 1),
+      );
+    });
+
+    test("a server that dies at it counts as an attempt, and what ends each server is given up", async () => {
+      const image = await pushImage();
+      const queue = createScanQueue(world.store, world.clock);
+      for (let attempt = 1; attempt <= 5; attempt++) {
+        assert.equal((await queue.claim())?.attempts, attempt);
+        world.clock.advance(2 * MINUTE);
+      }
+      await using _reader = start();
+      const scan = await settled(image);
+      assert.deepEqual([scan.state, scan.error], ["failed", "reading it was cut short each time"]);
+    });
+
+    test("what a disk does not give is asked for again later, five times, and once more when it is pushed anew", async () => {
+      const image = await pushImage();
+      const { digest } = await world.store.reader
+        .selectFrom("manifest_reference")
+        .innerJoin("blob", "blob.digest", "manifest_reference.digest")
+        .select("blob.digest as digest")
+        .where("manifest_digest", "=", image.digest)
+        .orderBy("blob.size", "desc")
+        .executeTakeFirstOrThrow();
+      const path = join(world.dataDir, "blobs", "sha256", digest.slice(7, 9), digest.slice(7));
+      const content = await readFile(path);
+      await rm(path);
+      await mkdir(path);
+      await using reader = start();
+      for (let attempt = 1; attempt <= 5; attempt++) {
+        for (let scan = await scanOf(image); scan?.attempts !== attempt || scan.lease_time !== null; scan = await scanOf(image))
+          await sleep(10);
+        const scan = await scanOf(image);
+        assert.equal(scan?.state, attempt === 5 ? "failed" : "pending");
+        assert.match(scan?.error ?? "", /^it could not be read: /);
+        world.clock.advance(60 * MINUTE);
+        reader.wake();
+      }
+      await rm(path, { recursive: true });
+      await writeFile(path, content);
+      const later = await world.newRepo();
+      await pushSame(image, later);
+      reader.wake();
+      assert.equal((await settled(image)).state, "done");
+    });
+
+    test("a server that stops gives back what it is at", async () => {
+      const image = await pushImage(
+        repo,
+        Array.from({ length: 20_000 }, (_, n) => `p${n} 1-r0`),
+      );
+      const reader = start();
+      for (let scan = await scanOf(image); scan?.lease_time === null; scan = await scanOf(image)) await sleep(5);
+      await reader[Symbol.asyncDispose]();
+      const scan = await scanOf(image);
+      assert.equal(scan?.lease_time, null);
+      assert.equal(scan?.attempts, 0);
+      await using _next = start();
+      assert.equal((await settled(image)).package_count, 20_000);
+      assert.equal((await namesOf(image)).length, 20_000);
+    });
+
+    test("manifests from before there was a queue are found, in pieces, from where the search was cut short", async () => {
+      const images: Descriptor[] = [];
+      for (let n = 0; n < 60; n++) images.push(await pushImage());
+      const plain = await world.pushImage(repo);
+      await world.store.transaction(async (db) => {
+        await db.deleteFrom("image_scan").execute();
+        await db.deleteFrom("server_state").where("name", "=", "image_scan_search").execute();
+        await db
+          .updateTable("manifest")
+          .set({ content: Buffer.from("{}") })
+          .where("digest", "=", images[0]?.digest ?? "")
+          .execute();
+      });
+      let pieces = 0;
+      for (
+        let due = await findUnread(world.store, new Date());
+        due !== undefined && due <= new Date();
+        due = await findUnread(world.store, new Date())
+      )
+        pieces++;
+      assert.ok(pieces > 0);
+      for (const image of images.slice(1)) assert.equal((await scanOf(image))?.state, "pending");
+      assert.equal(await scanOf(images[0]!), undefined);
+      assert.equal(await scanOf(plain), undefined);
+      // What a server of the version before pushes meanwhile.
+      await world.store.transaction((db) =>
+        db
+          .deleteFrom("image_scan")
+          .where("digest", "=", images[1]?.digest ?? "")
+          .execute(),
+      );
+      const later = new Date(Date.now() + 2 * 60 * MINUTE);
+      while ((await findUnread(world.store, later)) !== undefined);
+      assert.equal((await scanOf(images[1]!))?.state, "pending");
+      await using _reader = start();
+      assert.equal((await settled(images.at(-1)!)).state, "done");
+    });
+
+    test("collection takes what was read of manifests that no repo has any more, and nothing else", async () => {
+      await using reader = start();
+      const [gone, kept, shared] = [
+        await pushImage(
+          repo,
+          Array.from({ length: 2500 }, (_, n) => `p${n} 1-r0`),
+        ),
+        await pushImage(),
+        await pushImage(),
+      ];
+      const other = await world.newRepo();
+      await pushSame(shared, other);
+      reader.wake();
+      for (const image of [gone, kept, shared]) await settled(image);
+      await world.deleteManifest(repo, gone.digest);
+      await world.deleteManifest(repo, shared.digest);
+      await world.collector.run();
+      assert.equal(await scanOf(gone), undefined);
+      assert.deepEqual(await namesOf(gone), []);
+      for (const image of [kept, shared]) assert.equal((await namesOf(image)).length, 1);
+      world.clock.advance(GRACE_MS + MINUTE);
+      await world.collector.run();
+      for (const image of [kept, shared]) assert.equal(await scanOf(image), undefined);
+    });
+  });
+}
