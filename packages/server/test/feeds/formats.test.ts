@@ -85,7 +85,10 @@ describeWithWorld("feeds in their formats", (world) => {
     const documents = await getZip(world, `${group}/csaf.zip`);
     const listed = [...documents.keys()].filter((name) => name.endsWith(".json")).sort();
     assert.deepEqual((documents.get("index.txt") ?? "").trim().split("\n").sort(), listed);
-    assert.equal(documents.get("changes.csv")?.trim().split("\n").length, listed.length);
+    const changes = (documents.get("changes.csv") ?? "").trim().split("\n");
+    assert.deepEqual(changes.map((line) => line.split(",")[0]?.slice(1, -1)).sort(), listed);
+    const times = changes.map((line) => line.split(",")[1]);
+    assert.deepEqual(times, times.toSorted().reverse());
     for (const name of listed) await assertCsaf(JSON.parse(documents.get(name) ?? ""));
   });
 
