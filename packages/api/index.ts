@@ -3,6 +3,7 @@ import { type DescEnumValue, type DescService, getOption } from "@bufbuild/proto
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
+import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
@@ -64,6 +65,7 @@ export const services: readonly DescService[] = [
   AccessService,
   DeliveriesService,
   EventsService,
+  ImagePackagesService,
 ];
 
 /** Without UNKNOWN, which has neither a name nor a bit. */

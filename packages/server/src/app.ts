@@ -43,6 +43,7 @@ import { assertBlobFolder } from "./registry/blob-folder.ts";
 import { createRepoEmptying } from "./registry/empty-repo.ts";
 import { createCollector } from "./registry/gc.ts";
 import type { RegistryNames } from "./registry/oci-events.ts";
+import { startPackageReader } from "./registry/packages/package-reader.ts";
 import { PullEvents } from "./registry/pull-events.ts";
 import { createUploads } from "./registry/uploads.ts";
 import { createPageTokens } from "./resource/page-token.ts";
@@ -242,7 +243,17 @@ interface RegistryParts extends AuthParts {
 /** What has content: the container registry, `/v2/` and the tokens for it, and libraries, which share its blobs and its logins. */
 function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
   const { store, log, clock, memory, names, accessTokens } = registry;
-  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, requiredTerms, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
+  const {
+    baseUrl,
+    registryUrl,
+    dataDir,
+    maxConcurrentCalls,
+    requiredTerms,
+    vendorProfile,
+    gcGraceMs: graceMs,
+    gcIntervalMs,
+    imagePackages,
+  } = config;
   // A token for the registry is for nothing else: the API's audiences are the URL without a path.
   const audience = `${registryUrl}/v2`;
   const authenticator = createRegistryAuthenticator({ ...registry, audiences: createAudienceList([baseUrl, registryUrl, audience]) });
@@ -251,8 +262,10 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
   const collector = createCollector({ store, blobs, uploads, clock, log, graceMs });
   if (gcIntervalMs > 0) stack.use(collector.start(gcIntervalMs));
   const pulls = stack.use(new PullEvents({ store, names, log }));
+  const packages = imagePackages ? stack.use(startPackageReader({ store, blobs, clock, log })) : undefined;
+  const onManifest = () => packages?.wake();
   const shared = { store, blobs, names, clock, memory, requiredTerms, transferIdleMs: limits.transferIdleMs };
-  const parts = { ...shared, uploads, pulls };
+  const parts = { ...shared, uploads, pulls, onManifest };
   return {
     oci: createOciHandler({
       parts,

@@ -10,6 +10,7 @@ import { subscriptionsService } from "./events/subscriptions.ts";
 import { accessService } from "./holt/access.ts";
 import { deliveriesService } from "./holt/deliveries.ts";
 import { eventsService } from "./holt/events.ts";
+import { imagePackagesService } from "./holt/image-packages.ts";
 import { accountAssociationsService } from "./iam/account-associations.ts";
 import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
 import { groupInvitesService } from "./iam/group-invites.ts";
@@ -41,6 +42,7 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
+    imagePackagesService(dependencies),
     artifactsService(dependencies),
     advisoriesServiceV1(dependencies),
     advisoriesServiceV2(dependencies),

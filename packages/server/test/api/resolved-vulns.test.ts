@@ -23,7 +23,7 @@ import {
 } from "../advisories.ts";
 import { answerOf, codeOf } from "../clients.ts";
 import { assertInvalid, assertRefused } from "../refusal.ts";
-import { createRegistryClient, INDEX } from "../registry/registry-client.ts";
+import { createRegistryClient, INDEX, MANIFEST } from "../registry/registry-client.ts";
 import { describeWithWorld } from "../world.ts";
 
 const { listResolvedVulnsReports } = SecurityAdvisoryService.method;
@@ -231,7 +231,40 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     }
     const { digest } = await registry.manifest(path, { schemaVersion: 2, mediaType: INDEX, manifests }, "index");
     await move("latest", digest, day(-1));
-    assert.deepEqual(await resolved(), { 1: ["CGA-all", "CGA-arm-only"] });
+    const expected = { 1: ["CGA-all", "CGA-arm-only"] };
+    assert.deepEqual(await resolved(), expected);
+    // What was in an image is still known when nobody has its manifests any more.
+    await world.store.transaction((db) => db.deleteFrom("manifest").where("repo_uid", "=", repo).execute());
+    assert.deepEqual(await resolved(), expected);
+  });
+
+  it("look into SBOMs that are attached to an image in its repo, and nowhere else", async () => {
+    using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
+    const digest = await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
+    await advise({ id: "CGA-sbom", type: "pypi", name: "requests", events: [fixed(day(1), "2.0")] });
+    const path = `org-${name}/${name}`;
+    const content = (await registry.send("GET", `${path}/manifests/${digest}`)).body;
+    const subject = { mediaType: MANIFEST, digest, size: content.length };
+    const config = await registry.blob(path, "{}", "application/vnd.oci.empty.v1+json");
+    const layers = [await registry.blob(path, `{"sbom":"${name}"}`, "application/spdx+json")];
+    const sbom = await registry.manifest(path, {
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      artifactType: "application/spdx+json",
+      config,
+      layers,
+      subject,
+    });
+    await putPackages(world.store, sbom.digest, [{ name: "requests", version: "2.1", type: "pypi" }]);
+    assert.deepEqual(await resolved(), { 1: ["CGA-sbom"] });
+    const elsewhere = (await world.must(ReposService.method.createRepo, { parent: org, repo: { name: `other-${name}` } })).uid;
+    await world.store.transaction((db) =>
+      db
+        .insertInto("tag_history")
+        .values({ repo_uid: elsewhere, tag: "latest", digest, time: day(-3), actor: "" })
+        .execute(),
+    );
+    assert.deepEqual(await resolved({ repo: elsewhere }), {});
   });
 
   it("take an advisory for all packages built from what it is about", async () => {

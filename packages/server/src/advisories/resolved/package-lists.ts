@@ -2,14 +2,9 @@
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { type Image, readImageSources } from "./image-sources.ts";
 
-/** A digest in a repo. */
-export interface Image {
-  readonly repo_uid: string;
-  readonly digest: string;
-}
-
-/** Of one image, all its platforms together: number of a name → number of its list of versions. */
+/** Of one image, all that is said of it together: number of a name → number of its list of versions. */
 export type PackageList = ReadonlyMap<number, number>;
 
 /** Type and name of a package, or of what packages are built from. */
@@ -30,12 +25,12 @@ const MAX_ROWS = 500_000;
 const CHUNK = 100;
 
 export async function readPackageLists(images: readonly Image[], db: ReadDb): Promise<PackageLists> {
-  const platforms = await readPlatforms(images, db);
+  const sources = await readImageSources(images, db);
   const names = new Interned<PackageName>();
   const versions = new Interned<readonly string[]>();
   const packages = new Interned<Package>();
-  const contents = await readContents([...new Set(platforms.flat())], names, packages, db);
-  const lists = platforms.map((digests) => {
+  const contents = await readContents([...new Set(sources.flat())], names, packages, db);
+  const lists = sources.map((digests) => {
     const found = new Map<number, Set<string>>();
     for (const digest of digests) {
       for (const number of contents.get(digest) ?? []) {
@@ -60,17 +55,6 @@ interface Package {
   readonly version: string;
   /** Numbers of its name and its origin. */
   readonly under: readonly number[];
-}
-
-/** Manifests of an index, one for each platform. Of what is gone only its own digest is known. */
-async function readPlatforms(images: readonly Image[], db: ReadDb): Promise<string[][]> {
-  const wanted = images.map((image, index) => ({ index, ...image }));
-  const { rows } = await sql<{ index: number; manifest_digest: string }>`
-    select w."index", i.manifest_digest from ${db.dialect.rowsOf(wanted, { index: "bigint", repo_uid: "text", digest: "text" })} as w
-    join image as i on i.repo_uid = w.repo_uid and i.digest = w.digest`.execute(db);
-  const platforms = images.map((): string[] => []);
-  for (const { index, manifest_digest } of rows) platforms[Number(index)]?.push(manifest_digest);
-  return platforms.map((digests, index) => (digests.length > 0 ? digests : [images[index]?.digest ?? ""]));
 }
 
 interface PackageRow extends PackageName {

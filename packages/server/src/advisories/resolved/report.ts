@@ -8,8 +8,9 @@ import type { Publication } from "../publication.ts";
 import { type DayRange, startOfDay } from "./days.ts";
 import { describeAdvisories } from "./descriptions.ts";
 import { readHistories, type WantedName } from "./histories.ts";
+import type { Image } from "./image-sources.ts";
 import { type ImageName, type ImageState, readImageStates } from "./image-states.ts";
-import { type PackageLists, readPackageLists } from "./package-lists.ts";
+import { type PackageList, type PackageLists, readPackageLists } from "./package-lists.ts";
 import { createResolvedDays, type Timeline } from "./resolved-days.ts";
 
 /** Each is a comparison of versions at most. */
@@ -54,25 +55,23 @@ export async function resolvedReports({ images, range, now }: ReportQuery, publi
   );
 }
 
-/** What each image was when. The same content in several places is read once. */
+/** What each image was when. What one repo had several times is read once. */
 async function readTimelines(images: readonly ImageName[], states: readonly (readonly ImageState[])[], db: ReadDb) {
   const numbers = new Map<string, number>();
-  const contents: { repo_uid: string; digest: string }[] = [];
-  const numberOf = (repo_uid: string, digest: string): number => {
-    const key = `${repo_uid}\0${digest}`;
-    const number = numbers.get(key) ?? contents.push({ repo_uid, digest }) - 1;
-    numbers.set(key, number);
-    return number;
-  };
-  const numbered = images.map(({ repo_uid }, index) => ({
-    root: rootOf(repo_uid),
-    states: (states[index] ?? []).map(({ day, digest }) => ({ day, number: numberOf(repo_uid, digest) })),
-  }));
+  const contents: Image[] = [];
+  const numbered = images.map(({ repo_uid }, index) =>
+    (states[index] ?? []).map(({ day, digest }) => {
+      const key = `${repo_uid} ${digest}`;
+      const number = numbers.get(key) ?? contents.push({ repo_uid, digest }) - 1;
+      numbers.set(key, number);
+      return { day, number };
+    }),
+  );
   const lists = await readPackageLists(contents, db);
-  const timelines = numbered.map(
-    ({ root, states }): Timeline => ({
-      root,
-      states: states.map(({ day, number }) => ({ day, packages: lists.lists[number] ?? new Map() })),
+  const timelines = images.map(
+    ({ repo_uid }, index): Timeline => ({
+      root: rootOf(repo_uid),
+      states: (numbered[index] ?? []).map(({ day, number }) => ({ day, packages: lists.lists[number] as PackageList })),
     }),
   );
   return { timelines, lists };

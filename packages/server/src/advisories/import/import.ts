@@ -1,0 +1,73 @@
+/** Imports records of many formats, whatever they come in: what is known already stays as it is, so an import can be repeated and resumed. */
+import { sizeOf } from "./files.ts";
+import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-source.ts";
+import { readRecords } from "./read-records.ts";
+import type { AdvisoryRecord, Placed, VulnerabilityRecord } from "./record.ts";
+import { writeAdvisories } from "./write-advisories.ts";
+import { writeVulnerabilities } from "./write-vulnerabilities.ts";
+
+/** Records of one transaction: many share the cost of a commit, and nobody else waits long for them. */
+const BATCH = 250;
+
+/**
+ * Rejects where the source cannot be opened at all, the group does not exist, or the database fails; what is wrong with single records or files goes to
+ * `onProblem`.
+ */
+export async function importRecords(options: ImportOptions): Promise<ImportResult> {
+  const { source, kind, clock, onProgress, onProblem, signal } = options;
+  const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
+  const totalBytes = "path" in source && onProgress !== undefined ? await sizeOf(source.path) : undefined;
+  let bytes = 0;
+  let writing: Promise<void> = Promise.resolve();
+  const report = (problem: ImportProblem) => {
+    totals.problems++;
+    onProblem(problem);
+  };
+  const store = (batch: readonly Placed[]): Promise<void> =>
+    write(options, batch).then((outcome) => {
+      const read = batch.length - outcome.refused.length;
+      totals.read += read;
+      totals.created += outcome.created;
+      totals.updated += outcome.updated;
+      totals.unchanged += read - outcome.created - outcome.updated;
+      for (const problem of outcome.refused) report(problem);
+      onProgress?.({ bytes, totalBytes, read: totals.read, problems: totals.problems });
+    });
+  let batch: Placed[] = [];
+  const records = readRecords({
+    source,
+    kind,
+    now: clock.now().getTime(),
+    advance: (more) => {
+      bytes += more;
+    },
+    ignore: () => {
+      totals.ignored++;
+    },
+    report,
+  });
+  for await (const read of records) {
+    signal?.throwIfAborted();
+    for (const record of read) {
+      batch.push(record);
+      if (batch.length < BATCH) continue;
+      // One batch is read while the one before it is written.
+      await writing;
+      writing = store(batch);
+      writing.catch(() => {});
+      batch = [];
+    }
+  }
+  await writing;
+  if (batch.length > 0) await store(batch);
+  return totals;
+}
+
+function write(options: ImportOptions, batch: readonly Placed[]): Promise<BatchOutcome> {
+  return options.kind === "advisories"
+    ? writeAdvisories(options, batch as readonly Placed<AdvisoryRecord>[])
+    : writeVulnerabilities(
+        options,
+        batch.map(({ record }) => record as VulnerabilityRecord),
+      );
+}

@@ -1,0 +1,83 @@
+/** What packages are called in advisories: the type of package URLs, and the name as the package's own ecosystem writes it. Pure. */
+import { PackageURL } from "packageurl-js";
+import { type Node, nameOf } from "./fields.ts";
+import { BadRecord } from "./record.ts";
+
+const MAX_URL = 1000;
+
+export interface PackageName {
+  readonly type: string;
+  readonly name: string;
+  readonly architecture: string;
+  /** The empty string where none is said. */
+  readonly version: string;
+}
+
+/** Ecosystems of OSV by their names up to the colon; those of distributions, which are many, by the format of their packages. */
+const types: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    apk: ["Alpaquita", "Alpine", "BellSoft Hardened Containers", "Chainguard", "MinimOS", "Wolfi"],
+    deb: ["Debian", "Echo", "Ubuntu"],
+    rpm: ["AlmaLinux", "Azure Linux", "Mageia", "Photon OS", "Red Hat", "Rocky Linux", "SUSE", "openEuler", "openSUSE"],
+    bitnami: ["Bitnami"],
+    cargo: ["crates.io"],
+    composer: ["Packagist"],
+    conan: ["ConanCenter"],
+    cran: ["Bioconductor", "CRAN"],
+    gem: ["RubyGems"],
+    githubactions: ["GitHub Actions"],
+    golang: ["Go"],
+    hackage: ["GHC", "Hackage"],
+    hex: ["Hex"],
+    julia: ["Julia"],
+    maven: ["Maven"],
+    npm: ["npm"],
+    nuget: ["NuGet"],
+    opam: ["opam"],
+    pub: ["Pub"],
+    pypi: ["PyPI"],
+    swift: ["SwiftURL"],
+    vscode: ["VSCode"],
+  }).flatMap(([type, ecosystems]) => ecosystems.map((ecosystem) => [ecosystem, type])),
+);
+
+/** An ecosystem that nobody knows here is its own type, in lower case and with hyphens. */
+export function typeOfEcosystem(ecosystem: string): string {
+  const [name = ""] = ecosystem.split(":");
+  return types.get(name) ?? name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+}
+
+/** Types whose package URLs have the distribution, or whoever publishes it, for a namespace, which is no part of the name. */
+const NAMELESS: ReadonlySet<string> = new Set(["alpm", "apk", "deb", "rpm", "oci"]);
+
+/** @throws BadRecord */
+export function packageFromUrl(node: Node): PackageName {
+  const text = nameOf(node, MAX_URL);
+  const url = parseUrl(text);
+  if (url === undefined) throw new BadRecord(node.pointer, `it is no package URL: ${text.slice(0, 200)}`);
+  const namespace = NAMELESS.has(url.type) ? undefined : url.namespace;
+  const name = namespace === undefined ? url.name : `${namespace}${url.type === "maven" ? ":" : "/"}${url.name}`;
+  return { type: url.type, name, architecture: url.qualifiers?.arch ?? "", version: url.version ?? "" };
+}
+
+export function isPackageUrl(id: unknown): boolean {
+  return typeof id === "string" && id.startsWith("pkg:");
+}
+
+function parseUrl(
+  text: string,
+): { type: string; namespace?: string; name: string; version?: string; qualifiers?: { arch?: string } } | undefined {
+  try {
+    const { type, namespace, name, version, qualifiers } = PackageURL.fromString(text);
+    const arch = qualifiers?.arch;
+    return {
+      type,
+      name,
+      ...(namespace && { namespace }),
+      ...(version && { version }),
+      ...(typeof arch === "string" && { qualifiers: { arch } }),
+    };
+  } catch {
+    return undefined;
+  }
+}

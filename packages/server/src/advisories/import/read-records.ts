@@ -1,0 +1,74 @@
+/** From files to records: everything before the database. What is wrong goes to `report`, and the rest on. */
+import type { ReadContext } from "./context.ts";
+import { documentsIn, documentsOfLines, type Found, nodeOf } from "./documents.ts";
+import { filesOf } from "./files.ts";
+import { type ImportKind, readDocument } from "./formats.ts";
+import type { ImportFile } from "./import-file.ts";
+import type { ImportProblem, ImportSource } from "./import-source.ts";
+import { BadRecord, type Placed } from "./record.ts";
+
+export interface ReadOptions {
+  readonly source: ImportSource;
+  readonly kind: ImportKind;
+  /** Unix milliseconds. */
+  readonly now: number;
+  report(problem: ImportProblem): void;
+  advance(bytes: number): void;
+  /** A file that holds nothing like records. */
+  ignore(): void;
+}
+
+/** A document's records at a time. */
+export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Placed[]> {
+  const report = (file: string, reason: string) => options.report({ file, position: "", reason });
+  for await (const file of filesOf(options.source, { report, advance: options.advance })) {
+    if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isSure), file, options);
+    else yield* recordsOfLines(file.content, file, options);
+  }
+}
+
+function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadOptions): Generator<readonly Placed[]> {
+  let isEmpty = true;
+  for (const found of documents) {
+    isEmpty = false;
+    yield recordsOf(found, file.name, options);
+  }
+  if (isEmpty) options.ignore();
+}
+
+async function* recordsOfLines(
+  content: AsyncIterable<Uint8Array>,
+  { name: file, isSure }: ImportFile,
+  options: ReadOptions,
+): AsyncGenerator<readonly Placed[]> {
+  const documents = documentsOfLines(content, isSure);
+  for (let isEmpty = true; ; isEmpty = false) {
+    const next = await documents.next().catch((error: Error) => {
+      // That of the disk is not the file's fault.
+      if ("syscall" in error) throw error;
+      options.report({ file, position: "", reason: `it cannot be read further: ${error.message.slice(0, 200)}` });
+    });
+    if (next === undefined) return;
+    if (next.done) return isEmpty ? options.ignore() : undefined;
+    yield recordsOf(next.value, file, options);
+  }
+}
+
+function recordsOf(found: Found, file: string, { kind, now, report }: ReadOptions): readonly Placed[] {
+  if ("reason" in found) {
+    report({ file, position: found.position, reason: found.reason });
+    return [];
+  }
+  const context: ReadContext = {
+    now,
+    report: ({ pointer, message }) => report({ file, position: `${found.position} ${pointer}`.trim(), reason: message }),
+  };
+  try {
+    const position = [found.position, found.pointer].filter((part) => part !== "").join(" ");
+    return readDocument(nodeOf(found), kind, context).map((record) => ({ record, file, position }));
+  } catch (error) {
+    if (!(error instanceof BadRecord)) throw error;
+    context.report(error);
+    return [];
+  }
+}
