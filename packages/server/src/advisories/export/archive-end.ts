@@ -1,5 +1,6 @@
 /** What follows the entries of a feed's archive: the lists that readers of CSAF expect, and the archive's directory. */
 
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { FeedFiles } from "./feed-build.ts";
 import { pack } from "./feed-entries.ts";
 import { type IndexEntry, readIndex } from "./feed-index.ts";
@@ -46,15 +47,41 @@ function zipEntryOf({ name, time, crc, size, length }: IndexEntry): ZipEntry {
 
 /** Names of all files, and which of them changed when, the latest first. */
 async function listsOf({ index }: FeedFiles): Promise<readonly { readonly name: string; readonly text: string }[]> {
-  const lines: string[] = [];
+  const pieces: string[][] = [];
   for await (const entries of readIndex(index)) {
-    for (const { name, time, length } of entries) if (length > 0) lines.push(`${time} ${name}`);
+    pieces.push(entries.flatMap(({ name, time, length }) => (length > 0 ? [`${time} ${name}`] : [])).sort());
   }
-  lines.sort().reverse();
-  const names = lines.map((line) => line.slice(line.indexOf(" ") + 1));
-  const changes = lines.map((line, i) => `"${names[i]}","${line.slice(0, line.indexOf(" "))}"\n`);
+  const names: string[] = [];
+  const changes: string[] = [];
+  for (const line of (await mergeSorted(pieces)).reverse()) {
+    const space = line.indexOf(" ");
+    names.push(`${line.slice(space + 1)}\n`);
+    changes.push(`"${line.slice(space + 1)}","${line.slice(0, space)}"\n`);
+  }
   return [
-    { name: "index.txt", text: names.map((name) => `${name}\n`).join("") },
+    { name: "index.txt", text: names.join("") },
     { name: "changes.csv", text: changes.join("") },
   ];
+}
+
+/** With pauses: to sort hundreds of thousands at once takes a second. */
+async function mergeSorted(pieces: readonly string[][]): Promise<string[]> {
+  let sorted = pieces;
+  while (sorted.length > 1) {
+    const halves: string[][] = [];
+    for (let i = 0; i < sorted.length; i += 2) halves.push(await mergeTwo(sorted[i] ?? [], sorted[i + 1] ?? []));
+    sorted = halves;
+  }
+  return sorted[0] ?? [];
+}
+
+const PAUSE_EVERY = 10_000;
+
+async function mergeTwo(a: readonly string[], b: readonly string[]): Promise<string[]> {
+  const merged: string[] = [];
+  for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
+    merged.push(j >= b.length || (i < a.length && (a[i] as string) <= (b[j] as string)) ? (a[i++] as string) : (b[j++] as string));
+    if (merged.length % PAUSE_EVERY === 0) await yieldToOthers();
+  }
+  return merged;
 }

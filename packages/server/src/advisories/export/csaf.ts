@@ -1,4 +1,5 @@
 /** Advisories as documents of CSAF 2.0, profile 5 (VEX): one for each advisory id. Pure. */
+import { createHash } from "node:crypto";
 import { type CsafProduct, productsOf, productTree } from "./csaf-products.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import { feedUrl, isCve, knownVulnerability, newest, type Rendering, vulnerabilityName } from "./rendering.ts";
@@ -14,9 +15,13 @@ export function csafDocument(advisories: readonly PublishedAdvisory[], rendering
   };
 }
 
-/** §5.1: the name of the file that a document is stored in. */
+/** Ids of which no two have one name. */
+const PLAIN = /^[A-Z]+(?:-(?:[-+a-z0-9]|:(?!:))*)?$/;
+
+/** §5.1: the name of the file that a document is stored in. Where another id might have the same one, it is told from that by a number at its end. */
 export function csafFileName(advisoryId: string): string {
-  return `${advisoryId.toLowerCase().replace(/[^+\-a-z0-9]+/g, "_")}.json`;
+  const name = advisoryId.toLowerCase().replace(/[^+\-a-z0-9]+/g, "_");
+  return `${PLAIN.test(advisoryId) ? name : `${name}_${createHash("sha256").update(advisoryId).digest("hex").slice(0, 12)}`}.json`;
 }
 
 /** §3.2.1. */

@@ -56,7 +56,7 @@ export const distributionNames: readonly string[] = Object.values(distributions)
   all.map(({ name }) => name.toLowerCase()),
 );
 
-/** Names in lower case by the uids of groups, of those that have the name of a distribution. */
+/** Names by the uids of groups, of those that have the name of a distribution; those of groups are always in lower case. */
 export type NamedGroups = ReadonlyMap<string, string>;
 
 /** The distribution that a package of this format is of: that of the nearest group above the advisory which is named after one of them. */

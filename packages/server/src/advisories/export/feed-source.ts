@@ -171,7 +171,7 @@ export async function findFeedGroup(db: ReadDb, group: string): Promise<FeedGrou
     .selectFrom("group")
     .select(["uid", "name"])
     .where(({ or, and, eb }) => or([and([eb("uid", ">=", lower), eb("uid", "<", upper)]), eb("uid", "in", ancestry(group))]))
-    .where(sql<string>`lower(name)`, "in", distributionNames)
+    .where("name", "in", distributionNames)
     .orderBy("uid")
     .execute();
   const architectures = await db
@@ -187,7 +187,7 @@ export async function findFeedGroup(db: ReadDb, group: string): Promise<FeedGrou
     .execute();
   return {
     name: row.name,
-    distributions: new Map(named.map(({ uid, name }) => [uid, name.toLowerCase()])),
+    distributions: new Map(named.map(({ uid, name }) => [uid, name])),
     architectures: architectures.map(({ artifact_architecture }) => artifact_architecture),
   };
 }

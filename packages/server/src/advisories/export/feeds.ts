@@ -56,7 +56,10 @@ const REST_FACTOR = 9;
 const STRANGERS_REST_MS = 5000;
 /** Feeds that wait to be made, one after the other. */
 const MAX_WAITING = 32;
-const SWEEP_MS = 3_600_000;
+/** How often the folder is tidied, at the latest ... */
+const SWEEP_MS = 300_000;
+/** ... and after how many bytes of new feeds at once. */
+const SWEEP_BYTES = 1024 ** 3;
 
 interface Rest {
   /** Of performance.now(). */
@@ -73,6 +76,7 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
   let last: Promise<unknown> = Promise.resolve();
   let isClosed = false;
   let swept = Number.NEGATIVE_INFINITY;
+  let unsweptBytes = 0;
 
   const assertGoing = () => {
     if (isClosed) throw unavailable("the server is shutting down");
@@ -104,6 +108,7 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
     const started = performance.now();
     try {
       const feed = await makeFeed(parts, group, format);
+      unsweptBytes += feed.size;
       log.info({ group, format: format.name, entries: feed.entries, ms: Math.round(performance.now() - started) }, "made a feed");
       return feed;
     } finally {
@@ -115,8 +120,9 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
   }
 
   async function sweep(): Promise<void> {
-    if (isClosed || performance.now() - swept < SWEEP_MS) return;
+    if (isClosed || (performance.now() - swept < SWEEP_MS && unsweptBytes < SWEEP_BYTES)) return;
     swept = performance.now();
+    unsweptBytes = 0;
     await cache
       .sweep((groups) => existingGroups(db, groups))
       .catch((error: unknown) => log.warn({ err: error }, "old feeds could not be removed"));

@@ -1,4 +1,5 @@
 /** OSV records as advisories: one for each package that a record says is affected. Pure. */
+import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, isAbsent, type Node, nameOf, optionalName } from "./fields.ts";
@@ -34,11 +35,18 @@ export function readOsv(document: Node, context: ReadContext): AdvisoryRecord[] 
     events: [
       { time: published, isOwnTime: false, type: { case: "truePositiveDetermination", value: {} } },
       ...fixedVersionsOf(node).map((fixedVersion): EventRecord => {
-        return { time: modified, isOwnTime: false, type: { case: "fixed", value: { fixedVersion } } };
+        return { time: modified, isOwnTime: false, type: fixedVersion === NEVER ? refuted : { case: "fixed", value: { fixedVersion } } };
       }),
     ],
   }));
 }
+
+/** A range that is fixed before every version has none. */
+const NEVER = "0";
+const refuted = {
+  case: "falsePositiveDetermination",
+  value: { type: FalsePositive.UNSPECIFIED, note: "No version is affected, as the OSV record says." },
+} as const;
 
 function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifactName"> {
   const ecosystem = optionalName(child(node, "ecosystem"));
