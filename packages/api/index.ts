@@ -4,6 +4,7 @@ import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
+import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
 import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
@@ -68,6 +69,7 @@ export const services: readonly DescService[] = [
   EventsService,
   ImportsService,
   AdvisoryMirrorsService,
+  ImagePackagesService,
 ];
 
 /** Without UNKNOWN, which has neither a name nor a bit. */

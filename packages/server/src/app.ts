@@ -1,5 +1,6 @@
 /** The composition root: the only file that constructs things. Reads from the database upwards to the listener. */
 import { services } from "@holt/api";
+import { createPublication } from "./advisories/publication.ts";
 import { type RemoteImports, startRemoteImports } from "./advisories/remote/remote-imports.ts";
 import { type AccessTokens, createAccessTokens } from "./auth/access-token.ts";
 import { createAudienceList } from "./auth/audience.ts";
@@ -43,6 +44,7 @@ import { assertBlobFolder } from "./registry/blob-folder.ts";
 import { createRepoEmptying } from "./registry/empty-repo.ts";
 import { createCollector } from "./registry/gc.ts";
 import type { RegistryNames } from "./registry/oci-events.ts";
+import { startPackageReader } from "./registry/packages/package-reader.ts";
 import { PullEvents } from "./registry/pull-events.ts";
 import { createUploads } from "./registry/uploads.ts";
 import { createPageTokens } from "./resource/page-token.ts";
@@ -100,12 +102,13 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const pageTokens = createPageTokens(pageTokenKey);
   const names = { profile, baseUrl, onAppend: delivery.wake };
   const emptying = { emptyRepo: createRepoEmptying(store), emptyDirectory: createDirectoryEmptying(store) };
+  const publication = createPublication({ organizations: config.publicAdvisories });
   const events = { names, onDue: delivery.wake, redelivery: createRedelivery(store) };
   const { outboundAllowCidrs, maxConcurrentCalls, requiredTerms } = config;
   const remoteImports = createImports(config, { store, grants, clock, log, bootstrapOwner }, stack);
   const dependencies = {
     ...{ ...auth, ...emptying, ...events, remoteImports },
-    ...{ log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, outboundAllowCidrs },
+    ...{ log, grants, secrets, bootstrapOwner, pageTokens, profile, baseUrl, registryHost, outboundAllowCidrs, publication },
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
@@ -250,7 +253,17 @@ interface RegistryParts extends AuthParts {
 /** What has content: the container registry, `/v2/` and the tokens for it, and libraries, which share its blobs and its logins. */
 function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
   const { store, log, clock, memory, names, accessTokens } = registry;
-  const { baseUrl, registryUrl, dataDir, maxConcurrentCalls, requiredTerms, vendorProfile, gcGraceMs: graceMs, gcIntervalMs } = config;
+  const {
+    baseUrl,
+    registryUrl,
+    dataDir,
+    maxConcurrentCalls,
+    requiredTerms,
+    vendorProfile,
+    gcGraceMs: graceMs,
+    gcIntervalMs,
+    imagePackages,
+  } = config;
   // A token for the registry is for nothing else: the API's audiences are the URL without a path.
   const audience = `${registryUrl}/v2`;
   const authenticator = createRegistryAuthenticator({ ...registry, audiences: createAudienceList([baseUrl, registryUrl, audience]) });
@@ -259,8 +272,10 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
   const collector = createCollector({ store, blobs, uploads, clock, log, graceMs });
   if (gcIntervalMs > 0) stack.use(collector.start(gcIntervalMs));
   const pulls = stack.use(new PullEvents({ store, names, log }));
+  const packages = imagePackages ? stack.use(startPackageReader({ store, blobs, clock, log })) : undefined;
+  const onManifest = () => packages?.wake();
   const shared = { store, blobs, names, clock, memory, requiredTerms, transferIdleMs: limits.transferIdleMs };
-  const parts = { ...shared, uploads, pulls };
+  const parts = { ...shared, uploads, pulls, onManifest };
   return {
     oci: createOciHandler({
       parts,

@@ -51,6 +51,8 @@ export interface Config {
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
+  /** Whether this server reads what is in images. */
+  readonly imagePackages: boolean;
   readonly webhookBackoffMs: readonly number[];
   readonly webhookTimeoutMs: number;
   readonly webhookGiveUpMs: number;
@@ -238,6 +240,12 @@ export const settings: Settings = {
     fallback: "1h",
     doc: "Pause between two collections of what is no longer needed, such as `1h`; `0` leaves them to the command `holtd gc`. Servers that share a PostgreSQL take turns, and must share the folder `blobs` too.",
     parse: orZero(parseDuration(1000, 20 * 24 * HOUR_MS)),
+  },
+  imagePackages: {
+    env: "HOLT_IMAGE_PACKAGES",
+    fallback: "on",
+    doc: "Whether this server reads the packages of images that are pushed, in the background and one image at a time: `on` or `off`. What is pushed while no server does is read once one does.",
+    parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
   },
   webhookBackoffMs: {
     env: "HOLT_WEBHOOK_BACKOFF",

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { collectGarbage, printToken, recover, rotateKeys } from "./commands.ts";
 import { ConfigError, readConfig } from "./config.ts";
+import { importLibraries } from "./import-libraries.ts";
 import { serve } from "./serve.ts";
 
 const USAGE = `Usage: holtd [command]
@@ -11,6 +12,8 @@ const USAGE = `Usage: holtd [command]
   token         print an access token of the bootstrap owner for this data folder or database
   keys rotate   make a new signing key; the previous one stays published for 24 hours
   gc            remove what no image needs any more; with --dry-run, only print what that would be
+  import libraries --ecosystem python|java [--group UID|NAME] DIR
+                publish the packages of a folder; --help tells more
   recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
   version       print the version
   help          print this
@@ -33,7 +36,18 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   help: () => console.log(USAGE),
 };
 
+/** Those with options of their own, by the words that they begin with. They answer the exit status. */
+const imports: Readonly<Record<string, (args: readonly string[], read: typeof readConfig) => Promise<number>>> = {
+  libraries: importLibraries,
+};
+
 async function main(): Promise<void> {
+  const [first, second = "", ...rest] = process.argv.slice(2);
+  const runImport = first === "import" && Object.hasOwn(imports, second) ? imports[second] : undefined;
+  if (runImport !== undefined) {
+    process.exitCode = await runImport(rest, readConfig).catch(failWith);
+    return;
+  }
   const { positionals, values } = parseArguments();
   // The name of an organization may have spaces.
   const argument = positionals[0] === "recover" ? positionals.splice(1).join(" ") : "";
@@ -43,9 +57,13 @@ async function main(): Promise<void> {
   try {
     await command({ argument, isDryRun: values["dry-run"] === true });
   } catch (error) {
-    if (error instanceof ConfigError) fail(`holtd: these settings cannot be used:\n${error.message}\nSee docs/configuration.md.`, 2);
-    fail(`holtd: ${error instanceof Error ? error.message : String(error)}`, 1);
+    failWith(error);
   }
+}
+
+function failWith(error: unknown): never {
+  if (error instanceof ConfigError) fail(`holtd: these settings cannot be used:\n${error.message}\nSee docs/configuration.md.`, 2);
+  fail(`holtd: ${error instanceof Error ? error.message : String(error)}`, 1);
 }
 
 /** An option that nobody knows is refused: whoever mistypes --dry-run means nothing to be removed. */

@@ -180,9 +180,15 @@ function take(json: JsonObject, [head = "", ...tail]: string[]): JsonValue | und
   return value;
 }
 
+/** The one message that lists of are given in queries. */
+function imageRefText(ref: JsonValue): string {
+  const { repo = "", tags = [] } = ref as { repo?: string; tags?: string[] };
+  return tags.length === 0 ? repo : `${repo}:${tags.join(",")}`;
+}
+
 function parameters(json: JsonObject, prefix: string): [string, string][] {
   return Object.entries(json).flatMap(([key, value]): [string, string][] => {
-    if (Array.isArray(value)) return value.map((element) => [prefix + key, String(element)]);
+    if (Array.isArray(value)) return value.map((element) => [prefix + key, key === "image_refs" ? imageRefText(element) : String(element)]);
     if (typeof value === "object" && value !== null) return parameters(value, `${prefix}${key}.`);
     return [[prefix + key, String(value)]];
   });

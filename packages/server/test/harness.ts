@@ -22,6 +22,8 @@ export interface TestServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly port: number;
   readonly dataDir: string;
+  /** Of the database, for other programs; empty for SQLite. */
+  readonly databaseUrl: string;
   /** Of the bootstrap owner. */
   readonly token: string;
   readonly orgUid: string;
@@ -70,6 +72,7 @@ export async function startServer({ store: storeName = "sqlite", env = {}, clock
     baseUrl,
     port: app.port,
     dataDir: config.dataDir,
+    databaseUrl: config.databaseUrl,
     token,
     orgUid,
     rest,

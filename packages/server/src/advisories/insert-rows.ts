@@ -1,31 +1,53 @@
 /** Statements over many rows of the tables of advisories, of few shapes, so that they stay prepared. */
-import { sql } from "kysely";
+import { CompiledQuery, sql } from "kysely";
+import type { Dialect } from "../db/dialect.ts";
 import type { Schema } from "../db/schema.ts";
 import type { WriteDb } from "../db/store.ts";
 
-/** Rows of one statement, and of each further one half as many. */
-const MAX_ROWS = 64;
+/** Columns by which a row that is there already is replaced; none, and it is left as it is; or that it is an error (ConstraintError). */
+type Key<T> = readonly (keyof T & string)[] | "new";
 
-/** @param key by which a row that is there already is replaced; without one it is left as it is */
-export async function insertRows<T extends object>(
-  db: WriteDb,
-  table: keyof Schema,
-  key: readonly (keyof T & string)[],
-  rows: readonly T[],
-): Promise<void> {
+export async function insertRows<T extends object>(db: WriteDb, table: keyof Schema, key: Key<T>, rows: readonly T[]): Promise<void> {
   const [first] = rows;
   if (first === undefined) return;
   const columns = Object.keys(first) as (keyof T & string)[];
-  const replaced = columns.filter((column) => !key.includes(column)).map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`);
-  const conflict = key.length === 0 ? sql`nothing` : sql`update set ${sql.join(replaced)}`;
-  const target = key.length === 0 ? sql`` : sql`(${sql.join(key.map((column) => sql.ref(column)))})`;
-  const names = sql.join(columns.map((column) => sql.ref(column)));
-  for (let start = 0, size = MAX_ROWS; start < rows.length; ) {
+  const executor = db.getExecutor();
+  for (let start = 0, size = db.dialect.rowsPerInsert; start < rows.length; ) {
     while (size > rows.length - start) size /= 2;
-    const values = rows.slice(start, start + size).map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`);
-    await sql`insert into ${sql.table(table)} (${names}) values ${sql.join(values)} on conflict ${target} do ${conflict}`.execute(db);
-    start += size;
+    const insertion = insertionOf(db.dialect, table, key, columns, size);
+    for (; start + size <= rows.length; start += size) {
+      const parameters: unknown[] = [];
+      for (let index = start; index < start + size; index++) for (const column of columns) parameters.push(rows[index]?.[column]);
+      await executor.executeQuery({ ...insertion, parameters });
+    }
   }
+}
+
+/** By what they insert. To put a statement together would take longer than to run it. There are few. */
+const insertions = new Map<string, CompiledQuery>();
+
+function insertionOf(
+  dialect: Dialect,
+  table: string,
+  key: readonly string[] | "new",
+  columns: readonly string[],
+  size: number,
+): CompiledQuery {
+  const name = [dialect.name, table, size, key, columns].join(" ");
+  const known = insertions.get(name);
+  if (known !== undefined) return known;
+  const row = (index: number) => `(${columns.map((_, column) => dialect.placeholder(index * columns.length + column + 1)).join(", ")})`;
+  const replaced = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const conflict =
+    key === "new"
+      ? ""
+      : key.length === 0
+        ? " on conflict do nothing"
+        : ` on conflict (${key.join(", ")}) do update set ${replaced.join(", ")}`;
+  const values = Array.from({ length: size }, (_, index) => row(index)).join(", ");
+  const insertion = CompiledQuery.raw(`insert into ${table} (${columns.join(", ")}) values ${values}${conflict}`);
+  insertions.set(name, insertion);
+  return insertion;
 }
 
 /** Removes what these advisories have beside the given rows. */

@@ -1,7 +1,6 @@
 /** Stores advisories with all that is derived of them, many at a time: the only place that writes their tables. Whoever calls has locked what is there already. */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { sql } from "kysely";
-import type { AdvisoryEventTable } from "../db/schema.ts";
 import type { WriteDb } from "../db/store.ts";
 import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
 import { advisoryRow, aliasesOf, eventRow, termsOf } from "./derive.ts";
@@ -19,10 +18,18 @@ export interface AdvisoryChange {
 export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryChange[]): Promise<void> {
   const rows = changes.map(({ after }) => advisoryRow(after));
   const events = changes.flatMap(({ after }) => after.events.map(eventRow));
-  await insertRows(db, "advisory", ["uid"], rows);
-  await insertRows(db, "advisory_event", ["uid"], events);
   const known = changes.flatMap(({ before }) => before?.uid ?? []);
-  if (known.length > 0) await removeOldEvents(db, known, events);
+  // What is new is no replacement: on SQLite, one that might be takes as long as the transaction has changed pages.
+  const isNew = (_: unknown, i: number) => changes[i]?.before === undefined;
+  await insertRows(db, "advisory", "new", rows.filter(isNew));
+  await insertRows(
+    db,
+    "advisory",
+    ["uid"],
+    rows.filter((_, i) => !isNew(_, i)),
+  );
+  if (known.length > 0) await removeEvents(db, known);
+  await insertRows(db, "advisory_event", "new", events);
   await storeLinks(db, "advisory_alias", "alias", known, linksOf(changes, "alias", aliasesOf));
   const terms = linksOf(changes, "term", termsOf);
   await storeLinks(db, "advisory_term", "term", known, terms);
@@ -33,10 +40,9 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
   );
 }
 
-async function removeOldEvents(db: WriteDb, advisories: readonly string[], events: readonly AdvisoryEventTable[]): Promise<void> {
-  const kept = events.map(({ uid }) => uid);
-  await sql`delete from advisory_event where advisory_uid in (select a.value from ${db.dialect.valuesOf(advisories)} as a)
-    and uid not in (select e.value from ${db.dialect.valuesOf(kept)} as e)`.execute(db);
+async function removeEvents(db: WriteDb, advisories: readonly string[]): Promise<void> {
+  const wanted = db.selectFrom(db.dialect.valuesOf(advisories).as("a")).select("a.value");
+  await db.deleteFrom("advisory_event").where("advisory_uid", "in", wanted).execute();
 }
 
 type Link<Column extends string> = { readonly [name in Column | "advisory_uid"]: string };

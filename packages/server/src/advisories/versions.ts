@@ -48,10 +48,14 @@ function pick({
   return { advisoryId, author, artifactName, artifactType, artifactArchitecture, aliases };
 }
 
+/** To be spread: `create` looks at every field of every event, which is most of what it costs to store an advisory. */
+const emptyEvent = create(v2.AdvisoryEventSchema);
+
 /** Undefined for a kind of event that version 2 does not know. */
 function v2EventFromV1({ id, timestamp, status, findings, author, reviewer, issue, type }: v1.AdvisoryEvent): v2.AdvisoryEvent | undefined {
   if (type.case === undefined || type.case === "componentLocationChanged") return undefined;
-  return create(v2.AdvisoryEventSchema, {
+  return {
+    ...emptyEvent,
     uid: id,
     findings,
     author,
@@ -61,7 +65,7 @@ function v2EventFromV1({ id, timestamp, status, findings, author, reviewer, issu
     ...(timestamp && { createTime: timestamp }),
     ...(issue !== undefined && { issue }),
     type: v2TypeOf(type),
-  });
+  };
 }
 
 type V1Type = Exclude<v1.AdvisoryEvent["type"], { case: undefined } | { case: "componentLocationChanged" }>;
@@ -90,6 +94,6 @@ const v2Payloads = {
 
 function plain(type: { case: string | undefined; value?: object | undefined }) {
   if (type.case === undefined) return { case: undefined };
-  const { $typeName: _, ...fields } = type.value as { $typeName: string };
-  return { case: type.case, value: create(v2Payloads[type.case as keyof typeof v2Payloads], fields) };
+  const { typeName } = v2Payloads[type.case as keyof typeof v2Payloads];
+  return { case: type.case, value: { ...type.value, $typeName: typeName } };
 }

@@ -32,6 +32,10 @@ test("each built-in role has as many capabilities as it is documented with", () 
     "libraries.go.push": 3,
     "guardener.user": 16,
     "guardener.admin": 18,
+    "advisories.viewer": 1,
+    "advisories.creator": 3,
+    "advisories.approver": 4,
+    "advisories.admin": 5,
     "actions.viewer": 1,
     "argos.osv.reader": 1,
   });

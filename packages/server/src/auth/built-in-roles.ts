@@ -63,6 +63,10 @@ const dotnetPush: readonly Capability[] = [...dotnetPull, Capability.CAP_LIBRARI
 const goPull: readonly Capability[] = [Capability.CAP_LIBRARIES_ENTITLEMENTS_LIST, Capability.CAP_LIBRARIES_GO_LIST];
 const goPush: readonly Capability[] = [...goPull, Capability.CAP_LIBRARIES_GO_CREATE];
 
+const advisoriesView: readonly Capability[] = [Capability.CAP_ADVISORIES_LIST];
+const advisoriesCreation: readonly Capability[] = [...advisoriesView, Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORIES_UPDATE];
+const advisoriesApproval: readonly Capability[] = [...advisoriesCreation, Capability.CAP_ADVISORIES_APPROVE];
+
 const guardenerUser: readonly Capability[] = [
   ...registryPull,
   Capability.CAP_TERMS_LIST,
@@ -230,6 +234,10 @@ export const builtInRoles: readonly BuiltInRole[] = [
   defineRole("libraries.go.push", "Go Libraries Push", goPush),
   defineRole("guardener.user", "Guardener User", guardenerUser),
   defineRole("guardener.admin", "Guardener Admin", guardenerAdmin),
+  defineRole("advisories.viewer", "Advisories Viewer", advisoriesView),
+  defineRole("advisories.creator", "Advisories Creator", advisoriesCreation),
+  defineRole("advisories.approver", "Advisories Approver", advisoriesApproval),
+  defineRole("advisories.admin", "Advisories Admin", [...advisoriesApproval, Capability.CAP_ADVISORIES_DELETE]),
   defineRole("actions.viewer", "Actions Viewer", [Capability.CAP_ACTIONS_LIST]),
   defineRole("argos.osv.reader", "Argos OSV Reader", [Capability.CAP_ARGOS_OSV_READ]),
 ];

@@ -15,14 +15,19 @@ export async function authorize(operation: Operation, request: Message, caller: 
   const { access: rule } = operation;
   if (rule.mode !== "scoped") return;
   const uid = rule.scopeOf(request);
-  const isParent = "parent" in request;
+  const isParent = "parent" in request || "parentId" in request;
   // Terms are of a group and have no uid of their own.
   const kind = isParent || "group" in request ? "Group" : operation.kind;
-  if (!isUid(uid))
-    throw isParent ? invalidArgument("parent", `"${uid.slice(0, 80)}" is not the uid of a group`) : notFound(kind, uid.slice(0, 200));
+  if (!isUid(uid)) throw isParent ? noParent(operation, uid) : notFound(kind, uid.slice(0, 200));
   if (caller.access.holds(rule.capabilities, uid)) return;
   if (!operation.writes && (await mayReadUser(uid, rule.capabilities, caller, db))) return;
   throw await refusal(kind, uid, rule.capabilities, caller.access, db);
+}
+
+/** Version 1 has other words for it, and parents that are no groups. */
+function noParent({ method }: Operation, uid: string): HoltError {
+  const field = method.input.field.parentId === undefined ? "parent" : "parent_id";
+  return invalidArgument(field, `"${uid.slice(0, 80)}" is not the uid of ${field === "parent" ? "a group" : "anything"}`);
 }
 
 /** Whether the caller may read an identity, by the capabilities that reading it takes. Everybody reads itself. */

@@ -59,6 +59,10 @@ export interface Dialect {
   valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
   /** A table of these rows, for `from(rowsOf(list, columns).as("r"))`; the columns are the keys of `columns`. One parameter, as with `valuesOf`. */
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
+  /** How many rows a statement that inserts many takes at most, a power of two: few differ in length, so that they stay prepared. SQLite is fastest with one. */
+  readonly rowsPerInsert: number;
+  /** What stands for a parameter in a statement's text, from 1 on. */
+  placeholder(number: number): string;
   /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
   readonly countSlot: RawBuilder<number>;
   /** For a table whose rows change once, in the order in which they came: an index of those that have not must not fill with those that have. */
@@ -92,6 +96,8 @@ export const sqliteDialect: Dialect = {
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
+  rowsPerInsert: 1,
+  placeholder: () => "?",
   countSlot: sql.raw("0"),
   tidied: () => [],
   migrationLock: [],
@@ -129,6 +135,8 @@ export const postgresDialect: Dialect = {
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
+  rowsPerInsert: 64,
+  placeholder: (number) => `$${number}`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
   // By default a fifth of the table may be dead, and indexes are left alone where that is little of it: they are read from their dead end.
   tidied: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],

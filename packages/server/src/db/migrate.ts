@@ -14,6 +14,7 @@ import { libraries } from "./migrations/009-libraries.ts";
 import { advisories } from "./migrations/010-advisories.ts";
 import { imagePackages } from "./migrations/011-image-packages.ts";
 import { remoteImports } from "./migrations/012-remote-imports.ts";
+import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -36,6 +37,7 @@ const MIGRATIONS: readonly Migration[] = [
   advisories,
   imagePackages,
   remoteImports,
+  indexPlatforms,
 ];
 
 /**

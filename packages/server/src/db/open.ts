@@ -11,6 +11,8 @@ export interface StoreOptions {
   readonly url: string;
   readonly dataDir: string;
   readonly log: Log;
+  /** SQLite: whether this process is here to write a lot, and may use more memory for it. */
+  readonly isForBulk?: boolean;
   /** PostgreSQL: how many connections may be open at most. */
   readonly readers?: number;
   readonly writers?: number;
@@ -19,7 +21,9 @@ export interface StoreOptions {
 /** @throws Error with a message for the operator */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store =
-    options.url === "" ? await openSqlite(join(options.dataDir, "holt.db"), options.log) : openPostgres(withCheckedUrl(options));
+    options.url === ""
+      ? await openSqlite(join(options.dataDir, "holt.db"), options.log, options.isForBulk)
+      : openPostgres(withCheckedUrl(options));
   try {
     await migrate(store, options.log);
     return store;

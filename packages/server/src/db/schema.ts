@@ -572,13 +572,13 @@ export interface VulnerabilityTable {
   body: string;
 }
 
-/** How far the packages of a manifest are read. The same for all repos that have it. */
+/** How far the packages of a manifest are read: of an image, or of what brings SBOMs of one. It follows from its bytes, so it is the same for all repos that have it. */
 export interface ImageScanTable {
   /** Of a manifest that is no index. */
   digest: string;
   state: "pending" | "done" | "failed";
   attempts: number;
-  /** When it is to be read; null where nothing is left to do. */
+  /** When it is to be read, or, where that is done, when its origins are to be told to one more organization; null where nothing is left to do. */
   due_time: string | null;
   /** Until when a server is at it; null for none. */
   lease_time: string | null;
@@ -590,7 +590,9 @@ export interface ImageScanTable {
   package_count: number;
 }
 
+/** Which SBOMs are about an image, each repo says for itself (`registry/packages/descriptions.ts`): what one repo's users attach says nothing in others. */
 export interface ImagePackageTable {
+  /** Of the manifest that says so: the image's, or that of what brings an SBOM. */
   digest: string;
   /** As in package URLs: `apk`, `deb`, `rpm`, `pypi`, `npm`, `golang`, `maven` … */
   type: string;
@@ -599,11 +601,17 @@ export interface ImagePackageTable {
   architecture: string;
   /** The source package that it is built from; its own name where nothing else is said. */
   origin: string;
-  /** Path of the database or of the SBOM that says so. */
+  /** Path of the database, or digest of the SBOM, that says so. */
   location: string;
   /** `image` for a package database in a layer, else the media type of the SBOM. */
   source: string;
   purl: string;
+}
+
+/** Images of which an index is made, one for each platform. Refers to nothing and follows from the index's bytes: like the history of tags, it outlives manifests. */
+export interface IndexPlatformTable {
+  digest: string;
+  manifest_digest: string;
 }
 
 export interface PackageOriginTable {
@@ -698,6 +706,7 @@ export interface Schema {
   image_scan: ImageScanTable;
   image_package: ImagePackageTable;
   package_origin: PackageOriginTable;
+  index_platform: IndexPlatformTable;
   advisory: AdvisoryTable;
   advisory_count: AdvisoryCountTable;
   advisory_people_count: AdvisoryPeopleCountTable;

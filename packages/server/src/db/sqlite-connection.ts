@@ -24,6 +24,7 @@ export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync;
   /** The order of the keys is the order of use, so the first is the one to drop. */
   readonly #statements = new Map<string, Prepared>();
+  #last: { readonly sql: string; readonly prepared: Prepared } | undefined;
 
   constructor(options: SqliteConnectionOptions) {
     // The timeout stops the whole process while it waits, so it is only for the short locks of recovery and checkpoints.
@@ -49,6 +50,14 @@ export class SqliteConnection implements Disposable {
   }
 
   #prepare(sql: string): Prepared {
+    // Rows of one table come one after the other.
+    if (sql === this.#last?.sql) return this.#last.prepared;
+    const prepared = this.#prepareOrFind(sql);
+    this.#last = { sql, prepared };
+    return prepared;
+  }
+
+  #prepareOrFind(sql: string): Prepared {
     let prepared = this.#statements.get(sql);
     if (prepared === undefined) {
       const statement = this.database.prepare(sql);
@@ -66,6 +75,7 @@ export class SqliteConnection implements Disposable {
 
   [Symbol.dispose](): void {
     this.#statements.clear();
+    this.#last = undefined;
     this.database.close();
   }
 }

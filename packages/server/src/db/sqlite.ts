@@ -13,13 +13,16 @@ import type { ReadDb, Store } from "./store.ts";
 
 const MAX_SNAPSHOTS = 4;
 const OPEN_TIMEOUT_MS = 5000;
+/** Rows that come in bulk change pages of large indexes all over: those that are changed again soon are neither read nor written anew each time. */
+const BULK_CACHE_KIB = 96 * 1024;
+const BULK_CHECKPOINT_PAGES = 12_000;
 /** The log file is cut to this after a checkpoint, however large a moment made it. */
 const JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024;
 
 /** Opens the file, and makes it and its folder where they are missing. Does not migrate. */
-export async function openSqlite(path: string, log: Log): Promise<Store> {
+export async function openSqlite(path: string, log: Log, isForBulk = false): Promise<Store> {
   createFile(path);
-  const writer = new SqliteWriter(await openForWriting(path), log);
+  const writer = new SqliteWriter(await openForWriting(path, isForBulk), log);
   const open = (cacheKib: number) => new SqliteConnection({ path, readOnly: true, cacheKib });
   return new SqliteStore(writer, open(16 * 1024), () => open(2 * 1024));
 }
@@ -41,13 +44,14 @@ function createFile(path: string): void {
   }
 }
 
-async function openForWriting(path: string): Promise<SqliteConnection> {
+async function openForWriting(path: string, isForBulk: boolean): Promise<SqliteConnection> {
   const deadline = performance.now() + OPEN_TIMEOUT_MS;
   for (;;) {
     let connection: SqliteConnection | undefined;
     try {
-      connection = new SqliteConnection({ path, readOnly: false, cacheKib: 8 * 1024 });
+      connection = new SqliteConnection({ path, readOnly: false, cacheKib: isForBulk ? BULK_CACHE_KIB : 8 * 1024 });
       connection.database.exec(`pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = ${JOURNAL_SIZE_LIMIT}`);
+      if (isForBulk) connection.database.exec(`pragma wal_autocheckpoint = ${BULK_CHECKPOINT_PAGES}`);
       return connection;
     } catch (error) {
       connection?.[Symbol.dispose]();

@@ -24,7 +24,7 @@ export interface Delivery extends AsyncDisposable {
   wake(): void;
 }
 
-/** How often a server looks for what others, that are gone, left to do. What it does itself it knows at once. */
+/** How often a server looks for what others did: other servers, and imports beside it. What it does itself it knows at once. */
 const POLL_MS = 1000;
 /** Under load events are published together: each commit makes the next one wait. */
 const PUBLISH_SPACING_MS = 50;
@@ -39,7 +39,7 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs 
       // Who comes next goes on with what is left, however much it is.
       while (!isClosed && (await publish(store, clock))) dispatcher.wake();
       dispatcher.wake();
-      return pollMs;
+      return POLL_MS;
     },
   });
   const pruner = startPruner({ store, clock, log, retentionMs });

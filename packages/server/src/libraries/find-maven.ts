@@ -1,34 +1,12 @@
 /** What a library has at a place of the Maven layout. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../db/store.ts";
+import { type FoundFile, findFile } from "./find-file.ts";
 import type { Library } from "./library.ts";
-import { type Algorithm, type MavenFile, type MavenFolder, mavenName, pathInArtifact } from "./maven-path.ts";
+import { type MavenFile, type MavenFolder, mavenName, pathInArtifact } from "./maven-path.ts";
 
-export interface FoundMavenFile {
-  /** `sha256:<hex>`. */
-  readonly digest: string;
-  readonly size: number;
-  readonly sha1: string;
-  readonly md5: string;
-  readonly sha512: string;
-  readonly create_time: string;
-}
-
-export function findMavenFile(db: ReadDb, { groupUid }: Library, file: MavenFile): Promise<FoundMavenFile | undefined> {
-  return db
-    .selectFrom("library_artifact as a")
-    .innerJoin("library_file as f", "f.artifact_uid", "a.uid")
-    .select(["f.digest", "f.size", "f.sha1", "f.md5", "f.sha512", "f.create_time"])
-    .where("a.parent", "=", groupUid)
-    .where("a.ecosystem", "=", Ecosystem.JAVA)
-    .where("a.key", "=", mavenName(file))
-    .where("f.path", "=", pathInArtifact(file))
-    .executeTakeFirst();
-}
-
-/** Hexadecimal. */
-export function checksumOfFile({ digest, sha1, md5, sha512 }: Omit<FoundMavenFile, "size" | "create_time">, algorithm: Algorithm): string {
-  return { sha256: digest.slice("sha256:".length), sha1, md5, sha512 }[algorithm];
+export function findMavenFile(db: ReadDb, library: Library, file: MavenFile): Promise<FoundFile | undefined> {
+  return findFile(db, library, mavenName(file), pathInArtifact(file));
 }
 
 export interface FoundVersion {

@@ -3,7 +3,6 @@ import { create } from "@bufbuild/protobuf";
 import { type Artifact, ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
 import type { Store, WriteDb } from "../db/store.ts";
-import type { EventNames } from "../events/outbox.ts";
 import { timestampFromDate } from "../lib/clock.ts";
 import { aborted, alreadyExists, invalidArgument } from "../lib/errors.ts";
 import { gramsOf } from "../lib/grams.ts";
@@ -12,7 +11,7 @@ import { newUid } from "../lib/uid.ts";
 import { assertGroupExists } from "../resource/write.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
-import { appendPublished, type LibraryOrigin } from "./library-event.ts";
+import { appendPublished, type LibraryChange } from "./library-event.ts";
 import type { Staged, Staging } from "./stage.ts";
 
 export interface Publication {
@@ -42,7 +41,6 @@ export interface PublishedVersion {
 export interface PublishDependencies {
   readonly store: Store;
   readonly staging: Staging;
-  readonly names: EventNames;
 }
 
 /**
@@ -52,9 +50,8 @@ export interface PublishDependencies {
 export async function publish(
   staged: Staged,
   publication: Publication,
-  origin: LibraryOrigin,
-  now: Date,
-  { store, staging, names }: PublishDependencies,
+  change: LibraryChange,
+  { store, staging }: PublishDependencies,
 ): Promise<"created" | "unchanged"> {
   let outcome: "created" | "unchanged" = "unchanged";
   await linkBlob(
@@ -62,7 +59,7 @@ export async function publish(
     staged.digest,
     () => staging.place(staged),
     async (db) => {
-      outcome = await record(db, staged, publication, origin, now, names);
+      outcome = await record(db, staged, publication, change);
     },
   );
   return outcome;
@@ -72,10 +69,9 @@ async function record(
   db: WriteDb,
   staged: Staged,
   { library, name, key, version, path, metadata }: Publication,
-  origin: LibraryOrigin,
-  now: Date,
-  names: EventNames,
+  change: LibraryChange,
 ): Promise<"created" | "unchanged"> {
+  const { now, origin } = change;
   const artifactUid = await lockArtifact(db, library, name, key, now);
   const present = await db
     .selectFrom("library_file")
@@ -84,12 +80,7 @@ async function record(
     .where("path", "=", path)
     .executeTakeFirst();
   if (present?.digest === staged.digest) return "unchanged";
-  if (present !== undefined)
-    throw alreadyExists(
-      "File",
-      path,
-      `${path} of ${name} was published with other bytes; what is published never changes, publish a new version`,
-    );
+  if (present !== undefined) throw otherBytes({ key: name, path });
   const { versionUid, isNew } = await addToVersion(db, artifactUid, version, staged.size, now);
   await db
     .insertInto("library_file")
@@ -109,9 +100,16 @@ async function record(
     .execute();
   await describeArtifact(db, artifactUid, version, isNew, now);
   const { digest, size } = staged;
-  const { groupUid, ecosystem } = library;
-  await appendPublished(db, { groupUid, artifactUid, ecosystem, name, version: version.text, path, digest, size }, origin, now, names);
+  await appendPublished(db, { ...library, artifactUid, name }, { version: version.text, path, digest, size }, change);
   return "created";
+}
+
+export function otherBytes({ key, path }: Pick<Publication, "key" | "path">): Error {
+  return alreadyExists(
+    "File",
+    path,
+    `${path} of ${key} was published with other bytes; what is published never changes, publish a new version`,
+  );
 }
 
 /** The artifact's uid, made where there is none; its row is locked, so that what is told of all versions is right. */

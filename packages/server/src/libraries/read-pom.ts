@@ -1,4 +1,5 @@
-/** Reads of a POM what is published of it. No document type, so no entities but XML's own; nothing is fetched, and properties are not filled in. */
+/** Reads of a POM what is published of it. No document type, so no entities of its own; nothing is fetched, and properties are not filled in. */
+import { decodeHTMLStrict } from "entities";
 import { SaxesParser } from "saxes";
 import { invalidArgument } from "../lib/errors.ts";
 import type { MavenFile } from "./maven-path.ts";
@@ -45,9 +46,22 @@ function encodingOf(bytes: Buffer): string {
   return /^(?:\xef\xbb\xbf)?<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/.exec(head)?.[1] ?? "utf-8";
 }
 
+/** Maven knows those of HTML, too, and POMs of people with accents in their names have them. */
+const ENTITIES = new Proxy<Record<string, string>>(
+  {},
+  {
+    get(_target, name) {
+      const reference = `&${String(name)};`;
+      const text = decodeHTMLStrict(reference);
+      return text === reference ? undefined : text;
+    },
+  },
+);
+
 function fieldsOf(text: string): Fields {
   const fields = new Map<Field, string>();
   const parser = new SaxesParser();
+  parser.ENTITIES = ENTITIES;
   const path: string[] = [];
   let content = "";
   parser.on("error", (error) => {

@@ -6,6 +6,7 @@ import { notFound } from "../lib/errors.ts";
 import { messageFromJson } from "../lib/proto-json.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
+import { appendDeleted, type ChangedFile, type LibraryChange } from "./library-event.ts";
 import { latestKeyOf } from "./publish.ts";
 
 /** What is to go: one file, all files of the versions that sort alike where they are one version, or of the version that is spelled like this. */
@@ -19,39 +20,55 @@ export interface RemovalOptions {
 }
 
 /** @throws NOT_FOUND where there is nothing of that name */
-export function removeFiles(library: Library, key: string, removal: Removal, { store, isPreRelease }: RemovalOptions): Promise<void> {
+export function removeFiles(
+  library: Library,
+  key: string,
+  removal: Removal,
+  change: LibraryChange,
+  { store, isPreRelease }: RemovalOptions,
+): Promise<void> {
   return store.transaction(async (db) => {
-    const uid = await lockArtifact(db, library, key);
-    if (uid === undefined) throw nothing(key, removal);
+    const artifact = await lockArtifact(db, library, key);
+    if (artifact === undefined) throw nothing(key, removal);
+    const { uid, name } = artifact;
     const removed = "path" in removal ? await removeFile(db, uid, removal) : await removeVersions(db, uid, removal);
-    if (!removed) throw nothing(key, removal);
+    if (removed.length === 0) throw nothing(key, removal);
     await describeRest(db, uid, library.ecosystem, isPreRelease);
+    await appendDeleted(db, { ...library, artifactUid: uid, name }, removed, change);
   });
 }
 
 /** Publishing takes the same lock. */
-async function lockArtifact(db: WriteDb, { groupUid, ecosystem }: Library, key: string): Promise<string | undefined> {
+async function lockArtifact(
+  db: WriteDb,
+  { groupUid, ecosystem }: Library,
+  key: string,
+): Promise<{ uid: string; name: string } | undefined> {
   const wanted = db
     .selectFrom("library_artifact")
-    .select("uid")
+    .select(["uid", "name"])
     .where("parent", "=", groupUid)
     .where("ecosystem", "=", ecosystem)
     .where("key", "=", key);
-  return (await db.dialect.forDelete(wanted).executeTakeFirst())?.uid;
+  return db.dialect.forDelete(wanted).executeTakeFirst();
+}
+
+/** Of an artifact. */
+function filesOf(db: WriteDb, uid: string) {
+  return db
+    .selectFrom("library_file as f")
+    .innerJoin("library_version as v", "v.uid", "f.version_uid")
+    .select(["f.version_uid", "v.version", "f.path", "f.digest", "f.size"])
+    .where("f.artifact_uid", "=", uid);
 }
 
 async function removeFile(
   db: WriteDb,
   uid: string,
   { path, digest }: { readonly path: string; readonly digest?: string },
-): Promise<boolean> {
-  const file = await db
-    .selectFrom("library_file")
-    .select(["version_uid", "size", "digest"])
-    .where("artifact_uid", "=", uid)
-    .where("path", "=", path)
-    .executeTakeFirst();
-  if (file === undefined || (digest !== undefined && file.digest !== digest)) return false;
+): Promise<readonly ChangedFile[]> {
+  const file = await filesOf(db, uid).where("f.path", "=", path).executeTakeFirst();
+  if (file === undefined || (digest !== undefined && file.digest !== digest)) return [];
   await db.deleteFrom("library_file").where("artifact_uid", "=", uid).where("path", "=", path).execute();
   const other = await db.selectFrom("library_file").select("path").where("version_uid", "=", file.version_uid).limit(1).executeTakeFirst();
   if (other === undefined) await db.deleteFrom("library_version").where("uid", "=", file.version_uid).execute();
@@ -61,20 +78,19 @@ async function removeFile(
       .set((eb) => ({ size_bytes: eb("size_bytes", "-", file.size) }))
       .where("uid", "=", file.version_uid)
       .execute();
-  return true;
+  return [file];
 }
 
-async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval): Promise<boolean> {
-  const all = db.selectFrom("library_version").select("uid").where("artifact_uid", "=", uid);
-  const versions = await ("version" in removal
-    ? all.where("version", "=", removal.version)
-    : all.where("sort_key", "=", removal.sortKey)
-  ).execute();
-  for (const version of versions) {
-    await db.deleteFrom("library_file").where("version_uid", "=", version.uid).execute();
-    await db.deleteFrom("library_version").where("uid", "=", version.uid).execute();
+async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval): Promise<readonly ChangedFile[]> {
+  const all = filesOf(db, uid);
+  const files = await ("version" in removal ? all.where("v.version", "=", removal.version) : all.where("v.sort_key", "=", removal.sortKey))
+    .orderBy("f.path")
+    .execute();
+  for (const versionUid of new Set(files.map((file) => file.version_uid))) {
+    await db.deleteFrom("library_file").where("version_uid", "=", versionUid).execute();
+    await db.deleteFrom("library_version").where("uid", "=", versionUid).execute();
   }
-  return versions.length > 0;
+  return files;
 }
 
 /** What the artifact tells of its versions, made anew of those that are left; without any, it goes too. */

@@ -5,16 +5,11 @@ import { removeOrphan } from "../blobs/removal.ts";
 import { type BlobStore, type ByteRange, DigestMismatch } from "../blobs/store.ts";
 import type { Store } from "../db/store.ts";
 import { Code, HoltError, internal } from "../lib/errors.ts";
+import type { Digests } from "./find-file.ts";
 
-export interface Staged {
+export interface Staged extends Digests {
   readonly upload: string;
-  /** `sha256:<hex>`. */
-  readonly digest: string;
   readonly size: number;
-  /** Hexadecimal. */
-  readonly sha1: string;
-  readonly md5: string;
-  readonly sha512: string;
 }
 
 export interface Staging {
@@ -31,6 +26,9 @@ export interface Staging {
   /** To be called at the end, whether or not the bytes were published. */
   discard(staged: Staged, isPublished: boolean): Promise<void>;
 }
+
+/** Whoever has larger ones has no packages. */
+export const MAX_FILE = 16 * 1024 ** 3;
 
 const HASHES = ["sha256", "sha1", "md5", "sha512"] as const;
 

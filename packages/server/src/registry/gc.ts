@@ -11,6 +11,7 @@ import type { Log } from "../lib/log.ts";
 import { BEGINNING, type Counts, type Lease, lastFinished, type Progress, takeLease } from "./collection-state.ts";
 import { createWalk, type Garbage, type Walk } from "./collection-walk.ts";
 import { createDisposal, createPretence } from "./disposal.ts";
+import { removeLostScans } from "./packages/lost-scans.ts";
 import type { Uploads } from "./uploads.ts";
 
 export interface CollectionReport extends Counts {
@@ -63,6 +64,7 @@ export function createCollector(options: CollectorOptions): Collector {
           walk = begin({ ...BEGINNING, counts: walk.progress().counts });
           finished = await complete(walk, lease, signal);
         }
+        if (finished) await removeLostScans(store, options.clock.now(), signal);
         await lease.end(finished ? undefined : walk.progress());
         return { ...walk.progress().counts, finished };
       } catch (error) {

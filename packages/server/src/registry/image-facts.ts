@@ -47,6 +47,14 @@ export async function recordImageFacts(
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
+  const platforms = rows.filter((row) => row.digest !== row.manifest_digest);
+  for (let start = 0; start < platforms.length; start += MAX_ROWS) {
+    await db
+      .insertInto("index_platform")
+      .values(platforms.slice(start, start + MAX_ROWS).map(({ digest, manifest_digest }) => ({ digest, manifest_digest })))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
 }
 
 function factsOf(digest: string, { config, layers }: Manifest, platform: Platform | undefined): Facts[] {

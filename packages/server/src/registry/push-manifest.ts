@@ -7,6 +7,8 @@ import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts } from "./image-fa
 import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
 import { OciError } from "./oci-error.ts";
 import { appendPush, appendTagCreated, type Origin, type RegistryNames } from "./oci-events.ts";
+import { readingOf } from "./packages/reading-of.ts";
+import { appendScan } from "./packages/scan-queue.ts";
 import { upsertTag } from "./tags.ts";
 
 export interface ManifestPush {
@@ -28,10 +30,12 @@ export interface PushOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly names: RegistryNames;
+  /** Told, after the commit, that there may be a manifest to read. Must not throw. */
+  readonly onManifest: () => void;
 }
 
 /** @throws OciError MANIFEST_INVALID, MANIFEST_BLOB_UNKNOWN, DIGEST_INVALID, NAME_UNKNOWN */
-export async function pushManifest(push: ManifestPush, { store, blobs, names }: PushOptions): Promise<PushedManifest> {
+export async function pushManifest(push: ManifestPush, { store, blobs, names, onManifest }: PushOptions): Promise<PushedManifest> {
   const { repoUid, reference, content, origin, now } = push;
   const manifest = parseManifest(content, push.contentType);
   const wanted = parseDigest(reference);
@@ -46,6 +50,7 @@ export async function pushManifest(push: ManifestPush, { store, blobs, names }: 
     if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
     await assertHasBlobs(db, repoUid, manifest);
     await storeManifest(db, push, digest, manifest, platform);
+    db.afterCommit(onManifest);
     let previousDigest: string | undefined;
     if (tag !== undefined) {
       const move = await upsertTag(db, { repoUid, name: tag, digest, now, actor: origin.actor.subject });
@@ -143,6 +148,7 @@ async function storeManifest(
     await db.insertInto("manifest_reference").values(rows).execute();
   }
   await recordImageFacts(db, repoUid, digest, manifest, platform);
+  if (readingOf(manifest) !== undefined) await appendScan(db, digest, now);
 }
 
 /** Of one statement. */

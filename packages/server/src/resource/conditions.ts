@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Call } from "../call/call.ts";
 import type { Dialect } from "../db/dialect.ts";
 import { rangeAtOrBelow, type UidRange } from "../lib/uid.ts";
+import type { Resource } from "./define.ts";
 import type { Selection } from "./selection.ts";
 
 /** How the rows are found: `seek` by the indexes of what confines them, `test` one by one along the index of their order. */
@@ -15,16 +16,21 @@ type Bool = RawBuilder<boolean>;
 
 /** To find a selection's rows by what confines them. @param ranges `test` where the other conditions find them sooner */
 export function sought({ resource, view, beside }: Selection, dialect: Dialect, ranges: Approach = "seek"): Bool {
-  const found = view.conditions.map((condition) => condition.seek);
+  const found = [...view.conditions.map((condition) => condition.seek), ...live(resource)];
   if (view.isWithinRanges) return and(found);
   const visible = [within(view.ranges, ranges, sql.ref("uid"), resource.table, dialect), ...(beside === undefined ? [] : [beside])];
   return and([or(visible), ...found]);
 }
 
+/** In the words of the indexes that leave deleted rows out. */
+export function live({ hasDeleteTime }: Pick<Resource, "hasDeleteTime">): Bool[] {
+  return hasDeleteTime ? [sql<boolean>`delete_time is null`] : [];
+}
+
 /** To meet the rows within a selection's ranges along the index of its order, after its cursor. */
 export function metWithin(selection: Selection, dialect: Dialect): Bool {
   const { resource, view, order } = selection;
-  const tests = view.conditions.map((condition) => condition.test);
+  const tests = [...view.conditions.map((condition) => condition.test), ...live(resource)];
   const [first, last] = [view.ranges.at(0), view.ranges.at(-1)];
   const inRange = within(view.ranges, "test", dialect.unindexed("uid"), resource.table, dialect);
   if (order.column !== "uid" || first === undefined || last === undefined) return and([inRange, ...tests, ...afterCursor(selection)]);
@@ -66,7 +72,7 @@ export function listCapabilities({ operation }: Call): bigint {
   return operation.access.capabilities;
 }
 
-function within(ranges: readonly UidRange[], approach: Approach, uid: RawBuilder<unknown>, table: string, dialect: Dialect): Bool {
+export function within(ranges: readonly UidRange[], approach: Approach, uid: RawBuilder<unknown>, table: string, dialect: Dialect): Bool {
   if (ranges.length <= MANY_RANGES) return inSome(ranges, uid);
   if (approach === "seek") return joined(ranges, table, "uid", dialect);
   return sql<boolean>`exists (select 1 from ${listed(ranges, dialect)} as scope where ${inScope(uid)})`;

@@ -7,12 +7,15 @@ import type { Selection } from "./selection.ts";
 import { IS_IN_ROOT } from "./visible.ts";
 
 export interface RowCount {
-  readonly total: number;
+  /** Undefined where they are many, and counting them would take longer than reading a page of them. */
+  readonly total: number | undefined;
   /** No more of them than this stand beside what the caller's scopes hold. */
   readonly beside: number;
+  /** How many rows are looked at to find them all; left out where that is no more than they are. */
+  readonly effort?: number;
 }
 
-export async function countRows(selection: Selection, db: ReadDb): Promise<RowCount> {
+export async function countRows(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
   const { view, resource, counted } = selection;
   if (view.counted === undefined) return countAll(selection, db);
   const beside = await countBeside(selection, db);
@@ -23,7 +26,8 @@ export async function countRows(selection: Selection, db: ReadDb): Promise<RowCo
   return { total: beside + themselves + (direct ? counts.direct : counts.below), beside };
 }
 
-async function countAll(selection: Selection, db: ReadDb): Promise<RowCount> {
+/** Those that meet all conditions, one by one. */
+export async function countAll(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
   const { view, resource, beside } = selection;
   const where = sought(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
   const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(resource.table)} where ${where}`.execute(db);

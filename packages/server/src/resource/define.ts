@@ -15,6 +15,8 @@ export interface ResourceSpec<Desc extends DescMessage> {
   readonly defaultOrder?: string;
   /** Its uid is that of the group it is in, of which there is one at most. In the tree it counts as the group's child. */
   readonly hasUidOfGroup?: boolean;
+  /** Its column `delete_time` is set where it is deleted: lists and counts leave it out. */
+  readonly hasDeleteTime?: boolean;
 }
 
 export interface Resource<Desc extends DescMessage = DescMessage> {
@@ -26,6 +28,7 @@ export interface Resource<Desc extends DescMessage = DescMessage> {
   readonly orderBy: readonly string[];
   readonly defaultOrder: string;
   readonly hasUidOfGroup: boolean;
+  readonly hasDeleteTime: boolean;
   columns(resource: MessageShape<Desc>): Readonly<Record<string, string | number | null>>;
   /** The resource as canonical proto-JSON text, as it is stored and sent. */
   encode(resource: MessageShape<Desc>): string;
@@ -40,6 +43,7 @@ export function defineResource<Desc extends DescMessage>(schema: Desc, spec: Res
     orderBy: spec.orderBy,
     defaultOrder: spec.defaultOrder ?? "uid",
     hasUidOfGroup: spec.hasUidOfGroup ?? false,
+    hasDeleteTime: spec.hasDeleteTime ?? false,
     columns: (resource) => spec.columns?.(resource) ?? {},
     encode: compileJsonEncoder(schema),
   };

@@ -5,9 +5,10 @@ import { type RawBuilder, sql } from "kysely";
 import { type Call, JsonText } from "../call/call.ts";
 import type { Dialect } from "../db/dialect.ts";
 import type { CountKind } from "../db/resource-count.ts";
+import type { ReadDb } from "../db/store.ts";
 import { invalidArgument } from "../lib/errors.ts";
 import { listCapabilities } from "./conditions.ts";
-import { countRows } from "./count-rows.ts";
+import { countRows, type RowCount } from "./count-rows.ts";
 import type { Resource } from "./define.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import type { PageTokens } from "./page-token.ts";
@@ -29,9 +30,11 @@ export interface ListRequest {
 
 /** One page, its resources as stored. */
 export interface Page {
+  readonly uids: readonly string[];
   readonly bodies: readonly string[];
   readonly nextPageToken: string;
-  readonly totalCount: number;
+  /** Undefined where there are too many to count. */
+  readonly totalCount: number | undefined;
   readonly skipped: number;
 }
 
@@ -43,6 +46,15 @@ export interface ListTerms {
   readonly conditions?: readonly Condition[];
   /** The maintained count of just the rows that meet `conditions`; without it they are counted one by one. */
   readonly counted?: CountKind;
+  /** For a resource that knows more of its conditions than the engine does; in place of `counted`. */
+  readonly plan?: (selection: Selection, db: ReadDb) => Promise<Plan>;
+}
+
+/** How the rows that are meant are found, by somebody who knows how many they are. */
+export interface Plan {
+  /** With all conditions. */
+  readonly view: View;
+  readonly count: RowCount;
 }
 
 /** @throws INVALID_ARGUMENT on page_size, page_token, order_by, skip */
@@ -51,7 +63,7 @@ export async function listPage(
   request: ListRequest,
   call: Call,
   tokens: PageTokens,
-  { beside, conditions = [], counted }: ListTerms = {},
+  { beside, conditions = [], counted, plan }: ListTerms = {},
 ): Promise<Page> {
   const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
@@ -61,7 +73,7 @@ export async function listPage(
   const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, resource, call.db.dialect);
   const equal = filters.map((filter) => equality(filter, call.db.dialect));
   const view = confine(whole, [...equal, ...conditions], filters.length === 0 ? counted : undefined);
-  const selection: Selection = {
+  const wanted: Selection = {
     resource,
     view,
     counted: counted ?? resource.table,
@@ -72,11 +84,14 @@ export async function listPage(
     limit,
   };
 
-  const count = await countRows(selection, call.db);
+  const planned = await plan?.({ ...wanted, view: whole }, call.db);
+  const selection = planned === undefined ? wanted : { ...wanted, view: planned.view };
+  const count = planned?.count ?? (await countRows(selection, call.db));
   const rows = await readRows(selection, count, call.db);
   const skipped = (after?.skipped ?? 0) + skip;
   const last = rows.length > limit ? rows[limit - 1] : undefined;
   return {
+    uids: rows.slice(0, limit).map((row) => row.uid),
     bodies: rows.slice(0, limit).map((row) => row.body),
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding, call.now),
     totalCount: count.total,
@@ -126,8 +141,12 @@ function bindingOf(call: Call, uidp: UIDPFilter | undefined, filters: readonly u
 }
 
 /** The response message of a list, put together from stored bodies without parsing them. */
-export function listResponse<Desc extends DescMessage>(schema: Desc, { bodies, nextPageToken, totalCount, skipped }: Page): JsonText<Desc> {
+export function listResponse<Desc extends DescMessage>(
+  schema: Desc,
+  { bodies, nextPageToken, totalCount, skipped }: Omit<Page, "uids">,
+): JsonText<Desc> {
   const items = schema.fields[0]?.jsonName ?? "items";
   const token = nextPageToken === "" ? "" : `"nextPageToken":"${nextPageToken}",`;
-  return new JsonText(schema, `{"${items}":[${bodies.join(",")}],${token}"totalCount":"${totalCount}","skipped":${skipped}}`);
+  const total = totalCount === undefined ? "" : `"totalCount":"${totalCount}",`;
+  return new JsonText(schema, `{"${items}":[${bodies.join(",")}],${token}${total}"skipped":${skipped}}`);
 }

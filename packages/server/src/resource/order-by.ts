@@ -7,22 +7,21 @@ export interface Order {
   readonly descending: boolean;
 }
 
-/** Names that earlier clients use, beside proto names in both spellings. */
+/** Names that earlier clients use. */
 const aliases: Readonly<Record<string, string>> = {
   id: "uid",
   created_at: "create_time",
-  createTime: "create_time",
   updated_at: "update_time",
-  updateTime: "update_time",
   last_updated: "update_time",
 };
 
-/** @throws INVALID_ARGUMENT on order_by */
+/** Proto names in both spellings, and earlier ones. @throws INVALID_ARGUMENT on order_by */
 export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | "defaultOrder">): Order {
   const words = text.trim().split(/\s+/);
   const [name = "", direction = "asc"] = words;
   if (name === "") return parseOrderBy(resource.defaultOrder, resource);
-  const column = Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
+  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const column = !resource.orderBy.includes(snake) && Object.hasOwn(aliases, snake) ? (aliases[snake] ?? snake) : snake;
   if (!resource.orderBy.includes(column)) throw invalidArgument("order_by", `order_by must name one of ${resource.orderBy.join(", ")}`);
   const lower = direction.toLowerCase();
   if (words.length > 2 || (lower !== "asc" && lower !== "desc"))

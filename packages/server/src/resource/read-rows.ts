@@ -23,7 +23,7 @@ export async function readRows(selection: Selection, count: RowCount, db: ReadDb
   if (total === 0) return [];
   const { skip, limit, after } = selection;
   // Without a cursor, a far skip is nearer from the other end.
-  const fromEnd = after === undefined && skip > total / 2;
+  const fromEnd = after === undefined && total !== undefined && skip > total / 2;
   if (!fromEnd) return query(selection, { ...count, offset: skip, limit: limit + 1, backward: false }, db);
   const end = Math.min(skip + limit + 1, total);
   const rows = end <= skip ? [] : await query(selection, { ...count, offset: total - end, limit: end - skip, backward: true }, db);
@@ -99,9 +99,10 @@ const TOO_MANY_TO_SORT = 100_000;
  * Sorting costs all matching rows; walking costs the rows passed until the page is full, which is the more the rarer a
  * match is. In uid order within one range the index of the uid is both at once.
  */
-async function isCheaperToSort({ resource, order, view }: Selection, { total, offset, limit }: Window, db: ReadDb): Promise<boolean> {
+async function isCheaperToSort(selection: Selection, { total, effort = total, offset, limit }: Window, db: ReadDb): Promise<boolean> {
+  const { resource, order, view } = selection;
   if (order.column === "uid" && view.ranges.length === 1 && view.conditions.length === 0) return false;
-  if (total > TOO_MANY_TO_SORT) return false;
+  if (total === undefined || effort === undefined || effort > TOO_MANY_TO_SORT) return false;
   const all = (await countOf(db, resource.table, "/")).below;
-  return total < ((offset + limit) * all) / total;
+  return effort < ((offset + limit) * all) / total;
 }

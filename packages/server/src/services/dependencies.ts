@@ -1,4 +1,6 @@
 /** What services are given beside their calls. */
+
+import type { Publication } from "../advisories/publication.ts";
 import type { RemoteImports } from "../advisories/remote/remote-imports.ts";
 import type { TokenExchange } from "../auth/exchange-token.ts";
 import type { Grants } from "../auth/grants.ts";
@@ -36,6 +38,7 @@ export interface ServiceDependencies {
   readonly onDue: () => void;
   readonly redelivery: Redelivery;
   readonly remoteImports: RemoteImports;
+  readonly publication: Publication;
   /** Networks that the operator lets Holt speak to, also without TLS. */
   readonly outboundAllowCidrs: readonly string[];
   /** Uid of the identity that this installation began with; it is staff everywhere. */

@@ -2,6 +2,7 @@
 import { services } from "@holt/api";
 import type { ServiceImplementation } from "../call/implement.ts";
 import { fullName } from "../call/operation.ts";
+import { securityAdvisoryServices } from "./advisory/security-advisories.ts";
 import { authService } from "./auth/auth.ts";
 import { securityTokenService } from "./auth/security-token.ts";
 import type { ServiceDependencies } from "./dependencies.ts";
@@ -10,6 +11,7 @@ import { accessService } from "./holt/access.ts";
 import { advisoryMirrorsService } from "./holt/advisory-mirrors.ts";
 import { deliveriesService } from "./holt/deliveries.ts";
 import { eventsService } from "./holt/events.ts";
+import { imagePackagesService } from "./holt/image-packages.ts";
 import { importsService } from "./holt/imports.ts";
 import { accountAssociationsService } from "./iam/account-associations.ts";
 import { externalGroupRoleMappingsService } from "./iam/external-group-role-mappings.ts";
@@ -25,6 +27,8 @@ import { pingService, pingServiceV1 } from "./ping/ping.ts";
 import { imagesService } from "./registry/images.ts";
 import { reposService } from "./registry/repos.ts";
 import { tagsService } from "./registry/tags.ts";
+import { advisoriesServiceV1 } from "./vulnerabilities/advisories-v1.ts";
+import { advisoriesServiceV2 } from "./vulnerabilities/advisories-v2.ts";
 
 export function createServices(dependencies: ServiceDependencies): ServiceImplementation[] {
   return [
@@ -40,7 +44,10 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     reposService(dependencies),
     tagsService(dependencies),
     imagesService,
+    imagePackagesService(dependencies),
     artifactsService(dependencies),
+    advisoriesServiceV1(dependencies),
+    advisoriesServiceV2(dependencies),
     subscriptionsService(dependencies),
     deliveriesService(dependencies),
     eventsService(dependencies),
@@ -49,18 +56,14 @@ export function createServices(dependencies: ServiceDependencies): ServiceImplem
     accessService(dependencies),
     importsService(dependencies),
     advisoryMirrorsService(dependencies),
+    ...securityAdvisoryServices(dependencies),
     pingService,
     pingServiceV1,
   ];
 }
 
 /** Whole services, then single methods of served ones. They answer UNIMPLEMENTED. */
-const unimplementedServices = [
-  "platform.advisory.v1.SecurityAdvisory",
-  "platform.advisory.v2.SecurityAdvisoryService",
-  "platform.vulnerabilities.v1.Advisories",
-  "platform.vulnerabilities.v2.AdvisoriesService",
-];
+const unimplementedServices: readonly string[] = [];
 
 export const unimplemented: ReadonlySet<string> = new Set([
   ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),

@@ -8,6 +8,7 @@ import { capabilitiesIn } from "../lib/capability-set.ts";
 import { behaves, type Schemas } from "./openapi-schemas.ts";
 import { compileTextDecoder } from "./rest/message-fields.ts";
 import { type Route, routesOf } from "./rest/route-table.ts";
+import { textSpellings } from "./rest/text-spellings.ts";
 
 export function openApiPaths(operations: readonly Operation[], schemas: Schemas): JsonObject {
   const paths: Record<string, JsonObject> = {};
@@ -116,7 +117,13 @@ function parametersOf(message: DescMessage, parents: readonly DescField[], bound
 
 function parameterOf(path: readonly DescField[], field: DescField, schemas: Schemas): JsonObject {
   const required = path.every((step) => behaves(step, FieldBehavior.REQUIRED));
-  return { name: path.map((step) => step.jsonName).join("."), in: "query", required, schema: schemas.ofField(field) };
+  return { name: path.map((step) => step.jsonName).join("."), in: "query", required, schema: schemaOf(field, schemas) };
+}
+
+function schemaOf(field: DescField, schemas: Schemas): JsonObject {
+  const text = textSpellings.get(field.message?.typeName ?? "")?.schema;
+  if (text === undefined) return schemas.ofField(field);
+  return field.fieldKind === "list" ? { type: "array", items: text } : text;
 }
 
 function requestBody(route: Route, schemas: Schemas): JsonObject {

@@ -48,6 +48,13 @@ test("a list has its filters as parameters, in camelCase and with dots", () => {
   for (const name of ["uidp.descendantsOf", "uidp.ids", "pageSize", "pageToken", "orderBy", "skip"]) assert.ok(names.includes(name), name);
 });
 
+test("a list of messages that a query spells as texts is a parameter", () => {
+  const parameters = paths["/advisory/v2/images/resolvedVulns"]?.get?.parameters as JsonObject[];
+  const images = parameters.find(({ name }) => name === "imageRefs") as { schema: { items: JsonObject } };
+  assert.partialDeepStrictEqual(images, { in: "query", required: true, schema: { type: "array", items: { type: "string" } } });
+  assert.match(String(images.schema.items.description), /repo:tag/);
+});
+
 test("a creation says what it needs, an update does not", () => {
   const bodyOf = (path: string, method: string) => JSON.stringify(paths[path]?.[method]?.requestBody);
   const tag = '{"allOf":[{"$ref":"#/components/schemas/registry.v2.Tag"},{"required":["name","digest"]}]}';

@@ -12,7 +12,20 @@ import { zipOf } from "../libraries/python-packages.ts";
 import { until } from "../process/holtd.ts";
 import { entitleOwner } from "../samples.ts";
 import { describeWithWorld, type World } from "../world.ts";
-import { APPROVER, advisoriesIn, advisoryYaml, begin, countIn, ended, found, KIND, secdbOf, send, stagedFiles, WRITER } from "./remote-client.ts";
+import {
+  APPROVER,
+  advisoriesIn,
+  advisoryYaml,
+  begin,
+  countIn,
+  ended,
+  found,
+  KIND,
+  secdbOf,
+  send,
+  stagedFiles,
+  WRITER,
+} from "./remote-client.ts";
 
 const { createImport, writeImport, startImport, getImport, listImports, deleteImport } = ImportsService.method;
 const APPROVED = 2;
@@ -51,7 +64,10 @@ describeWithWorld("imports over the API", (world) => {
     const again = await ended(world, await begin(world, group, advisoryYaml("openssl")));
     assert.deepEqual([again.state, counts(again)], [Import_State.DONE, [1, 0, 0, 1, 0]]);
     const { rows } = { rows: await world.store.reader.selectFrom("advisory_import_part").selectAll().execute() };
-    assert.deepEqual(rows.filter(({ import_uid: each }) => each === uid), []);
+    assert.deepEqual(
+      rows.filter(({ import_uid: each }) => each === uid),
+      [],
+    );
     await until(async () => (await stagedFiles(world)).length === 0);
   });
 
@@ -121,7 +137,10 @@ describeWithWorld("imports over the API", (world) => {
     assert.equal(done.state, Import_State.DONE);
     assert.equal(Number(done.counts?.created), 1);
     assert.ok(Number(done.counts?.problems) >= 2, JSON.stringify(done.problems));
-    assert.deepEqual([...new Set(done.problems.map(({ file }) => file))].toSorted(), ["all of it.zip!bad.yaml", "all of it.zip!worse.json"]);
+    assert.deepEqual([...new Set(done.problems.map(({ file }) => file))].toSorted(), [
+      "all of it.zip!bad.yaml",
+      "all of it.zip!worse.json",
+    ]);
     for (const { reason } of done.problems) assert.notEqual(reason, "");
     const [listed] = (await world.must(listImports, { parent: group })).imports;
     assert.deepEqual([listed?.uid, listed?.problems, listed?.counts], [done.uid, [], done.counts]);
@@ -227,8 +246,14 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual(sizes, [2, 2, 1]);
     assert.deepEqual(listed.toSorted(), made.toSorted());
     const times = await Promise.all(listed.map(async (uid) => Number((await world.must(getImport, { uid })).createTime?.seconds)));
-    assert.deepEqual(times, times.toSorted((a, b) => b - a));
-    assert.deepEqual((await world.must(listImports, { parent: world.orgUid })).imports.filter(({ uid }) => made.includes(uid)), []);
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => b - a),
+    );
+    assert.deepEqual(
+      (await world.must(listImports, { parent: world.orgUid })).imports.filter(({ uid }) => made.includes(uid)),
+      [],
+    );
   });
 
   it("go with their group", async () => {
@@ -259,7 +284,10 @@ describeWithWorld("imports over the API", (world) => {
     const failed = await ended(world, hopeless);
     assert.equal(failed.state, Import_State.FAILED);
     assert.match(failed.error, /begun 5 times/);
-    assert.deepEqual((await advisoriesIn(world, group)).map(({ artifact_name: name }) => name), ["left", "other"]);
+    assert.deepEqual(
+      (await advisoriesIn(world, group)).map(({ artifact_name: name }) => name),
+      ["left", "other"],
+    );
   });
 
   it("find out where the bytes on the disk are not those that were sent", async () => {

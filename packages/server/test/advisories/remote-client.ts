@@ -29,7 +29,9 @@ advisories:
 
 /** So many packages with a vulnerability each. */
 export function secdbOf(count: number, prefix = "package"): Buffer {
-  const packages = Array.from({ length: count }, (_, i) => ({ pkg: { name: `${prefix}-${i}`, secfixes: { "1.0-r1": ["CVE-2024-0002"] } } }));
+  const packages = Array.from({ length: count }, (_, i) => ({
+    pkg: { name: `${prefix}-${i}`, secfixes: { "1.0-r1": ["CVE-2024-0002"] } },
+  }));
   return Buffer.from(JSON.stringify({ reponame: "main", packages }));
 }
 

@@ -43,6 +43,9 @@ const REFUSING: ReadonlyMap<string, number> = new Map([
   ["platform.auth.v1.Auth/GetHeadlessSession", Code.NOT_FOUND],
   // Of an artifact that is not there.
   ["platform.libraries.v2.ArtifactsService/ListArtifactVersions", Code.NOT_FOUND],
+  // Of no days.
+  ["platform.advisory.v1.SecurityAdvisory/ListResolvedVulnsReports", Code.INVALID_ARGUMENT],
+  ["platform.advisory.v2.SecurityAdvisoryService/ListResolvedVulnsReports", Code.INVALID_ARGUMENT],
   // For who has no email.
   ["platform.iam.v2.GroupsService/LookupGroup", Code.NOT_FOUND],
   ["platform.iam.v2.GroupsService/RequestGroupAccess", Code.NOT_FOUND],

@@ -179,6 +179,9 @@ describeWithWorld("Maven artifacts", (world: World) => {
     const inherited = `<project><parent><groupId>com.example</groupId><artifactId>p</artifactId><version>1.0</version></parent>
       <artifactId>lib</artifactId><version>\${revision}</version></project>`;
     assert.equal((await maven.put(path, inherited)).status, 201);
+    const named = pomOf(at("1.1"), "<description>Of J&oslash;rgen &amp; co&period; &#38; &lt;all&gt;</description>");
+    assert.equal((await maven.put(`${folderOf(at("1.1"))}/lib-1.1.pom`, named)).status, 201);
+    assert.equal((await listed(group))[0]?.description, "Of Jørgen & co. & <all>");
   });
 
   test("paths that the layout does not have are refused, and nothing is there", async () => {
@@ -291,11 +294,34 @@ describeWithWorld("Maven artifacts", (world: World) => {
     await maven.deploy(LIB, "again");
   });
 
-  test("publishing is told to subscribers once for each file", async () => {
+  test("what is published and taken back is told to subscribers once for each file", async () => {
     const { maven, group } = await library();
     await maven.deploy(LIB, "jar");
     await maven.deploy(LIB, "jar");
-    const rows = await world.store.reader.selectFrom("outbox").select("type").where("group_uid", "=", group).execute();
-    assert.equal(rows.filter(({ type }) => type === "dev.holt.libraries.push.v1").length, 2);
+    await maven.deploy(at("1.1"), "next");
+    assert.equal((await maven.send("DELETE", `${FOLDER}/lib-1.0.jar`)).status, 204);
+    assert.equal((await maven.send("DELETE", "com/example/lib/1.1/")).status, 204);
+    await refused(maven.send("DELETE", "com/example/lib/1.1/"), 404);
+    const rows = await world.store.reader
+      .selectFrom("outbox")
+      .select(["type", "data"])
+      .where("group_uid", "=", group)
+      .where("type", "like", "%.libraries.%")
+      .orderBy("seq")
+      .execute();
+    const told = rows.map(({ type, data }) => {
+      const { body, actor } = JSON.parse(data);
+      assert.deepEqual([body.name, body.ecosystem, actor.subject], ["com.example:lib", "ECOSYSTEM_JAVA", world.owner.uid]);
+      return `${type} ${body.version} ${body.file} ${body.digest === `sha256:${hashOf("jar", "sha256")}`}`;
+    });
+    assert.deepEqual(told, [
+      "dev.holt.libraries.push.v1 1.0 1.0/lib-1.0.jar true",
+      "dev.holt.libraries.push.v1 1.0 1.0/lib-1.0.pom false",
+      "dev.holt.libraries.push.v1 1.1 1.1/lib-1.1.jar false",
+      "dev.holt.libraries.push.v1 1.1 1.1/lib-1.1.pom false",
+      "dev.holt.libraries.delete.v1 1.0 1.0/lib-1.0.jar true",
+      "dev.holt.libraries.delete.v1 1.1 1.1/lib-1.1.jar false",
+      "dev.holt.libraries.delete.v1 1.1 1.1/lib-1.1.pom false",
+    ]);
   });
 });

@@ -242,6 +242,40 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await change("yank", "2.0", `reason=${"x".repeat(501)}`)).status, 400);
   });
 
+  test("yanking and deleting are told to subscribers, and what changes nothing is not", async () => {
+    const { path, group } = await library();
+    const client = owner();
+    for (const file of [wheel({ name: "My.Pkg" }), await sdist({ name: "My.Pkg" })]) must(await upload(client, ownerOf(path), file));
+    const change = (what: string, body?: string) =>
+      client.send("POST", `${path}/simple/my-pkg/1.0/${what}`, body === undefined ? {} : { body });
+    for (const what of ["unyank", "yank", "yank"]) must(await change(what), 204);
+    const before = (await client.send("GET", `${path}/simple/my-pkg/`)).headers.etag ?? "";
+    must(await change("yank"), 204);
+    assert.equal((await client.send("GET", `${path}/simple/my-pkg/`)).headers.etag, before);
+    must(await change("yank", "reason=leaks"), 204);
+    for (const what of ["unyank", "unyank"]) must(await change(what), 204);
+    must(await client.send("DELETE", `${path}/simple/my-pkg/1.0/`), 204);
+    const rows = await world.store.reader
+      .selectFrom("outbox")
+      .select(["type", "data"])
+      .where("group_uid", "=", group)
+      .where("type", "like", "%.libraries.%")
+      .where("type", "not like", "%.push.%")
+      .orderBy("seq")
+      .execute();
+    const told = rows.map(({ type, data }) => {
+      const { name, version, file, reason } = JSON.parse(data).body;
+      return [type.slice("dev.holt.libraries.".length), name, version, file ?? reason];
+    });
+    assert.deepEqual(told, [
+      ["yank.v1", "My.Pkg", "1.0", ""],
+      ["yank.v1", "My.Pkg", "1.0", "leaks"],
+      ["unyank.v1", "My.Pkg", "1.0", undefined],
+      ["delete.v1", "My.Pkg", "1.0", "my_pkg-1.0-py3-none-any.whl"],
+      ["delete.v1", "My.Pkg", "1.0", "my_pkg-1.0.tar.gz"],
+    ]);
+  });
+
   test("what is deleted is gone from pages, catalogue and counts, and its bytes once collection has come", async () => {
     const { path, group } = await library();
     const client = owner();

@@ -91,7 +91,7 @@ export async function createStorageFixture(
     const content = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, ...fields }));
     const digest = digestOf(content);
     const push = { repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
-    await pushManifest(push, { store, blobs, names });
+    await pushManifest(push, { store, blobs, names, onManifest() {} });
     return { mediaType, digest, size: content.length };
   }
 

@@ -5,7 +5,6 @@ import { BadRecord } from "./record.ts";
 
 /** Far deeper than vendor, product, version and platform. */
 const MAX_DEPTH = 50;
-const MAX_URL = 1000;
 /** Their names go on beside the product's id. */
 const MAX_LONG_NAME = 2000;
 
@@ -52,7 +51,7 @@ export class CsafProducts {
   #add(product: Node, { name, version }: Above): void {
     const url = purlOf(product);
     const named = { type: "generic", name: name || nameOf(child(product, "name"), MAX_LONG_NAME), architecture: "", version };
-    this.#packages.set(idOf(product), url === undefined ? named : packageFromUrl(nameOf(url, MAX_URL), url.pointer));
+    this.#packages.set(idOf(product), url === undefined ? named : packageFromUrl(url));
   }
 
   /** Undefined for an id that the tree does not have. */

@@ -32,18 +32,18 @@ export function readCsaf(document: Node, context: ReadContext): AdvisoryRecord[]
     return statuses.flatMap(([name, status]) =>
       readEach(new Set(idsOf(child(child(node, "product_status"), name))), context, (product): AdvisoryRecord => {
         const artifact = products.find(product);
-        const pointer = `${node.pointer}/product_status/${name}`;
-        if (artifact === undefined) throw new BadRecord(pointer, `the product tree has no "${product.slice(0, 200)}"`);
+        const place = child(child(node, "product_status"), name);
+        if (artifact === undefined) throw new BadRecord(place.pointer, `the product tree has no "${product.slice(0, 200)}"`);
         return {
           advisoryId,
           aliases: ids,
           artifactType: artifact.type,
-          artifactName: nameOf({ value: artifact.name, pointer }),
+          artifactName: nameOf(place.holding(artifact.name)),
           artifactArchitecture: artifact.architecture,
           componentType: "",
           componentName: "",
           withdrawn: undefined,
-          events: eventsOf(saying, product, status, artifact.version, pointer),
+          events: eventsOf(saying, product, status, artifact.version, place),
         };
       }),
     );
@@ -61,13 +61,13 @@ interface Saying {
   readonly time: number;
 }
 
-function eventsOf(saying: Saying, product: string, status: VexStatus, version: string, pointer: string): readonly EventRecord[] {
+function eventsOf(saying: Saying, product: string, status: VexStatus, version: string, place: Node): readonly EventRecord[] {
   const about = (name: string, category?: string) => firstAbout(saying, name, product, category);
   const flag = status === "not_affected" ? about("flags") : undefined;
   const said = status === "not_affected" ? about("threats", "impact") : status === "affected" ? about("remediations") : undefined;
   const justification = flag === undefined ? "" : optionalName(child(flag, "label"));
   const note = said === undefined ? "" : noteOf(child(said, "details"));
-  const events = vexEvents({ status, justification, note, version }, saying.time, false, pointer);
+  const events = vexEvents({ status, justification, note, version }, saying.time, false, place);
   const noFix = status === "affected" ? about("remediations", "no_fix_planned") : undefined;
   if (noFix === undefined) return events;
   const type = { case: "fixNotPlanned", value: { note: noteOf(child(noFix, "details")) } } as const;

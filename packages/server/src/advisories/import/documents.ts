@@ -1,6 +1,6 @@
 /** Documents within a file: JSON, a list of records in JSON, JSON lines, or YAML, told apart by the content. Large files are read line by line where they have lines. */
 import { parseAllDocuments } from "yaml";
-import type { Node } from "./fields.ts";
+import { Node } from "./fields.ts";
 
 /** A document, or why there is none. */
 export type Found =
@@ -162,5 +162,5 @@ function firstByteOf(bytes: Buffer): number | undefined {
 }
 
 export function nodeOf({ value, pointer }: Extract<Found, { value: unknown }>): Node {
-  return { value, pointer };
+  return new Node(value, pointer);
 }

@@ -8,7 +8,6 @@ import { optionalTime } from "./times.ts";
 import { type VexStatus, vexEvents } from "./vex-status.ts";
 
 const STATUSES: ReadonlySet<string> = new Set(["not_affected", "affected", "fixed", "under_investigation"]);
-const MAX_URL = 1000;
 
 export function isOpenVex(document: Node): boolean {
   const context = child(document, "@context").value;
@@ -48,7 +47,7 @@ function readStatement(node: Node, issued: number | undefined, context: ReadCont
         { status: status as VexStatus, justification, note, version: (component ?? artifact).version },
         time,
         stated !== undefined,
-        product.pointer,
+        product,
       ),
     }));
   }).flat();
@@ -63,13 +62,12 @@ function vulnerabilityOf(node: Node): { readonly id: string; readonly aliases: r
 
 /** By its package URL, or as it is called where it has none. */
 function productOf(node: Node): PackageName {
-  if (typeof node.value === "string") return nameFromId(nameOf(node, MAX_URL), node.pointer);
+  if (typeof node.value === "string") return nameFromId(node);
   const url = child(child(node, "identifiers"), "purl");
-  const id = isAbsent(url) ? child(node, "@id") : url;
-  return nameFromId(nameOf(id, MAX_URL), id.pointer);
+  return nameFromId(isAbsent(url) ? child(node, "@id") : url);
 }
 
-function nameFromId(id: string, pointer: string): PackageName {
-  if (isPackageUrl(id)) return packageFromUrl(id, pointer);
-  return { type: "generic", name: nameOf({ value: id, pointer }), architecture: "", version: "" };
+function nameFromId(id: Node): PackageName {
+  if (isPackageUrl(id.value)) return packageFromUrl(id);
+  return { type: "generic", name: nameOf(id), architecture: "", version: "" };
 }

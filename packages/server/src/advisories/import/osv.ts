@@ -42,10 +42,9 @@ export function readOsv(document: Node, context: ReadContext): AdvisoryRecord[] 
 
 function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifactName"> {
   const ecosystem = optionalName(child(node, "ecosystem"));
-  const url = optionalName(child(node, "purl"), 1000);
   if (ecosystem !== "") return { artifactType: typeOfEcosystem(ecosystem), artifactName: nameOf(child(node, "name")) };
-  if (url === "") throw new BadRecord(node.pointer, "it has neither an ecosystem nor a package URL");
-  const { type, name } = packageFromUrl(url, `${node.pointer}/purl`);
+  if (isAbsent(child(node, "purl"))) throw new BadRecord(node.pointer, "it has neither an ecosystem nor a package URL");
+  const { type, name } = packageFromUrl(child(node, "purl"));
   return { artifactType: type, artifactName: name };
 }
 

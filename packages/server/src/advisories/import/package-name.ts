@@ -1,6 +1,9 @@
 /** What packages are called in advisories: the type of package URLs, and the name as the package's own ecosystem writes it. Pure. */
 import { PackageURL } from "packageurl-js";
+import { type Node, nameOf } from "./fields.ts";
 import { BadRecord } from "./record.ts";
+
+const MAX_URL = 1000;
 
 export interface PackageName {
   readonly type: string;
@@ -47,17 +50,18 @@ export function typeOfEcosystem(ecosystem: string): string {
 /** Types whose package URLs have the distribution, or whoever publishes it, for a namespace, which is no part of the name. */
 const NAMELESS: ReadonlySet<string> = new Set(["alpm", "apk", "deb", "rpm", "oci"]);
 
-/** @throws BadRecord at the pointer */
-export function packageFromUrl(text: string, pointer: string): PackageName {
+/** @throws BadRecord */
+export function packageFromUrl(node: Node): PackageName {
+  const text = nameOf(node, MAX_URL);
   const url = parseUrl(text);
-  if (url === undefined) throw new BadRecord(pointer, `it is no package URL: ${text.slice(0, 200)}`);
+  if (url === undefined) throw new BadRecord(node.pointer, `it is no package URL: ${text.slice(0, 200)}`);
   const namespace = NAMELESS.has(url.type) ? undefined : url.namespace;
   const name = namespace === undefined ? url.name : `${namespace}${url.type === "maven" ? ":" : "/"}${url.name}`;
   return { type: url.type, name, architecture: url.qualifiers?.arch ?? "", version: url.version ?? "" };
 }
 
-export function isPackageUrl(text: string): boolean {
-  return text.startsWith("pkg:");
+export function isPackageUrl(id: unknown): boolean {
+  return typeof id === "string" && id.startsWith("pkg:");
 }
 
 function parseUrl(

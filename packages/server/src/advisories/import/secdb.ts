@@ -30,7 +30,7 @@ function packageAdvisories(artifactName: string, secfixes: Node, context: ReadCo
       const [id = "", ...others] = nameOf(node).split(/\s+/);
       const aliases = [...new Set([id, ...others, ...aliasesOf(id)])];
       const advisory = known.get(id) ?? { aliases, events: [] };
-      advisory.events.push({ time: context.now, isOwnTime: false, type: typeOf(nameOf({ value: version, pointer: list.pointer })) });
+      advisory.events.push({ time: context.now, isOwnTime: false, type: typeOf(nameOf(list.holding(version))) });
       known.set(id, { ...advisory, aliases: [...new Set([...advisory.aliases, ...aliases])] });
     });
   }

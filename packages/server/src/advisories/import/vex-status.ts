@@ -1,5 +1,6 @@
 /** What the statuses of VEX become as events: the table that docs/advisories.md shows. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { Node } from "./fields.ts";
 import { BadRecord, type EventRecord, type EventType } from "./record.ts";
 
 export type VexStatus = "not_affected" | "affected" | "fixed" | "under_investigation";
@@ -34,22 +35,22 @@ const justifications: ReadonlyMap<string, FalsePositive> = new Map([
   ["inline_mitigations_already_exist", FalsePositive.INLINE_MITIGATIONS_EXIST],
 ]);
 
-/** @throws BadRecord at the pointer, for a statement that does not say what its status needs */
-export function vexEvents(statement: VexStatement, time: number, isOwnTime: boolean, pointer: string): readonly EventRecord[] {
-  return [{ time, isOwnTime, type: typeOf(statement, pointer) }];
+/** @throws BadRecord at the node, for a statement that does not say what its status needs */
+export function vexEvents(statement: VexStatement, time: number, isOwnTime: boolean, node: Node): readonly EventRecord[] {
+  return [{ time, isOwnTime, type: typeOf(statement, node) }];
 }
 
-function typeOf({ status, justification, note, version }: VexStatement, pointer: string): EventType {
+function typeOf({ status, justification, note, version }: VexStatement, node: Node): EventType {
   switch (status) {
     case "not_affected": {
       const type = justifications.get(justification);
-      if (type === undefined) throw new BadRecord(pointer, `there is no justification "${justification}"`);
+      if (type === undefined) throw new BadRecord(node.pointer, `there is no justification "${justification}"`);
       return { case: "falsePositiveDetermination", value: { type, note } };
     }
     case "affected":
       return { case: "truePositiveDetermination", value: { note } };
     case "fixed":
-      if (version === "") throw new BadRecord(pointer, "it is fixed, and does not say in which version");
+      if (version === "") throw new BadRecord(node.pointer, "it is fixed, and does not say in which version");
       return { case: "fixed", value: { fixedVersion: version, note } };
     case "under_investigation":
       return { case: "detection", value: { type: { case: "manual", value: {} } } };

@@ -140,7 +140,7 @@ function severitiesOf(scores: readonly Score[], id: string, { report }: ReadCont
     if (version === undefined || isAbsent(score)) continue;
     const vector = typeof score.value === "string" ? score.value.trim().replace(/^\((.*)\)$/, "$1") : "";
     if (isCvssVector(version, vector)) known.set(vector, version);
-    else report(new BadRecord(score.pointer, `the score of ${id} is no CVSS vector: "${noteOf({ ...score, value: vector }, 100)}"`));
+    else report(new BadRecord(score.pointer, `the score of ${id} is no CVSS vector: "${noteOf(score.holding(vector), 100)}"`));
   }
   return Array.from(known, ([score, type]) => ({ type, score })).sort((a, b) => a.type - b.type);
 }

@@ -37,12 +37,12 @@ export function readWolfi(document: Node, context: ReadContext): AdvisoryRecord[
   // Version 1 has the id as the name of a list of statuses.
   return readEach(entriesOf(advisories), context, ([id, list]) => {
     const events = readEach(elementsOf(list), context, (entry) => entryEvents(entry, context.now)).flat();
-    return read(nameOf({ value: id, pointer: list.pointer }), aliasesOf(id), someOf(events, list));
+    return read(nameOf(list.holding(id)), aliasesOf(id), someOf(events, list));
   });
 }
 
-function someOf(events: readonly EventRecord[], { pointer }: Node): readonly EventRecord[] {
-  if (events.length === 0) throw new BadRecord(pointer, "it has no event that can be used");
+function someOf(events: readonly EventRecord[], node: Node): readonly EventRecord[] {
+  if (events.length === 0) throw new BadRecord(node.pointer, "it has no event that can be used");
   return events;
 }
 
@@ -117,5 +117,5 @@ function entryEvents(entry: Node, now: number): readonly EventRecord[] {
   const note = noteOf(child(entry, status === "not_affected" ? "impact" : "action"));
   const justification = optionalName(child(entry, "justification"));
   const statement = { status: status as VexStatus, justification, note, version: isAbsent(fixedVersion) ? "" : versionOf(fixedVersion) };
-  return vexEvents(statement, timeOf(child(entry, "timestamp"), now), true, entry.pointer);
+  return vexEvents(statement, timeOf(child(entry, "timestamp"), now), true, entry);
 }

@@ -1,15 +1,12 @@
 /** Stores a batch of advisories in one transaction, with all that is derived of them; what is known already costs no write. */
-import { type Advisory, AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import { AdvisorySchema as AdvisoryV2Schema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
-import { messageFromJson } from "../../lib/proto-json.ts";
-import { appendToAdvisoryCounts, type CountChange } from "../count.ts";
-import { aboutOf, advisoryRow } from "../derive.ts";
-import { v1FromV2 } from "../versions.ts";
-import { insertAdvisoryRows } from "./advisory-rows.ts";
+import { aboutOf } from "../derive.ts";
+import { withEvents } from "../load.ts";
+import { type AdvisoryChange, storeAdvisories } from "../store.ts";
 import type { ImportOptions } from "./import-source.ts";
-import { type Authorship, advisoryFromRecord, type Merged, merge } from "./merge-advisory.ts";
+import { type Authorship, advisoryFromRecord, merge } from "./merge-advisory.ts";
 import { neighbouringUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
@@ -34,7 +31,8 @@ export async function writeAdvisories(options: ImportOptions, batch: readonly Ad
 function uniqueRecords(batch: readonly AdvisoryRecord[]): ReadonlyMap<string, AdvisoryRecord> {
   const records = new Map<string, AdvisoryRecord>();
   for (const record of batch) {
-    const about = aboutOf(asAdvisory(record));
+    // As far as it looks, a record has all that an advisory has.
+    const about = aboutOf(record as unknown as Advisory);
     const other = records.get(about);
     records.set(about, other === undefined ? record : together(other, record));
   }
@@ -50,11 +48,6 @@ function together(one: AdvisoryRecord, other: AdvisoryRecord): AdvisoryRecord {
   };
 }
 
-/** As far as `aboutOf` looks. */
-function asAdvisory({ componentName, componentType, ...record }: AdvisoryRecord): Advisory {
-  return { ...record, ...(componentName !== "" && { componentName, componentType }) } as unknown as Advisory;
-}
-
 function isNews(stored: Stored | undefined, record: AdvisoryRecord, authorship: Authorship): boolean {
   return stored === undefined || merge(stored.advisory, record, authorship) !== undefined;
 }
@@ -68,23 +61,8 @@ async function findStored(db: ReadDb, parent: string, abouts: readonly string[],
   const wanted = db.selectFrom(db.dialect.valuesOf(abouts).as("v")).select("v.value");
   const query = db.selectFrom("advisory").selectAll().where("parent", "=", parent).where("about", "in", wanted).orderBy("uid");
   const rows = await (isLocked ? db.dialect.forUpdate(query) : query).execute();
-  if (rows.length === 0) return new Map();
-  const uids = db.selectFrom(db.dialect.valuesOf(rows.map(({ uid }) => uid)).as("v")).select("v.value");
-  const events = await db
-    .selectFrom("advisory_event")
-    .select(["advisory_uid", "body"])
-    .where("advisory_uid", "in", uids)
-    .orderBy("advisory_uid")
-    .orderBy("create_time")
-    .orderBy("uid")
-    .execute();
-  const byAdvisory = Map.groupBy(events, (event) => event.advisory_uid);
-  return new Map(
-    rows.map((row) => {
-      const own = (byAdvisory.get(row.uid) ?? []).map(({ body }) => messageFromJson(AdvisoryEventSchema, body));
-      return [row.about, { row, advisory: v1FromV2(messageFromJson(AdvisoryV2Schema, row.body), own) }];
-    }),
-  );
+  const advisories = rows.length === 0 ? [] : await withEvents(db, rows);
+  return new Map(rows.map((row, index) => [row.about, { row, advisory: advisories[index]! }]));
 }
 
 async function writeNews(
@@ -96,22 +74,14 @@ async function writeNews(
   // In one order, so that imports of the same do not wait for each other in a circle.
   const abouts = [...records.keys()].sort();
   const stored = await findStored(db, parent, abouts, true);
-  const uids = neighbouringUids(parent, abouts.length - stored.size);
-  const all: Merged[] = [];
-  const changes: CountChange[] = [];
-  const rows: AdvisoryTable[] = [];
-  for (const about of abouts) {
-    const record = records.get(about)!;
-    const known = stored.get(about);
-    const merged = known === undefined ? advisoryFromRecord(uids.pop()!, record, authorship) : merge(known.advisory, record, authorship);
-    if (merged === undefined) continue;
-    const row = advisoryRow(merged.advisory);
-    all.push(merged);
-    rows.push(row);
-    changes.push({ before: known?.row, after: row });
-  }
-  await insertAdvisoryRows(db, rows, all);
-  await appendToAdvisoryCounts(db, changes);
   const created = abouts.length - stored.size;
-  return { created, updated: rows.length - created };
+  const uids = neighbouringUids(parent, created).values();
+  const changes = abouts.flatMap((about): AdvisoryChange[] => {
+    const [record, known] = [records.get(about)!, stored.get(about)];
+    if (known === undefined) return [{ before: undefined, after: advisoryFromRecord(uids.next().value!, record, authorship) }];
+    const after = merge(known.advisory, record, authorship);
+    return after === undefined ? [] : [{ before: known.row, after }];
+  });
+  await storeAdvisories(db, changes);
+  return { created, updated: changes.length - created };
 }

@@ -6,8 +6,8 @@ import { appendToVulnerabilityCount } from "../../db/resource-count.ts";
 import type { VulnerabilityTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { insertRows } from "../insert-rows.ts";
 import type { ImportOptions } from "./import-source.ts";
-import { insertRows, orUpdate } from "./insert-rows.ts";
 import type { VulnerabilityRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
@@ -15,7 +15,7 @@ const encodeMetadata = compileJsonEncoder(VulnerabilityMetadataSchema);
 const encodeSeverity = compileJsonEncoder(SeveritySchema);
 
 type Row = Omit<VulnerabilityTable, "update_time">;
-type Known = ReadonlyMap<string, Row>;
+type Known = ReadonlyMap<string, VulnerabilityTable>;
 
 export async function writeVulnerabilities(
   { store, clock }: ImportOptions,
@@ -82,11 +82,9 @@ async function writeNews(db: WriteDb, candidates: readonly Row[], now: string): 
   // That a record was looked at again changes nothing that anybody sees.
   const same = news.filter(({ id, body }) => stored.get(id)?.body === body);
   const timed = (rows: readonly Row[]) => rows.map((row): VulnerabilityTable => ({ ...row, update_time: now }));
-  await insertRows(db, "vulnerability", timed(fresh), columns);
-  await insertRows(db, "vulnerability", timed(changed), columns, orUpdate("id", ["update_time", "modified_time", "severities", "body"]));
-  await insertRows(db, "vulnerability", timed(same), columns, orUpdate("id", ["modified_time"]));
+  // One that somebody else stored meanwhile must not be counted twice.
+  await insertRows(db, "vulnerability", "new", timed(fresh));
+  await insertRows(db, "vulnerability", ["id"], [...timed(changed), ...same.map((row) => ({ ...stored.get(row.id)!, ...row }))]);
   await appendToVulnerabilityCount(db, fresh.length);
   return { created: fresh.length, updated: changed.length };
 }
-
-const columns = { id: "text", update_time: "text", modified_time: "text", severities: "text", body: "text" } as const;

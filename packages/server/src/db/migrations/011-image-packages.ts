@@ -11,8 +11,10 @@ export const imagePackages: Migration = {
     `create table image_package (
       digest ${text} not null references image_scan (digest) on delete cascade, type ${text} not null, name ${text} not null,
       version ${text} not null, architecture ${text} not null, origin ${text} not null, location ${text} not null, source ${text} not null,
-      purl ${text} not null, primary key (digest, type, name, version, architecture, location))`,
+      purl ${text} not null, primary key (digest, name, type, version, architecture, location))`,
     "create index image_package_by_name on image_package (name, type)",
+    // Which repos have a manifest that was read.
+    "create index manifest_by_digest on manifest (digest)",
     // Of one organization: which package each is built from, as its images say.
     `create table package_origin (
       org_uid ${text} not null, type ${text} not null, name ${text} not null, origin ${text} not null, primary key (org_uid, type, name))`,

@@ -1,4 +1,6 @@
-/** Deletes a group: refused while anything lives in it. With it go its bindings, its invites, and what was agreed for it. */
+/** Deletes a group: refused while anything lives in it. With it go its bindings, its invites, and what was agreed for it, and what was left of deleted advisories. */
+import { sql } from "kysely";
+import { dropAdvisoryCounts } from "../../advisories/count.ts";
 import { deleteBindings } from "../../auth/bindings.ts";
 import type { WriteCall } from "../../call/call.ts";
 import { appendToCount, appendToCounts, dropCounts } from "../../db/resource-count.ts";
@@ -14,7 +16,10 @@ import { accountAssociations } from "./account-associations.ts";
 const blocking: readonly { readonly tables: readonly ResourceTableName[]; readonly what: string }[] = [
   { tables: ["repo"], what: "child repos" },
   { tables: ["group"], what: "child groups" },
-  { tables: ["identity", "role", "identity_provider", "subscription", "library_artifact", "advisory_mirror"], what: "child resources" },
+  {
+    tables: ["identity", "role", "identity_provider", "subscription", "library_artifact", "advisory", "advisory_mirror"],
+    what: "child resources",
+  },
 ];
 
 export async function deleteGroup(uid: string, call: WriteCall, { grants }: ServiceDependencies): Promise<void> {
@@ -33,6 +38,7 @@ export async function deleteGroup(uid: string, call: WriteCall, { grants }: Serv
     });
   await appendToCount(db, "group", uid, -1);
   await dropCounts(db, uid);
+  await dropAdvisoryCounts(db, uid);
   if (affected.length > 0) await grants.changed(db, affected);
 }
 
@@ -46,12 +52,16 @@ async function deleteBelongings(uid: string, db: WriteDb): Promise<void> {
     -1,
   );
   await removeIfThere(accountAssociations, uid, db);
+  // Deleted ones: others would have kept the group.
+  await db.deleteFrom("advisory").where("parent", "=", uid).execute();
   await db.deleteFrom("terms_acceptance").where("org_uid", "=", uid).execute();
   await db.deleteFrom("access_request").where("group_uid", "=", uid).execute();
 }
 
 async function hasChild(table: ResourceTableName, uid: string, db: WriteDb): Promise<boolean> {
-  return (await db.selectFrom(table).select("uid").where("parent", "=", uid).limit(1).executeTakeFirst()) !== undefined;
+  const children = db.selectFrom(table).select("uid").where("parent", "=", uid).limit(1);
+  const live = table === "advisory" ? children.where(sql<boolean>`delete_time is null`) : children;
+  return (await live.executeTakeFirst()) !== undefined;
 }
 
 function notEmpty(what: string): Error {

@@ -3,6 +3,7 @@ import { NoSuchBlob } from "../../blobs/store.ts";
 import { Code, HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { type HttpResponse, send } from "../http-exchange.ts";
+import { UnsatisfiableRange } from "../send-blob.ts";
 
 /** Where HTTP has a status of its own for what is wrong. */
 export class LibraryRefusal extends Error {
@@ -44,6 +45,7 @@ const MAX_REASON = 300;
 
 function refusalFrom(thrown: unknown, log: Log): LibraryRefusal {
   if (thrown instanceof LibraryRefusal) return thrown;
+  if (thrown instanceof UnsatisfiableRange) return new LibraryRefusal(416, thrown.message, thrown.headers);
   if (thrown instanceof NoSuchBlob) return refusalFrom(internal(thrown), log);
   const error = thrown instanceof HoltError ? thrown : internal(thrown);
   const status = STATUS.get(error.code) ?? 500;

@@ -8,9 +8,9 @@ import type { Store } from "../../db/store.ts";
 import type { EventNames } from "../../events/outbox.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Library, type LibraryCaller, openLibrary } from "../../libraries/library.ts";
-import type { LibraryOrigin } from "../../libraries/library-event.ts";
+import type { LibraryChange, LibraryOrigin } from "../../libraries/library-event.ts";
 import type { Staging } from "../../libraries/stage.ts";
-import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
+import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../http-exchange.ts";
 import type { RequestMemory } from "../request-memory.ts";
 import { LibraryRefusal } from "./error.ts";
 
@@ -56,23 +56,19 @@ export async function openForPublishing(
   return library;
 }
 
+/** What the request changes happens now, and is told as its caller's doing. */
+export function changeBy({ origin }: LibraryRequest, { clock, names }: LibraryParts): LibraryChange {
+  return { origin, names, now: clock.now() };
+}
+
 /** @throws LibraryRefusal */
 export function assertMethod({ method }: LibraryRequest, ...allowed: readonly string[]): void {
   if (!allowed.includes(method)) throw new LibraryRefusal(405, `use ${allowed.join(" or ")} here`, { allow: allowed.join(", ") });
 }
 
-export type Headers = Readonly<Record<string, string | number>>;
-
-/** The start of an answer, whose body comes after. */
-export function begin(response: HttpResponse, status: number, headers: Headers): void {
-  response.statusCode = status;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-}
-
 /** An answer without a body. */
 export function answer({ response }: LibraryRequest, status: number, headers: Headers = {}): void {
-  begin(response, status, { ...(status !== 204 && status !== 304 && { "content-length": 0 }), ...headers });
-  response.end();
+  answerEmpty(response, status, headers);
 }
 
 export function answerText({ method, response }: LibraryRequest, contentType: string, text: string, headers: Headers = {}): void {

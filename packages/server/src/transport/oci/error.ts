@@ -4,6 +4,7 @@ import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { type OciCode, OciError } from "../../registry/oci-error.ts";
 import { type HttpResponse, send } from "../http-exchange.ts";
+import { UnsatisfiableRange } from "../send-blob.ts";
 
 /** Distribution specification 1.1, "Error codes". The last is for faults of the server, for which it has no code. */
 const STATUS: Readonly<Record<OciCode | "UNKNOWN", number>> = {
@@ -62,6 +63,7 @@ export function answerFromError(thrown: unknown, log: Log): ErrorAnswer {
   if (thrown instanceof DigestMismatch) return withStatus("DIGEST_INVALID", "the content has another digest");
   if (thrown instanceof NoSuchBlob) return withStatus("BLOB_UNKNOWN", "there is no such blob");
   if (thrown instanceof NoSuchUpload) return withStatus("BLOB_UPLOAD_UNKNOWN", "there is no such upload");
+  if (thrown instanceof UnsatisfiableRange) return { code: "SIZE_INVALID", status: 416, message: thrown.message, headers: thrown.headers };
   if (thrown instanceof RangeMismatch) return { code: "BLOB_UPLOAD_INVALID", status: 416, message: thrown.message };
   log.error({ err: thrown }, "the registry could not serve a request");
   return withStatus("UNKNOWN", "internal error");

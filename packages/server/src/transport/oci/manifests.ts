@@ -6,10 +6,11 @@ import { OciError } from "../../registry/oci-error.ts";
 import { openRepo, openRepoForPush } from "../../registry/open-repo.ts";
 import { type PushedManifest, pushManifest } from "../../registry/push-manifest.ts";
 import { rights } from "../../registry/rights.ts";
+import { begin } from "../http-exchange.ts";
 import { readBody } from "../read-body.ts";
 import { type Allowance, MessageTooLargeError } from "../request-memory.ts";
 import { HttpOciError } from "./error.ts";
-import { answer, type OciParts, type OciRequest, write } from "./oci-request.ts";
+import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 
 /** Distribution specification 1.1, "Pulling manifests": the grammar of a tag. */
 const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
@@ -40,7 +41,7 @@ async function pull(exchange: OciRequest, reference: string, { store, pulls, clo
   pulls.record({ repoUid, type: "manifest", digest, tag, method: method === "HEAD" ? "HEAD" : "GET", origin, now: clock.now() });
   const headers = { "docker-content-digest": digest, etag: `"${digest}"`, "content-type": mediaType, "cache-control": "private, no-cache" };
   if (request.headers["if-none-match"]?.includes(`"${digest}"`)) return answer(exchange, 304, headers);
-  write(response, 200, { ...headers, "content-length": content.length });
+  begin(response, 200, { ...headers, "content-length": content.length });
   response.end(method === "HEAD" ? "" : content);
 }
 

@@ -6,7 +6,7 @@ import type { Origin, RegistryNames } from "../../registry/oci-events.ts";
 import type { RegistryCaller } from "../../registry/open-repo.ts";
 import type { PullEvents } from "../../registry/pull-events.ts";
 import type { Uploads } from "../../registry/uploads.ts";
-import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
+import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../http-exchange.ts";
 import type { RequestMemory } from "../request-memory.ts";
 
 /** What the handlers work with. */
@@ -16,6 +16,8 @@ export interface OciParts {
   readonly uploads: Uploads;
   readonly pulls: PullEvents;
   readonly names: RegistryNames;
+  /** Told that a manifest was pushed. Must not throw. */
+  readonly onManifest: () => void;
   readonly clock: Clock;
   readonly memory: RequestMemory;
   /** How long a transfer may pause. */
@@ -33,29 +35,20 @@ export interface OciRequest {
   readonly origin: Origin;
 }
 
-type Headers = Readonly<Record<string, string | number>>;
-
 /** An answer without a body. */
 export function answer({ response }: OciRequest, status: number, headers: Headers = {}): void {
-  write(response, status, { ...(status !== 204 && status !== 304 && { "content-length": 0 }), ...headers });
-  response.end();
+  answerEmpty(response, status, headers);
 }
 
 export function answerJson({ request, response }: OciRequest, body: unknown, headers: Headers = {}): void {
   const text = JSON.stringify(body);
-  write(response, 200, {
+  begin(response, 200, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
     "cache-control": "no-store",
     ...headers,
   });
   response.end(request.method === "HEAD" ? "" : text);
-}
-
-/** The start of an answer, whose body comes after. */
-export function write(response: HttpResponse, status: number, headers: Headers): void {
-  response.statusCode = status;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
 /** Link to the next page (RFC 8288), as a path: clients know the host. */

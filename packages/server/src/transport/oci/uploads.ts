@@ -8,7 +8,7 @@ import { openRepo, openRepoForPush } from "../../registry/open-repo.ts";
 import { rights } from "../../registry/rights.ts";
 import type { Upload } from "../../registry/uploads.ts";
 import { allowLongBody } from "../body-time.ts";
-import type { HttpRequest } from "../http-exchange.ts";
+import { type HttpRequest, isWhole } from "../http-exchange.ts";
 import { HttpOciError } from "./error.ts";
 import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 
@@ -111,11 +111,6 @@ function chunkOf({ headers }: HttpRequest): { start: number; end: number } | und
 
 function hasBody({ headers }: HttpRequest): boolean {
   return headers["transfer-encoding"] !== undefined || headers["content-length"] === undefined || headers["content-length"] !== "0";
-}
-
-/** Over HTTP/2, what was broken off has an end like any other, and node calls it complete. */
-function isWhole(request: HttpRequest): boolean {
-  return request.complete && !request.aborted;
 }
 
 /**

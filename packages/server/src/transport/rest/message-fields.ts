@@ -4,6 +4,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
 import { JsonFieldError } from "../../lib/json-field-error.ts";
 import { compileElementDecoder, compileFieldDecoder } from "../../lib/proto-json-decode.ts";
+import { textSpellings } from "./text-spellings.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -54,9 +55,11 @@ function put(message: Fields, field: DescField, value: unknown): void {
 
 export type TextDecoder = (text: string) => unknown;
 
-/** Reads one value of a field from text, as in a query; undefined for maps and messages, which a query cannot express. It throws JsonFieldError without a path. */
+/** Reads one value of a field from text, as in a query; undefined for maps and for most messages, which a query cannot express. It throws JsonFieldError without a path. */
 export function compileTextDecoder(field: DescField): TextDecoder | undefined {
   if (field.fieldKind === "map") return undefined;
+  const spelling = textSpellings.get(field.message?.typeName ?? "");
+  if (spelling !== undefined) return spelling.parse;
   const scalar = scalarOf(field);
   if (scalar === ScalarType.BOOL) return parseBool;
   const decode = (field.fieldKind === "list" ? compileElementDecoder(field) : compileFieldDecoder(field)) as (json: JsonValue) => unknown;

@@ -42,9 +42,13 @@ export function compileQueryReader(schema: DescMessage, isBound: (name: string) 
 
 function compileParameter(path: readonly DescField[], isBound: (name: string) => boolean): Parameter {
   const field = path.at(-1) as DescField;
-  const name = path.map((step) => step.name).join(".");
+  const name = nameOf(path);
   const isJoined = field.message?.typeName === FieldMaskSchema.typeName;
   return { path, name, isBound: isBound(name), decode: compileTextDecoder(field), isList: field.fieldKind === "list", isJoined };
+}
+
+function nameOf(path: readonly DescField[]): string {
+  return path.map((step) => step.name).join(".");
 }
 
 function readQuery(message: Message, query: string, lookUp: (key: string) => Parameter | undefined): void {
@@ -58,7 +62,11 @@ function readQuery(message: Message, query: string, lookUp: (key: string) => Par
     if (entry === undefined) given.set(parameter.name, { parameter, texts: [text] });
     else entry.texts.push(text);
   }
-  for (const { parameter, texts } of given.values()) setField(message, parameter.path, parameterValue(parameter, texts));
+  for (const { parameter, texts } of given.values()) {
+    const whole = parameter.path.slice(0, -1).find((_, index) => given.has(nameOf(parameter.path.slice(0, index + 1))));
+    if (whole !== undefined) throw invalidArgument(whole.name, "is given as a whole and in parts: use one of the two");
+    setField(message, parameter.path, parameterValue(parameter, texts));
+  }
 }
 
 function parameterValue(parameter: Parameter, texts: readonly string[]): unknown {

@@ -66,7 +66,29 @@ describe("a query", () => {
   it("can express one message of a list", () => {
     const reports = "GET /advisory/v2/images/resolvedVulns?imageRefs.repo=r&image_refs.tags=a&image_refs.tags=b";
     assert.deepEqual(given(reports), { imageRefs: [{ repo: "r", tags: ["a", "b"] }] });
-    refuses("GET /advisory/v2/images/resolvedVulns?imageRefs=r", undefined, "image_refs", "cannot be given as a query parameter");
+  });
+
+  it("can express images as texts", () => {
+    const reports = "GET /advisory/v2/images/resolvedVulns?";
+    const given2 = (query: string) => (given(reports + query) as { imageRefs: unknown }).imageRefs;
+    assert.deepEqual(given2("imageRefs=r&image_refs=org/folder/r:latest,1.2%2C3"), [
+      { repo: "r" },
+      { repo: "org/folder/r", tags: ["latest", "1.2", "3"] },
+    ]);
+    assert.deepEqual(given2("imageRefs=my%20repo%3Aa&imageRefs=localhost:8080/org/r&imageRefs=localhost:8080/org/r:a"), [
+      { repo: "my repo", tags: ["a"] },
+      { repo: "localhost:8080/org/r" },
+      { repo: "localhost:8080/org/r", tags: ["a"] },
+    ]);
+    assert.deepEqual(given("GET /advisory/v1/images/resolved_vulns?image_refs=r:a&imageRefs=s"), {
+      imageRefs: [{ repo: "r", tags: ["a"] }, { repo: "s" }],
+    });
+    for (const text of ["", ":a", "r:", "r:a,", "r:,a", "r/", "r/:a"]) {
+      refuses(`${reports}imageRefs=${text}`, undefined, "image_refs", /^must be a repo, or a repo and its tags/);
+    }
+    for (const query of ["imageRefs=r&imageRefs.repo=s", "image_refs.tags=a&image_refs=r"]) {
+      refuses(reports + query, undefined, "image_refs", "is given as a whole and in parts: use one of the two");
+    }
   });
 
   it("ignores what it does not know, and what the path says already", () => {

@@ -2,11 +2,11 @@
 import type { Library } from "../../../libraries/library.ts";
 import { type MavenFile, mavenName, parseMavenFolder, pathInArtifact } from "../../../libraries/maven-path.ts";
 import { isMavenPreRelease } from "../../../libraries/maven-version.ts";
-import { removeFiles } from "../../../libraries/remove.ts";
-import { answer, type LibraryParts, type LibraryRequest } from "../library-request.ts";
+import { type RemovalOptions, removeFiles } from "../../../libraries/remove.ts";
+import { answer, changeBy, type LibraryParts, type LibraryRequest } from "../library-request.ts";
 
-export async function deleteFile(exchange: LibraryRequest, library: Library, file: MavenFile, { store }: LibraryParts): Promise<void> {
-  await removeFiles(library, mavenName(file), { path: pathInArtifact(file) }, { store, isPreRelease: isMavenPreRelease });
+export async function deleteFile(exchange: LibraryRequest, library: Library, file: MavenFile, parts: LibraryParts): Promise<void> {
+  await removeFiles(library, mavenName(file), { path: pathInArtifact(file) }, changeBy(exchange, parts), optionsOf(parts));
   answer(exchange, 204);
 }
 
@@ -15,9 +15,13 @@ export async function deleteVersion(
   exchange: LibraryRequest,
   library: Library,
   segments: readonly string[],
-  { store }: LibraryParts,
+  parts: LibraryParts,
 ): Promise<void> {
   const folder = parseMavenFolder(segments);
-  await removeFiles(library, mavenName(folder), { version: folder.version }, { store, isPreRelease: isMavenPreRelease });
+  await removeFiles(library, mavenName(folder), { version: folder.version }, changeBy(exchange, parts), optionsOf(parts));
   answer(exchange, 204);
+}
+
+function optionsOf({ store }: LibraryParts): RemovalOptions {
+  return { store, isPreRelease: isMavenPreRelease };
 }

@@ -1,13 +1,14 @@
 /** Files of the Maven layout, whole or in part, and the checksums of them. */
 import type { ReadDb } from "../../../db/store.ts";
 import { notFound } from "../../../lib/errors.ts";
-import { checksumOfFile, type FoundMavenFile, findMavenFile } from "../../../libraries/find-maven.ts";
+import type { FoundFile } from "../../../libraries/find-file.ts";
+import { findMavenFile } from "../../../libraries/find-maven.ts";
 import type { Library } from "../../../libraries/library.ts";
+import { checksumOfFile } from "../../../libraries/maven-checksum.ts";
 import { type Algorithm, type MavenFile, pathInArtifact } from "../../../libraries/maven-path.ts";
-import { allowLongBody } from "../../body-time.ts";
-import { rangeOf } from "../../oci/blobs.ts";
-import { LibraryRefusal } from "../error.ts";
-import { answer, answerText, begin, type Headers, type LibraryParts, type LibraryRequest } from "../library-request.ts";
+import type { Headers } from "../../http-exchange.ts";
+import { sendBlob } from "../../send-blob.ts";
+import { answerText, type LibraryParts, type LibraryRequest } from "../library-request.ts";
 
 /** Who may read it is asked each time. Browsers shall run nothing of what somebody has published. */
 const COMMON = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
@@ -23,34 +24,19 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 
 export async function sendFile(exchange: LibraryRequest, library: Library, path: MavenFile, parts: LibraryParts): Promise<void> {
   const file = await findFile(parts.store.reader, library, path);
-  const sha256 = checksumOfFile(file, "sha256");
-  const headers = headersOf(path, file, sha256);
-  const { request, response, method } = exchange;
-  if (request.headers["if-none-match"]?.includes(sha256)) return answer(exchange, 304, headers);
-  const range = method === "GET" ? rangeOf(request.headers, sha256, file.size) : undefined;
-  if (range === "unsatisfiable")
-    throw new LibraryRefusal(416, `the file has ${file.size} bytes`, { "content-range": `bytes */${file.size}` });
-  const { start, end } = range ?? { start: 0, end: file.size - 1 };
-  if (method === "HEAD" || file.size === 0) return answer(exchange, 200, { ...headers, "content-length": file.size });
-  await parts.blobs.send(file.digest, { start, end }, () => {
-    const partial = range && { "content-range": `bytes ${start}-${end}/${file.size}` };
-    begin(response, range === undefined ? 200 : 206, { ...headers, ...partial, "content-length": end - start + 1 });
-    allowLongBody(request, parts.transferIdleMs);
-    return response;
-  });
+  const etag = checksumOfFile(file, "sha256");
+  await sendBlob(exchange, { digest: file.digest, size: file.size, etag, headers: headersOf(path, file) }, parts);
 }
 
 /** Maven takes the checksums that come with a file, and saves a request. */
-function headersOf({ fileName }: MavenFile, file: FoundMavenFile, sha256: string): Headers {
+function headersOf({ fileName }: MavenFile, file: FoundFile): Headers {
   return {
     ...COMMON,
-    etag: `"${sha256}"`,
     "last-modified": new Date(file.create_time).toUTCString(),
     "content-type": TYPES.get(fileName.split(".").at(-1) ?? "") ?? "application/octet-stream",
-    "accept-ranges": "bytes",
     "x-checksum-md5": file.md5,
     "x-checksum-sha1": file.sha1,
-    "x-checksum-sha256": sha256,
+    "x-checksum-sha256": checksumOfFile(file, "sha256"),
     "x-checksum-sha512": file.sha512,
   };
 }
@@ -65,7 +51,7 @@ export async function sendChecksum(
   answerText(exchange, "text/plain", checksumOfFile(await findFile(store.reader, library, path), algorithm), COMMON);
 }
 
-async function findFile(db: ReadDb, library: Library, path: MavenFile): Promise<FoundMavenFile> {
+async function findFile(db: ReadDb, library: Library, path: MavenFile): Promise<FoundFile> {
   const file = await findMavenFile(db, library, path);
   if (file === undefined) throw notFound("File", pathInArtifact(path));
   return file;

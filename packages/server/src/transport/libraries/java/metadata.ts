@@ -9,6 +9,7 @@ import type { Library } from "../../../libraries/library.ts";
 import { artifactMetadata, snapshotMetadata } from "../../../libraries/maven-metadata.ts";
 import { type Algorithm, parseMavenArtifact, parseMavenFolder } from "../../../libraries/maven-path.ts";
 import { isSnapshot } from "../../../libraries/maven-version.ts";
+import { isKnown } from "../../send-blob.ts";
 import { answer, answerText, type LibraryParts, type LibraryRequest } from "../library-request.ts";
 
 const CACHING = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff" };
@@ -22,9 +23,9 @@ export async function sendMetadata(
   const text = await metadataAt(store.reader, library, exchange.path.slice(0, -1));
   if (text === undefined) throw notFound("Metadata", exchange.path.join("/").slice(0, 300));
   if (algorithm !== undefined) return answerText(exchange, "text/plain", hashOf(text, algorithm), CACHING);
-  const etag = `"${hashOf(text, "sha256")}"`;
-  const headers = { ...CACHING, etag };
-  if (exchange.request.headers["if-none-match"]?.includes(etag)) return answer(exchange, 304, headers);
+  const etag = hashOf(text, "sha256");
+  const headers = { ...CACHING, etag: `"${etag}"` };
+  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
   answerText(exchange, "application/xml", text, {
     ...headers,
     "x-checksum-sha1": hashOf(text, "sha1"),

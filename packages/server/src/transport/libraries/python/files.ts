@@ -7,14 +7,25 @@ import { isPythonPreRelease } from "../../../lib/version-order/python.ts";
 import type { Library } from "../../../libraries/library.ts";
 import { removeFiles } from "../../../libraries/remove.ts";
 import { metadataOf } from "../../../libraries/simple-pages.ts";
+
+<<<<<<< HEAD
+
 import { allowLongBody } from "../../body-time.ts";
 import { rangeOf } from "../../oci/blobs.ts";
 import { LibraryRefusal } from "../error.ts";
+
+=======
+
+import { isPythonPreRelease } from "../../../libraries/version-order-python.ts";
+import { begin } from "../../http-exchange.ts";
+import { isKnown, sendBlob } from "../../send-blob.ts";
+
+>>>>>>> lib-import
 import {
   answer,
   answerStream,
   assertMethod,
-  begin,
+  changeBy,
   type LibraryParts,
   type LibraryRequest,
   openForPublishing,
@@ -31,25 +42,8 @@ export async function serveFile(exchange: LibraryRequest, sha256: string, name: 
   const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
   if (name.endsWith(METADATA)) return sendMetadata(exchange, library, sha256, name.slice(0, -METADATA.length), parts);
   const file = await findFile(parts.store.reader, library, sha256, name);
-  const headers = {
-    ...CACHING,
-    etag: `"${sha256}"`,
-    "content-type": name.endsWith(".whl") ? "application/zip" : "application/gzip",
-    "accept-ranges": "bytes",
-  };
-  const { request, response, method } = exchange;
-  if (request.headers["if-none-match"]?.includes(`"${sha256}"`)) return answer(exchange, 304, headers);
-  const range = method === "GET" ? rangeOf(request.headers, sha256, file.size) : undefined;
-  if (range === "unsatisfiable")
-    throw new LibraryRefusal(416, `the file has ${file.size} bytes`, { "content-range": `bytes */${file.size}` });
-  if (method === "HEAD") return answer(exchange, 200, { ...headers, "content-length": file.size });
-  const { start, end } = range ?? { start: 0, end: file.size - 1 };
-  await parts.blobs.send(file.digest, { start, end }, () => {
-    const partial = range && { "content-range": `bytes ${start}-${end}/${file.size}` };
-    begin(response, range === undefined ? 200 : 206, { ...headers, ...partial, "content-length": end - start + 1 });
-    allowLongBody(request, parts.transferIdleMs);
-    return response;
-  });
+  const headers = { ...CACHING, "content-type": name.endsWith(".whl") ? "application/zip" : "application/gzip" };
+  await sendBlob(exchange, { digest: file.digest, size: file.size, etag: sha256, headers }, parts);
 }
 
 /** Out of the wheel, where it is as it was published. */
@@ -59,7 +53,7 @@ async function sendMetadata(exchange: LibraryRequest, library: Library, sha256: 
   if (place === undefined) throw notFound("Metadata", name);
   const headers = { ...CACHING, etag: `"${place.sha256}"`, "content-type": "text/plain; charset=utf-8" };
   const { request, response, method } = exchange;
-  if (request.headers["if-none-match"]?.includes(`"${place.sha256}"`)) return answer(exchange, 304, headers);
+  if (isKnown(request, place.sha256)) return answer(exchange, 304, headers);
   if (method === "HEAD") return answer(exchange, 200, { ...headers, "content-length": place.size });
   const bytes = await parts.blobs.read(file.digest, { start: place.start, end: place.end });
   begin(response, 200, { ...headers, "content-length": place.size });
@@ -69,7 +63,8 @@ async function sendMetadata(exchange: LibraryRequest, library: Library, sha256: 
 async function deleteFile(exchange: LibraryRequest, sha256: string, name: string, parts: LibraryParts): Promise<void> {
   const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
   const { key, digest } = await findFile(parts.store.reader, library, sha256, name);
-  await removeFiles(library, key, { path: name, digest }, { store: parts.store, isPreRelease: isPythonPreRelease });
+  const options = { store: parts.store, isPreRelease: isPythonPreRelease };
+  await removeFiles(library, key, { path: name, digest }, changeBy(exchange, parts), options);
   answer(exchange, 204);
 }
 

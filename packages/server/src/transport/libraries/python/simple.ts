@@ -4,13 +4,14 @@ import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { isProjectName, normalizeProject } from "../../../libraries/python-name.ts";
 import { findProject, projectPage, projectsPage } from "../../../libraries/simple-pages.ts";
+import { begin } from "../../http-exchange.ts";
+import { isKnown } from "../../send-blob.ts";
 import { LibraryRefusal } from "../error.ts";
 import {
   answer,
   answerStream,
   answerText,
   assertMethod,
-  begin,
   type LibraryParts,
   type LibraryRequest,
   openForReading,
@@ -44,9 +45,9 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   const { format, contentType } = typeOf(exchange);
   const project = await findProject(reader, library, key);
   if (project === undefined) throw nothing(name);
-  const etag = `"${project.uid.slice(-16)}-${project.serial}-${format}"`;
-  const headers = { ...CACHING, etag };
-  if (exchange.request.headers["if-none-match"]?.includes(etag)) return answer(exchange, 304, headers);
+  const etag = `${project.uid.slice(-16)}-${project.serial}-${format}`;
+  const headers = { ...CACHING, etag: `"${etag}"` };
+  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
   answerText(exchange, contentType, await projectPage(reader, project, format, FILES), headers);
 }
 

@@ -1,31 +1,47 @@
 /** The upload of twine, uv and others: a form with one file, and what they say of it. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+
+<<<<<<< HEAD
+
 import { HoltError, invalidArgument } from "../../../lib/errors.ts";
 import { parsePythonVersion } from "../../../lib/version-order/python.ts";
+
+=======
+
+import { invalidArgument } from "../../../lib/errors.ts";
+
+>>>>>>> lib-import
 import type { Library } from "../../../libraries/library.ts";
-import { type Publication, publish } from "../../../libraries/publish.ts";
+import type { Publication } from "../../../libraries/publish.ts";
+import { namingFile, publishStaged } from "../../../libraries/publish-staged.ts";
 import { normalizeProject } from "../../../libraries/python-name.ts";
 import { readPythonPackage } from "../../../libraries/python-package.ts";
-import type { Staged } from "../../../libraries/stage.ts";
-import { allowLongBody } from "../../body-time.ts";
-import { answerText, assertMethod, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";
-import { receiveForm, type UploadForm } from "./upload-form.ts";
 
-/** Whoever has larger ones has no packages. */
-const MAX_FILE = 16 * 1024 ** 3;
+<<<<<<< HEAD
+
+import type { Staged } from "../../../libraries/stage.ts";
+
+=======
+
+import { MAX_FILE, type Staged } from "../../../libraries/stage.ts";
+import { parsePythonVersion } from "../../../libraries/version-order-python.ts";
+
+>>>>>>> lib-import
+import { allowLongBody } from "../../body-time.ts";
+import { answerText, assertMethod, changeBy, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";
+import { receiveForm, type UploadForm } from "./upload-form.ts";
 
 export async function receiveUpload(exchange: LibraryRequest, parts: LibraryParts): Promise<void> {
   assertMethod(exchange, "POST");
   const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
   allowLongBody(exchange.request, parts.transferIdleMs);
   const form = await receiveForm(exchange.request, (bytes, isWhole) => parts.staging.stage(bytes, MAX_FILE, isWhole), parts.staging);
-  let outcome: Awaited<ReturnType<typeof publish>> | undefined;
-  try {
-    const publication = await publicationFrom(form, library, parts);
-    outcome = await publish(form.staged, publication, exchange.origin, parts.clock.now(), parts);
-  } finally {
-    await parts.staging.discard(form.staged, outcome !== undefined);
-  }
+  const outcome = await publishStaged(
+    form.staged,
+    () => publicationFrom(form, library, parts),
+    () => changeBy(exchange, parts),
+    parts,
+  );
   answerText(exchange, "text/plain; charset=utf-8", outcome === "created" ? "Published.\n" : "It was published already.\n");
 }
 
@@ -34,9 +50,7 @@ async function publicationFrom({ fields, fileName, staged }: UploadForm, library
   if (action !== "file_upload") throw invalidArgument(":action", "only file_upload is known here");
   assertDigests(fields, staged);
   const labels = parts.names.profile.remediatedLabels;
-  const publication = await readPythonPackage(staged, fileName, library, parts.staging, labels).catch((error: unknown) => {
-    throw error instanceof HoltError ? new HoltError(error.code, `${error.message} (${fileName.slice(0, 255)})`, error.details) : error;
-  });
+  const publication = await namingFile(fileName, readPythonPackage(staged, fileName, library, parts.staging, labels));
   assertAgrees(fields, publication);
   return publication;
 }

@@ -6,7 +6,7 @@ import { normalizeProject } from "../../../libraries/python-name.ts";
 import { removeFiles } from "../../../libraries/remove.ts";
 import { setYanked } from "../../../libraries/yank.ts";
 import { readBody } from "../../read-body.ts";
-import { answer, assertMethod, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";
+import { answer, assertMethod, changeBy, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";
 
 const MAX_REASON = 500;
 
@@ -20,14 +20,14 @@ export async function changeYank(
   assertMethod(exchange, "POST");
   const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
   const reason = change === "yank" ? await reasonOf(exchange, parts) : undefined;
-  await setYanked(library, normalizeProject(project), sortKeyOf(version), reason, parts.clock.now(), parts.store);
+  await setYanked(library, normalizeProject(project), sortKeyOf(version), reason, changeBy(exchange, parts), parts.store);
   answer(exchange, 204);
 }
 
 export async function deleteVersion(exchange: LibraryRequest, project: string, version: string, parts: LibraryParts): Promise<void> {
   const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
   const options = { store: parts.store, isPreRelease: isPythonPreRelease };
-  await removeFiles(library, normalizeProject(project), { sortKey: sortKeyOf(version) }, options);
+  await removeFiles(library, normalizeProject(project), { sortKey: sortKeyOf(version) }, changeBy(exchange, parts), options);
   answer(exchange, 204);
 }
 

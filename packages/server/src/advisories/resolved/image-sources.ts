@@ -1,0 +1,41 @@
+/**
+ * Which manifests say what is in images: of an index its images, and what brings SBOMs of them in their repo. As one image's packages are listed
+ * (`registry/packages/descriptions.ts`), for many at once, and also for images that are gone.
+ */
+import { sql } from "kysely";
+import type { ReadDb } from "../../db/store.ts";
+import { resourceExhausted } from "../../lib/errors.ts";
+
+/** A digest in a repo. */
+export interface Image {
+  readonly repo_uid: string;
+  readonly digest: string;
+}
+
+const MAX_SOURCES = 100_000;
+/** Images of one query. */
+const CHUNK = 500;
+
+/** Digests, in the order of the images. Not all of them need have been read. */
+export async function readImageSources(images: readonly Image[], db: ReadDb): Promise<string[][]> {
+  const sources = images.map((): string[] => []);
+  let left = MAX_SOURCES;
+  for (let start = 0; start < images.length; start += CHUNK) {
+    const wanted = images.slice(start, start + CHUNK).map((image, index) => ({ index: start + index, ...image }));
+    const { rows } = await sql<{ index: number; digest: string }>`
+      with wanted as materialized (select * from ${db.dialect.rowsOf(wanted, { index: "bigint", repo_uid: "text", digest: "text" })} as given),
+      about as materialized (select w."index", w.repo_uid, w.digest from wanted as w
+        union select w."index", w.repo_uid, p.manifest_digest from wanted as w join index_platform as p on p.digest = w.digest)
+      select a."index", a.digest from about as a
+      union select a."index", m.digest from about as a join manifest as m on m.repo_uid = a.repo_uid and m.subject = a.digest
+      union select a."index", t.digest from about as a join tag as t on t.parent = a.repo_uid
+        and t.name in (replace(a.digest, ':', '-') || '.sbom', replace(a.digest, ':', '-') || '.att')
+      union select w."index", r.digest from wanted as w
+        join manifest_reference as r on r.repo_uid = w.repo_uid and r.manifest_digest = w.digest and r.kind = 'manifest'
+      order by 1, 2 limit ${left + 1}`.execute(db);
+    left -= rows.length;
+    if (left < 0) throw resourceExhausted(`more than ${MAX_SOURCES} manifests are about these images: ask for fewer images or days`);
+    for (const { index, digest } of rows) sources[Number(index)]?.push(digest);
+  }
+  return sources;
+}

@@ -1,0 +1,105 @@
+/** Which vulnerabilities were resolved in images, day by day: from the history of tags, the packages of what they named, and the events of advisories. */
+import { setImmediate } from "node:timers/promises";
+import type { ReadDb } from "../../db/store.ts";
+import { resourceExhausted } from "../../lib/errors.ts";
+import { rootOf } from "../../lib/uid.ts";
+import { compareTexts } from "../../lib/version-order/numeral.ts";
+import type { Publication } from "../publication.ts";
+import { type DayRange, startOfDay } from "./days.ts";
+import { describeAdvisories } from "./descriptions.ts";
+import { readHistories, type WantedName } from "./histories.ts";
+import type { Image } from "./image-sources.ts";
+import { type ImageName, type ImageState, readImageStates } from "./image-states.ts";
+import { type PackageList, type PackageLists, readPackageLists } from "./package-lists.ts";
+import { createResolvedDays, type Timeline } from "./resolved-days.ts";
+
+/** Each is a comparison of versions at most. */
+const MAX_LOOKS = 5_000_000;
+
+export interface ReportQuery {
+  /** Each once. */
+  readonly images: readonly ImageName[];
+  readonly range: DayRange;
+  readonly now: Date;
+}
+
+/** A JSON array of ResolvedVulnsReport (platform.advisory.v2), one for each day. @throws RESOURCE_EXHAUSTED where it would be too much */
+export async function resolvedReports({ images, range, now }: ReportQuery, publication: Publication, db: ReadDb): Promise<string> {
+  const states = await readImageStates(images, range, db);
+  const { timelines, lists } = await readTimelines(images, states, db);
+  const publicRoots = await publication.within(db);
+  const roots = publicRoots === "all" ? "all" : [...new Set([...publicRoots, ...timelines.map(({ root }) => root)])];
+  const names = wantedNames(timelines, lists);
+  const histories = await readHistories({ names, roots, start: startOfDay(range.first), end: startOfDay(range.last + 1) }, db);
+  const resolvedDays = createResolvedDays({ range, now: now.toISOString(), histories, versions: lists.versions, publicRoots });
+
+  /** Day → id of the advisory → uids of those that have it. */
+  const found = new Map<number, Map<string, Set<string>>>();
+  let looks = 0;
+  for (const timeline of timelines) {
+    looks += resolvedDays.of(timeline, (day, { id, uid }) => {
+      const ofDay = found.get(day) ?? new Map<string, Set<string>>();
+      found.set(day, ofDay.set(id, (ofDay.get(id) ?? new Set()).add(uid)));
+    });
+    if (looks > MAX_LOOKS) throw resourceExhausted("these images changed too much to compare them: ask for fewer images or days");
+    // Others are to be answered in between.
+    await setImmediate();
+  }
+  return reportsText(
+    range,
+    found,
+    await describeAdvisories(
+      [...found.values()].flatMap((ofDay) => [...ofDay]),
+      db,
+    ),
+  );
+}
+
+/** What each image was when. What one repo had several times is read once. */
+async function readTimelines(images: readonly ImageName[], states: readonly (readonly ImageState[])[], db: ReadDb) {
+  const numbers = new Map<string, number>();
+  const contents: Image[] = [];
+  const numbered = images.map(({ repo_uid }, index) =>
+    (states[index] ?? []).map(({ day, digest }) => {
+      const key = `${repo_uid} ${digest}`;
+      const number = numbers.get(key) ?? contents.push({ repo_uid, digest }) - 1;
+      numbers.set(key, number);
+      return { day, number };
+    }),
+  );
+  const lists = await readPackageLists(contents, db);
+  const timelines = images.map(
+    ({ repo_uid }, index): Timeline => ({
+      root: rootOf(repo_uid),
+      states: (numbered[index] ?? []).map(({ day, number }) => ({ day, packages: lists.lists[number] as PackageList })),
+    }),
+  );
+  return { timelines, lists };
+}
+
+/** All names of packages, and of which one image had other versions after it changed. */
+function wantedNames(timelines: readonly Timeline[], { names }: PackageLists): WantedName[] {
+  const changed = new Set<number>();
+  for (const { states } of timelines) {
+    for (const [index, { packages }] of states.entries()) {
+      const before = states[index - 1]?.packages;
+      if (before === undefined) continue;
+      for (const [name, list] of packages) if (before.has(name) && before.get(name) !== list) changed.add(name);
+    }
+  }
+  return names.map((name, index) => ({ ...name, index, changed: changed.has(index) ? 1 : 0 }));
+}
+
+function reportsText(
+  { first, last }: DayRange,
+  found: ReadonlyMap<number, ReadonlyMap<string, ReadonlySet<string>>>,
+  describe: (uids: Iterable<string>) => string,
+): string {
+  const reports = Array.from({ length: last - first + 1 }, (_, offset) => {
+    const day = first + offset;
+    const resolved = [...(found.get(day) ?? [])].sort(([a], [b]) => compareTexts(a, b));
+    const texts = resolved.map(([id, uids]) => `{"id":${JSON.stringify(id)},${describe(uids)}}`);
+    return `{"date":"${startOfDay(day)}","resolvedVulns":[${texts.join(",")}]}`;
+  });
+  return `[${reports.join(",")}]`;
+}

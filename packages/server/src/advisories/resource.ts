@@ -1,0 +1,10 @@
+/** What advisories are to the resource engine: they are listed like any resource, and written by advisories/store.ts alone. */
+import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import { defineResource } from "../resource/define.ts";
+
+export const advisories = defineResource(AdvisorySchema, {
+  table: "advisory",
+  filters: {},
+  orderBy: ["uid", "create_time", "update_time", "advisory_id", "artifact_name"],
+  hasDeleteTime: true,
+});

@@ -1,0 +1,24 @@
+/** Reads `lib/apk/db/installed`: what apk has installed. Pure. */
+import type { DatabaseEntry } from "./found-package.ts";
+import { readRecords } from "./text-records.ts";
+
+/** Package, version, architecture, origin; checksums, dependencies and files are not read. */
+const KEYS = new Set(["P", "V", "A", "o"]);
+
+export function* readApkDatabase(text: string): Generator<DatabaseEntry> {
+  for (const record of readRecords(text, keyOf)) {
+    const name = record.get("P") ?? "";
+    yield {
+      name,
+      version: record.get("V") ?? "",
+      architecture: record.get("A") ?? "",
+      origin: record.get("o") || name,
+      epoch: "",
+    };
+  }
+}
+
+function keyOf(line: string): string | undefined {
+  const [key = "", colon] = line;
+  return colon === ":" && KEYS.has(key) ? key : undefined;
+}

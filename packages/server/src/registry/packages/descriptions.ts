@@ -1,0 +1,113 @@
+/**
+ * Which manifests say what is in an image: the image itself, and in its repo what refers to it, the tags that cosign gives SBOMs, and the attestations that
+ * builders put into an index. Only what the repo has counts: what others attach to the same image elsewhere says nothing here.
+ */
+import { sql } from "kysely";
+import type { ImageScanTable } from "../../db/schema.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { failedPrecondition } from "../../lib/errors.ts";
+
+export interface Description {
+  /** Of the manifest that was read, or is to be. */
+  readonly digest: string;
+  /** What it is about: the image, or an index to which SBOMs are attached. */
+  readonly imageDigest: string;
+  /** `linux/arm/v7`; empty where the image's config names none. */
+  readonly platform: string;
+  readonly isSbom: boolean;
+  readonly scan: Omit<ImageScanTable, "digest" | "attempts" | "due_time" | "lease_time">;
+}
+
+const MAX_IMAGES = 100;
+/** Newest first. */
+const MAX_SBOMS = 50;
+
+/** Images first; undefined where the repo has no such manifest. */
+export async function findDescriptions(db: ReadDb, repoUid: string, digest: string): Promise<Description[] | undefined> {
+  const query = db.selectFrom("manifest").select("content").where("repo_uid", "=", repoUid).where("digest", "=", digest);
+  const manifest = await query.executeTakeFirst();
+  if (manifest === undefined) return undefined;
+  const platforms = await platformsOf(db, repoUid, digest);
+  const attested = attestationsIn(manifest.content);
+  // What an index holds of attestations is about its images, not about what it is itself.
+  const images = platforms.size === 0 ? new Map([[digest, ""]]) : platforms;
+  const about = new Map([...(await findAttached(db, repoUid, [...new Set([digest, ...images.keys()])])), ...attested]);
+  const wanted = [...images.keys(), ...[...about.keys()].filter((each) => !images.has(each))];
+  const scans = await readScans(db, repoUid, wanted);
+  return wanted.flatMap((each) => {
+    const scan = scans.get(each);
+    const imageDigest = about.get(each) ?? each;
+    const isSbom = about.has(each);
+    return scan === undefined ? [] : [{ digest: each, imageDigest, platform: images.get(imageDigest) ?? "", isSbom, scan }];
+  });
+}
+
+/** Digest of each image below a manifest → its platform. */
+async function platformsOf(db: ReadDb, repoUid: string, digest: string): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom("image")
+    .select(["manifest_digest", "os", "architecture", "variant"])
+    .where("repo_uid", "=", repoUid)
+    .where("digest", "=", digest)
+    .orderBy("architecture")
+    .orderBy("os")
+    .orderBy("variant")
+    .limit(MAX_IMAGES + 1)
+    .execute();
+  if (rows.length > MAX_IMAGES)
+    throw failedPrecondition("TOO_MANY_IMAGES", `the index has more than ${MAX_IMAGES} images: ask for each by its own digest`);
+  return new Map(rows.map((row) => [row.manifest_digest, [row.os, row.architecture, row.variant].filter((part) => part !== "").join("/")]));
+}
+
+/** SBOM → what it is attached to. */
+async function findAttached(db: ReadDb, repoUid: string, subjects: readonly string[]): Promise<[digest: string, subject: string][]> {
+  const referrers = await db
+    .selectFrom("manifest as m")
+    .innerJoin("image_scan as s", "s.digest", "m.digest")
+    .select(["m.digest as digest", sql<string>`m.subject`.as("subject")])
+    .where("m.repo_uid", "=", repoUid)
+    .where("m.subject", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(subjects).as("v")).select("v.value"))
+    .orderBy("m.create_time", "desc")
+    .limit(MAX_SBOMS)
+    .execute();
+  const subjectOf = new Map(
+    subjects.flatMap((subject) => ["sbom", "att"].map((suffix) => [`${subject.replace(":", "-")}.${suffix}`, subject])),
+  );
+  const tags = await db
+    .selectFrom("tag")
+    .select(["name", "digest"])
+    .where("parent", "=", repoUid)
+    .where("name", "in", (eb) => eb.selectFrom(db.dialect.valuesOf([...subjectOf.keys()]).as("v")).select("v.value"))
+    .execute();
+  return [
+    ...tags.map(({ name, digest }): [string, string] => [digest, subjectOf.get(name) ?? ""]),
+    ...referrers.map(({ digest, subject }): [string, string] => [digest, subject]),
+  ];
+}
+
+/** As BuildKit attaches them: entries of the index whose annotations name another entry. */
+function attestationsIn(content: Uint8Array): [digest: string, subject: string][] {
+  const { manifests } = JSON.parse(Buffer.from(content).toString("utf8")) as { manifests?: readonly IndexEntry[] };
+  const found = (manifests ?? []).flatMap(({ digest, annotations }): [string, string][] => {
+    const subject = annotations?.["vnd.docker.reference.digest"];
+    return subject === undefined ? [] : [[digest, subject]];
+  });
+  return found.slice(0, MAX_IMAGES);
+}
+
+interface IndexEntry {
+  readonly digest: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Of those that the repo has. */
+async function readScans(db: ReadDb, repoUid: string, digests: readonly string[]): Promise<Map<string, Description["scan"]>> {
+  const rows = await db
+    .selectFrom("image_scan as s")
+    .innerJoin("manifest as m", (join) => join.onRef("m.digest", "=", "s.digest").on("m.repo_uid", "=", repoUid))
+    .select(["s.digest as digest", "s.state as state", "s.read_time as read_time", "s.distribution as distribution"])
+    .select(["s.error as error", "s.package_count as package_count"])
+    .where("s.digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("v")).select("v.value"))
+    .execute();
+  return new Map(rows.map(({ digest, ...scan }) => [digest, scan]));
+}

@@ -1,0 +1,29 @@
+/** Reads `var/lib/dpkg/status`, and the files of `status.d` that images without dpkg have in its place. Pure. */
+import type { DatabaseEntry } from "./found-package.ts";
+import { readRecords } from "./text-records.ts";
+
+const KEYS = new Set(["package", "version", "architecture", "source", "status"]);
+/** Third word of the status, where no file of the package is there any more. */
+const ABSENT = new Set(["not-installed", "config-files"]);
+
+export function* readDpkgStatus(text: string): Generator<DatabaseEntry> {
+  for (const record of readRecords(text, keyOf)) {
+    const [, , state] = (record.get("status") ?? "").split(/\s+/);
+    if (state !== undefined && ABSENT.has(state)) continue;
+    const name = record.get("package") ?? "";
+    yield {
+      name,
+      version: record.get("version") ?? "",
+      architecture: record.get("architecture") ?? "",
+      // `openssl (3.0.1-1)`, where the source has another version.
+      origin: record.get("source")?.split(/[\s(]/, 1)[0] || name,
+      epoch: "",
+    };
+  }
+}
+
+function keyOf(line: string): string | undefined {
+  const colon = line.indexOf(":");
+  const key = line.slice(0, Math.max(0, colon)).toLowerCase();
+  return KEYS.has(key) ? key : undefined;
+}

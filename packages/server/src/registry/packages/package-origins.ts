@@ -1,0 +1,73 @@
+/** Tells organizations which package each package of their images is built from. What an image says last counts. */
+import { sql } from "kysely";
+import type { ReadDb, Store } from "../../db/store.ts";
+import { rootOf } from "../../lib/uid.ts";
+
+const PIECE = 1000;
+
+export async function tellOrigins(store: Store, digest: string): Promise<void> {
+  const organizations = await organizationsWith(store.reader, digest);
+  if (organizations.length === 0) return;
+  for (let after: Origin | undefined = { name: "", type: "", origin: "" }; after !== undefined; ) {
+    const piece = await readOrigins(store.reader, digest, after);
+    for (const orgUid of organizations) await write(store, orgUid, piece);
+    after = piece.length < PIECE ? undefined : piece.at(-1);
+  }
+}
+
+/** Those in which a repo has the manifest, each once, found from one to the next. */
+async function organizationsWith(db: ReadDb, digest: string): Promise<string[]> {
+  const found: string[] = [];
+  for (let after = ""; ; ) {
+    const query = db.selectFrom("manifest").select("repo_uid").where("digest", "=", digest).where("repo_uid", ">", after);
+    const row = await query.orderBy("repo_uid").limit(1).executeTakeFirst();
+    if (row === undefined) return found;
+    const orgUid = rootOf(row.repo_uid);
+    found.push(orgUid);
+    // After all that is in it.
+    after = `${orgUid}0`;
+  }
+}
+
+interface Origin {
+  readonly type: string;
+  readonly name: string;
+  readonly origin: string;
+}
+
+async function readOrigins(db: ReadDb, digest: string, { name, type }: Origin): Promise<Origin[]> {
+  const query = db
+    .selectFrom("image_package")
+    .select(["type", "name"])
+    .select(({ fn }) => fn.min("origin").as("origin"))
+    .where("digest", "=", digest)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("name", "type"), ">", tuple(name, type)))
+    .where("source", "=", "image");
+  return query.groupBy(["name", "type"]).orderBy("name").orderBy("type").limit(PIECE).execute();
+}
+
+async function write(store: Store, orgUid: string, origins: readonly Origin[]): Promise<void> {
+  if (origins.length === 0) return;
+  const columns = { type: "text", name: "text", origin: "text" } as const;
+  await store.transaction((db) =>
+    db
+      .insertInto("package_origin")
+      .columns(["org_uid", "type", "name", "origin"])
+      .expression((eb) =>
+        eb
+          .selectFrom(db.dialect.rowsOf(origins, columns).as("r"))
+          .select([sql.val(orgUid).as("org_uid"), "r.type", "r.name", "r.origin"])
+          .where("r.name", ">", "")
+          // Servers that write the same rows do it in one order, so that none waits in a circle.
+          .orderBy("r.type")
+          .orderBy("r.name"),
+      )
+      .onConflict((conflict) =>
+        conflict
+          .columns(["org_uid", "type", "name"])
+          .doUpdateSet((eb) => ({ origin: eb.ref("excluded.origin") }))
+          .whereRef("package_origin.origin", "!=", "excluded.origin"),
+      )
+      .execute(),
+  );
+}

@@ -1,0 +1,100 @@
+/** A thread that reads images and SBOMs, beside the server's: what it unpacks and parses keeps no call waiting, and it can be ended at any time. */
+import { parentPort } from "node:worker_threads";
+import { type FoundPackage, Unreadable } from "./found-package.ts";
+import { ImageFiles } from "./image-files.ts";
+import { createPackageList, type PackageList } from "./package-list.ts";
+import { distributionOf, readDatabases } from "./read-databases.ts";
+import { readLayer } from "./read-layer.ts";
+import type { Answer, BlobDescriptor, FromThread, Job, Question, ReadResult, ToThread } from "./reading-protocol.ts";
+import { readSbom } from "./sbom.ts";
+
+/** They are parsed as a whole. */
+const MAX_DOCUMENT = 32 * 1024 * 1024;
+
+let onAnswer: (answer: Answer) => void = () => {};
+
+parentPort?.on("message", (message: ToThread) => {
+  if (message.kind === "answer") return onAnswer(message.answer);
+  read(message.job).then(
+    (result) => tell({ kind: "end", result }),
+    (error: unknown) => tell({ kind: "error", message: (error as Error).message }),
+  );
+});
+
+function tell(message: FromThread): void {
+  parentPort?.postMessage(message);
+}
+
+function ask(question: Question): Promise<Answer> {
+  return new Promise((resolve) => {
+    onAnswer = resolve;
+    tell(question);
+  });
+}
+
+/** What is foreign is not asked for: who pushed the manifest need not have had it. @throws Unreadable where the registry does not have it */
+async function* chunksOf(blob: BlobDescriptor): AsyncGenerator<Uint8Array> {
+  if (blob.isForeign || (await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have it");
+  for (let bytes = await ask({ kind: "next" }); bytes instanceof Uint8Array; bytes = await ask({ kind: "next" })) yield bytes;
+}
+
+async function read(job: Job): Promise<ReadResult> {
+  const list = createPackageList(async (packages) => void (await ask({ kind: "found", packages })));
+  const problems: string[] = [];
+  let distribution = "";
+  try {
+    distribution = job.kind === "image" ? await readImage(job, list, problems) : await readDocuments(job, list, problems);
+  } catch (error) {
+    problems.push(reasonOf(error));
+  }
+  await list.flush();
+  const isWhole = problems.length === 0;
+  for (const [location, count] of list.unreadable)
+    problems.push(`${location}: ${count === 1 ? "an entry is" : `${count} entries are`} without a name and version that can be read`);
+  return { distribution, isWhole, problems };
+}
+
+async function readImage({ layers, tempFolder }: Job & { kind: "image" }, list: PackageList, problems: string[]): Promise<string> {
+  const files = new ImageFiles();
+  for (const layer of layers) {
+    try {
+      files.apply(await readLayer(chunksOf(layer), layer.size, files));
+    } catch (error) {
+      problems.push(`layer ${layer.digest}: ${reasonOf(error)}`);
+    }
+  }
+  const { id, version } = distributionOf(files);
+  await addAll(
+    readDatabases(files, tempFolder, (path, reason) => problems.push(`${path}: ${reason}`)),
+    list,
+  );
+  return `${id} ${version}`.trim();
+}
+
+async function readDocuments({ documents, subject }: Job & { kind: "sbom" }, list: PackageList, problems: string[]): Promise<string> {
+  for (const document of documents) {
+    try {
+      await addAll(readSbom(await wholeOf(document), { location: document.digest, subject }), list);
+    } catch (error) {
+      problems.push(`${document.digest}: ${reasonOf(error)}`);
+    }
+  }
+  return "";
+}
+
+async function addAll(packages: Iterable<FoundPackage>, list: PackageList): Promise<void> {
+  for (const found of packages) await list.add(found);
+}
+
+async function wholeOf(document: BlobDescriptor): Promise<Uint8Array> {
+  if (document.size > MAX_DOCUMENT) throw new Unreadable(`it is larger than ${MAX_DOCUMENT >> 20} MiB`);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of chunksOf(document)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** @throws what is nobody's content's fault */
+function reasonOf(error: unknown): string {
+  if (error instanceof Unreadable) return error.message;
+  throw error;
+}

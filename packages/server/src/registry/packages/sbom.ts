@@ -1,0 +1,91 @@
+/** Reads SBOMs in SPDX and CycloneDX JSON, as they are or in the envelopes and statements that attest them: which packages they name by URL. Pure. */
+import { type FoundPackage, Unreadable } from "./found-package.ts";
+import { packageFromUrl } from "./package-url.ts";
+
+export const SPDX = "application/spdx+json";
+export const CYCLONE_DX = "application/vnd.cyclonedx+json";
+
+export interface SbomDocument {
+  /** Digest of its bytes. */
+  readonly location: string;
+  /** Of the image that it must be about, where a statement says what it is about; undefined where the registry does not know. */
+  readonly subject: string | undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Nothing where the document is a statement about other things than what an image consists of. @throws Unreadable */
+export function readSbom(content: Uint8Array, { location, subject }: SbomDocument): Iterable<FoundPackage> {
+  const sbom = sbomIn(parse(Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8")), subject);
+  if (sbom === undefined) return [];
+  if (sbom.bomFormat === "CycloneDX") return packagesAt(urlsOfCycloneDx(sbom), { location, source: CYCLONE_DX });
+  if (typeof sbom.spdxVersion === "string" || Array.isArray(sbom["@graph"]))
+    return packagesAt(urlsOfSpdx(sbom), { location, source: SPDX });
+  throw new Unreadable("it is neither SPDX nor CycloneDX");
+}
+
+function* packagesAt(urls: Iterable<unknown>, document: Pick<FoundPackage, "location" | "source">): Generator<FoundPackage> {
+  for (const url of urls) {
+    const found = typeof url === "string" ? packageFromUrl(url, document) : undefined;
+    if (found !== undefined) yield found;
+  }
+}
+
+function* urlsOfSpdx(sbom: Json): Generator<unknown> {
+  for (const each of records(sbom.packages))
+    for (const { referenceType, referenceLocator } of records(each.externalRefs)) if (referenceType === "purl") yield referenceLocator;
+  // Version 3.
+  for (const each of records(sbom["@graph"])) yield each.software_packageUrl;
+}
+
+/** Components may have components. What the document is about is not among them. */
+function* urlsOfCycloneDx(sbom: Json): Generator<unknown> {
+  const waiting = [sbom.components];
+  while (waiting.length > 0) {
+    for (const component of records(waiting.pop())) {
+      yield component.purl;
+      if (component.components !== undefined) waiting.push(component.components);
+    }
+  }
+}
+
+/** The SBOM in a DSSE envelope, in a Sigstore bundle, in an in-toto statement, or the document itself. */
+function sbomIn(document: Json, subject: string | undefined): Json | undefined {
+  const envelope = recordOf(document.dsseEnvelope) ?? document;
+  const statement = typeof envelope.payload === "string" ? parse(Buffer.from(envelope.payload, "base64").toString("utf8")) : document;
+  if (typeof statement.predicateType !== "string") return statement;
+  if (!/spdx|cyclonedx/i.test(statement.predicateType)) return undefined;
+  if (subject !== undefined && !isAbout(statement, subject)) throw new Unreadable("it is a statement about another image");
+  // Some tools put the document in as text.
+  const predicate = typeof statement.predicate === "string" ? parse(statement.predicate) : recordOf(statement.predicate);
+  if (predicate === undefined) throw new Unreadable("its statement has no predicate");
+  return predicate;
+}
+
+function isAbout(statement: Json, subject: string): boolean {
+  const [algorithm = "", hex] = subject.split(":");
+  return [...records(statement.subject)].some(({ digest }) => recordOf(digest)?.[algorithm] === hex);
+}
+
+function parse(text: string): Json {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Unreadable("it is not JSON");
+  }
+  const record = recordOf(value);
+  if (record === undefined) throw new Unreadable("it is not a JSON object");
+  return record;
+}
+
+function recordOf(value: unknown): Json | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+}
+
+function* records(list: unknown): Generator<Json> {
+  for (const value of Array.isArray(list) ? list : []) {
+    const record = recordOf(value);
+    if (record !== undefined) yield record;
+  }
+}

@@ -1,0 +1,75 @@
+/** Events as they are added to an advisory: checked, with what is not said filled in, and in their order. */
+import { create } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import {
+  type Advisory,
+  type AdvisoryEvent,
+  AdvisoryEventSchema,
+  ReviewStatus,
+} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { MAX_EVENTS } from "../../advisories/advisory-rules.ts";
+import { eventViolations } from "../../advisories/event-rules.ts";
+import { newEventUid } from "../../advisories/event-uid.ts";
+import { isDecision } from "../../advisories/review.ts";
+import { assertHolds } from "../../call/authorize.ts";
+import type { WriteCall } from "../../call/call.ts";
+import { capabilitySet } from "../../lib/capability-set.ts";
+import { dateFromTimestamp, parseTime, timestampFromDate, timestampFromText } from "../../lib/clock.ts";
+import { invalidArgument } from "../../lib/errors.ts";
+import { parentOf } from "../../lib/uid.ts";
+import { assertNone } from "../../resource/names.ts";
+
+const APPROVE = capabilitySet([Capability.CAP_ADVISORIES_APPROVE]);
+
+/** All events that the advisory has with these, which come after others of their time. @param path of an event's fields in errors, where it is not one of several */
+export async function newEvents(
+  advisory: Advisory,
+  given: readonly AdvisoryEvent[],
+  call: WriteCall,
+  path?: string,
+): Promise<AdvisoryEvent[]> {
+  if (given.length > MAX_EVENTS) throw invalidArgument("events", `an advisory has at most ${MAX_EVENTS} events`);
+  const pathOf = (index: number, field: string) => [path ?? `events[${index}]`, field].filter((step) => step !== "").join(".");
+  assertNone(
+    given.flatMap((event, i) => eventViolations(event).map(({ field, description }) => ({ field: pathOf(i, field), description }))),
+  );
+  const filled = given.map((event, i) => fillIn(event, call, pathOf(i, "timestamp")));
+  if (filled.some(({ status }) => isDecision(status))) await assertMayDecide(advisory, call);
+  const events = [...advisory.events];
+  for (const event of inOrder(filled)) {
+    event.id = newEventUid(advisory.id, event, events);
+    events.push(event);
+  }
+  return inOrder(events);
+}
+
+/** @throws PERMISSION_DENIED */
+export async function assertMayDecide({ id }: Advisory, { access, db }: WriteCall): Promise<void> {
+  // A new advisory is where its group is.
+  await assertHolds("Advisory", parentOf(id), APPROVE, access, db);
+}
+
+function fillIn(event: AdvisoryEvent, { principal, now }: WriteCall, timeField: string): AdvisoryEvent {
+  const caller = principal?.uid ?? "";
+  const status = event.status === ReviewStatus.UNKNOWN ? ReviewStatus.PENDING : event.status;
+  return create(AdvisoryEventSchema, {
+    ...event,
+    timestamp: event.timestamp === undefined ? timestampFromDate(now) : parsePast(event.timestamp, now, timeField),
+    author: event.author || caller,
+    reviewer: event.reviewer || (isDecision(status) ? caller : ""),
+    status,
+  });
+}
+
+/** What happened before it is told may be told with its time. */
+function parsePast(timestamp: Timestamp, now: Date, field: string): Timestamp {
+  const time = parseTime(field, timestamp);
+  if (time > now.toISOString()) throw invalidArgument(field, "must not be in the future; leave it out for now");
+  return timestampFromText(time);
+}
+
+function inOrder(events: readonly AdvisoryEvent[]): AdvisoryEvent[] {
+  const timeOf = ({ timestamp }: AdvisoryEvent) => (timestamp === undefined ? 0 : dateFromTimestamp(timestamp).getTime());
+  return events.toSorted((a, b) => timeOf(a) - timeOf(b) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+}
