@@ -8,19 +8,9 @@ import type { Library } from "../../../libraries/library.ts";
 import { removeFiles } from "../../../libraries/remove.ts";
 import { metadataOf } from "../../../libraries/simple-pages.ts";
 
-<<<<<<< HEAD
-
-import { allowLongBody } from "../../body-time.ts";
-import { rangeOf } from "../../oci/blobs.ts";
-import { LibraryRefusal } from "../error.ts";
-
-=======
-
-import { isPythonPreRelease } from "../../../libraries/version-order-python.ts";
 import { begin } from "../../http-exchange.ts";
 import { isKnown, sendBlob } from "../../send-blob.ts";
 
->>>>>>> lib-import
 import {
   answer,
   answerStream,

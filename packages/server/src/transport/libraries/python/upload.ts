@@ -1,32 +1,15 @@
 /** The upload of twine, uv and others: a form with one file, and what they say of it. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 
-<<<<<<< HEAD
-
-import { HoltError, invalidArgument } from "../../../lib/errors.ts";
-import { parsePythonVersion } from "../../../lib/version-order/python.ts";
-
-=======
-
 import { invalidArgument } from "../../../lib/errors.ts";
-
->>>>>>> lib-import
+import { parsePythonVersion } from "../../../lib/version-order/python.ts";
 import type { Library } from "../../../libraries/library.ts";
 import type { Publication } from "../../../libraries/publish.ts";
 import { namingFile, publishStaged } from "../../../libraries/publish-staged.ts";
 import { normalizeProject } from "../../../libraries/python-name.ts";
 import { readPythonPackage } from "../../../libraries/python-package.ts";
-
-<<<<<<< HEAD
-
-import type { Staged } from "../../../libraries/stage.ts";
-
-=======
-
 import { MAX_FILE, type Staged } from "../../../libraries/stage.ts";
-import { parsePythonVersion } from "../../../libraries/version-order-python.ts";
 
->>>>>>> lib-import
 import { allowLongBody } from "../../body-time.ts";
 import { answerText, assertMethod, changeBy, type LibraryParts, type LibraryRequest, openForPublishing } from "../library-request.ts";
 import { receiveForm, type UploadForm } from "./upload-form.ts";
