@@ -7,11 +7,13 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { codeOf, errorOf } from "../clients.ts";
+import { answerOf, codeOf, createRestClient, errorOf } from "../clients.ts";
+import { startServer } from "../harness.ts";
 import { zipOf } from "../libraries/python-packages.ts";
+import { createDatabase } from "../postgres.ts";
 import { until } from "../process/holtd.ts";
 import { entitleOwner } from "../samples.ts";
-import { describeWithWorld, type World } from "../world.ts";
+import { describeWithWorld, startWorld, type World } from "../world.ts";
 import {
   APPROVER,
   advisoriesIn,
@@ -119,7 +121,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.match((await start(0n)).message, /nothing was received/);
     await world.must(writeImport, { uid, data: Buffer.alloc(3_000_000, " ") });
     assert.match((await start(3_000_001n)).message, /3000000 of 3000001 bytes were received/);
-    for (const wrong of [{ kind: 7 }, { fileName: "a\nb" }, { fileName: "a".repeat(256) }]) {
+    for (const wrong of [{ kind: 7 as ImportKind }, { fileName: "a\nb" }, { fileName: "a".repeat(256) }]) {
       const request = { parent, kind: KIND, fileName: "a", ...wrong };
       assert.equal(codeOf(await world.rest.call(createImport, request, world.owner.token)), Code.INVALID_ARGUMENT, JSON.stringify(wrong));
     }
@@ -254,6 +256,7 @@ describeWithWorld("imports over the API", (world) => {
       (await world.must(listImports, { parent: world.orgUid })).imports.filter(({ uid }) => made.includes(uid)),
       [],
     );
+    for (const uid of made) await world.must(deleteImport, { uid });
   });
 
   it("go with their group", async () => {
@@ -310,18 +313,19 @@ describeWithWorld("imports over the API", (world) => {
 
   it("that nobody goes on with are removed after a day with their bytes, finished ones after 30", async () => {
     const group = await place(world);
+    const robot = await world.robot(world.orgUid, APPROVER);
     const finished = (await ended(world, await begin(world, group, advisoryYaml("finished")))).uid;
     const abandoned = await send(world, group, "half of it");
     await writeFile(join(world.dataDir, "imports", "nobodys"), "left behind");
     world.clock.advance(23 * HOUR);
-    const young = await send(world, group, "a little");
+    const young = await send(world, group, "a little", await world.signIn(robot.uid));
     world.clock.advance(2 * HOUR);
     await until(async () => !(await isThere(abandoned)));
     await until(async () => (await stagedFiles(world)).length === 1);
     assert.deepEqual([await isThere(young), await isThere(finished)], [true, true]);
-    await world.must(deleteImport, { uid: young });
     world.clock.advance(30 * 24 * HOUR);
-    await until(async () => !(await isThere(finished)));
+    await until(async () => !(await isThere(finished)) && !(await isThere(young)));
+    await until(async () => (await stagedFiles(world)).length === 0);
   });
 
   async function isThere(uid: string): Promise<boolean> {
@@ -347,4 +351,35 @@ describeWithWorld(
   { env: { HOLT_IMPORT_MAX_BYTES: "1000" } },
 );
 
-describe("imports on several servers", () => {});
+describe("imports on two servers with one database", () => {
+  it("run once, on whichever has time, wherever their pieces were sent", async () => {
+    const url = await createDatabase();
+    await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
+    await using other = await startServer({
+      clock: world.clock,
+      env: { HOLT_DATABASE_URL: url, HOLT_DATA_DIR: world.dataDir, HOLT_BASE_URL: world.baseUrl },
+    });
+    await using there = createRestClient(`http://127.0.0.1:${other.port}`);
+    const groups = [await place(world), await place(world), await place(world), await place(world)];
+    const uids = await Promise.all(
+      groups.map(async (parent, i) => {
+        const bytes = secdbOf(1500, `of-${i}`);
+        const { uid } = await world.must(createImport, { parent, kind: KIND, fileName: "a.json" });
+        const token = world.owner.token;
+        const half = bytes.length >> 1;
+        answerOf(await world.rest.call(writeImport, { uid, data: bytes.subarray(0, half) }, token));
+        answerOf(await there.call(writeImport, { uid, offset: BigInt(half), data: bytes.subarray(half) }, token));
+        answerOf(await (i % 2 === 0 ? there : world.rest).call(startImport, { uid, size: BigInt(bytes.length) }, token));
+        return uid;
+      }),
+    );
+    for (const uid of uids) {
+      const done = await ended(world, uid);
+      assert.deepEqual([done.state, counts(done)], [Import_State.DONE, [1500, 1500, 0, 0, 0]]);
+    }
+    for (const group of groups) assert.equal(await countIn(world, group), 1500);
+    const rows = await world.store.reader.selectFrom("advisory_import").select("attempts").execute();
+    assert.deepEqual(rows, Array(4).fill({ attempts: 1 }));
+    await until(async () => (await stagedFiles(world)).length === 0);
+  });
+});
