@@ -99,10 +99,8 @@ export function createImportLeases(store: Store, clock: Clock): ImportLeases {
       end(row, { state: "failed", error, read_count: progress.read, problem_count: progress.problems }, progress),
 
     async release(row, isFaulty) {
-      if (isFaulty && row.attempts >= MAX_ATTEMPTS) {
-        const error = `it was begun ${row.attempts} times and could not be brought to an end; the server's log says why`;
-        return end(row, { state: "failed", error }, { read: 0, problems: 0, unsaved: [] });
-      }
+      const error = isFaulty ? hopelessness(row) : undefined;
+      if (error !== undefined) return end(row, { state: "failed", error }, { read: 0, problems: 0, unsaved: [] });
       const attempts = isFaulty ? row.attempts : row.attempts - 1;
       const dueTime = isFaulty ? after(RETRY_MS * row.attempts) : null;
       await held(row, async (db) => void (await change(db, row, { ...FREE, state: "waiting", attempts, due_time: dueTime })));
@@ -112,6 +110,11 @@ export function createImportLeases(store: Store, clock: Clock): ImportLeases {
       await store.transaction((db) => db.updateTable("advisory_import").set(FREE).where("lease_holder", "is not", null).execute());
     },
   };
+}
+
+/** Why the import is not to be begun once more, in words for its owner; undefined where it is. */
+export function hopelessness({ attempts }: ImportRow): string | undefined {
+  return attempts < MAX_ATTEMPTS ? undefined : `it was begun ${MAX_ATTEMPTS} times and not brought to an end; the server's log says why`;
 }
 
 const FREE = { lease_holder: null, lease_time: null };

@@ -9,9 +9,10 @@ import { HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { importRecords } from "../import/import.ts";
 import { isAsSent } from "./file-check.ts";
-import type { ImportLeases } from "./import-leases.ts";
+import { hopelessness, type ImportLeases } from "./import-leases.ts";
 import { type ImportRights, type RightsDependencies, rightsOf } from "./import-rights.ts";
 import type { ImportRow } from "./import-row.ts";
+import { pacedStore } from "./paced-store.ts";
 import { ProblemList } from "./problem-list.ts";
 
 export interface RunOptions extends RightsDependencies {
@@ -44,6 +45,9 @@ export async function runImport(row: ImportRow, options: RunOptions, stop: Abort
   const progress = { read: 0 };
   const soFar = () => ({ read: progress.read, problems: problems.count, unsaved: problems.unsaved() });
   try {
+    // Whoever began with it was killed each time.
+    const error = hopelessness({ ...row, attempts: row.attempts - 1 });
+    if (error !== undefined) return await refuse(row, error, options, soFar);
     const rights = await rightsOf(row, session, options);
     if (!rights.mayImport) return await refuse(row, "the identity that it acts for may not import this, or not any more", options, soFar);
     if (!(await isAsSent(row, options))) return await refuse(row, "the file is not as it was sent: send it again", options, soFar);
@@ -86,7 +90,7 @@ function readRecords(
   progress: { read: number },
 ) {
   return importRecords({
-    ...{ store, clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
+    ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
     approves: approves && row.approves === 1,
     source: { path: files.path(row.file) },
     onProgress: ({ read }) => {
