@@ -48,6 +48,7 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_TIMEOUT: ["1ms", "30s", "1h"],
   HOLT_WEBHOOK_GIVE_UP: ["500ms", "72h"],
   HOLT_EVENT_RETENTION: ["1s", "720h"],
+  HOLT_IMAGE_PACKAGES: ["on", "off"],
   HOLT_PUBLIC_ADVISORIES: ["", "*", "none", "0123456789".repeat(4), `${"0".repeat(40)}, ${"f".repeat(40)},`],
 };
 
@@ -76,6 +77,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_TIMEOUT: ["", "0", "30", "2h"],
   HOLT_WEBHOOK_GIVE_UP: ["", "0", "3d"],
   HOLT_EVENT_RETENTION: ["", "0", "999ms", "30d"],
+  HOLT_IMAGE_PACKAGES: ["", "ON", "true", "0"],
   HOLT_PUBLIC_ADVISORIES: [
     ",",
     "all",
