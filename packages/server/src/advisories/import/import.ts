@@ -2,12 +2,14 @@
 import { sizeOf } from "./files.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-source.ts";
 import { readRecords } from "./read-records.ts";
-import type { AdvisoryRecord, Placed, VulnerabilityRecord } from "./record.ts";
+import type { AdvisoryRecord, ImportRecord, Placed, VulnerabilityRecord } from "./record.ts";
 import { writeAdvisories } from "./write-advisories.ts";
 import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
 /** Records of one transaction: many share the cost of a commit, and nobody else waits long for them. */
 const BATCH = 250;
+/** Characters of it, about: records may be long. */
+const BATCH_WEIGHT = 500_000;
 
 /**
  * Rejects where the source cannot be opened at all, the group does not exist, or the database fails; what is wrong with single records or files goes to
@@ -34,6 +36,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
       onProgress?.({ bytes, totalBytes, read: totals.read, problems: totals.problems });
     });
   let batch: Placed[] = [];
+  let weight = 0;
   const records = readRecords({
     source,
     kind,
@@ -48,19 +51,28 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
   });
   for await (const read of records) {
     signal?.throwIfAborted();
-    for (const record of read) {
-      batch.push(record);
-      if (batch.length < BATCH) continue;
+    for (const placed of read) {
+      batch.push(placed);
+      weight += weightOf(placed.record);
+      if (batch.length < BATCH && weight < BATCH_WEIGHT) continue;
       // One batch is read while the one before it is written.
       await writing;
       writing = store(batch);
       writing.catch(() => {});
       batch = [];
+      weight = 0;
     }
   }
   await writing;
   if (batch.length > 0) await store(batch);
   return totals;
+}
+
+/** Of an event: it is stored twice, with all that is known of it. */
+const EVENT_WEIGHT = 400;
+
+function weightOf(record: ImportRecord): number {
+  return "events" in record ? record.events.length * EVENT_WEIGHT : record.details.length + record.references.length * 100;
 }
 
 function write(options: ImportOptions, batch: readonly Placed[]): Promise<BatchOutcome> {
