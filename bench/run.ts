@@ -3,6 +3,7 @@ import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
+import { importAdvisories } from "./import/import.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep.ts";
@@ -24,6 +25,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   exchange,
   create: restCreate,
   authorization,
+  import: importAdvisories,
   ...registryParts,
   ...eventParts,
 };

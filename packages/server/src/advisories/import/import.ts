@@ -1,4 +1,6 @@
 /** Imports records of many formats, whatever they come in: what is known already stays as it is, so an import can be repeated and resumed. */
+import { invalidArgument } from "../../lib/errors.ts";
+import { isUid, newUid } from "../../lib/uid.ts";
 import { sizeOf } from "./files.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-source.ts";
 import { readRecords } from "./read-records.ts";
@@ -17,6 +19,8 @@ const BATCH_WEIGHT = 500_000;
  */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
   const { source, kind, clock, onProgress, onProblem, signal } = options;
+  if (kind === "advisories" && !isUid(newUid(newUid(parent))))
+    throw invalidArgument("parent", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
   const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
   const totalBytes = "path" in source && onProgress !== undefined ? await sizeOf(source.path) : undefined;
   let bytes = 0;
