@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { advisoryParts } from "./advisories/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
+import { importAdvisories } from "./import/import.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep.ts";
@@ -25,6 +26,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   exchange,
   create: restCreate,
   authorization,
+  import: importAdvisories,
   ...registryParts,
   ...eventParts,
   ...advisoryParts,

@@ -1,13 +1,17 @@
 /** Imports records of many formats, whatever they come in: what is known already stays as it is, so an import can be repeated and resumed. */
+import { invalidArgument } from "../../lib/errors.ts";
+import { isUid, newUid } from "../../lib/uid.ts";
 import { sizeOf } from "./files.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-source.ts";
 import { readRecords } from "./read-records.ts";
-import type { AdvisoryRecord, Placed, VulnerabilityRecord } from "./record.ts";
+import type { AdvisoryRecord, ImportRecord, Placed, VulnerabilityRecord } from "./record.ts";
 import { writeAdvisories } from "./write-advisories.ts";
 import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
 /** Records of one transaction: many share the cost of a commit, and nobody else waits long for them. */
 const BATCH = 250;
+/** Characters of it, about: records may be long. */
+const BATCH_WEIGHT = 500_000;
 
 /**
  * Rejects where the source cannot be opened at all, the group does not exist, or the database fails; what is wrong with single records or files goes to
@@ -15,6 +19,8 @@ const BATCH = 250;
  */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
   const { source, kind, clock, onProgress, onProblem, signal } = options;
+  if (kind === "advisories" && !isUid(newUid(newUid(parent))))
+    throw invalidArgument("parent", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
   const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
   const totalBytes = "path" in source && onProgress !== undefined ? await sizeOf(source.path) : undefined;
   let bytes = 0;
@@ -34,6 +40,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
       onProgress?.({ bytes, totalBytes, read: totals.read, problems: totals.problems });
     });
   let batch: Placed[] = [];
+  let weight = 0;
   const records = readRecords({
     source,
     kind,
@@ -48,19 +55,28 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
   });
   for await (const read of records) {
     signal?.throwIfAborted();
-    for (const record of read) {
-      batch.push(record);
-      if (batch.length < BATCH) continue;
+    for (const placed of read) {
+      batch.push(placed);
+      weight += weightOf(placed.record);
+      if (batch.length < BATCH && weight < BATCH_WEIGHT) continue;
       // One batch is read while the one before it is written.
       await writing;
       writing = store(batch);
       writing.catch(() => {});
       batch = [];
+      weight = 0;
     }
   }
   await writing;
   if (batch.length > 0) await store(batch);
   return totals;
+}
+
+/** Of an event: it is stored twice, with all that is known of it. */
+const EVENT_WEIGHT = 400;
+
+function weightOf(record: ImportRecord): number {
+  return "events" in record ? record.events.length * EVENT_WEIGHT : record.details.length + record.references.length * 100;
 }
 
 function write(options: ImportOptions, batch: readonly Placed[]): Promise<BatchOutcome> {

@@ -1,0 +1,105 @@
+/** `holtd import advisories` and `holtd import vulnerabilities` as an operator runs them. */
+import assert from "node:assert/strict";
+import { createWriteStream } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { test } from "node:test";
+import { createGzip } from "node:zlib";
+import { CVE, osv, SECDB, WOLFI } from "../import/samples.ts";
+import { zipOf } from "../libraries/python-packages.ts";
+import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "./holtd.ts";
+
+async function total(baseUrl: string, settings: Settings, path: string): Promise<string> {
+  const { json } = await get(baseUrl, path, await printedToken({ ...settings, HOLT_BASE_URL: baseUrl }));
+  return (json as { totalCount: string }).totalCount;
+}
+
+test("files and folders are imported beside a running server, which shows them at once", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  await using server = await startHoltd(settings);
+  await mkdir(join(folder.path, "in"));
+  await writeFile(join(folder.path, "in", "a.yaml"), WOLFI);
+  await writeFile(join(folder.path, "in", "README.md"), "Nothing.");
+  await writeFile(join(folder.path, "secdb.json"), JSON.stringify(SECDB));
+  const paths = [join(folder.path, "in"), join(folder.path, "secdb.json")];
+  const { code, stdout, stderr } = await runHoltd(["import", "advisories", ...paths], settings);
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.equal(
+    stdout,
+    "Read 5 advisories: 5 are new, 0 have changed, 0 were known already.\n0 problems were reported; 1 files held nothing of the kind.\n",
+  );
+  assert.equal(await total(server.baseUrl, settings, "/vulnerabilities/v2/advisories"), "5");
+  const again = await runHoltd(["import", "advisories", ...paths], settings);
+  assert.match(again.stdout, /^Read 5 advisories: 0 are new, 0 have changed, 5 were known already\./);
+  const { json } = await get(server.baseUrl, "/advisory/v2/documents?cves=CVE-2026-0001", "");
+  assert.equal((json as { documents: unknown[] }).documents.length, 1, "what the command line imports is approved");
+});
+
+test("problems are told with file and place, and the exit status says that some records were left out", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  const path = join(folder.path, "mix.zip");
+  await writeFile(
+    path,
+    zipOf([
+      { name: "good.json", content: JSON.stringify(osv()) },
+      { name: "evil\u001b[2J.jsonl", content: '{}\n{"id":' },
+    ]),
+  );
+  const { code, stdout, stderr } = await runHoltd(["import", "vulnerabilities", path], settings);
+  assert.equal(code, 3);
+  assert.match(stdout, /^Read 1 vulnerabilities: 1 are new/);
+  const [unknown = "", broken = ""] = stderr.split("\n");
+  assert.equal(unknown, `${path}!evil?[2J.jsonl:line 1: it is of no format that is known here`);
+  assert.ok(broken.startsWith(`${path}!evil?[2J.jsonl:line 2: it is no JSON`), broken);
+});
+
+test("a group is named by its name, and what cannot be done is said", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_ORG_NAME: "acme" };
+  const path = join(folder.path, "a.yaml");
+  await writeFile(path, WOLFI);
+  assert.equal((await runHoltd(["import", "advisories", "--group", "acme", path], settings)).code, 0);
+  for (const [args, status, text] of [
+    [["advisories", "--group", "nobody", path], 1, /there is no group "nobody"/],
+    [["advisories", join(folder.path, "missing")], 1, /missing/],
+    [["advisories"], 2, /name what to import/],
+    [["advisories", "--grup", "acme", path], 2, /Unknown option '--grup'/],
+    [["vulnerabilities", "--group", "acme", path], 2, /belong to no group/],
+    [["nothing", path], 2, /there is no command "import nothing/],
+  ] as const) {
+    const { code, stderr } = await runHoltd(["import", ...args], settings);
+    assert.equal(code, status, args.join(" "));
+    assert.match(stderr, text);
+  }
+  const help = await runHoltd(["import", "advisories", "--help"], settings);
+  assert.equal(help.code, 0);
+  assert.match(help.stdout, /^Usage: holtd import advisories/);
+});
+
+test("files many times as large as the memory are imported", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data"), NODE_OPTIONS: "--max-old-space-size=80 --max-semi-space-size=4" };
+  // Random characters, so that it unpacks to no suspicious size.
+  const noise = Buffer.from(Array.from({ length: 15_000 }, () => Math.floor(Math.random() * 256))).toString("base64");
+  const record = (i: number) => JSON.stringify({ ...osv({ id: `BIG-${i % 40}` }), details: noise.slice(i % 40) });
+  const count = 6000;
+  const path = join(folder.path, "big.jsonl.gz");
+  function* lines() {
+    for (let i = 0; i < count; i++) yield `${record(i)}\n`;
+    yield JSON.stringify(CVE);
+  }
+  await pipeline(Readable.from(lines()), createGzip({ level: 1 }), createWriteStream(path));
+  const lined = await runHoltd(["import", "vulnerabilities", path], settings);
+  assert.deepEqual([lined.code, lined.stderr], [0, ""]);
+  assert.match(lined.stdout, new RegExp(`^Read ${count + 1} vulnerabilities: 41 are new`));
+
+  const zip = join(folder.path, "big.zip");
+  await writeFile(zip, zipOf(Array.from({ length: 4000 }, (_, i) => ({ name: `${i}.json`, content: record(i) }))));
+  const zipped = await runHoltd(["import", "vulnerabilities", zip], settings);
+  assert.deepEqual([zipped.code, zipped.stderr], [0, ""]);
+  assert.match(zipped.stdout, /^Read 4000 vulnerabilities: 0 are new/);
+});
