@@ -3,6 +3,7 @@ import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
+import { libraryParts } from "./libraries/parts.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep.ts";
@@ -26,11 +27,13 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   authorization,
   ...registryParts,
   ...eventParts,
+  ...libraryParts,
 };
 /** Names that stand for several parts. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   registry: Object.keys(registryParts),
   events: Object.keys(eventParts),
+  libraries: Object.keys(libraryParts),
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });

@@ -28,7 +28,8 @@ export interface Target {
 
 const BATCH = 2000;
 /** Those with many rows. */
-const TABLES = "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob'";
+const TABLES =
+  "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob', 'library_artifact', 'library_artifact_gram', 'library_version', 'library_file'";
 
 /** Fills an empty database. */
 export async function fill(target: Target, rows: number): Promise<Contents> {
