@@ -5,11 +5,9 @@ import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
 import { groups } from "../../packages/server/src/services/iam/groups.ts";
 import { digestOf } from "../../packages/server/test/registry/registry-client.ts";
-import { compare } from "../compare.ts";
 import { begin, insertAll, openSink, type Sink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
 import { open, type StoreName } from "../data/stores.ts";
-import { type Line, short } from "../report.ts";
 import { scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";
 import { artifactRow, gramRows, type PlannedArtifact, planArtifact, versionRows } from "./rows.ts";
@@ -122,17 +120,4 @@ function contentsOf(planned: readonly PlannedArtifact[], organization: string): 
     large: { uid, name, versions },
     javaNames: some(Ecosystem.JAVA).map((artifact) => artifact.name),
   };
-}
-
-/** One client, one request after the other. @param limitMs of the 99th percentile; undefined where nothing is asked */
-export async function latency(
-  what: string,
-  { name, server }: Served<Contents>,
-  requests: readonly string[],
-  limitMs: number | undefined,
-): Promise<Line> {
-  const [figures] = await compare("http1", [{ pid: server.pid, load: { port: server.port, connections: 1, requests } }]);
-  const { p50 = Number.NaN, p99 = Number.NaN } = figures ?? {};
-  const figure = `p50 ${short(p50)} ms, p99 ${short(p99)} ms`;
-  return { what, store: name, figure, ...(limitMs !== undefined && { target: `p99 ≤ ${limitMs} ms`, holds: p99 <= limitMs }) };
 }

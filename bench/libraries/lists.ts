@@ -1,7 +1,8 @@
 /** The catalogue of many artifacts: lists, searches, versions, counts. */
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
-import { latency, serveCatalogue } from "./catalogue.ts";
+import { serveCatalogue } from "./catalogue.ts";
+import { latency } from "./latency.ts";
 
 const LIMIT_MS = 25;
 const PAGE = 50;
