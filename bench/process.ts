@@ -85,8 +85,10 @@ export async function stop(child: ChildProcess): Promise<void> {
 export async function makeLoad(kind: "http1" | "grpc", spec: LoadSpec): Promise<LoadResult> {
   const child = fork(join(import.meta.dirname, `load/${kind}.ts`));
   child.send(spec);
+  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`what makes load ended with ${code}`)));
+  end.catch(() => {});
   try {
-    const [answer] = (await once(child, "message")) as [{ result?: LoadResult; error?: string }];
+    const [answer] = (await Promise.race([once(child, "message"), end])) as [{ result?: LoadResult; error?: string }];
     if (answer.result === undefined) throw new Error(answer.error);
     return answer.result;
   } finally {

@@ -5,6 +5,7 @@ import { advisoryParts } from "./advisories/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { importAdvisories } from "./import/import.ts";
+import { libraryParts } from "./libraries/parts.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep.ts";
@@ -30,12 +31,14 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   ...registryParts,
   ...eventParts,
   ...advisoryParts,
+  ...libraryParts,
 };
 /** Names that stand for several parts. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   registry: Object.keys(registryParts),
   events: Object.keys(eventParts),
   advisories: Object.keys(advisoryParts),
+  libraries: Object.keys(libraryParts),
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });

@@ -6,7 +6,7 @@ import type { StoreName } from "../data/stores.ts";
 import { type Line, short } from "../report.ts";
 import { compareTransfers, type TransferContender } from "./compare-transfers.ts";
 import { pushBlob } from "./content.ts";
-import { makeFolder, startDistribution, startEmptyHolt, startStatic } from "./servers.ts";
+import { makeFolder, type Registry, startDistribution, startEmptyHolt, startStatic } from "./servers.ts";
 
 const SIZE = 100_000_000;
 const WANTED = 0.9;
@@ -20,34 +20,45 @@ const ROUNDS = [
 export async function blobPull(store: StoreName): Promise<Line[]> {
   await using holt = await startEmptyHolt(store);
   await using distribution = await startDistribution();
-  await using files = await makeFolder("files");
   const content = randomBytes(SIZE);
-  await writeFile(join(files.path, "blob"), content);
-  await using bare = await startStatic(files.path);
   const { digest } = await pushBlob(holt, content);
   if (distribution !== undefined) await pushBlob(distribution, content);
+  const placeIn = (registry: Registry): Place => ({ registry, path: `/v2/${registry.name}/blobs/${digest}` });
+  return await comparePulls("Pull of 100 MB", store, content, placeIn(holt), distribution && placeIn(distribution));
+}
 
+/** Where a server has the content. */
+interface Place {
+  readonly registry: Pick<Registry, "pid" | "port" | "authorization">;
+  readonly path: string;
+}
+
+/** By one client and by many, beside a bare server of the same bytes and beside Distribution where there is one. */
+export async function comparePulls(what: string, store: StoreName, content: Buffer, holt: Place, other?: Place): Promise<Line[]> {
+  await using files = await makeFolder("files");
+  await writeFile(join(files.path, "blob"), content);
+  await using bare = await startStatic(files.path);
   const lines: Line[] = [];
   for (const [clients, transfers] of ROUNDS) {
-    const contenderOf = ({ pid, port }: { pid: number; port: number }, pull: string, authorization?: string): TransferContender => {
-      return { pid, bytes: SIZE, spec: { port, clients, transfers, authorization, work: { pull } } };
+    const contenderOf = ({ registry: { pid, port, authorization }, path: pull }: Place): TransferContender => {
+      return { pid, bytes: content.length, spec: { port, clients, transfers, authorization, work: { pull } } };
     };
     const [ofHolt, ofBare, ofOther] = await compareTransfers([
-      contenderOf(holt, `/v2/${holt.name}/blobs/${digest}`, holt.authorization),
-      contenderOf(bare, "/blob"),
-      ...(distribution === undefined ? [] : [contenderOf(distribution, `/v2/${distribution.name}/blobs/${digest}`)]),
+      contenderOf(holt),
+      contenderOf({ registry: { ...bare, authorization: undefined }, path: "/blob" }),
+      ...(other === undefined ? [] : [contenderOf(other)]),
     ]);
     if (ofHolt === undefined || ofBare === undefined) throw new Error("nothing was measured");
-    const ratioTo = (other: typeof ofHolt) => {
-      const ofCpu = (other.cpuMsPerTransfer / ofHolt.cpuMsPerTransfer).toFixed(2);
-      return `${short(other.mbPerSecond)} MB/s: ratio ${(ofHolt.mbPerSecond / other.mbPerSecond).toFixed(2)} (by CPU time ${ofCpu})`;
+    const ratioTo = (another: typeof ofHolt) => {
+      const ofCpu = (another.cpuMsPerTransfer / ofHolt.cpuMsPerTransfer).toFixed(2);
+      return `${short(another.mbPerSecond)} MB/s: ratio ${(ofHolt.mbPerSecond / another.mbPerSecond).toFixed(2)} (by CPU time ${ofCpu})`;
     };
-    const what = `Pull of 100 MB, ${clients === 1 ? "1 client" : `${clients} clients`}`;
+    const line = { what: `${what}, ${clients === 1 ? "1 client" : `${clients} clients`}`, store };
     const figure = `${short(ofHolt.mbPerSecond)} MB/s; bare ${ratioTo(ofBare)}`;
-    lines.push({ what, store, figure, target: `≥ ${WANTED} of bare`, holds: ofHolt.mbPerSecond >= WANTED * ofBare.mbPerSecond });
-    if (ofOther !== undefined) lines.push({ what, store, figure: `Distribution ${ratioTo(ofOther)}` });
+    lines.push({ ...line, figure, target: `≥ ${WANTED} of bare`, holds: ofHolt.mbPerSecond >= WANTED * ofBare.mbPerSecond });
+    if (ofOther !== undefined) lines.push({ ...line, figure: `Distribution ${ratioTo(ofOther)}` });
     const growth = `${short(ofHolt.growthMb)} MB more resident memory; bare ${short(ofBare.growthMb)} MB`;
-    lines.push({ what, store, figure: growth, target: `≤ ${MAX_GROWTH_MB} MB`, holds: ofHolt.growthMb <= MAX_GROWTH_MB });
+    lines.push({ ...line, figure: growth, target: `≤ ${MAX_GROWTH_MB} MB`, holds: ofHolt.growthMb <= MAX_GROWTH_MB });
   }
   return lines;
 }

@@ -1,4 +1,5 @@
 /** Reads what a source distribution says of itself out of its bytes, as a stream, and refuses archives that are made to harm who unpacks them. */
+import { posix } from "node:path";
 import { type Readable, Transform, type TransformCallback } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
@@ -54,8 +55,19 @@ function problemOf({ name, type, linkname }: Header): string | undefined {
   if (leadsOut(name)) return `an entry's path leads out of its folder: "${name.slice(0, 100)}"`;
   if (type === "character-device" || type === "block-device" || type === "fifo")
     return "it has an entry that is neither a file nor a folder";
-  if ((type === "symlink" || type === "link") && (linkname ?? "").startsWith("/")) return "it has a link to an absolute path";
+  if ((type === "symlink" || type === "link") && linkLeadsOut(name, type, linkname ?? ""))
+    return `it has a link that leads out of its folder: "${name.slice(0, 100)}"`;
   return undefined;
+}
+
+/** A symbolic link counts from where it is, a hard link from the archive's root. Both stay in the folder that everything is in. */
+function linkLeadsOut(name: string, type: "symlink" | "link", linkname: string): boolean {
+  const target = type === "link" ? linkname : posix.join(posix.dirname(name), linkname);
+  return linkname.startsWith("/") || leadsOut(posix.normalize(target)) || topOf(target) !== topOf(name);
+}
+
+function topOf(path: string): string | undefined {
+  return posix.normalize(path).split("/")[0];
 }
 
 function leadsOut(path: string): boolean {

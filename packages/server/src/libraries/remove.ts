@@ -53,13 +53,11 @@ async function lockArtifact(
   return db.dialect.forDelete(wanted).executeTakeFirst();
 }
 
-/** Of an artifact. */
-function filesOf(db: WriteDb, uid: string) {
+function files(db: WriteDb) {
   return db
     .selectFrom("library_file as f")
     .innerJoin("library_version as v", "v.uid", "f.version_uid")
-    .select(["f.version_uid", "v.version", "f.path", "f.digest", "f.size"])
-    .where("f.artifact_uid", "=", uid);
+    .select(["f.version_uid", "v.version", "f.path", "f.digest", "f.size"]);
 }
 
 async function removeFile(
@@ -67,7 +65,7 @@ async function removeFile(
   uid: string,
   { path, digest }: { readonly path: string; readonly digest?: string },
 ): Promise<readonly ChangedFile[]> {
-  const file = await filesOf(db, uid).where("f.path", "=", path).executeTakeFirst();
+  const file = await files(db).where("f.artifact_uid", "=", uid).where("f.path", "=", path).executeTakeFirst();
   if (file === undefined || (digest !== undefined && file.digest !== digest)) return [];
   await db.deleteFrom("library_file").where("artifact_uid", "=", uid).where("path", "=", path).execute();
   const other = await db.selectFrom("library_file").select("path").where("version_uid", "=", file.version_uid).limit(1).executeTakeFirst();
@@ -82,15 +80,19 @@ async function removeFile(
 }
 
 async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval): Promise<readonly ChangedFile[]> {
-  const all = filesOf(db, uid);
-  const files = await ("version" in removal ? all.where("v.version", "=", removal.version) : all.where("v.sort_key", "=", removal.sortKey))
+  // Found by their versions: the artifact may have many others.
+  const all = files(db).where("v.artifact_uid", "=", uid);
+  const removed = await ("version" in removal
+    ? all.where("v.version", "=", removal.version)
+    : all.where("v.sort_key", "=", removal.sortKey)
+  )
     .orderBy("f.path")
     .execute();
-  for (const versionUid of new Set(files.map((file) => file.version_uid))) {
+  for (const versionUid of new Set(removed.map((file) => file.version_uid))) {
     await db.deleteFrom("library_file").where("version_uid", "=", versionUid).execute();
     await db.deleteFrom("library_version").where("uid", "=", versionUid).execute();
   }
-  return files;
+  return removed;
 }
 
 /** What the artifact tells of its versions, made anew of those that are left; without any, it goes too. */

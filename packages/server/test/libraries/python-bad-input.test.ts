@@ -121,6 +121,26 @@ test("archives that are none, are cut off, or lead out of their folder", async (
   }
 });
 
+test("source distributions whose links lead out of them", async () => {
+  const withLink = (name: string, linkname: string, type: "symlink" | "link" = "symlink") =>
+    tarGzOf([
+      { name: "demo-1.0/PKG-INFO", content: "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n" },
+      { name, content: "", link: { type, to: linkname } },
+    ]);
+  for (const bytes of [
+    await withLink("demo-1.0/a", "/etc/passwd"),
+    await withLink("demo-1.0/a", "../../etc/passwd"),
+    await withLink("demo-1.0/deep/er/a", "../../../../b"),
+    await withLink("demo-1.0/a", "x/../../../b"),
+    await withLink("demo-1.0/a", "../b"),
+    await withLink("demo-1.0/a", "../b", "link"),
+  ])
+    await assertRefusedFile({ fileName: SDIST, bytes }, /a link that leads out of its folder: "demo-1\.0\//);
+  // Within it they may: what is wrong with these is something else.
+  for (const bytes of [await withLink("demo-1.0/deep/a", "../b"), await withLink("demo-1.0/a", "demo-1.0/b", "link")])
+    await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /it needs PKG-INFO/);
+});
+
 test("archives that unpack to far more than they are", async () => {
   const zeros = Buffer.alloc(70 * 1024 * 1024);
   await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...wheelEntries({}), { name: "zeros", content: zeros }]) }, /50 times/);

@@ -16,6 +16,11 @@ export interface ZipEntry {
   readonly flags?: number;
 }
 
+export interface TarEntry extends ZipEntry {
+  /** It is no file, but leads there. */
+  readonly link?: { readonly type: "symlink" | "link"; readonly to: string };
+}
+
 /** Deflated entries, a directory, its end. */
 export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = [];
@@ -56,9 +61,12 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   return Buffer.concat([...files, ...directory, end]);
 }
 
-export async function tarGzOf(entries: readonly ZipEntry[]): Promise<Buffer> {
+export async function tarGzOf(entries: readonly TarEntry[]): Promise<Buffer> {
   const archive = pack();
-  for (const { name, content } of entries) archive.entry({ name }, Buffer.from(content as string));
+  for (const { name, content, link } of entries) {
+    if (link !== undefined) archive.entry({ name, type: link.type, linkname: link.to });
+    else archive.entry({ name }, Buffer.from(content as string));
+  }
   archive.finalize();
   return gzipSync(await buffer(archive as unknown as AsyncIterable<Buffer>));
 }
