@@ -96,7 +96,7 @@ const arbitraryFilter: fc.Arbitrary<Filter> = fc
 describeWithWorld("lists of advisories", (world: World) => {
   const groups: string[] = [];
   let written: Advisory[] = [];
-  /** As the database's images say, openssl-dev is built from openssl. */
+  /** As the database's images say of packages of Alpine, openssl-dev is built from openssl. */
   const origins = new Map([["openssl-dev", "openssl"]]);
 
   before(async () => {
@@ -120,6 +120,9 @@ describeWithWorld("lists of advisories", (world: World) => {
     written = written.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   });
 
+  const originOf = ({ artifactType, artifactName }: Advisory) =>
+    (artifactType === "apk" ? origins.get(artifactName) : undefined) ?? artifactName;
+
   function isWanted(advisory: Advisory, filter: Filter): boolean {
     const among = (values: readonly (string | number)[] | undefined, ...own: readonly (string | number)[]) => {
       const asked = (values ?? []).filter((value) => value !== "" && value !== 0);
@@ -129,7 +132,7 @@ describeWithWorld("lists of advisories", (world: World) => {
     const latest = events.findLast(({ status }) => status === ReviewStatus.APPROVED);
     const texts = [artifactName, componentName, ...aliases].map((text) => text.toLowerCase());
     return (
-      (filter.origin ? (origins.get(artifactName) ?? artifactName) === filter.origin : among(filter.artifactNames, artifactName)) &&
+      (filter.origin ? originOf(advisory) === filter.origin : among(filter.artifactNames, artifactName)) &&
       among(filter.artifactTypes, advisory.artifactType) &&
       among(filter.artifactArchitectures, advisory.artifactArchitecture) &&
       among(filter.componentNames, componentName) &&

@@ -19,6 +19,5 @@ export const imagePackages: Migration = {
     `create table package_origin (
       org_uid ${text} not null, type ${text} not null, name ${text} not null, origin ${text} not null, primary key (org_uid, type, name))`,
     "create index package_origin_by_origin on package_origin (org_uid, origin)",
-    "create index package_origin_by_name on package_origin (org_uid, name)",
   ],
 };

@@ -17,6 +17,10 @@ export interface FoundFilter {
   readonly test: Bool;
   /** Uids of what it finds in the selection's ranges, some of them perhaps twice. */
   uids(selection: Selection): RawBuilder<unknown>;
+  /** Set where it finds none twice. */
+  readonly isDistinct?: boolean;
+  /** The rows that must be looked at to find them, where they may be many more, as a query for a column `term`. */
+  readonly reach?: RawBuilder<unknown>;
 }
 
 type Wanted = Pick<
@@ -50,7 +54,7 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
 function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
   if (origin.includes("\0")) return nothing(dialect);
   const known = (also: Bool) => sql<boolean>`exists (select 1 from package_origin o
-    where o.org_uid = substr(advisory.uid, 1, 40) and o.name = advisory.artifact_name and ${also})`;
+    where o.org_uid = substr(advisory.uid, 1, 40) and o.type = advisory.artifact_type and o.name = advisory.artifact_name and ${also})`;
   const isOf = sql<boolean>`(${known(sql`o.origin = ${origin}`)} or (${dialect.unindexed("artifact_name")} = ${origin} and not ${known(sql`1 = 1`)}))`;
   const namesIn = ({ view }: Selection) => {
     const organizations = dialect.valuesOf([...new Set(view.ranges.map(({ lower }) => rootOf(lower)))]);
@@ -71,6 +75,7 @@ function nothing(dialect: Dialect): FoundFilter {
 function byColumns(seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
   return {
     test,
+    isDistinct: true,
     uids: (selection) => {
       const isBelow = within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect);
       return sql`select uid from advisory where ${and([seek(selection), isBelow, ...live(advisories)])}`;
@@ -92,9 +97,15 @@ function containing(query: string, dialect: Dialect): FoundFilter {
   const text = query.toLowerCase();
   const { lower, upper, isExact } = suffixRangeOf(text);
   const has = (term: string) => sql<boolean>`replace(${sql.ref(term)}, ${text}, '') <> ${sql.ref(term)}`;
-  const ends = and([sql<boolean>`s.suffix >= ${lower} and s.suffix < ${upper} and t.term = s.term`, ...(isExact ? [] : [has("s.term")])]);
+  const ends = and([sql<boolean>`s.suffix >= ${lower} and s.suffix < ${upper}`, ...(isExact ? [] : [has("s.term")])]);
+  const reach = sql`select s.term from advisory_suffix s where ${ends}`;
   return {
-    uids: linking(sql`advisory_suffix s cross join advisory_term t`, "t", ends, dialect),
+    uids: ({ view }) => {
+      const isBelow = within(view.ranges, "test", sql.ref("t.advisory_uid"), "advisory", dialect);
+      const where = and([sql<boolean>`t.term = s.term`, isBelow]);
+      return dialect.lookUp(sql`t.advisory_uid as uid`, sql`(${reach}) as s`, sql`advisory_term as t`, where);
+    },
+    reach,
     test: linked(sql`advisory_term t`, "t", has("t.term"), dialect),
   };
 }

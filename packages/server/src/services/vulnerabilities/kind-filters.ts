@@ -101,7 +101,8 @@ function counted(
   const combinations = sql`(select distinct ${sql.join(keys.map((key) => sql.ref(key)))} from ${from} and below > 0)`;
   const agrees = columns.map((column, i) => sql<boolean>`${sql.ref(`a.${column}`)} = ${sql.ref(`c.${keys[i]}`)}`);
   const isBelow = within(view.ranges, "test", sql.ref("a.uid"), "advisory", dialect);
-  return sql`select a.uid from ${combinations} as c cross join advisory as a where ${and([...agrees, isBelow, ...live(advisories)])}`;
+  const where = and([...agrees, isBelow, ...live(advisories)]);
+  return dialect.lookUp(sql`a.uid as uid`, sql`${combinations} as c`, sql`advisory as a`, where);
 }
 
 function oneOf(column: RawBuilder<unknown>, values: readonly string[] | undefined, dialect: Dialect): Bool[] {

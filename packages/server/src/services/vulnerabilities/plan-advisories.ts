@@ -4,6 +4,7 @@
  * their order and the total is left out.
  */
 import { type RawBuilder, sql } from "kysely";
+import { countOfAll } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { countAll } from "../../resource/count-rows.ts";
 import type { Plan } from "../../resource/list.ts";
@@ -13,7 +14,7 @@ import type { FoundFilter } from "./found-filters.ts";
 import type { CountedFilter } from "./kind-filters.ts";
 
 /** What is counted one by one, and sorted, while somebody waits. */
-const MANY = 10_000;
+const MANY = 5_000;
 /** So few that no other filter need be looked at for one that finds fewer. */
 const FEW = 200;
 /** What the filters test is in it. */
@@ -26,7 +27,7 @@ export interface AdvisoryFilters {
   readonly uid: string | undefined;
 }
 
-/** What finds all that is meant, and perhaps more. */
+/** What finds all that is meant, and perhaps more; nothing outside the ranges. */
 interface Lead {
   readonly condition: Condition;
   /** How many it finds. */
@@ -48,14 +49,10 @@ export async function planAdvisories(
   const [only] = counted;
   if (only !== undefined && tests.length === 1 && view.counted !== undefined) return countedPlan(only, view.counted, selection, db, many);
   const lead = await leadOf({ counted, found }, selection, db, many);
-  if (lead !== undefined) {
-    const others = tests.filter((test) => test !== lead.condition.test);
-    if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
-    return { view: { ...view, conditions: [lead.condition], index: INDEX }, count: { total: lead.size, beside: 0 } };
-  }
-  const walked = { ...view, conditions: [...view.conditions, ...tests.map(same)] };
-  if (view.counted !== undefined) return { view: { ...walked, index: INDEX }, count: { total: undefined, beside: 0 } };
-  return { view: walked, count: await countAll({ ...selection, view: walked }, db) };
+  if (lead === undefined) return walkedPlan([...view.conditions, ...tests.map(same)], selection, db, many);
+  const others = tests.filter((test) => test !== lead.condition.test);
+  if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
+  return { view: { ...view, conditions: [lead.condition], isWithinRanges: true, index: INDEX }, count: { total: lead.size, beside: 0 } };
 }
 
 /** One filter, by what is counted in advance. */
@@ -67,14 +64,15 @@ async function countedPlan(
   many: number,
 ): Promise<Plan> {
   const { view } = selection;
-  const counts = await filter.count(db, groups);
-  const total = direct ? counts.direct : counts.below;
-  const seek = counts.below > many ? filter.test : uidIn(filter.uids(selection, groups));
+  const { below, direct: children } = await filter.count(db, groups);
+  const count = { total: direct ? children : below, beside: 0, effort: below };
+  const isFound = below <= many;
+  const seek = isFound ? uidIn(filter.uids(selection, groups), below) : filter.test;
   const conditions = [...view.conditions.map(({ test }) => same(test)), { seek, test: filter.test }];
-  return { view: { ...view, conditions, isWithinRanges: false, index: INDEX }, count: { total, beside: 0, effort: counts.below } };
+  return { view: { ...view, conditions, isWithinRanges: isFound, index: INDEX }, count };
 }
 
-/** What the lead finds is counted where all else is true, too. */
+/** What the lead finds is counted where all else is true, too; without a lead, all that is in the ranges. */
 async function tested(
   view: View,
   lead: Lead | undefined,
@@ -82,11 +80,21 @@ async function tested(
   selection: Selection,
   db: ReadDb,
 ): Promise<Plan> {
-  // The hierarchy filter is tested, not sought, so the ranges must be said.
   const conditions = [...(lead === undefined ? [] : [lead.condition]), ...tests.map(same)];
-  const met = { ...view, conditions, isWithinRanges: false, index: INDEX };
+  const met = { ...view, conditions, isWithinRanges: lead !== undefined, index: INDEX };
   const count = await countAll({ ...selection, view: met }, db);
   return { view: met, count: { ...count, ...(lead !== undefined && { effort: lead.size }) } };
+}
+
+/** Each filter finds many. They are counted where all there is, or what the hierarchy filter finds, is not more. */
+async function walkedPlan(conditions: readonly Condition[], selection: Selection, db: ReadDb, many: number): Promise<Plan> {
+  const { view } = selection;
+  const walked = { ...view, conditions };
+  if (view.counted === undefined) return { view: walked, count: await countAll({ ...selection, view: walked }, db) };
+  const { below } = await countOfAll(db, "advisory", view.counted.groups);
+  const tests = conditions.map(({ test }) => test);
+  if (below <= many) return tested(view, undefined, tests, selection, db);
+  return { view: { ...walked, index: INDEX }, count: { total: undefined, beside: 0 } };
 }
 
 /** Undefined where each finds many. */
@@ -98,32 +106,43 @@ async function leadOf(
 ): Promise<Lead | undefined> {
   const groups = selection.view.counted?.groups;
   let best: Lead | undefined;
-  const consider = (size: number | undefined, uids: RawBuilder<unknown>, test: RawBuilder<boolean>) => {
-    if (size !== undefined && size < (best?.size ?? many + 1)) best = { condition: { seek: uidIn(uids), test }, size };
+  const consider = (size: number, rows: number, uids: RawBuilder<unknown>, test: RawBuilder<boolean>) => {
+    if (size < (best?.size ?? many + 1)) best = { condition: { seek: uidIn(uids, rows), test }, size };
   };
   for (const filter of groups === undefined ? [] : counted) {
-    if (groups !== undefined) consider((await filter.count(db, groups)).below, filter.uids(selection, groups), filter.test);
+    if (groups === undefined) continue;
+    const { below } = await filter.count(db, groups);
+    consider(below, below, filter.uids(selection, groups), filter.test);
   }
   for (const filter of found) {
     if ((best?.size ?? many) <= FEW) break;
-    consider(await countUpTo(many, filter, selection, db), filter.uids(selection), filter.test);
+    const counts = await countUpTo(many, filter, selection, db);
+    if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter.test);
   }
   return best;
 }
 
-/** Undefined for more. What it finds twice counts once, unless that makes it too many. */
-async function countUpTo(many: number, filter: FoundFilter, selection: Selection, db: ReadDb): Promise<number | undefined> {
-  const first = sql`select uid from (${filter.uids(selection)}) as f limit ${2 * many + 1}`;
-  const { rows } = await sql<{
-    n: number;
-    all: number;
-  }>`select count(distinct uid) as n, count(*) as "all" from (${first}) as first_ones`.execute(db);
-  const [counts] = rows;
-  return counts === undefined || Number(counts.n) > many || Number(counts.all) > 2 * many ? undefined : Number(counts.n);
+/** Undefined for more, or where it would take a look at many more to know. What a filter finds twice are two rows. */
+async function countUpTo(
+  many: number,
+  { reach, uids, isDistinct }: FoundFilter,
+  selection: Selection,
+  db: ReadDb,
+): Promise<{ readonly uids: number; readonly rows: number } | undefined> {
+  const enough = 2 * many;
+  const count = async (what: RawBuilder<unknown>, rows: RawBuilder<unknown>) => {
+    const some = sql`select * from (${rows}) as f limit ${enough + 1}`;
+    const answer = await sql<{ uids: number; rows: number }>`select ${what} as "uids", count(*) as "rows" from (${some}) as s`.execute(db);
+    return { uids: Number(answer.rows[0]?.uids), rows: Number(answer.rows[0]?.rows) };
+  };
+  if (reach !== undefined && (await count(sql`0`, reach)).rows > enough) return undefined;
+  const counts = await count(isDistinct ? sql`count(*)` : sql`count(distinct uid)`, uids(selection));
+  return counts.uids > many || counts.rows > enough ? undefined : counts;
 }
 
-function uidIn(uids: RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql<boolean>`uid in (${uids})`;
+/** The limit tells PostgreSQL how many rows to plan for; there is room for those that come meanwhile. */
+function uidIn(uids: RawBuilder<unknown>, rows: number): RawBuilder<boolean> {
+  return sql<boolean>`uid in (${uids} limit ${rows + 100})`;
 }
 
 function same(test: RawBuilder<boolean>): Condition {
