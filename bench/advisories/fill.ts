@@ -12,11 +12,13 @@ import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { groups } from "../../packages/server/src/services/iam/groups.ts";
 import { begin, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
+import { type FilledImages, fillImages } from "./images.ts";
 import { sampleAdvisory } from "./sample.ts";
 
 export interface AdvisoryContents {
   readonly organization: string;
   readonly advisories: number;
+  readonly images: FilledImages;
   /** A few of what is in it, to be asked for. */
   readonly some: readonly {
     readonly uid: string;
@@ -81,10 +83,11 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
     suffixes.sort((a, b) => compare(a.suffix, b.suffix) || compare(a.term, b.term)),
   );
   await insertAll(sink, "vulnerability", vulnerabilities(sorted.map(([term]) => term)));
+  const images = await fillImages(sink, organization);
   await sink.finish();
   await count(target, kinds);
   console.log(`  filled ${advisories} advisories in ${Math.round((performance.now() - started) / 1000)} s`);
-  return { organization, advisories, some };
+  return { organization, advisories, images, some };
 }
 
 type CountedColumns = Omit<AdvisoryTable, "body">;

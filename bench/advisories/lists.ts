@@ -16,6 +16,7 @@ export async function openAdvisories(store: StoreName): Promise<Served<AdvisoryC
     "bench/data/rows.ts",
     "bench/advisories/sample.ts",
     "bench/advisories/fill.ts",
+    "bench/advisories/images.ts",
     "packages/server/src/advisories/derive.ts",
   ];
   const filled = await open(store, { key: `advisories_${advisories}`, sources, fill: (target) => fillAdvisories(target, advisories) });
