@@ -47,6 +47,7 @@ async function deleteBelongings(uid: string, db: WriteDb): Promise<void> {
   );
   await removeIfThere(accountAssociations, uid, db);
   await db.deleteFrom("terms_acceptance").where("org_uid", "=", uid).execute();
+  await db.deleteFrom("package_origin").where("org_uid", "=", uid).execute();
   await db.deleteFrom("access_request").where("group_uid", "=", uid).execute();
 }
 
