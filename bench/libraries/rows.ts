@@ -4,9 +4,9 @@ import { create } from "@bufbuild/protobuf";
 import { ArtifactSchema, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { gramsOf } from "../../packages/server/src/lib/grams.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
+import { mavenSortKey } from "../../packages/server/src/lib/version-order/maven.ts";
+import { parsePythonVersion } from "../../packages/server/src/lib/version-order/python.ts";
 import { artifacts } from "../../packages/server/src/libraries/artifacts-resource.ts";
-import { mavenSortKey } from "../../packages/server/src/libraries/version-order-maven.ts";
-import { parsePythonVersion } from "../../packages/server/src/libraries/version-order-python.ts";
 import { type Row, randomName, rowOf, timeOf, timesOf } from "../data/rows.ts";
 
 export interface PlannedArtifact {

@@ -1,9 +1,10 @@
 /** Reads what a source distribution says of itself out of its bytes, as a stream, and refuses archives that are made to harm who unpacks them. */
 import { posix } from "node:path";
-import { type Readable, Transform, type TransformCallback } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { extract, type Header } from "tar-stream";
+import { BoundedStream } from "../lib/bounded-stream.ts";
 import { HoltError, invalidArgument } from "../lib/errors.ts";
 import { parsePythonVersion } from "../lib/version-order/python.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
@@ -40,8 +41,9 @@ export async function readSdist(bytes: Readable, size: number, fileName: PythonF
       next();
     });
   });
+  const tooMuch = () => refused(`it unpacks to more than ${MAX_RATIO} times its size`);
   try {
-    await pipeline(bytes, createGunzip(), new Bounded(Math.max(HARMLESS_BYTES, size * MAX_RATIO)), archive);
+    await pipeline(bytes, createGunzip(), new BoundedStream(Math.max(HARMLESS_BYTES, size * MAX_RATIO), tooMuch), archive);
   } catch (error) {
     // That of the disk is not the archive's fault.
     if (error instanceof HoltError || "syscall" in (error as Error)) throw error;
@@ -84,22 +86,6 @@ function isPackageInfo({ name, type }: Header, fileName: PythonFileName): boolea
     normalizeProject(folder.slice(0, hyphen)) === normalizeProject(fileName.project) &&
     parsePythonVersion(folder.slice(hyphen + 1))?.sortKey === fileName.version.sortKey
   );
-}
-
-class Bounded extends Transform {
-  readonly #max: number;
-  #size = 0;
-
-  constructor(max: number) {
-    super();
-    this.#max = max;
-  }
-
-  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    this.#size += chunk.length;
-    if (this.#size > this.#max) done(refused(`it unpacks to more than ${MAX_RATIO} times its size`));
-    else done(null, chunk);
-  }
 }
 
 function refused(description: string): HoltError {

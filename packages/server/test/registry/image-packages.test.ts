@@ -2,9 +2,12 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { codeOf } from "../clients.ts";
 import { describeWithWorld } from "../world.ts";
@@ -296,5 +299,19 @@ describeWithWorld("packages of images", (world) => {
       assert.equal(codeOf(await client.call(listImagePackages, { uid: repo.uid, digest }, reader.token)), 0);
       assert.equal(codeOf(await client.call(listImagePackages, { uid: repo.uid, digest }, stranger.token)), Code.PERMISSION_DENIED);
     }
+  });
+
+  test("what an organization was told of origins goes with it", async () => {
+    const founder = await world.user();
+    const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "founded" } }, founder.token);
+    using own = await createImageRepo(world, founder.token, uid);
+    const { digest } = await own.push([await layerOf({ [APK]: apkDatabase("libssl3 3.3.2-r1 openssl") })]);
+    await own.read(digest);
+    const origins = () => world.store.reader.selectFrom("package_origin").select("origin").where("org_uid", "=", uid).execute();
+    while ((await origins()).length === 0) await sleep(10);
+    assert.deepEqual(await origins(), [{ origin: "openssl" }]);
+    await world.must(ReposService.method.deleteRepo, { uid: own.uid }, founder.token);
+    await world.must(GroupsService.method.deleteGroup, { uid }, founder.token);
+    assert.deepEqual(await origins(), []);
   });
 });

@@ -1,9 +1,10 @@
 /** Reads a layer's bytes as a stream and keeps what it changes of the files that are read; nothing is written to a disk, and nothing else kept. */
 import type { EventEmitter } from "node:events";
-import { Readable, Transform, type TransformCallback } from "node:stream";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { extract, type Header } from "tar-stream";
+import { BoundedStream } from "../../lib/bounded-stream.ts";
 import { isOnTheWay, kindOf, normalizePath } from "./database-paths.ts";
 import { Unreadable } from "./found-package.ts";
 import type { FileContent, ImageFiles, LayerChanges } from "./image-files.ts";
@@ -41,7 +42,9 @@ export async function readLayer(chunks: AsyncIterable<Uint8Array>, size: number,
   if (first.done) return changes;
   const head = Buffer.from(first.value.buffer, first.value.byteOffset, first.value.byteLength);
   const bytes = Readable.from(follow(head, iterator), { objectMode: false });
-  const bounded = new Bounded(Math.min(MAX_UNPACKED, Math.max(HARMLESS_BYTES, size * MAX_RATIO)));
+  const tooMuch = () =>
+    new Unreadable(`it unpacks to more than ${MAX_RATIO} times its size, or to more than ${MAX_UNPACKED / 1024 ** 3} GiB`);
+  const bounded = new BoundedStream(Math.min(MAX_UNPACKED, Math.max(HARMLESS_BYTES, size * MAX_RATIO)), tooMuch);
   try {
     // By their first bytes: media types are the pusher's word.
     if (startsWith(head, GZIP)) await pipeline(bytes, createGunzip(), bounded, archive);
@@ -142,20 +145,4 @@ function skip(content: Content): Promise<void> {
     content.once("end", resolve).once("close", resolve);
     content.resume();
   });
-}
-
-class Bounded extends Transform {
-  readonly #max: number;
-  #size = 0;
-
-  constructor(max: number) {
-    super();
-    this.#max = max;
-  }
-
-  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    this.#size += chunk.length;
-    if (this.#size > this.#max) done(new Unreadable(`it unpacks to more than ${MAX_RATIO} times its size`));
-    else done(null, chunk);
-  }
 }

@@ -55,6 +55,7 @@ async function deleteBelongings(uid: string, db: WriteDb): Promise<void> {
   // Deleted ones: others would have kept the group.
   await db.deleteFrom("advisory").where("parent", "=", uid).execute();
   await db.deleteFrom("terms_acceptance").where("org_uid", "=", uid).execute();
+  await db.deleteFrom("package_origin").where("org_uid", "=", uid).execute();
   await db.deleteFrom("access_request").where("group_uid", "=", uid).execute();
 }
 
