@@ -1,6 +1,7 @@
 /** Runs the benchmark, or the parts of it that are named: `npm run bench -- [--store sqlite|postgres] [part …]`. What they measure is in README.md. */
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
+import { advisoryParts } from "./advisories/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { importAdvisories } from "./import/import.ts";
@@ -28,11 +29,13 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   import: importAdvisories,
   ...registryParts,
   ...eventParts,
+  ...advisoryParts,
 };
 /** Names that stand for several parts. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   registry: Object.keys(registryParts),
   events: Object.keys(eventParts),
+  advisories: Object.keys(advisoryParts),
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });

@@ -28,7 +28,8 @@ export interface Target {
 
 const BATCH = 2000;
 /** Those with many rows. */
-const TABLES = "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob'";
+const TABLES =
+  "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob', 'advisory', 'advisory_event', 'advisory_alias', 'advisory_term'";
 
 /** Fills an empty database. */
 export async function fill(target: Target, rows: number): Promise<Contents> {

@@ -13,6 +13,7 @@ import { compileJsonEncoder } from "../lib/proto-json.ts";
 import { parentOf } from "../lib/uid.ts";
 import { eventTypeOf } from "./event-types.ts";
 import { peopleText } from "./people.ts";
+import { resolutionsText } from "./resolutions.ts";
 import { v2FromV1 } from "./versions.ts";
 
 const encodeV2 = compileJsonEncoder(AdvisorySchema);
@@ -49,6 +50,7 @@ export function advisoryRow(advisory: Advisory): AdvisoryTable {
     review_states: bitsOf(events.map((event) => event.status)),
     authors: peopleText(events.map((event) => event.author)),
     reviewers: peopleText(events.map((event) => event.reviewer)),
+    resolutions: resolutionsText(events),
     body: encodeV2(v2FromV1(advisory)),
   };
 }

@@ -50,6 +50,18 @@ export interface Dialect {
   readonly forClaim: Locked;
   /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
   unindexed<T>(column: string): RawBuilder<T>;
+  /** The table, which SQLite reads by this index. It must not find out by itself: without statistics it takes a row's key for the better way. */
+  readBy(table: string, index: string): RawBuilder<unknown>;
+  /**
+   * `select column from outer, inner where condition`, done as a look into the inner table for each row of the outer one: what statistics say of
+   * values that are not known yet is no help. @param condition on the inner table; it may name columns of the outer one
+   */
+  lookUp(
+    column: RawBuilder<unknown>,
+    outer: RawBuilder<unknown>,
+    inner: RawBuilder<unknown>,
+    condition: RawBuilder<boolean>,
+  ): RawBuilder<unknown>;
   /**
    * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
    * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
@@ -92,6 +104,8 @@ export const sqliteDialect: Dialect = {
   forKeyShare: (query) => query,
   forClaim: (query) => query,
   unindexed: (column) => sql`+${sql.ref(column)}`,
+  readBy: (table, index) => sql`${sql.table(table)} indexed by ${sql.ref(index)}`,
+  lookUp: (column, outer, inner, condition) => sql`select ${column} from ${outer} cross join ${inner} where ${condition}`,
   // A child's uid has one segment more, of 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
@@ -132,6 +146,10 @@ export const postgresDialect: Dialect = {
   forKeyShare: (query) => query.forKeyShare(),
   forClaim: (query) => query.forNoKeyUpdate().skipLocked(),
   unindexed: (column) => sql`${sql.ref(column)}`,
+  readBy: (table) => sql.table(table),
+  // With OFFSET it is a query of its own, which is not made part of the other.
+  lookUp: (column, outer, inner, condition) =>
+    sql`select l.* from ${outer} cross join lateral (select ${column} from ${inner} where ${condition} offset 0) as l`,
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,

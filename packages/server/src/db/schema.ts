@@ -501,6 +501,8 @@ export interface AdvisoryTable extends ResourceTable {
   /** Who wrote the events, as in advisories/people.ts. */
   authors: string;
   reviewers: string;
+  /** What approved events say of being resolved (`advisories/resolutions.ts`); the empty string for nothing. */
+  resolutions: string;
 }
 
 /** How many advisories that are not deleted stand below a group and agree in all of this: a list's total is the sum of those it asks for. */

@@ -14,6 +14,11 @@ const MANY_RANGES = 32;
 
 type Bool = RawBuilder<boolean>;
 
+/** Where a selection's rows are read. */
+export function source({ resource, view }: Selection, dialect: Dialect): RawBuilder<unknown> {
+  return view.index === undefined ? sql.table(resource.table) : dialect.readBy(resource.table, view.index);
+}
+
 /** To find a selection's rows by what confines them. @param ranges `test` where the other conditions find them sooner */
 export function sought({ resource, view, beside }: Selection, dialect: Dialect, ranges: Approach = "seek"): Bool {
   const found = [...view.conditions.map((condition) => condition.seek), ...live(resource)];

@@ -2,7 +2,7 @@
 import { sql } from "kysely";
 import { countOfAll } from "../db/resource-count.ts";
 import type { ReadDb } from "../db/store.ts";
-import { and, sought } from "./conditions.ts";
+import { and, sought, source } from "./conditions.ts";
 import type { Selection } from "./selection.ts";
 import { IS_IN_ROOT } from "./visible.ts";
 
@@ -28,9 +28,9 @@ export async function countRows(selection: Selection, db: ReadDb): Promise<RowCo
 
 /** Those that meet all conditions, one by one. */
 export async function countAll(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
-  const { view, resource, beside } = selection;
+  const { view, beside } = selection;
   const where = sought(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
-  const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(resource.table)} where ${where}`.execute(db);
+  const { rows } = await sql<{ n: number }>`select count(*) as n from ${source(selection, db.dialect)} where ${where}`.execute(db);
   const total = Number(rows[0]?.n ?? 0);
   return { total, beside: beside === undefined ? 0 : total };
 }

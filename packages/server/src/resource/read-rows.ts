@@ -6,7 +6,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../db/dialect.ts";
 import { countOf } from "../db/resource-count.ts";
 import type { ReadDb } from "../db/store.ts";
-import { afterCursor, and, metInRoot, metWithin, sought } from "./conditions.ts";
+import { afterCursor, and, metInRoot, metWithin, sought, source } from "./conditions.ts";
 import type { RowCount } from "./count-rows.ts";
 import type { Selection } from "./selection.ts";
 
@@ -42,7 +42,8 @@ const FAR = 200;
 
 async function query(selection: Selection, window: Window, db: ReadDb): Promise<Row[]> {
   const isSorted = await isCheaperToSort(selection, window, db);
-  const isNear = !isSorted && window.offset < FAR;
+  // An index that is read in place of the rows has no bodies.
+  const isNear = !isSorted && window.offset < FAR && selection.view.index === undefined;
   const page = isSorted ? sorted(selection, window, db.dialect) : walked(selection, window, isNear, db.dialect);
   const { rows } = await (isNear ? sql<Row>`${page}` : withBodies(page, selection, window)).execute(db);
   return rows;
@@ -56,7 +57,7 @@ function withBodies(page: Sql, selection: Selection, window: Window): RawBuilder
 
 /** Materialized, so that the planner cannot trade the found rows for a walk along the order's index. */
 function sorted(selection: Selection, window: Window, dialect: Dialect): Sql {
-  const found = select(selection, and([sought(selection, dialect), ...afterCursor(selection)]), false);
+  const found = select(selection, source(selection, dialect), and([sought(selection, dialect), ...afterCursor(selection)]), false);
   return sql`with found as materialized (${found}) select uid, key from found ${cut(selection, window, window.offset, window.limit)}`;
 }
 
@@ -66,18 +67,21 @@ function sorted(selection: Selection, window: Window, dialect: Dialect): Sql {
  */
 function walked(selection: Selection, window: Window, body: boolean, dialect: Dialect): Sql {
   const inRoot = metInRoot(selection);
+  // In another order than the uid's, it is that order's index which is walked.
+  const table = sql.table(selection.resource.table);
+  const walkedBy = selection.order.column === "uid" ? source(selection, dialect) : table;
   const merged = inRoot === undefined ? 0 : Math.min(window.beside, window.offset);
-  const within = select(selection, metWithin(selection, dialect), body);
+  const within = select(selection, walkedBy, metWithin(selection, dialect), body);
   const met = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
   if (inRoot === undefined) return met;
   return sql`with met as materialized (${met})
-    select * from met union all ${select(selection, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
+    select * from met union all ${select(selection, table, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
 }
 
 type Sql = RawBuilder<unknown>;
 
-function select({ resource, order }: Selection, where: RawBuilder<boolean>, body: boolean): Sql {
-  return sql`select uid, ${sql.ref(order.column)} as key${body ? sql`, body` : sql``} from ${sql.table(resource.table)} where ${where}`;
+function select({ order }: Selection, from: Sql, where: RawBuilder<boolean>, body: boolean): Sql {
+  return sql`select uid, ${sql.ref(order.column)} as key${body ? sql`, body` : sql``} from ${from} where ${where}`;
 }
 
 function cut(selection: Selection, window: Window, offset: number, limit: number): Sql {

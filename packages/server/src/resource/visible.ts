@@ -19,6 +19,8 @@ export interface View {
   readonly conditions: readonly Condition[];
   /** Set where no row that the conditions find is outside the ranges, so that finding need not look at uids. */
   readonly isWithinRanges?: boolean;
+  /** An index by uid with what the conditions test, by which SQLite is to read the rows. */
+  readonly index?: string;
   /** Whether rows in root that the caller sees beside its scopes can be in it. */
   readonly includesRoot: boolean;
   /** Set where the view is exactly the rows that are counted for some groups: their number is maintained. */

@@ -3,7 +3,6 @@ import { setImmediate } from "node:timers/promises";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
-import { compareTexts } from "../../lib/version-order/numeral.ts";
 import type { Publication } from "../publication.ts";
 import { type DayRange, startOfDay } from "./days.ts";
 import { describeAdvisories } from "./descriptions.ts";
@@ -11,10 +10,9 @@ import { readHistories, type WantedName } from "./histories.ts";
 import type { Image } from "./image-sources.ts";
 import { type ImageName, type ImageState, readImageStates } from "./image-states.ts";
 import { type PackageList, type PackageLists, readPackageLists } from "./package-lists.ts";
-import { createResolvedDays, type Timeline } from "./resolved-days.ts";
+import { createResolvedDays, type ResolvedDays, type Timeline } from "./resolved-days.ts";
 
-/** Each is a comparison of versions at most. */
-const MAX_LOOKS = 5_000_000;
+const MAX_LOOKS = 20_000_000;
 
 export interface ReportQuery {
   /** Each once. */
@@ -30,29 +28,27 @@ export async function resolvedReports({ images, range, now }: ReportQuery, publi
   const publicRoots = await publication.within(db);
   const roots = publicRoots === "all" ? "all" : [...new Set([...publicRoots, ...timelines.map(({ root }) => root)])];
   const names = wantedNames(timelines, lists);
-  const histories = await readHistories({ names, roots, start: startOfDay(range.first), end: startOfDay(range.last + 1) }, db);
-  const resolvedDays = createResolvedDays({ range, now: now.toISOString(), histories, versions: lists.versions, publicRoots });
+  const histories = await readHistories({ names, roots, start: startOfDay(range.first) }, db);
+  const options = { range, now: now.toISOString(), histories, names, versions: lists.versions, publicRoots };
+  const found = await resolvedIn(timelines, createResolvedDays(options));
+  return reportsText(range, found, await describeAdvisories(found.values(), db));
+}
 
-  /** Day → id of the advisory → uids of those that have it. */
-  const found = new Map<number, Map<string, Set<string>>>();
+/** Day → uids of advisories. */
+async function resolvedIn(timelines: readonly Timeline[], resolvedDays: ResolvedDays): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
+  const found = new Map<number, Set<string>>();
   let looks = 0;
   for (const timeline of timelines) {
-    looks += resolvedDays.of(timeline, (day, { id, uid }) => {
-      const ofDay = found.get(day) ?? new Map<string, Set<string>>();
-      found.set(day, ofDay.set(id, (ofDay.get(id) ?? new Set()).add(uid)));
+    looks += resolvedDays.of(timeline, (day, { uid }) => {
+      const ofDay = found.get(day);
+      if (ofDay === undefined) found.set(day, new Set([uid]));
+      else ofDay.add(uid);
     });
     if (looks > MAX_LOOKS) throw resourceExhausted("these images changed too much to compare them: ask for fewer images or days");
     // Others are to be answered in between.
     await setImmediate();
   }
-  return reportsText(
-    range,
-    found,
-    await describeAdvisories(
-      [...found.values()].flatMap((ofDay) => [...ofDay]),
-      db,
-    ),
-  );
+  return found;
 }
 
 /** What each image was when. What one repo had several times is read once. */
@@ -92,14 +88,12 @@ function wantedNames(timelines: readonly Timeline[], { names }: PackageLists): W
 
 function reportsText(
   { first, last }: DayRange,
-  found: ReadonlyMap<number, ReadonlyMap<string, ReadonlySet<string>>>,
-  describe: (uids: Iterable<string>) => string,
+  found: ReadonlyMap<number, ReadonlySet<string>>,
+  describe: (uids: ReadonlySet<string>) => string,
 ): string {
   const reports = Array.from({ length: last - first + 1 }, (_, offset) => {
     const day = first + offset;
-    const resolved = [...(found.get(day) ?? [])].sort(([a], [b]) => compareTexts(a, b));
-    const texts = resolved.map(([id, uids]) => `{"id":${JSON.stringify(id)},${describe(uids)}}`);
-    return `{"date":"${startOfDay(day)}","resolvedVulns":[${texts.join(",")}]}`;
+    return `{"date":"${startOfDay(day)}","resolvedVulns":[${describe(found.get(day) ?? new Set())}]}`;
   });
   return `[${reports.join(",")}]`;
 }

@@ -1,17 +1,11 @@
 /** On which days which advisories became resolved in an image. Pure. */
 import { type DayRange, dayOfTime } from "./days.ts";
-import { type History, resolvedTime } from "./histories.ts";
-import type { PackageList } from "./package-lists.ts";
+import { type History, resolvedTimes } from "./histories.ts";
+import type { PackageList, PackageName } from "./package-lists.ts";
 
-/** What an image was from a day on. */
-export interface KnownState {
-  readonly day: number;
-  readonly packages: PackageList;
-}
-
+/** What an image was when, in the order of days. */
 export interface Timeline {
-  /** In the order of days. */
-  readonly states: readonly KnownState[];
+  readonly states: readonly { readonly day: number; readonly packages: PackageList }[];
   /** Organization of the image. */
   readonly root: string;
 }
@@ -27,51 +21,78 @@ export interface ResolvedDaysOptions {
   readonly now: string;
   /** By the number of the name. */
   readonly histories: ReadonlyMap<number, readonly History[]>;
+  readonly names: readonly PackageName[];
   /** By the number of the list. */
   readonly versions: readonly (readonly string[])[];
   /** Organizations whose advisories concern everybody's images. */
   readonly publicRoots: readonly string[] | "all";
 }
 
-export function createResolvedDays({ range, now, histories, versions, publicRoots }: ResolvedDaysOptions): ResolvedDays {
-  const known = new Map<History, Map<number, number | undefined>>();
+/** From a day on, a name has this list of versions; undefined while the image has nothing of the name. */
+interface Segment {
+  readonly day: number;
+  readonly list: number | undefined;
+}
+
+type Days = readonly (number | undefined)[];
+
+export function createResolvedDays({ range, now, histories, names, versions, publicRoots }: ResolvedDaysOptions): ResolvedDays {
+  const known = new Map<number, Days>();
   const open = publicRoots === "all" ? "all" : new Set(publicRoots);
 
-  /** The day from whose end on the advisory is resolved where these versions are. */
-  function resolvedDay(history: History, list: number): number | undefined {
-    const days = known.get(history) ?? new Map<number, number | undefined>();
-    known.set(history, days);
-    if (days.has(list)) return days.get(list);
-    const time = resolvedTime(history, versions[list] ?? []);
-    const day = time === undefined || time > now ? undefined : dayOfTime(time);
-    days.set(list, day);
-    return day;
+  /** The days from whose ends on the advisories of a name are resolved where these versions are. */
+  function resolvedDays(name: number, list: number): Days {
+    const key = name * versions.length + list;
+    const days = known.get(key) ?? resolvedTimes(names[name]?.type ?? "", histories.get(name) ?? [], versions[list] ?? []).map(dayOf);
+    known.set(key, days);
+    return days;
   }
 
-  /** Whether the advisory was resolved already when the image became what it is on that day. What was not in it before counts as if it had been. */
-  function wasResolved(history: History, day: number, resolved: number, before: number | undefined): boolean {
-    const earlier = before === undefined ? resolved : resolvedDay(history, before);
-    return earlier !== undefined && earlier < day;
+  function dayOf(time: string | undefined): number | undefined {
+    return time === undefined || time > now ? undefined : dayOfTime(time);
+  }
+
+  function reportName(name: number, segments: readonly Segment[], root: string, report: (day: number, history: History) => void): number {
+    const ofName = histories.get(name) ?? [];
+    for (const [index, { day, list }] of segments.entries()) {
+      if (list === undefined) continue;
+      const until = Math.min((segments[index + 1]?.day ?? Number.POSITIVE_INFINITY) - 1, range.last);
+      const before = segments[index - 1]?.list;
+      const days = resolvedDays(name, list);
+      // What was not there the day before counts as if it had been.
+      const earlier = before === undefined ? days : resolvedDays(name, before);
+      for (const [at, history] of ofName.entries()) {
+        const [resolved, was] = [days[at], earlier[at]];
+        if (resolved === undefined || resolved > until || (history.root !== root && open !== "all" && !open.has(history.root))) continue;
+        if (resolved > day) report(resolved, history);
+        else if (day >= range.first && (was === undefined || was >= day)) report(day, history);
+      }
+    }
+    return ofName.length * segments.length;
   }
 
   return {
     of({ states, root }, report) {
       let looks = 0;
-      for (const [index, { day, packages }] of states.entries()) {
-        const until = Math.min((states[index + 1]?.day ?? Number.POSITIVE_INFINITY) - 1, range.last);
-        const before = states[index - 1]?.packages;
-        for (const [name, list] of packages) {
-          for (const history of histories.get(name) ?? []) {
-            if (history.root !== root && open !== "all" && !open.has(history.root)) continue;
-            looks++;
-            const resolved = resolvedDay(history, list);
-            if (resolved === undefined || resolved > until) continue;
-            if (resolved > day) report(resolved, history);
-            else if (day >= range.first && !wasResolved(history, day, resolved, before?.get(name))) report(day, history);
-          }
-        }
-      }
+      for (const [name, segments] of segmentsOf(states, histories)) looks += reportName(name, segments, root, report);
       return looks;
     },
   };
+}
+
+/** Most packages stay the same when an image is replaced. */
+function segmentsOf(states: Timeline["states"], histories: ReadonlyMap<number, unknown>): ReadonlyMap<number, Segment[]> {
+  const segments = new Map<number, Segment[]>();
+  let before: PackageList = new Map();
+  for (const { day, packages } of states) {
+    for (const [name, list] of packages) {
+      if (!histories.has(name) || before.get(name) === list) continue;
+      const ofName = segments.get(name);
+      if (ofName === undefined) segments.set(name, [{ day, list }]);
+      else ofName.push({ day, list });
+    }
+    for (const name of before.keys()) if (!packages.has(name)) segments.get(name)?.push({ day, list: undefined });
+    before = packages;
+  }
+  return segments;
 }

@@ -14,7 +14,8 @@ function advisory({ types: { text, integer, hotTable } }: Dialect): string[] {
       update_time ${text} not null, delete_time ${text}, about ${text} not null, advisory_id ${text} not null, legacy_advisory_id ${text},
       artifact_name ${text} not null, artifact_type ${text} not null, artifact_architecture ${text} not null, component_name ${text} not null,
       component_type ${text} not null, component_location ${text} not null, first_alias ${text} not null, latest_type ${integer} not null,
-      event_types ${integer} not null, review_states ${integer} not null, authors ${text} not null, reviewers ${text} not null, body ${text} not null)`,
+      event_types ${integer} not null, review_states ${integer} not null, authors ${text} not null, reviewers ${text} not null,
+      resolutions ${text} not null, body ${text} not null)`,
     "create unique index advisory_once on advisory (parent, about)",
     // Only what is not deleted is ever listed, so that counting by an index need not look at rows.
     ...[
@@ -29,7 +30,12 @@ function advisory({ types: { text, integer, hotTable } }: Dialect): string[] {
       "advisory_by_kind on advisory (artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, uid)",
       "advisory_by_authors on advisory (authors, uid)",
       "advisory_by_reviewers on advisory (reviewers, uid)",
+      // Rows are long, so filters are tested here.
+      `advisory_facts on advisory (uid, artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, authors,
+        reviewers, artifact_name, component_name)`,
     ].map((index) => `create index ${index} where delete_time is null`),
+    // All that a report of resolved vulnerabilities asks of a package's advisories.
+    "create index advisory_by_resolutions on advisory (artifact_name, artifact_type, uid, resolutions) where delete_time is null and resolutions <> ''",
     "create index advisory_by_delete_time on advisory (delete_time, uid) where delete_time is not null",
     // How many there are of each kind, so that a list's total needs no scan, whatever kinds it asks for.
     `create table advisory_count (

@@ -18,7 +18,7 @@ import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { type AdvisoryListRequest, listAdvisories } from "./list-advisories.ts";
-import { newEvents } from "./new-events.ts";
+import { addEvents, assertEvents } from "./new-events.ts";
 import { updateEvent } from "./update-event.ts";
 import { createAdvisory, deleteAdvisory, loadLive, saveAdvisory, updateAdvisory } from "./write-advisory.ts";
 
@@ -52,9 +52,10 @@ export function advisoriesServiceV1({ pageTokens, profile }: ServiceDependencies
       }),
 
       createAdvisoryEvent: write(async ({ parentId, advisoryEvent: given = create(AdvisoryEventSchema) }, call) => {
+        assertEvents([given], () => "");
         const loaded = await loadLive(call.db, parentId);
         const { advisory } = loaded;
-        const events = await newEvents(advisory, [given], call, "");
+        const events = await addEvents(advisory, [given], call);
         const known = new Set(advisory.events.map(({ id }) => id));
         const saved = await saveAdvisory(loaded, { ...advisory, events }, call);
         return saved.events.find(({ id }) => !known.has(id)) ?? given;

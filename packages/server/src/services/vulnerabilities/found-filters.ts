@@ -5,16 +5,22 @@ import { advisories } from "../../advisories/resource.ts";
 import { suffixRangeOf } from "../../advisories/search-terms.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import { invalidArgument } from "../../lib/errors.ts";
+import { rootOf } from "../../lib/uid.ts";
 import { and, live, within } from "../../resource/conditions.ts";
 import type { Selection } from "../../resource/selection.ts";
-import type { Condition } from "../../resource/visible.ts";
 import { withText } from "./filter-values.ts";
 
 type Bool = RawBuilder<boolean>;
 
-export interface FoundFilter extends Condition {
-  /** Uids of what it finds in the selection's ranges, some of them perhaps twice; perhaps more than that. */
-  uids(selection: Selection): RawBuilder<{ uid: string }>;
+export interface FoundFilter {
+  /** As it is tested on a row. */
+  readonly test: Bool;
+  /** Uids of what it finds in the selection's ranges, some of them perhaps twice. */
+  uids(selection: Selection): RawBuilder<unknown>;
+  /** Set where it finds none twice. */
+  readonly isDistinct?: boolean;
+  /** The rows that must be looked at to find them, where they may be many more, as a query for a column `term`. */
+  readonly reach?: RawBuilder<unknown>;
 }
 
 type Wanted = Pick<
@@ -41,25 +47,39 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
   const wanted = withText(values);
   if (wanted === undefined) return [];
   const isOne = (ref: RawBuilder<unknown>) => sql<boolean>`${ref} in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
-  return [byColumns(isOne(sql.ref(column)), isOne(dialect.unindexed(column)), dialect)];
+  return [byColumns(() => isOne(sql.ref(column)), isOne(dialect.unindexed(column)), dialect)];
 }
 
 /** Of packages that nothing is known of, the origin is the package itself. */
 function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
-  if (origin.includes("\0")) return byColumns(sql`1 = 0`, sql`1 = 0`, dialect);
+  if (origin.includes("\0")) return nothing(dialect);
   const known = (also: Bool) => sql<boolean>`exists (select 1 from package_origin o
-    where o.org_uid = substr(advisory.uid, 1, 40) and o.name = advisory.artifact_name and ${also})`;
+    where o.org_uid = substr(advisory.uid, 1, 40) and o.type = advisory.artifact_type and o.name = advisory.artifact_name and ${also})`;
   const isOf = sql<boolean>`(${known(sql`o.origin = ${origin}`)} or (${dialect.unindexed("artifact_name")} = ${origin} and not ${known(sql`1 = 1`)}))`;
-  const names = sql`select o.name from package_origin o where o.origin = ${origin} union select ${origin}`;
-  return byColumns(and([sql<boolean>`artifact_name in (${names})`, isOf]), isOf, dialect);
+  const namesIn = ({ view }: Selection) => {
+    const organizations = dialect.valuesOf([...new Set(view.ranges.map(({ lower }) => rootOf(lower)))]);
+    return sql`select o.name from package_origin o where o.origin = ${origin} and o.org_uid in (select org.value from ${organizations} as org)`;
+  };
+  return byColumns(
+    (selection) => and([sql<boolean>`artifact_name in (${namesIn(selection)} union select ${origin})`, isOf]),
+    isOf,
+    dialect,
+  );
 }
 
-function byColumns(seek: Bool, test: Bool, dialect: Dialect): FoundFilter {
+function nothing(dialect: Dialect): FoundFilter {
+  return byColumns(() => sql`1 = 0`, sql`1 = 0`, dialect);
+}
+
+/** @param seek that an index of the table can find */
+function byColumns(seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
   return {
-    seek,
     test,
-    uids: ({ view }) =>
-      sql`select uid from advisory where ${and([seek, within(view.ranges, "test", sql.ref("uid"), "advisory", dialect), ...live(advisories)])}`,
+    isDistinct: true,
+    uids: (selection) => {
+      const isBelow = within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect);
+      return sql`select uid from advisory where ${and([seek(selection), isBelow, ...live(advisories)])}`;
+    },
   };
 }
 
@@ -67,29 +87,33 @@ function aliased(values: readonly string[], dialect: Dialect): FoundFilter[] {
   const wanted = withText(values);
   if (wanted === undefined) return [];
   const isOne = sql<boolean>`a.alias in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
-  return [byLinks(sql`advisory_alias a`, "a", isOne, isOne, dialect)];
+  return [{ uids: linking(sql`advisory_alias a`, "a", isOne, dialect), test: linked(sql`advisory_alias a`, "a", isOne, dialect) }];
 }
 
 /** That have the text in the name of artifact or component, or in an alias, in any case. */
 function containing(query: string, dialect: Dialect): FoundFilter {
   if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
-  if (query.includes("\0") || !query.isWellFormed()) return byColumns(sql`1 = 0`, sql`1 = 0`, dialect);
+  if (query.includes("\0") || !query.isWellFormed()) return nothing(dialect);
   const text = query.toLowerCase();
   const { lower, upper, isExact } = suffixRangeOf(text);
   const has = (term: string) => sql<boolean>`replace(${sql.ref(term)}, ${text}, '') <> ${sql.ref(term)}`;
-  const ends = and([sql<boolean>`s.suffix >= ${lower} and s.suffix < ${upper} and t.term = s.term`, ...(isExact ? [] : [has("s.term")])]);
+  const ends = and([sql<boolean>`s.suffix >= ${lower} and s.suffix < ${upper}`, ...(isExact ? [] : [has("s.term")])]);
+  const reach = sql`select s.term from advisory_suffix s where ${ends}`;
   return {
-    ...byLinks(sql`advisory_suffix s cross join advisory_term t`, "t", ends, sql`1 = 1`, dialect),
+    uids: ({ view }) => {
+      const isBelow = within(view.ranges, "test", sql.ref("t.advisory_uid"), "advisory", dialect);
+      const where = and([sql<boolean>`t.term = s.term`, isBelow]);
+      return dialect.lookUp(sql`t.advisory_uid as uid`, sql`(${reach}) as s`, sql`advisory_term as t`, where);
+    },
+    reach,
     test: linked(sql`advisory_term t`, "t", has("t.term"), dialect),
   };
 }
 
 /** By a table that leads to advisories. A deleted one is not in it. */
-function byLinks(from: RawBuilder<unknown>, link: string, where: Bool, test: Bool, dialect: Dialect): FoundFilter {
+function linking(from: RawBuilder<unknown>, link: string, where: Bool, dialect: Dialect): FoundFilter["uids"] {
   const uid = sql.ref(`${link}.advisory_uid`);
-  const uids = ({ view }: Pick<Selection, "view">) =>
-    sql<{ uid: string }>`select ${uid} as uid from ${from} where ${and([where, within(view.ranges, "test", uid, "advisory", dialect)])}`;
-  return { seek: sql<boolean>`uid in (select ${uid} from ${from} where ${where})`, test: linked(from, link, test, dialect), uids };
+  return ({ view }) => sql`select ${uid} as uid from ${from} where ${and([where, within(view.ranges, "test", uid, "advisory", dialect)])}`;
 }
 
 function linked(from: RawBuilder<unknown>, link: string, where: Bool, dialect: Dialect): Bool {

@@ -19,8 +19,8 @@ type Ref = (column: string) => RawBuilder<unknown>;
 export interface CountedFilter {
   /** As it is tested on a row. */
   readonly test: Bool;
-  /** Exactly the rows of the selection's ranges below the groups, found by an index. */
-  seek(selection: Selection, groups: readonly string[], dialect: Dialect): Bool;
+  /** Uids of what it finds in the selection's ranges, which are those of the groups. */
+  uids(selection: Selection, groups: readonly string[]): RawBuilder<unknown>;
   count(db: ReadDb, groups: readonly string[]): Promise<ResourceCount>;
 }
 
@@ -43,7 +43,7 @@ export function kindFilter(request: Wanted, dialect: Dialect): CountedFilter | u
   const where = and(conditions(sql.ref));
   return {
     test: and(conditions((column) => dialect.unindexed(column))),
-    seek: (selection, groups) =>
+    uids: (selection, groups) =>
       counted(selection, sql`advisory_count where ${ofGroups(groups, dialect)} and ${where}`, COUNTED, COUNTED, dialect),
     count: (db, groups) => countAdvisories(db, groups, where),
   };
@@ -73,7 +73,7 @@ export function peopleFilter(
   const where = conditions(sql.ref("people"));
   return {
     test: conditions(dialect.unindexed(facet)),
-    seek: (selection, groups) =>
+    uids: (selection, groups) =>
       counted(
         selection,
         sql`advisory_people_count where ${ofGroups(groups, dialect)} and facet = ${facet} and ${where}`,
@@ -97,11 +97,12 @@ function counted(
   keys: readonly string[],
   columns: readonly string[],
   dialect: Dialect,
-): Bool {
+): RawBuilder<unknown> {
   const combinations = sql`(select distinct ${sql.join(keys.map((key) => sql.ref(key)))} from ${from} and below > 0)`;
   const agrees = columns.map((column, i) => sql<boolean>`${sql.ref(`a.${column}`)} = ${sql.ref(`c.${keys[i]}`)}`);
   const isBelow = within(view.ranges, "test", sql.ref("a.uid"), "advisory", dialect);
-  return sql<boolean>`uid in (select a.uid from ${combinations} as c cross join advisory as a where ${and([...agrees, isBelow, ...live(advisories)])})`;
+  const where = and([...agrees, isBelow, ...live(advisories)]);
+  return dialect.lookUp(sql`a.uid as uid`, sql`${combinations} as c`, sql`advisory as a`, where);
 }
 
 function oneOf(column: RawBuilder<unknown>, values: readonly string[] | undefined, dialect: Dialect): Bool[] {

@@ -3,12 +3,13 @@ import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabiliti
 import { sql } from "kysely";
 import { advisories } from "../../advisories/resource.ts";
 import type { Call } from "../../call/call.ts";
+import type { Dialect } from "../../db/dialect.ts";
 import { isUid } from "../../lib/uid.ts";
 import { type ListRequest, listPage, type Page } from "../../resource/list.ts";
 import type { PageTokens } from "../../resource/page-token.ts";
 import { foundFilters } from "./found-filters.ts";
 import { kindFilter, peopleFilter } from "./kind-filters.ts";
-import { planAdvisories } from "./plan-advisories.ts";
+import { type AdvisoryFilters, planAdvisories } from "./plan-advisories.ts";
 
 type Filters = Pick<
   ListAdvisoriesRequest,
@@ -47,24 +48,23 @@ export function listAdvisories(
   tokens: PageTokens,
   resource: typeof advisories = advisories,
 ): Promise<Page> {
-  const { dialect } = call.db;
-  const people = [
-    peopleFilter("authors", request.eventAuthors, request.excludeEventAuthors, dialect),
-    peopleFilter("reviewers", request.eventReviewers, [], dialect),
-  ];
-  const counted = [kindFilter(request, dialect), ...people].flatMap((filter) => filter ?? []);
-  const found = foundFilters(request, dialect);
+  const { counted, found } = filtersOf(request, call.db.dialect);
   const uid = request.uid === undefined || isUid(request.uid) ? request.uid : NOWHERE;
   if (counted.length === 0 && found.length === 0 && uid === undefined)
     return listPage(resource, request, call, tokens, { counted: "advisory" });
   // What the page token is bound to.
-  const asked = [
-    ...counted.map(({ test }) => test),
-    ...found.map(({ seek }) => seek),
-    ...(uid === undefined ? [] : [sql<boolean>`uid = ${uid}`]),
-  ];
+  const asked = [...[...counted, ...found].map(({ test }) => test), ...(uid === undefined ? [] : [sql<boolean>`uid = ${uid}`])];
   return listPage(resource, request, call, tokens, {
     conditions: asked.map((condition) => ({ seek: condition, test: condition })),
     plan: (selection, db) => planAdvisories({ counted, found, uid }, selection, db),
   });
+}
+
+export function filtersOf(request: Filters, dialect: Dialect): Pick<AdvisoryFilters, "counted" | "found"> {
+  const counted = [
+    kindFilter(request, dialect),
+    peopleFilter("authors", request.eventAuthors, request.excludeEventAuthors, dialect),
+    peopleFilter("reviewers", request.eventReviewers, [], dialect),
+  ];
+  return { counted: counted.flatMap((filter) => filter ?? []), found: foundFilters(request, dialect) };
 }

@@ -22,19 +22,17 @@ import { assertNone } from "../../resource/names.ts";
 
 const APPROVE = capabilitySet([Capability.CAP_ADVISORIES_APPROVE]);
 
-/** All events that the advisory has with these, which come after others of their time. @param path of an event's fields in errors, where it is not one of several */
-export async function newEvents(
-  advisory: Advisory,
-  given: readonly AdvisoryEvent[],
-  call: WriteCall,
-  path?: string,
-): Promise<AdvisoryEvent[]> {
+/** @param pathOf an event's place in the request */
+export function assertEvents(given: readonly AdvisoryEvent[], pathOf: (index: number) => string): void {
   if (given.length > MAX_EVENTS) throw invalidArgument("events", `an advisory has at most ${MAX_EVENTS} events`);
-  const pathOf = (index: number, field: string) => [path ?? `events[${index}]`, field].filter((step) => step !== "").join(".");
   assertNone(
-    given.flatMap((event, i) => eventViolations(event).map(({ field, description }) => ({ field: pathOf(i, field), description }))),
+    given.flatMap((event, i) => eventViolations(event).map(({ field, description }) => ({ field: pathOf(i) + field, description }))),
   );
-  const filled = given.map((event, i) => fillIn(event, call, pathOf(i, "timestamp")));
+}
+
+/** All events that the advisory has with these, which have been looked at and come after others of their time. */
+export async function addEvents(advisory: Advisory, given: readonly AdvisoryEvent[], call: WriteCall): Promise<AdvisoryEvent[]> {
+  const filled = given.map((event) => fillIn(event, call));
   if (filled.some(({ status }) => isDecision(status))) await assertMayDecide(advisory, call);
   const events = [...advisory.events];
   for (const event of inOrder(filled)) {
@@ -50,12 +48,12 @@ export async function assertMayDecide({ id }: Advisory, { access, db }: WriteCal
   await assertHolds("Advisory", parentOf(id), APPROVE, access, db);
 }
 
-function fillIn(event: AdvisoryEvent, { principal, now }: WriteCall, timeField: string): AdvisoryEvent {
+function fillIn(event: AdvisoryEvent, { principal, now }: WriteCall): AdvisoryEvent {
   const caller = principal?.uid ?? "";
   const status = event.status === ReviewStatus.UNKNOWN ? ReviewStatus.PENDING : event.status;
   return create(AdvisoryEventSchema, {
     ...event,
-    timestamp: event.timestamp === undefined ? timestampFromDate(now) : parsePast(event.timestamp, now, timeField),
+    timestamp: event.timestamp === undefined ? timestampFromDate(now) : parsePast(event.timestamp, now),
     author: event.author || caller,
     reviewer: event.reviewer || (isDecision(status) ? caller : ""),
     status,
@@ -63,9 +61,9 @@ function fillIn(event: AdvisoryEvent, { principal, now }: WriteCall, timeField: 
 }
 
 /** What happened before it is told may be told with its time. */
-function parsePast(timestamp: Timestamp, now: Date, field: string): Timestamp {
-  const time = parseTime(field, timestamp);
-  if (time > now.toISOString()) throw invalidArgument(field, "must not be in the future; leave it out for now");
+function parsePast(timestamp: Timestamp, now: Date): Timestamp {
+  const time = parseTime("timestamp", timestamp);
+  if (time > now.toISOString()) throw invalidArgument("timestamp", "must not be in the future; leave it out to say now");
   return timestampFromText(time);
 }
 

@@ -3,7 +3,8 @@
  * several filters the one that finds the fewest leads, and the others are tested on what it finds. Where each finds many, the rows are walked in
  * their order and the total is left out.
  */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import { countOfAll } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { countAll } from "../../resource/count-rows.ts";
 import type { Plan } from "../../resource/list.ts";
@@ -13,7 +14,11 @@ import type { FoundFilter } from "./found-filters.ts";
 import type { CountedFilter } from "./kind-filters.ts";
 
 /** What is counted one by one, and sorted, while somebody waits. */
-const MANY = 10_000;
+const MANY = 5_000;
+/** So few that no other filter need be looked at for one that finds fewer. */
+const FEW = 200;
+/** What the filters test is in it. */
+const INDEX = "advisory_facts";
 
 export interface AdvisoryFilters {
   readonly counted: readonly CountedFilter[];
@@ -22,75 +27,124 @@ export interface AdvisoryFilters {
   readonly uid: string | undefined;
 }
 
-/** A way to find all that is meant, and perhaps more. */
+/** What finds all that is meant, and perhaps more; nothing outside the ranges. */
 interface Lead {
   readonly condition: Condition;
-  /** What the others say. */
-  readonly others: readonly Condition[];
-  /** How many it finds; undefined for many. */
-  readonly size: number | undefined;
+  /** How many it finds. */
+  readonly size: number;
 }
 
-export async function planAdvisories({ counted, found, uid }: AdvisoryFilters, selection: Selection, db: ReadDb): Promise<Plan> {
-  const { view } = selection;
-  const tests = [...counted.map(({ test }) => same(test)), ...found.map(({ test }) => same(test))];
-  const own = view.conditions.map(({ test }) => same(test));
-  const exact = uid === undefined && found.length === 0 && counted.length === 1 ? counted[0] : undefined;
-  const groups = view.counted;
-  if (exact !== undefined && groups !== undefined) {
-    const { below, direct } = await exact.count(db, groups.groups);
-    const total = groups.direct ? direct : below;
-    const seek = total > MANY ? exact.test : exact.seek(selection, groups.groups, db.dialect);
-    return { view: { ...view, conditions: [...view.conditions, { seek, test: exact.test }] }, count: { total, beside: 0, effort: below } };
-  }
-  if (uid !== undefined) return counting({ ...view, conditions: [...own, ...tests, same(sql<boolean>`uid = ${uid}`)] }, selection, 1, db);
-  const leads = await leadsOf({ counted, found, uid }, tests, selection, db);
-  const best = leads.reduce<Lead | undefined>((a, b) => ((b.size ?? MANY + 1) < (a?.size ?? MANY + 1) ? b : a), undefined);
-  if (best?.size === undefined) {
-    // A hierarchy filter that names uids, or a group's children, finds them by itself.
-    const walked = { ...view, conditions: [...view.conditions, ...tests] };
-    if (view.counted === undefined) return counting(walked, selection, undefined, db);
-    return { view: walked, count: { total: undefined, beside: 0 } };
-  }
-  return counting({ ...view, conditions: [...own, best.condition, ...best.others] }, selection, best.size, db);
-}
-
-/** Its hierarchy filter is tested, not sought, so its ranges must be said. */
-async function counting(met: View, selection: Selection, effort: number | undefined, db: ReadDb): Promise<Plan> {
-  const view = { ...met, isWithinRanges: false };
-  const count = await countAll({ ...selection, view: { ...view, counted: undefined } }, db);
-  return { view, count: { ...count, ...(effort !== undefined && { effort }) } };
-}
-
-async function leadsOf(
-  { counted, found }: AdvisoryFilters,
-  tests: readonly Condition[],
+/** @param many for tests: where counting ends */
+export async function planAdvisories(
+  { counted, found, uid }: AdvisoryFilters,
   selection: Selection,
   db: ReadDb,
-): Promise<Lead[]> {
+  many: number = MANY,
+): Promise<Plan> {
   const { view } = selection;
-  const othersThan = (index: number) => tests.filter((_, i) => i !== index);
-  const leads: Lead[] = [];
-  for (const [i, filter] of counted.entries()) {
-    if (view.counted === undefined) break;
-    const { below } = await filter.count(db, view.counted.groups);
-    const condition = { seek: filter.seek(selection, view.counted.groups, db.dialect), test: filter.test };
-    leads.push({ condition, others: othersThan(i), size: below > MANY ? undefined : below });
-  }
-  for (const [i, filter] of found.entries()) {
-    leads.push({ condition: filter, others: othersThan(counted.length + i), size: await countUpTo(filter, selection, db) });
-  }
-  return leads;
+  const tests = [...counted, ...found].map(({ test }) => test);
+  // Uids that the hierarchy names, or a group's children where nothing else finds the rows.
+  const own = view.conditions.map(({ test }) => test);
+  if (uid !== undefined) return tested(view, undefined, [...own, ...tests, sql<boolean>`uid = ${uid}`], selection, db);
+  const [only] = counted;
+  if (only !== undefined && tests.length === 1 && view.counted !== undefined) return countedPlan(only, view.counted, selection, db, many);
+  const lead = await leadOf({ counted, found }, selection, db, many);
+  if (lead === undefined) return walkedPlan([...view.conditions, ...tests.map(same)], selection, db, many);
+  const others = tests.filter((test) => test !== lead.condition.test);
+  if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
+  return { view: { ...view, conditions: [lead.condition], isWithinRanges: true, index: INDEX }, count: { total: lead.size, beside: 0 } };
 }
 
-/** Undefined for more than MANY. */
-async function countUpTo(filter: FoundFilter, selection: Selection, db: ReadDb): Promise<number | undefined> {
-  const first = sql`select uid from (${filter.uids(selection)}) as f limit ${MANY + 1}`;
-  const { rows } = await sql<{ n: number }>`select count(*) as n from (${first}) as first_ones`.execute(db);
-  const n = Number(rows[0]?.n ?? 0);
-  return n > MANY ? undefined : n;
+/** One filter, by what is counted in advance. */
+async function countedPlan(
+  filter: CountedFilter,
+  { groups, direct }: NonNullable<View["counted"]>,
+  selection: Selection,
+  db: ReadDb,
+  many: number,
+): Promise<Plan> {
+  const { view } = selection;
+  const { below, direct: children } = await filter.count(db, groups);
+  const count = { total: direct ? children : below, beside: 0, effort: below };
+  const isFound = below <= many;
+  const seek = isFound ? uidIn(filter.uids(selection, groups), below) : filter.test;
+  const conditions = [...view.conditions.map(({ test }) => same(test)), { seek, test: filter.test }];
+  return { view: { ...view, conditions, isWithinRanges: isFound, index: INDEX }, count };
 }
 
-function same(test: Condition["test"]): Condition {
+/** What the lead finds is counted where all else is true, too; without a lead, all that is in the ranges. */
+async function tested(
+  view: View,
+  lead: Lead | undefined,
+  tests: readonly RawBuilder<boolean>[],
+  selection: Selection,
+  db: ReadDb,
+): Promise<Plan> {
+  const conditions = [...(lead === undefined ? [] : [lead.condition]), ...tests.map(same)];
+  const met = { ...view, conditions, isWithinRanges: lead !== undefined, index: INDEX };
+  const count = await countAll({ ...selection, view: met }, db);
+  return { view: met, count: { ...count, ...(lead !== undefined && { effort: lead.size }) } };
+}
+
+/** Each filter finds many. They are counted where all there is, or what the hierarchy filter finds, is not more. */
+async function walkedPlan(conditions: readonly Condition[], selection: Selection, db: ReadDb, many: number): Promise<Plan> {
+  const { view } = selection;
+  const walked = { ...view, conditions };
+  if (view.counted === undefined) return { view: walked, count: await countAll({ ...selection, view: walked }, db) };
+  const { below } = await countOfAll(db, "advisory", view.counted.groups);
+  const tests = conditions.map(({ test }) => test);
+  if (below <= many) return tested(view, undefined, tests, selection, db);
+  return { view: { ...walked, index: INDEX }, count: { total: undefined, beside: 0 } };
+}
+
+/** Undefined where each finds many. */
+async function leadOf(
+  { counted, found }: Omit<AdvisoryFilters, "uid">,
+  selection: Selection,
+  db: ReadDb,
+  many: number,
+): Promise<Lead | undefined> {
+  const groups = selection.view.counted?.groups;
+  let best: Lead | undefined;
+  const consider = (size: number, rows: number, uids: RawBuilder<unknown>, test: RawBuilder<boolean>) => {
+    if (size < (best?.size ?? many + 1)) best = { condition: { seek: uidIn(uids, rows), test }, size };
+  };
+  for (const filter of groups === undefined ? [] : counted) {
+    if (groups === undefined) continue;
+    const { below } = await filter.count(db, groups);
+    consider(below, below, filter.uids(selection, groups), filter.test);
+  }
+  for (const filter of found) {
+    if ((best?.size ?? many) <= FEW) break;
+    const counts = await countUpTo(many, filter, selection, db);
+    if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter.test);
+  }
+  return best;
+}
+
+/** Undefined for more, or where it would take a look at many more to know. What a filter finds twice are two rows. */
+async function countUpTo(
+  many: number,
+  { reach, uids, isDistinct }: FoundFilter,
+  selection: Selection,
+  db: ReadDb,
+): Promise<{ readonly uids: number; readonly rows: number } | undefined> {
+  const enough = 2 * many;
+  const count = async (what: RawBuilder<unknown>, rows: RawBuilder<unknown>) => {
+    const some = sql`select * from (${rows}) as f limit ${enough + 1}`;
+    const answer = await sql<{ uids: number; rows: number }>`select ${what} as "uids", count(*) as "rows" from (${some}) as s`.execute(db);
+    return { uids: Number(answer.rows[0]?.uids), rows: Number(answer.rows[0]?.rows) };
+  };
+  if (reach !== undefined && (await count(sql`0`, reach)).rows > enough) return undefined;
+  const counts = await count(isDistinct ? sql`count(*)` : sql`count(distinct uid)`, uids(selection));
+  return counts.uids > many || counts.rows > enough ? undefined : counts;
+}
+
+/** The limit tells PostgreSQL how many rows to plan for; there is room for those that come meanwhile. */
+function uidIn(uids: RawBuilder<unknown>, rows: number): RawBuilder<boolean> {
+  return sql<boolean>`uid in (${uids} limit ${rows + 100})`;
+}
+
+function same(test: RawBuilder<boolean>): Condition {
   return { seek: test, test };
 }

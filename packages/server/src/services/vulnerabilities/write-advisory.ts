@@ -14,8 +14,8 @@ import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { isUid, newUid, parentOf } from "../../lib/uid.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { assertNone } from "../../resource/names.ts";
-import { assertGroupExists } from "../../resource/write.ts";
-import { newEvents } from "./new-events.ts";
+import { assertGroupExists, isDuplicate } from "../../resource/write.ts";
+import { addEvents, assertEvents } from "./new-events.ts";
 
 const encode = compileJsonEncoder(AdvisorySchema);
 
@@ -38,8 +38,9 @@ export async function createAdvisory(
     ...(given.legacyAdvisoryID !== undefined && { legacyAdvisoryID: given.legacyAdvisoryID }),
   });
   assertNone(advisoryViolations(advisory));
-  advisory.events = await newEvents(advisory, given.events, call);
+  assertEvents(given.events, (index) => `events[${index}].`);
   await assertGroupExists(parentId, call.db);
+  advisory.events = await addEvents(advisory, given.events, call);
   await store(call.db, undefined, advisory);
   return advisory;
 }
@@ -102,7 +103,10 @@ async function load(db: WriteDb, id: string): Promise<LoadedAdvisory> {
 async function store(db: WriteDb, before: LoadedAdvisory["row"] | undefined, after: Advisory): Promise<void> {
   assertNone(sizeViolations(after, advisoryRow(after).body));
   if (before?.about !== aboutOf(after)) await claimPlace(after, db);
-  await storeAdvisories(db, [{ before, after }]);
+  await storeAdvisories(db, [{ before, after }]).catch((thrown) => {
+    // Somebody was first since the look at it.
+    throw isDuplicate(thrown) ? taken(after, after.advisoryId) : thrown;
+  });
 }
 
 /** A group has one advisory about the same. A deleted one gives way, and keeps imports from making it again until then. */
@@ -115,13 +119,12 @@ async function claimPlace(advisory: Advisory, db: WriteDb): Promise<void> {
     .where("about", "=", aboutOf(advisory));
   const other = await db.dialect.forUpdate(query).executeTakeFirst();
   if (other === undefined || other.uid === advisory.id) return;
-  if (other.delete_time === null)
-    throw alreadyExists(
-      "Advisory",
-      other.uid,
-      `the group has an advisory ${advisory.advisoryId} about this artifact and component: ${other.uid}`,
-    );
+  if (other.delete_time === null) throw taken(advisory, other.uid);
   await db.updateTable("advisory").set({ about: other.uid }).where("uid", "=", other.uid).execute();
+}
+
+function taken({ advisoryId }: Advisory, uid: string): Error {
+  return alreadyExists("Advisory", uid, `the group has an advisory ${advisoryId} about this artifact and component`);
 }
 
 function aboutFieldsOf(given: Advisory) {

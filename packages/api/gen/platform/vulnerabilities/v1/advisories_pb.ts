@@ -1362,7 +1362,8 @@ export type AdvisoriesList = Message<"platform.vulnerabilities.v1.AdvisoriesList
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
+   * somebody waits.
    *
    * @generated from field: optional int64 total_count = 4;
    */
@@ -1395,7 +1396,8 @@ export type AdvisoriesListJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
+   * somebody waits.
    *
    * @generated from field: optional int64 total_count = 4;
    */

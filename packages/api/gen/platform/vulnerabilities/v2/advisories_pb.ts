@@ -1441,7 +1441,8 @@ export type ListAdvisoriesResponse = Message<"platform.vulnerabilities.v2.ListAd
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
+   * somebody waits.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -1474,7 +1475,8 @@ export type ListAdvisoriesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
+   * somebody waits.
    *
    * @generated from field: optional int64 total_count = 3;
    */
