@@ -68,7 +68,10 @@ export async function ended(world: World, uid: string): Promise<Import> {
 
 export async function found(world: World, uid: string, isSo: (found: Import) => boolean): Promise<Import> {
   let last = await world.must(methods.getImport, { uid });
-  await until(async () => isSo((last = await world.must(methods.getImport, { uid }))), 60_000);
+  await until(async () => {
+    last = await world.must(methods.getImport, { uid });
+    return isSo(last);
+  }, 60_000);
   return last;
 }
 
