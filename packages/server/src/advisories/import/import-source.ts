@@ -57,6 +57,8 @@ export interface ImportOptions {
   /** Whom new advisories and events name as author, whoever wrote the source. */
   readonly actor: string;
   readonly source: ImportSource;
+  /** Records of one transaction; 250 where it is left out. On the embedded store nobody else has the process meanwhile. */
+  readonly batchSize?: number;
   /** Called after each batch that is stored, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Called for each; nothing of them is kept. */

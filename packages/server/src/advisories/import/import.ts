@@ -18,7 +18,7 @@ const BATCH_WEIGHT = 500_000;
  * `onProblem`.
  */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
-  const { source, kind, parent, clock, onProgress, onProblem, signal } = options;
+  const { source, kind, parent, clock, batchSize = BATCH, onProgress, onProblem, signal } = options;
   if (kind === "advisories" && !isUid(newUid(newUid(parent))))
     throw invalidArgument("parent", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
   const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
@@ -58,7 +58,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     for (const placed of read) {
       batch.push(placed);
       weight += weightOf(placed.record);
-      if (batch.length < BATCH && weight < BATCH_WEIGHT) continue;
+      if (batch.length < batchSize && weight < BATCH_WEIGHT) continue;
       // One batch is read while the one before it is written.
       await writing;
       writing = store(batch);

@@ -26,6 +26,9 @@ export interface RunOptions extends RightsDependencies {
 /** How often the lease is renewed, progress is stored and rights are looked at. */
 const BEAT_MS = 2000;
 
+/** Records of one transaction: few, as calls wait for them where the database is in this process. */
+const BATCH = 50;
+
 /** Why a run was stopped. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
@@ -93,6 +96,7 @@ function readRecords(
     ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
     approves: approves && row.approves === 1,
     source: { path: files.path(row.file) },
+    batchSize: BATCH,
     onProgress: ({ read }) => {
       progress.read = read;
     },
