@@ -250,8 +250,8 @@ describeWithWorld("lists of advisories", (world: World) => {
       advisory_id: "advisoryId",
       artifact_name: "artifactName",
     } as const;
-    const textOf = (value: unknown) =>
-      JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part).padStart(20, "0") : part));
+    const isNumber = (part: unknown) => typeof part === "bigint" || typeof part === "number";
+    const textOf = (value: unknown) => JSON.stringify(value, (_, part) => (isNumber(part) ? String(part).padStart(20, "0") : part));
     for (const [name, key] of Object.entries(keys))
       for (const direction of ["asc", "desc"]) {
         const { uids } = await pagesOf({ orderBy: `${name} ${direction}`, pageSize: 13 });
