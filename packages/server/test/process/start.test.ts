@@ -155,6 +155,10 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_WEBHOOK_TIMEOUT: "a moment",
       HOLT_WEBHOOK_GIVE_UP: "never",
       HOLT_EVENT_RETENTION: "for ever",
+      HOLT_IMAGE_PACKAGES: "sometimes",
+      HOLT_PUBLIC_ADVISORIES: "Acme",
+      HOLT_IMPORT_MAX_BYTES: "plenty",
+      HOLT_MIRROR_TIMEOUT: "soon",
     };
     // What no text can be wrong for.
     const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];
