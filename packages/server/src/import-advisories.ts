@@ -65,7 +65,7 @@ async function runCommand(kind: Kind, args: readonly string[], readConfig: () =>
   }
   const { read, created, updated, unchanged, ignored, problems } = await runImport(given, readConfig());
   console.log(`Read ${read} ${kind}: ${created} are new, ${updated} have changed, ${unchanged} were known already.`);
-  console.log(`${problems} problems were reported; ${ignored} files held nothing of the kind.`);
+  console.log(`Problems: ${problems}. Files that held nothing of the kind: ${ignored}.`);
   return problems > 0 ? 3 : 0;
 }
 

@@ -29,7 +29,7 @@ test("files and folders are imported beside a running server, which shows them a
   assert.deepEqual([code, stderr], [0, ""]);
   assert.equal(
     stdout,
-    "Read 5 advisories: 5 are new, 0 have changed, 0 were known already.\n0 problems were reported; 1 files held nothing of the kind.\n",
+    "Read 5 advisories: 5 are new, 0 have changed, 0 were known already.\nProblems: 0. Files that held nothing of the kind: 1.\n",
   );
   assert.equal(await total(server.baseUrl, settings, "/vulnerabilities/v2/advisories"), "5");
   const again = await runHoltd(["import", "advisories", ...paths], settings);
