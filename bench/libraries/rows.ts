@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { ArtifactSchema, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { gramsOf } from "../../packages/server/src/lib/grams.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { mavenSortKey } from "../../packages/server/src/lib/version-order/maven.ts";
 import { parsePythonVersion } from "../../packages/server/src/lib/version-order/python.ts";
 import { artifacts } from "../../packages/server/src/libraries/artifacts-resource.ts";
+import { partsOf } from "../../packages/server/src/libraries/name-index.ts";
 import { type Row, randomName, rowOf, timeOf, timesOf } from "../data/rows.ts";
 
 export interface PlannedArtifact {
@@ -18,10 +18,10 @@ export interface PlannedArtifact {
   readonly progress: number;
 }
 
-/** Of 16 artifacts one is Java's. Of a hundred versions one is remediated, and one of twenty Python ones is built for CUDA. */
+/** Of 16 artifacts one is Java's. Of a hundred versions one is remediated, and of a hundred projects one is built for CUDA, too. */
 const JAVA_EVERY = 16;
 const REMEDIATED_EVERY = 100;
-const CUDA_EVERY = 20;
+const CUDA_EVERY = 100;
 
 export function planArtifact(group: string, i: number, versions: number, progress: number): PlannedArtifact {
   const isJava = i % JAVA_EVERY === JAVA_EVERY - 1;
@@ -43,8 +43,8 @@ export function artifactRow(artifact: PlannedArtifact): Row {
   return { ...rowOf(artifacts, message, timeOf(progress)), ...more };
 }
 
-export function* gramRows({ uid, name }: PlannedArtifact): Iterable<Row> {
-  for (const gram of gramsOf(name)) yield { gram, name: name.toLowerCase(), artifact_uid: uid };
+export function* gramRows({ uid, name, ecosystem }: PlannedArtifact): Iterable<Row> {
+  for (const gram of partsOf(name)) yield { gram, ecosystem, name: name.toLowerCase(), artifact_uid: uid };
 }
 
 interface PlannedVersion {
@@ -63,7 +63,7 @@ function versionOf({ name, ecosystem }: PlannedArtifact, i: number): PlannedVers
     const version = remediated ? `${number}-holt-1` : number;
     return { version, sortKey: mavenSortKey(version), cuda: null, remediated };
   }
-  const isCuda = seed % CUDA_EVERY === 1;
+  const isCuda = (seed - i) % CUDA_EVERY === 1 && i % 2 === 1;
   const version = remediated ? `${number}+holt.1` : isCuda ? `${number}+cu121` : number;
   return { version, sortKey: parsePythonVersion(version)?.sortKey ?? "", cuda: isCuda ? "12.1" : null, remediated };
 }

@@ -16,6 +16,7 @@ import { imagePackages } from "./migrations/011-image-packages.ts";
 import { remoteImports } from "./migrations/012-remote-imports.ts";
 import { feeds } from "./migrations/013-feeds.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
+import { librarySearch } from "./migrations/015-library-search.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -40,6 +41,7 @@ const MIGRATIONS: readonly Migration[] = [
   remoteImports,
   feeds,
   indexPlatforms,
+  librarySearch,
 ];
 
 /**

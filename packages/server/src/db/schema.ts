@@ -333,9 +333,10 @@ export interface LibraryArtifactTable extends ResourceTable {
   serial: number;
 }
 
-/** Three characters in a row of a lower-case name, for search. */
+/** One, two or three characters in a row of a lower-case name, for search. */
 export interface LibraryArtifactGramTable {
   gram: string;
+  ecosystem: number;
   /** All of it, in lower case. */
   name: string;
   artifact_uid: string;

@@ -6,6 +6,7 @@ test("a name is known by all its parts of three characters, in lower case, each 
   assert.deepEqual(gramsOf("NumPy"), ["num", "ump", "mpy"]);
   assert.deepEqual(gramsOf("aaaaa"), ["aaa"]);
   assert.deepEqual([gramsOf("ab"), gramsOf("")], [[], []]);
+  assert.deepEqual(gramsOf("Papa", 2), ["pa", "ap"]);
 });
 
 test("a text is looked for by its rarest part, whatever its case", () => {

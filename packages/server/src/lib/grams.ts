@@ -6,10 +6,10 @@ const MAX_INDEXED = 200;
 /** From the most frequent to the rarest in names of packages, about. */
 const BY_FREQUENCY = "eainrtos-lcpdmugyhbkfvw.xjzq_0123456789:";
 
-/** Each part once, in lower case; none of a shorter name. */
-export function gramsOf(name: string): readonly string[] {
+/** Each part once, in lower case; none of a shorter name. @param length of the parts */
+export function gramsOf(name: string, length: number = LENGTH): readonly string[] {
   const text = name.toLowerCase().slice(0, MAX_INDEXED);
-  return [...new Set(Array.from({ length: Math.max(text.length - LENGTH + 1, 0) }, (_, start) => text.slice(start, start + LENGTH)))];
+  return [...new Set(Array.from({ length: Math.max(text.length - length + 1, 0) }, (_, start) => text.slice(start, start + length)))];
 }
 
 /** The part of a search text that is likely to be in the fewest names: always the same for the same text. Undefined for a text that is too short. */

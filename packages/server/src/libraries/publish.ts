@@ -5,13 +5,13 @@ import { linkBlob } from "../blobs/link-blob.ts";
 import type { Store, WriteDb } from "../db/store.ts";
 import { timestampFromDate } from "../lib/clock.ts";
 import { aborted, alreadyExists, invalidArgument } from "../lib/errors.ts";
-import { gramsOf } from "../lib/grams.ts";
 import { messageFromJson } from "../lib/proto-json.ts";
 import { newUid } from "../lib/uid.ts";
 import { assertGroupExists } from "../resource/write.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
 import { appendPublished, type LibraryChange } from "./library-event.ts";
+import { indexName } from "./name-index.ts";
 import type { Staged, Staging } from "./stage.ts";
 
 export interface Publication {
@@ -154,12 +154,7 @@ async function lockArtifact(db: WriteDb, { groupUid, ecosystem }: Library, name:
     return uidOfSameName(other, name);
   }
   await countArtifact(db, uid, ecosystem, 1);
-  const grams = db.selectFrom(db.dialect.valuesOf(gramsOf(name)).as("g"));
-  await db
-    .insertInto("library_artifact_gram")
-    .columns(["gram", "name", "artifact_uid"])
-    .expression(grams.select((g) => ["g.value", g.val(name.toLowerCase()).as("name"), g.val(uid).as("artifact_uid")]))
-    .execute();
+  await indexName(db, uid, name, ecosystem);
   return uid;
 }
 

@@ -7,6 +7,7 @@ import { messageFromJson } from "../lib/proto-json.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
 import { appendDeleted, type ChangedFile, type LibraryChange } from "./library-event.ts";
+import { dropName } from "./name-index.ts";
 import { latestKeyOf } from "./publish.ts";
 
 /** What is to go: one file, all files of the versions that sort alike where they are one version, or of the version that is spelled like this. */
@@ -33,7 +34,7 @@ export function removeFiles(
     const { uid, name } = artifact;
     const removed = "path" in removal ? await removeFile(db, uid, removal) : await removeVersions(db, uid, removal);
     if (removed.length === 0) throw nothing(key, removal);
-    await describeRest(db, uid, library.ecosystem, isPreRelease);
+    await describeRest(db, artifact, library.ecosystem, isPreRelease);
     await appendDeleted(db, { ...library, artifactUid: uid, name }, removed, change);
   });
 }
@@ -96,13 +97,18 @@ async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval)
 }
 
 /** What the artifact tells of its versions, made anew of those that are left; without any, it goes too. */
-async function describeRest(db: WriteDb, uid: string, ecosystem: Ecosystem, isPreRelease: RemovalOptions["isPreRelease"]): Promise<void> {
+async function describeRest(
+  db: WriteDb,
+  { uid, name }: { readonly uid: string; readonly name: string },
+  ecosystem: Ecosystem,
+  isPreRelease: RemovalOptions["isPreRelease"],
+): Promise<void> {
   const versions = await db
     .selectFrom("library_version")
     .select(["uid", "version", "sort_key", "remediated", "create_time"])
     .where("artifact_uid", "=", uid)
     .execute();
-  if (versions.length === 0) return removeArtifact(db, uid, ecosystem);
+  if (versions.length === 0) return removeArtifact(db, uid, name, ecosystem);
   const keyOf = ({ version, sort_key: sortKey }: (typeof versions)[number]) =>
     latestKeyOf({ sortKey, isPreRelease: isPreRelease(version) });
   const latest = versions.reduce((best, each) => (keyOf(each) > keyOf(best) ? each : best));
@@ -135,7 +141,8 @@ async function describeRest(db: WriteDb, uid: string, ecosystem: Ecosystem, isPr
     .execute();
 }
 
-async function removeArtifact(db: WriteDb, uid: string, ecosystem: Ecosystem): Promise<void> {
+async function removeArtifact(db: WriteDb, uid: string, name: string, ecosystem: Ecosystem): Promise<void> {
+  await dropName(db, uid, name, ecosystem);
   await db.deleteFrom("library_artifact").where("uid", "=", uid).execute();
   await countArtifact(db, uid, ecosystem, -1);
 }

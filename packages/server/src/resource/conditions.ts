@@ -37,9 +37,14 @@ export function metWithin(selection: Selection, dialect: Dialect): Bool {
   const { resource, view, order } = selection;
   const tests = [...view.conditions.map((condition) => condition.test), ...live(resource)];
   const [first, last] = [view.ranges.at(0), view.ranges.at(-1)];
-  const inRange = within(view.ranges, "test", dialect.unindexed("uid"), resource.table, dialect);
+  const inRange = inRanges(view, dialect.unindexed("uid"), resource.table, dialect);
   if (order.column !== "uid" || first === undefined || last === undefined) return and([inRange, ...tests, ...afterCursor(selection)]);
   return and([...stretch(first.lower, last.upper, selection), ...(first === last ? [] : [inRange]), ...tests]);
+}
+
+/** A test of one uid after the other. */
+export function inRanges({ ranges }: Selection["view"], uid: RawBuilder<unknown>, table: string, dialect: Dialect): Bool {
+  return within(ranges, "test", uid, table, dialect);
 }
 
 /** In uid order the ranges lie in one stretch of the index. SQLite seeks by the first bound it finds on a side, so the nearest must be the only one. */

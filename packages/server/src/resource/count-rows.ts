@@ -2,8 +2,8 @@
 import { sql } from "kysely";
 import { countOfAll } from "../db/resource-count.ts";
 import type { ReadDb } from "../db/store.ts";
-import { and, sought, source } from "./conditions.ts";
-import type { Selection } from "./selection.ts";
+import { and, inRanges, sought, source } from "./conditions.ts";
+import type { Entries, Selection } from "./selection.ts";
 import { IS_IN_ROOT } from "./visible.ts";
 
 export interface RowCount {
@@ -28,11 +28,21 @@ export async function countRows(selection: Selection, db: ReadDb): Promise<RowCo
 
 /** Those that meet all conditions, one by one. */
 export async function countAll(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
-  const { view, beside } = selection;
+  const { view, beside, entries } = selection;
+  if (entries !== undefined && beside === undefined) return { total: await countEntries(entries, selection, db), beside: 0 };
   const where = sought(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
   const { rows } = await sql<{ n: number }>`select count(*) as n from ${source(selection, db.dialect)} where ${where}`.execute(db);
   const total = Number(rows[0]?.n ?? 0);
   return { total, beside: beside === undefined ? 0 : total };
+}
+
+async function countEntries({ table, uid, where, isRepeated }: Entries, { view }: Selection, db: ReadDb): Promise<number> {
+  const isVisible = inRanges(view, db.dialect.unindexed(uid), table, db.dialect);
+  const each = isRepeated ? sql`distinct ${sql.ref(uid)}` : sql`*`;
+  const { rows } = await sql<{ n: number }>`select count(${each}) as n from ${sql.table(table)} where ${and([where, isVisible])}`.execute(
+    db,
+  );
+  return Number(rows[0]?.n ?? 0);
 }
 
 async function countBeside({ resource, beside }: Selection, db: ReadDb): Promise<number> {

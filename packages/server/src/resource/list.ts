@@ -13,7 +13,7 @@ import type { Resource } from "./define.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import type { PageTokens } from "./page-token.ts";
 import { readRows } from "./read-rows.ts";
-import type { Selection } from "./selection.ts";
+import type { Entries, Selection } from "./selection.ts";
 import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
@@ -46,6 +46,10 @@ export interface ListTerms {
   readonly conditions?: readonly Condition[];
   /** The maintained count of just the rows that meet `conditions`; without it they are counted one by one. */
   readonly counted?: CountKind;
+  /** Of the rows that meet `conditions`, where nothing counts them: they are counted there, unless the list is confined otherwise, too. */
+  readonly entries?: Entries;
+  /** Whether the order's index can find the rows that meet `conditions`, each of which then uses it in its `test`. */
+  readonly isIndexed?: boolean;
   /** For a resource that knows more of its conditions than the engine does; in place of `counted`. */
   readonly plan?: (selection: Selection, db: ReadDb) => Promise<Plan>;
 }
@@ -63,7 +67,7 @@ export async function listPage(
   request: ListRequest,
   call: Call,
   tokens: PageTokens,
-  { beside, conditions = [], counted, plan }: ListTerms = {},
+  { beside, conditions = [], counted, entries, isIndexed = false, plan }: ListTerms = {},
 ): Promise<Page> {
   const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
@@ -77,6 +81,8 @@ export async function listPage(
     resource,
     view,
     counted: counted ?? resource.table,
+    entries: view.conditions.length === conditions.length ? entries : undefined,
+    isIndexed,
     beside: view.includesRoot ? beside : undefined,
     order,
     after,

@@ -104,9 +104,9 @@ const TOO_MANY_TO_SORT = 100_000;
  * match is. In uid order within one range the index of the uid is both at once.
  */
 async function isCheaperToSort(selection: Selection, { total, effort = total, offset, limit }: Window, db: ReadDb): Promise<boolean> {
-  const { resource, order, view } = selection;
+  const { resource, order, view, isIndexed } = selection;
   if (order.column === "uid" && view.ranges.length === 1 && view.conditions.length === 0) return false;
-  if (total === undefined || effort === undefined || effort > TOO_MANY_TO_SORT) return false;
+  if (isIndexed || total === undefined || effort === undefined || effort > TOO_MANY_TO_SORT) return false;
   const all = (await countOf(db, resource.table, "/")).below;
   return effort < ((offset + limit) * all) / total;
 }

@@ -194,6 +194,8 @@ describeWithWorld("lists of advisories", (world: World) => {
       resource: advisories,
       view: all,
       counted: "advisory",
+      entries: undefined,
+      isIndexed: false,
       beside: undefined,
       order: { column: "uid", descending: false },
       after: undefined,

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { sql } from "kysely";
+import { librarySearch } from "../../src/db/migrations/015-library-search.ts";
 import { basic } from "../registry/registry-client.ts";
 import { type Caller, describeWithWorld, type World } from "../world.ts";
 
@@ -55,7 +57,25 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     assert.deepEqual(await find("r_s"), ["under_scope"]);
     assert.deepEqual(await find("-w"), ["alpha-web"]);
     assert.deepEqual(await find("com.example:beta"), ["beta-core"]);
-    for (const query of ["nothing", "%", "100%", "\0", "core%"]) assert.deepEqual(await find(query), [], query);
+    assert.deepEqual(await find("W"), ["alpha-web"]);
+    assert.deepEqual(await find("b"), ["alpha-web", "beta-core"]);
+    assert.deepEqual(await find("PH"), ["alpha-core", "alpha-web"]);
+    for (const query of ["nothing", "%", "zz", "q", "_s_", "100%", "\0", "core%"]) assert.deepEqual(await find(query), [], query);
+  });
+
+  test("what the schema's last step makes of artifacts that were there before is what publishing makes", async () => {
+    await libraryOf("before", ["gamma-core", "gg", `long-${"x".repeat(150)}`]);
+    const { store } = world;
+    const rows = () =>
+      store.reader.selectFrom("library_artifact_gram").selectAll().orderBy("artifact_uid").orderBy("gram").orderBy("name").execute();
+    const made = await rows();
+    assert.ok(made.length > 100);
+    const fill = librarySearch.statements(store.dialect).find((statement) => statement.startsWith("insert into library_artifact_gram"));
+    await store.transaction(async (db) => {
+      await db.deleteFrom("library_artifact_gram").execute();
+      await sql.raw(fill ?? "").execute(db);
+    });
+    assert.deepEqual(await rows(), made);
   });
 
   test("pages of a search come in order, each artifact once, with the number of all", async () => {
@@ -71,6 +91,52 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     } while (pageToken !== "");
     assert.deepEqual(seen, names);
     assert.deepEqual(await namesFor(reader, { query: "paged", orderBy: "name desc", pageSize: 2, skip: 3 }), ["paged-21", "paged-20"]);
+  });
+
+  test("filters hold together, in every order and on every page, with the number of all", async () => {
+    const { reader } = await libraryOf("filtered", ["zeta", "alpha", "beta", "gamma"]);
+    for (const artifact of ["beta", "alpha", "zeta"]) await deploy("my-org:filtered", artifact, "1.1-holt-1");
+    const orders = { name: ["alpha", "beta", "zeta"], "name desc": ["zeta", "beta", "alpha"], create_time: ["zeta", "alpha", "beta"] };
+    for (const [orderBy, expected] of Object.entries(orders)) {
+      for (const ecosystems of [JAVA, BOTH]) {
+        for (const query of ["", "a", "ta", "com.example"]) {
+          const found: string[] = [];
+          for (let skip = 0; skip < 4; skip += 2) {
+            const request = { ecosystems, remediated: true, query, orderBy, pageSize: 2, skip };
+            const { artifacts, totalCount } = await world.must(listArtifacts, request, reader.token);
+            found.push(...artifacts.map(({ name }) => name.slice("com.example:".length)));
+            const all = expected.filter((name) => `com.example:${name}`.includes(query));
+            assert.equal(totalCount, BigInt(all.length), `${orderBy} ${query}`);
+          }
+          assert.deepEqual(found.toSorted(), expected.filter((name) => `com.example:${name}`.includes(query)).toSorted());
+          if (orderBy !== "create_time")
+            assert.deepEqual(
+              found,
+              expected.filter((name) => `com.example:${name}`.includes(query)),
+            );
+        }
+      }
+      assert.equal((await world.must(listArtifacts, { ecosystems: JAVA, orderBy }, reader.token)).totalCount, 4n);
+    }
+    assert.deepEqual(await namesFor(reader, { ecosystems: BOTH, cudaVersion: "12.1", query: "a", remediated: true }), []);
+  });
+
+  test("what is deleted is not found any more, and its name is free", async () => {
+    const { reader } = await libraryOf("forgotten", ["gone", "there"]);
+    const { status } = await fetch(`${world.baseUrl}/libraries/java/my-org:forgotten/com/example/gone/1.0/`, {
+      method: "DELETE",
+      headers: { authorization: basic("_token", world.token) },
+    });
+    assert.equal(status, 204);
+    for (const query of ["g", "go", "gone", "com"]) assert.deepEqual(await namesFor(reader, { query }), query === "com" ? ["there"] : []);
+    const rows = await world.store.reader
+      .selectFrom("library_artifact_gram")
+      .select("gram")
+      .where("name", "=", "com.example:gone")
+      .execute();
+    assert.deepEqual(rows, []);
+    await deploy("my-org:forgotten", "gone", "1.0");
+    assert.deepEqual(await namesFor(reader, { query: "gone" }), ["gone"]);
   });
 
   test("who may list it sees what is at its group and below, and nobody else anything of it", async () => {

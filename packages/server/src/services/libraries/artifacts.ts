@@ -7,16 +7,18 @@ import {
   type ListArtifactsRequest,
   ListArtifactsResponseSchema,
 } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import { implement, read } from "../../call/implement.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import { countOfAll } from "../../db/resource-count.ts";
 import { invalidArgument } from "../../lib/errors.ts";
-import { rarestGramOf } from "../../lib/grams.ts";
 import { artifacts, countKinds } from "../../libraries/artifacts-resource.ts";
+import { contains, entriesNamed, ofEcosystems } from "../../libraries/name-index.ts";
 import { listCapabilities } from "../../resource/conditions.ts";
 import { type ListTerms, listPage, listResponse } from "../../resource/list.ts";
-import { type Condition, onColumn } from "../../resource/visible.ts";
+import { parseOrderBy } from "../../resource/order-by.ts";
+import type { Entries } from "../../resource/selection.ts";
+import type { Condition } from "../../resource/visible.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { listVersions } from "./artifact-versions.ts";
 
@@ -53,40 +55,63 @@ function parseEcosystems(ecosystems: readonly Ecosystem[]): readonly Ecosystem[]
 /** Longer than any name. */
 const MAX_QUERY = 200;
 
-function termsOf({ ecosystems, query, cudaVersion, remediated }: ListArtifactsRequest, dialect: Dialect): ListTerms {
+function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListArtifactsRequest, dialect: Dialect): ListTerms {
   const wanted = parseEcosystems(ecosystems);
   if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
   if (cudaVersion && !wanted.includes(Ecosystem.PYTHON)) throw invalidArgument("cuda_version", "only Python libraries are built for CUDA");
+  const { column } = parseOrderBy(orderBy, artifacts);
+  const only = wanted.length === countKinds.size ? undefined : wanted[0];
+  const ofOne = only === undefined ? [] : [ofEcosystem(only, column, dialect)];
   const filters = [
-    ...(query === "" ? [] : [named(query, dialect)]),
+    ...(query === "" ? [] : [named(query, wanted, dialect, remediated || Boolean(cudaVersion))]),
     ...(cudaVersion ? [forCuda(cudaVersion, dialect)] : []),
-    ...(remediated ? [onColumn("remediated", dialect, (column) => sql`${column} = 1`)] : []),
+    ...(remediated ? [withPatches(wanted, column, dialect)] : []),
   ];
-  if (wanted.length === countKinds.size) return { conditions: filters, ...(filters.length === 0 && { counted: artifacts.table }) };
-  const conditions = [...filters, ofEcosystem(wanted[0] ?? Ecosystem.UNSPECIFIED, dialect)];
-  const kind = countKinds.get(wanted[0] ?? Ecosystem.UNSPECIFIED);
-  return { conditions, ...(filters.length === 0 && kind !== undefined && { counted: kind }) };
+  const conditions = [...filters, ...ofOne];
+  if (filters.length === 0) {
+    const counted = only === undefined ? artifacts.table : countKinds.get(only);
+    return { conditions, ...(counted && { counted }), isIndexed: only !== undefined && column !== "uid" };
+  }
+  const entries = entriesOf({ query, cudaVersion, remediated }, wanted);
+  return { conditions, ...(entries && { entries }) };
 }
 
-/** Most artifacts are of the same ecosystem, so nothing is found by it. */
-function ofEcosystem(ecosystem: Ecosystem, dialect: Dialect): Condition {
+/** Undefined for filters that no index has together. */
+function entriesOf(
+  { query, cudaVersion, remediated }: Pick<ListArtifactsRequest, "query" | "cudaVersion" | "remediated">,
+  wanted: readonly Ecosystem[],
+): Entries | undefined {
+  if (query.includes("\0")) return undefined;
+  if (cudaVersion) {
+    const where = sql<boolean>`cuda_version = ${cudaVersion}`;
+    return query === "" && !remediated ? { table: "library_version", uid: "artifact_uid", where, isRepeated: true } : undefined;
+  }
+  if (!remediated) return entriesNamed(query, wanted);
+  const isNamed = query === "" ? [] : [contains(sql`lower(name)`, query)];
+  const where = sql<boolean>`${sql.join([ofEcosystems(wanted), sql`remediated = 1`, ...isNamed], sql` and `)}`;
+  return { table: artifacts.table, uid: "uid", where };
+}
+
+/** Each order but that of uids has an index that begins with the ecosystem. */
+function ofEcosystem(ecosystem: Ecosystem, order: string, dialect: Dialect): Condition {
   const test = sql<boolean>`${dialect.unindexed("ecosystem")} = ${ecosystem}`;
-  return { seek: test, test };
+  return { seek: test, test: order === "uid" ? test : sql<boolean>`ecosystem = ${ecosystem}` };
 }
 
-/** Whose name has the text in it, in any case. */
-function named(query: string, dialect: Dialect): Condition {
-  const text = query.toLowerCase();
-  const contains = (name: RawBuilder<unknown>) => sql<boolean>`${name} like ${`%${text.replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`;
+/** The remediated ones have an index in the order of names. */
+function withPatches(wanted: readonly Ecosystem[], order: string, dialect: Dialect): Condition {
+  const column = order === "name" && wanted.length === 1 ? sql`remediated` : dialect.unindexed("remediated");
+  return { seek: sql`remediated = 1 and ${ofEcosystems(wanted)}`, test: sql`${column} = 1` };
+}
+
+/** Whose name has the text in it, in any case. @param isRest of few that are found otherwise */
+function named(query: string, wanted: readonly Ecosystem[], dialect: Dialect, isRest: boolean): Condition {
   // PostgreSQL knows no NUL in a text, so no name has one.
-  if (text.includes("\0")) return { seek: sql`1 = 0`, test: sql`1 = 0` };
-  const test = contains(sql`lower(${dialect.unindexed("name")})`);
-  const gram = rarestGramOf(text);
-  if (gram === undefined) return { seek: test, test };
-  return {
-    test,
-    seek: sql`uid in (select g.artifact_uid from library_artifact_gram g where g.gram = ${gram} and ${contains(sql`g.name`)})`,
-  };
+  if (query.includes("\0")) return { seek: sql`1 = 0`, test: sql`1 = 0` };
+  const test = contains(sql`lower(${dialect.unindexed("name")})`, query);
+  if (isRest) return { seek: test, test };
+  const { table, uid, where } = entriesNamed(query, wanted);
+  return { test, seek: sql`uid in (select ${sql.ref(uid)} from ${sql.table(table)} where ${where})` };
 }
 
 function forCuda(version: string, dialect: Dialect): Condition {
