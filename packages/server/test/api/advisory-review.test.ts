@@ -139,6 +139,23 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     assert.deepEqual(await timeOf(), approved);
   });
 
+  test("what an approved event speaks of is changed by who may approve, and by nobody else", async () => {
+    const uidOf = ({ id }: AdvisoryEvent) => id.slice(0, id.lastIndexOf("/"));
+    const change = (uid: string, body: object, { token }: Caller) =>
+      world.raw("PUT", `/vulnerabilities/v1/advisories/${uid}`, { artifactType: "apk", artifactName: "openssl", ...body }, token);
+    const approved = uidOf(await eventIn("APPROVED"));
+    const changes = [
+      ...[{ artifactName: "curl" }, { artifactType: "deb" }, { artifactArchitecture: "x86_64" }, { aliases: ["CVE-2026-0001"] }],
+      ...[{ componentName: "stdlib" }, { componentType: "npm" }, { componentLocation: "/usr/bin/x" }],
+      ...[{ advisoryId: "CGA-review-other" }, { legacyAdvisoryID: "OLD-1" }],
+    ];
+    for (const body of changes) assertRefused(await change(approved, body, author), Code.PERMISSION_DENIED);
+    assert.equal((await change(approved, { author: "bob", componentName: "" }, author)).status, 200);
+    for (const body of changes) assert.equal((await change(approved, body, approver)).status, 200, JSON.stringify(body));
+    for (const state of ["PENDING", "REQUEST_CHANGES", "REJECTED"] as const)
+      assert.equal((await change(uidOf(await eventIn(state)), { artifactName: `curl-${state}` }, author)).status, 200, state);
+  });
+
   test("of many who decide at once one does, and all others learn that it is decided", async () => {
     const event = await eventIn("PENDING");
     const answers = await Promise.all(

@@ -1,6 +1,11 @@
 /** Makes, changes and deletes advisories, as version 1 of the API says it. */
 import { clone, create } from "@bufbuild/protobuf";
-import { type Advisory, AdvisorySchema, type CreateAdvisoryRequest } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import {
+  type Advisory,
+  AdvisorySchema,
+  type CreateAdvisoryRequest,
+  ReviewStatus,
+} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { newAdvisoryId } from "../../advisories/advisory-id.ts";
 import { advisoryViolations, sizeViolations } from "../../advisories/advisory-rules.ts";
 import { aboutOf, advisoryRow } from "../../advisories/derive.ts";
@@ -15,7 +20,7 @@ import { isUid, newUid, parentOf } from "../../lib/uid.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { assertNone } from "../../resource/names.ts";
 import { assertGroupExists, isDuplicate } from "../../resource/write.ts";
-import { addEvents, assertEvents } from "./new-events.ts";
+import { addEvents, assertEvents, assertMayDecide } from "./new-events.ts";
 
 const encode = compileJsonEncoder(AdvisorySchema);
 
@@ -61,6 +66,8 @@ export async function updateAdvisory(given: Advisory, call: WriteCall): Promise<
     ...(legacyAdvisoryID !== undefined && { legacyAdvisoryID }),
   });
   assertNone(advisoryViolations(next));
+  // What was approved would speak of something else: that is a decision, too.
+  if (isApproved(advisory) && subjectOf(next) !== subjectOf(advisory)) await assertMayDecide(advisory, call);
   return saveAdvisory(loaded, next, call);
 }
 
@@ -125,6 +132,15 @@ async function claimPlace(advisory: Advisory, db: WriteDb): Promise<void> {
 
 function taken({ advisoryId }: Advisory, uid: string): Error {
   return alreadyExists("Advisory", uid, `the group has an advisory ${advisoryId} about this artifact and component`);
+}
+
+function isApproved({ events }: Advisory): boolean {
+  return events.some(({ status }) => status === ReviewStatus.APPROVED);
+}
+
+/** All that its events speak of. */
+function subjectOf(advisory: Advisory): string {
+  return JSON.stringify([aboutOf(advisory), advisory.aliases, advisory.legacyAdvisoryID ?? ""]);
 }
 
 function aboutFieldsOf(given: Advisory) {
