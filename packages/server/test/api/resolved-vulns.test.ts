@@ -346,10 +346,34 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     await world.store.transaction((db) => db.deleteFrom("advisory").where("parent", "=", world.orgUid).execute());
   });
 
+  it("show of the image's organization what the caller may read, where it is not public", async () => {
+    await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
+    const events = [fixed(day(1), "1-r0")];
+    const [folder, other] = [await world.group(org), await world.group(org)];
+    await putAdvisories(world.store, [
+      { parent: org, id: "CGA-top", events },
+      { parent: await world.group(folder), id: "CGA-below", events },
+      { parent: other, id: "CGA-other", events },
+      { parent: world.orgUid, id: "CGA-public", events },
+    ]);
+    const caller = await world.robot(org, NEEDED);
+    const asCaller = async () => resolved({ token: caller.token });
+    assert.deepEqual(await asCaller(), { 1: ["CGA-public"] });
+    const reader = async (group: string) => world.bind(caller.uid, await world.role(group, [Capability.CAP_ADVISORIES_LIST]), group);
+    await reader(folder);
+    assert.deepEqual(await asCaller(), { 1: ["CGA-below", "CGA-public"] });
+    // More groups than one condition has words for.
+    for (let group = 0; group < 33; group++) await reader(await world.group(org));
+    assert.deepEqual(await asCaller(), { 1: ["CGA-below", "CGA-public"] });
+    await reader(org);
+    assert.deepEqual(await asCaller(), { 1: ["CGA-below", "CGA-other", "CGA-public", "CGA-top"] });
+    await world.store.transaction((db) => db.deleteFrom("advisory").where("parent", "=", world.orgUid).execute());
+  });
+
   it("know repos by name, path and uid, and only those where the caller holds all four capabilities", async () => {
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await advise({ events: [fixed(day(1), "1-r0")] });
-    const caller = await world.robot(org, NEEDED);
+    const caller = await world.robot(org, [...NEEDED, Capability.CAP_ADVISORIES_LIST]);
     const host = new URL(world.baseUrl).host;
     for (const repoName of [
       name,

@@ -1,8 +1,11 @@
 /** When advisories came to say that a package is fixed, or never was affected: what can resolve them in an image. */
-import { sql } from "kysely";
+import { setImmediate } from "node:timers/promises";
+import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { rangeAtOrBelow } from "../../lib/uid.ts";
 import { compareVersions } from "../../lib/version-order/compare.ts";
+import { within } from "../../resource/conditions.ts";
 import { parseResolutions, type Resolution, resolutionsFrom } from "../resolutions.ts";
 import type { PackageName } from "./package-lists.ts";
 
@@ -21,8 +24,10 @@ export interface WantedName extends PackageName {
 
 export interface HistoryQuery {
   readonly names: readonly WantedName[];
-  /** Uids of organizations. */
-  readonly roots: readonly string[] | "all";
+  /** Organizations of which all is read. */
+  readonly publicRoots: readonly string[] | "all";
+  /** Groups at and below which it is read in others. */
+  readonly scopes: readonly string[];
   /** Of the range, as columns have times. */
   readonly start: string;
 }
@@ -32,10 +37,10 @@ const MAX_HISTORIES = 400_000;
 const CHUNK = 200;
 
 /** By the index of the name. Only those that something was said of since the range began, or whose packages changed: no others can become resolved in it. */
-export async function readHistories({ names, roots, start }: HistoryQuery, db: ReadDb): Promise<ReadonlyMap<number, History[]>> {
+export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<ReadonlyMap<number, History[]>> {
+  const { names, start } = query;
   const histories = new Map<number, History[]>();
-  const isKnown =
-    roots === "all" ? sql`1 = 1` : sql`substr(a.uid, 1, 40) in (select known.value from ${db.dialect.valuesOf(roots)} as known)`;
+  const isKnown = isReadable(query, db);
   let left = MAX_HISTORIES;
   for (let from = 0; from < names.length; from += CHUNK) {
     const chunk = names.slice(from, from + CHUNK);
@@ -52,8 +57,17 @@ export async function readHistories({ names, roots, start }: HistoryQuery, db: R
       if (ofName === undefined) histories.set(Number(index), [history]);
       else ofName.push(history);
     }
+    // SQLite answers at once: without this nobody else would be answered between chunks.
+    await setImmediate();
   }
   return histories;
+}
+
+/** Unindexed: names find fewer rows. */
+function isReadable({ publicRoots, scopes }: HistoryQuery, { dialect }: ReadDb): RawBuilder<boolean> {
+  if (publicRoots === "all") return sql`1 = 1`;
+  const isPublic = sql`substr(a.uid, 1, 40) in (select open.value from ${dialect.valuesOf(publicRoots)} as open)`;
+  return sql`(${isPublic} or ${within(scopes.map(rangeAtOrBelow), "test", dialect.unindexed("a.uid"), "advisory", dialect)})`;
 }
 
 /** From when on each of the advisories is resolved where these versions are: each version has to be fixed. Undefined for never. */

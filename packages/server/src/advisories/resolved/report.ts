@@ -19,16 +19,23 @@ export interface ReportQuery {
   readonly images: readonly ImageName[];
   readonly range: DayRange;
   readonly now: Date;
+  /** Groups at and below which the caller may read advisories that are not public. */
+  readonly readable: readonly string[];
 }
 
 /** A JSON array of ResolvedVulnsReport (platform.advisory.v2), one for each day. @throws RESOURCE_EXHAUSTED where it would be too much */
-export async function resolvedReports({ images, range, now }: ReportQuery, publication: Publication, db: ReadDb): Promise<string> {
+export async function resolvedReports(
+  { images, range, now, readable }: ReportQuery,
+  publication: Publication,
+  db: ReadDb,
+): Promise<string> {
   const states = await readImageStates(images, range, db);
   const { timelines, lists } = await readTimelines(images, states, db);
   const publicRoots = await publication.within(db);
-  const roots = publicRoots === "all" ? "all" : [...new Set([...publicRoots, ...timelines.map(({ root }) => root)])];
+  const ownRoots = new Set(timelines.map(({ root }) => root));
+  const scopes = readable.filter((uid) => ownRoots.has(rootOf(uid)));
   const names = wantedNames(timelines, lists);
-  const histories = await readHistories({ names, roots, start: startOfDay(range.first) }, db);
+  const histories = await readHistories({ names, publicRoots, scopes, start: startOfDay(range.first) }, db);
   const options = { range, now: now.toISOString(), histories, names, versions: lists.versions, publicRoots };
   const found = await resolvedIn(timelines, createResolvedDays(options));
   return reportsText(range, found, await describeAdvisories(found.values(), db));

@@ -5,11 +5,13 @@ import {
   ListResolvedVulnsReportsResponseSchema,
   SecurityAdvisoryService,
 } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { createDocuments, type Documents } from "../../advisories/documents.ts";
 import { parseDayRange, type RangeFields } from "../../advisories/resolved/days.ts";
 import { resolvedReports } from "../../advisories/resolved/report.ts";
 import { type Call, JsonText } from "../../call/call.ts";
 import { implement, read, type ServiceImplementation } from "../../call/implement.ts";
+import { capabilitySet } from "../../lib/capability-set.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { resolveImageRefs } from "./image-refs.ts";
@@ -17,6 +19,8 @@ import { securityAdvisoriesV1 } from "./security-advisories-v1.ts";
 import { listVulnerabilityMetadata, type MetadataRequest } from "./vulnerability-metadata.ts";
 
 const MAX_CVES = 1000;
+/** What it takes to read advisories that are not public. */
+const READ = capabilitySet([Capability.CAP_ADVISORIES_LIST]);
 
 type DocumentsReply = JsonText<typeof ListDocumentsResponseSchema>;
 type ReportsReply = JsonText<typeof ListResolvedVulnsReportsResponseSchema>;
@@ -59,7 +63,7 @@ function createSecurityAdvisories(
     async listResolvedVulnsReports({ imageRefs, startTime, endTime }, fields, call) {
       const range = parseDayRange(startTime, endTime, fields);
       const images = await resolveImageRefs(imageRefs, registryHost, call);
-      const text = await resolvedReports({ images, range, now: call.now }, publication, call.db);
+      const text = await resolvedReports({ images, range, now: call.now, readable: call.access.scopes(READ) }, publication, call.db);
       return new JsonText(ListResolvedVulnsReportsResponseSchema, `{"resolvedVulnsReports":${text}}`);
     },
   };
