@@ -1,4 +1,5 @@
 /** The published documents: what is approved of public organizations' advisories, by the package that each is about. Built from what is stored, a few bodies at a time. */
+import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
 import { resourceExhausted } from "../lib/errors.ts";
@@ -9,7 +10,7 @@ import { type DocumentFilter, type DocumentRow, keyOf, readDocumentRows } from "
 import type { Publication } from "./publication.ts";
 
 const MAX_ADVISORIES = 20_000;
-/** Of one answer. */
+/** Of one answer, and of what is read for it: of bodies most may be what no document shows. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 /** Anybody may ask: answers about more advisories than this are made for a few at once only. */
 const MANY = 1000;
@@ -24,28 +25,40 @@ export interface Documents {
 
 export function createDocuments(publication: Publication): Documents {
   let running = 0;
+
+  async function oneOfFew(answer: () => Promise<string>): Promise<string> {
+    if (running >= MANY_AT_ONCE) throw resourceExhausted("others are being given very many documents; try again, or ask for fewer", 5);
+    running++;
+    try {
+      return await answer();
+    } finally {
+      running--;
+    }
+  }
+
+  async function readRows(filter: DocumentFilter, db: ReadDb): Promise<DocumentRow[]> {
+    const rows = await readDocumentRows(filter, MAX_ADVISORIES + 1, publication, db);
+    if (rows.length > MAX_ADVISORIES) throw tooMany(`more than ${MAX_ADVISORIES} advisories`);
+    return rows;
+  }
+
   return {
     async list(filter, db) {
-      if (filter.id === "" && filter.cves.length === 0) await assertFew(publication, db);
-      const rows = await readDocumentRows(filter, MAX_ADVISORIES + 1, publication, db);
-      if (rows.length > MAX_ADVISORIES) throw tooMany(`more than ${MAX_ADVISORIES} advisories`);
-      if (rows.length <= MANY) return textOf(rows, db);
-      if (running >= MANY_AT_ONCE) throw resourceExhausted("others are being given very many documents; try again, or ask for fewer", 5);
-      running++;
-      try {
-        return await textOf(rows, db);
-      } finally {
-        running--;
-      }
+      const isAll = filter.id === "" && filter.cves.length === 0;
+      // Where it is known before, reading which they are is part of the work.
+      if (isAll && (await countFew(publication, db)) > MANY) return oneOfFew(async () => textOf(await readRows(filter, db), db));
+      const rows = await readRows(filter, db);
+      return rows.length <= MANY ? textOf(rows, db) : oneOfFew(() => textOf(rows, db));
     },
   };
 }
 
 /** By the maintained counts: a refusal costs nothing. */
-async function assertFew(publication: Publication, db: ReadDb): Promise<void> {
+async function countFew(publication: Publication, db: ReadDb): Promise<number> {
   const within = await publication.within(db);
-  const { below } = await countAdvisories(db, within === "all" ? ["/"] : within, sql<boolean>`latest_type <> 0`);
-  if (Number(below) > MAX_ADVISORIES) throw tooMany(`${below} advisories`);
+  const below = Number((await countAdvisories(db, within === "all" ? ["/"] : within, sql<boolean>`latest_type <> 0`)).below);
+  if (below > MAX_ADVISORIES) throw tooMany(`${below} advisories`);
+  return below;
 }
 
 function tooMany(many: string): Error {
@@ -82,9 +95,12 @@ async function textOf(rows: readonly DocumentRow[], db: ReadDb): Promise<string>
 /** @param rows in order, so that those that are one stand together */
 async function* merged(rows: readonly DocumentRow[], db: ReadDb): AsyncGenerator<Merged> {
   let current: Merged | undefined;
+  let length = 0;
   for (let start = 0; start < rows.length; start += CHUNK) {
     const chunk = rows.slice(start, start + CHUNK);
     const bodies = await readBodies(chunk, db);
+    for (const body of bodies.values()) length += body.length;
+    if (length > MAX_CHARACTERS) throw tooMany(`advisories of more than ${MAX_CHARACTERS} characters`);
     for (const row of chunk) {
       if (current === undefined || keyOf(current.row) !== keyOf(row)) {
         if (current !== undefined) yield current;
@@ -92,6 +108,8 @@ async function* merged(rows: readonly DocumentRow[], db: ReadDb): AsyncGenerator
       }
       add(current, bodies.get(row.uid));
     }
+    // SQLite answers at once: without this nobody else would be answered between chunks.
+    await setImmediate();
   }
   if (current !== undefined) yield current;
 }

@@ -3,6 +3,7 @@ import { beforeEach, describe, it } from "node:test";
 import { SecurityAdvisory } from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
 import { type Document, SecurityAdvisoryService } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import { ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { createDocuments } from "../../src/advisories/documents.ts";
 import { createPublication } from "../../src/advisories/publication.ts";
 import { bootstrap } from "../../src/bootstrap.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -229,6 +230,31 @@ describeWithWorld("documents", (world) => {
   it("are refused where more CVEs are asked for than anybody needs", async () => {
     const query = Array.from({ length: 1001 }, (_, index) => `cves=C${index}`).join("&");
     assertRefused(await world.http("GET", `/advisory/v2/documents?${query}`, undefined, {}), Code.INVALID_ARGUMENT);
+  });
+
+  it("are refused where too much would be read for them, however little they show", async () => {
+    const uids = await put({ id: "CGA-1" }, { id: "CGA-2" }, { id: "CGA-3" });
+    const body = `{"aliases":[],"events":[],"findings":"${"x".repeat(11 * 1024 * 1024)}"}`;
+    const fill = (uid: string) => world.store.transaction((db) => db.updateTable("advisory").set({ body }).where("uid", "=", uid).execute());
+    const statusOf = async () => (await world.http("GET", `/advisory/v2/documents?cves=${cve}`, undefined, {})).status;
+    await fill(uids[0]!);
+    await fill(uids[1]!);
+    assert.equal(await statusOf(), 200);
+    await fill(uids[2]!);
+    assert.equal(await statusOf(), 429);
+    await world.store.transaction((db) => db.deleteFrom("advisory").where("uid", "in", uids).execute());
+  });
+
+  it("let others have their turn while many are read", async () => {
+    await put(...Array.from({ length: 200 }, () => ({})));
+    let turns = 0;
+    let next = setImmediate(function turn() {
+      turns++;
+      next = setImmediate(turn);
+    });
+    await createDocuments(createPublication({ organizations: "all" })).list({ id: "", cves: [cve] }, world.store.reader);
+    clearImmediate(next);
+    assert.ok(turns >= 4, `${turns} turns`);
   });
 
   it("that are too many for one answer are refused with what to do", async () => {

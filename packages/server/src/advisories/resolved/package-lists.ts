@@ -1,4 +1,5 @@
 /** What was in images: for each, the versions of every package and of every origin. Numbers stand for names and for lists of versions, as most are met again and again. */
+import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
@@ -21,7 +22,7 @@ export interface PackageLists {
 }
 
 const MAX_ROWS = 500_000;
-/** Digests of one query. */
+/** Digests of one query, or images between which others have their turn. */
 const CHUNK = 100;
 
 export async function readPackageLists(images: readonly Image[], db: ReadDb): Promise<PackageLists> {
@@ -30,7 +31,8 @@ export async function readPackageLists(images: readonly Image[], db: ReadDb): Pr
   const versions = new Interned<readonly string[]>();
   const packages = new Interned<Package>();
   const contents = await readContents([...new Set(sources.flat())], names, packages, db);
-  const lists = sources.map((digests) => {
+  const lists: PackageList[] = [];
+  for (const digests of sources) {
     const found = new Map<number, Set<string>>();
     for (const number of new Set(digests.flatMap((digest) => contents.get(digest) ?? []))) {
       const { version, under } = packages.values[number] as Package;
@@ -40,8 +42,9 @@ export async function readPackageLists(images: readonly Image[], db: ReadDb): Pr
         else ofName.add(version);
       }
     }
-    return new Map([...found].map(([name, all]) => [name, numberOf(all, versions)]));
-  });
+    lists.push(new Map([...found].map(([name, all]) => [name, numberOf(all, versions)])));
+    if (lists.length % CHUNK === 0) await setImmediate();
+  }
   return { lists, names: names.values, versions: versions.values };
 }
 
@@ -85,6 +88,8 @@ async function readContents(
       }));
       contents[Number(index)]?.push(number);
     }
+    // SQLite answers at once: without this nobody else would be answered between chunks.
+    await setImmediate();
   }
   return new Map(digests.map((digest, index) => [digest, contents[index] ?? []]));
 }
