@@ -199,6 +199,13 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await settled(image)).state, "done");
     });
 
+    test("what takes longer than it may is failed at once, and not tried again", async () => {
+      const image = await pushImage();
+      await using _reader = startPackageReader({ ...world, log: createLog("silent"), maxTimeMs: 1 });
+      const scan = await settled(image);
+      assert.deepEqual([scan.state, scan.attempts, scan.error], ["failed", 0, "it takes longer than 5 minutes"]);
+    });
+
     test("a server that stops gives back what it is at", async () => {
       const image = await pushImage(
         repo,
