@@ -13,6 +13,11 @@ export class BoundedStream extends Transform {
     this.#refusal = refusal;
   }
 
+  /** What came, with what was refused. */
+  get size(): number {
+    return this.#size;
+  }
+
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
     this.#size += chunk.length;
     if (this.#size > this.#max) done(this.#refusal());

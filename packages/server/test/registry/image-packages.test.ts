@@ -1,6 +1,7 @@
 /** What is read of images that are pushed, on both stores: package databases in their layers, and layers that are none. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -9,6 +10,9 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { Unreadable } from "../../src/registry/packages/found-package.ts";
+import { ImageFiles } from "../../src/registry/packages/image-files.ts";
+import { Allowance, readLayer } from "../../src/registry/packages/read-layer.ts";
 import { codeOf } from "../clients.ts";
 import { describeWithWorld } from "../world.ts";
 import {
@@ -159,6 +163,15 @@ describeWithWorld("packages of images", (world) => {
       assert.deepEqual(named(found).toSorted(), expected.toSorted(), title);
       assert.equal(scanOf(found).error, "", title);
     }
+  });
+
+  test("a layer that the manifest names again is read once, in its last place", async () => {
+    const lower = await layerOf({ [APK]: apkDatabase("lower 1-r0") });
+    const upper = await layerOf({ [APK]: apkDatabase("upper 1-r0"), [DPKG]: dpkgStatus("kept 1") });
+    assert.deepEqual(named(await readLayers(lower, upper, lower)), ["deb kept 1", "apk lower 1-r0"]);
+    const broken = Buffer.from("no archive, each time");
+    const { error } = scanOf(await readLayers(broken, lower, broken, upper, broken));
+    assert.equal(error.match(/^layer /gm)?.length, 1, error);
   });
 
   test("of a database that lies, what can be read is listed, and the rest is said", async () => {
@@ -314,4 +327,13 @@ describeWithWorld("packages of images", (world) => {
     await world.must(GroupsService.method.deleteGroup, { uid }, founder.token);
     assert.deepEqual(await origins(), []);
   });
+});
+
+test("layers share what an image may unpack to, also those that fail", async () => {
+  const allowance = new Allowance(1_000_000);
+  const read = async (layer: Buffer) => readLayer(Readable.from([layer]), layer.length, new ImageFiles(), allowance);
+  const layer = await layerOf({ [APK]: apkDatabase("a 1-r0"), "usr/big": Buffer.alloc(600_000) });
+  assert.ok((await read(layer)).files.has(APK));
+  await assert.rejects(read(layer), Unreadable);
+  await assert.rejects(read(await layerOf({ [APK]: "" })), Unreadable);
 });

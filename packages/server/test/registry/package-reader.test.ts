@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ImageScanTable } from "../../src/db/schema.ts";
+import type { Store } from "../../src/db/store.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { rootOf } from "../../src/lib/uid.ts";
 import { findUnread } from "../../src/registry/packages/find-unread.ts";
+import { removeLostScans } from "../../src/registry/packages/lost-scans.ts";
 import { type PackageReader, startPackageReader } from "../../src/registry/packages/package-reader.ts";
 import { createScanQueue, LostClaim } from "../../src/registry/packages/scan-queue.ts";
 import { APK, apkDatabase, layerOf } from "./image-content.ts";
@@ -197,6 +199,13 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await settled(image)).state, "done");
     });
 
+    test("what takes longer than it may is failed at once, and not tried again", async () => {
+      const image = await pushImage();
+      await using _reader = startPackageReader({ ...world, log: createLog("silent"), maxTimeMs: 1 });
+      const scan = await settled(image);
+      assert.deepEqual([scan.state, scan.attempts, scan.error], ["failed", 0, "it takes longer than 5 minutes"]);
+    });
+
     test("a server that stops gives back what it is at", async () => {
       const image = await pushImage(
         repo,
@@ -274,6 +283,34 @@ for (const kind of ["sqlite", "postgres"] as const) {
       world.clock.advance(GRACE_MS + MINUTE);
       await world.collector.run();
       for (const image of [kept, shared]) assert.equal(await scanOf(image), undefined);
+    });
+
+    test("an image that is pushed again while collection removes what was read of it is read again", async () => {
+      await using reader = start();
+      const names = Array.from({ length: 2500 }, (_, n) => `p${n} 1-r0`);
+      // Of packages there are two pieces; before the third transaction they are all gone.
+      for (const before of [2, 3]) {
+        const image = await pushImage(repo, [...names, `again-${before} 1-r0`]);
+        reader.wake();
+        await settled(image);
+        const { content } = await world.store.reader
+          .selectFrom("manifest")
+          .select("content")
+          .where("digest", "=", image.digest)
+          .executeTakeFirstOrThrow();
+        await world.deleteManifest(repo, image.digest);
+        let count = 0;
+        const transaction: Store["transaction"] = async (body, ...rest) => {
+          if (++count === before) await world.pushContent(repo, Buffer.from(content));
+          return world.store.transaction(body, ...rest);
+        };
+        await removeLostScans({ ...world.store, transaction }, world.clock.now(), undefined);
+        assert.equal(count, before);
+        reader.wake();
+        const scan = await settled(image);
+        assert.deepEqual([scan.state, scan.package_count], ["done", 2501]);
+        assert.equal((await namesOf(image)).length, 2501);
+      }
     });
   });
 }

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
-import type { FoundPackage } from "./found-package.ts";
+import { type FoundPackage, Unreadable } from "./found-package.ts";
 import type { Answer, BlobDescriptor, FromThread, Job, Question, ReadResult, ToThread } from "./reading-protocol.ts";
 
-/** For everything that is in a manifest. */
-const MAX_TIME_MS = 15 * 60_000;
+/** For everything that is in a manifest: all others wait meanwhile. */
+const MAX_TIME_MS = 5 * 60_000;
 const IDLE_MS = 30_000;
 const MAX_HEAP_MB = 768;
 
@@ -22,12 +22,13 @@ export interface ContentReader extends AsyncDisposable {
   /**
    * One at a time.
    * @param onPackages is waited for; what it throws ends the reading and is thrown on
-   * @throws Error where the thread was stopped: by the signal, by its limits, or by its own fault
+   * @throws Unreadable where it takes too long, as it would again
+   * @throws Error where the thread was stopped: by the signal, by its other limits, or by its own fault
    */
   read(reading: Reading, onPackages: (packages: readonly FoundPackage[]) => Promise<void>, signal: AbortSignal): Promise<ReadResult>;
 }
 
-export function createContentReader(blobs: BlobStore): ContentReader {
+export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): ContentReader {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   const end = async () => {
@@ -44,7 +45,7 @@ export function createContentReader(blobs: BlobStore): ContentReader {
       const answers = createAnswers(blobs, onPackages);
       try {
         const job = jobOf(reading, tempFolder);
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(MAX_TIME_MS)]);
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(maxTimeMs)]);
         const result = await converse(thread, job, answers.answer, limit);
         idle = setTimeout(() => void end(), IDLE_MS).unref();
         return result;
@@ -92,7 +93,7 @@ function converse(thread: Worker, job: Job, answer: Answers, signal: AbortSignal
     const onError = (error: unknown) => settle(() => reject(error));
     const onExit = () => onError(new Error("the thread that read it has ended"));
     const onAbort = () =>
-      onError(isTimeout(signal.reason) ? new Error(`it takes longer than ${MAX_TIME_MS / 60_000} minutes`) : signal.reason);
+      onError(isTimeout(signal.reason) ? new Unreadable(`it takes longer than ${MAX_TIME_MS / 60_000} minutes`) : signal.reason);
     const settle = (how: () => void) => {
       thread.off("message", onMessage).off("error", onError).off("exit", onExit);
       signal.removeEventListener("abort", onAbort);

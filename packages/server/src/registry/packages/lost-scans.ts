@@ -30,9 +30,9 @@ async function readScans(db: ReadDb, after: string, now: Date): Promise<{ digest
 
 async function remove(store: Store, digest: string): Promise<void> {
   try {
-    await removePackages(store, digest, (db) => assertLost(db, digest));
+    await removePackages(store, digest, (db) => lose(db, digest));
     await store.transaction(async (db) => {
-      await assertLost(db, digest);
+      await lose(db, digest);
       await db.deleteFrom("image_scan").where("digest", "=", digest).execute();
     });
   } catch (error) {
@@ -40,9 +40,15 @@ async function remove(store: Store, digest: string): Promise<void> {
   }
 }
 
-/** Who pushes the manifest locks the same row, so that it is not taken away under it. @throws LostClaim where a repo has the manifest */
-async function assertLost(db: WriteDb, digest: string): Promise<void> {
+/**
+ * Who pushes the manifest locks the same row, so that it is not taken away under it. Between two of our transactions it may come back: so the
+ * row says from the first on that what was read is not there, a push makes it due again, and a server that is at it has lost it.
+ * @throws LostClaim where a repo has the manifest
+ */
+async function lose(db: WriteDb, digest: string): Promise<void> {
   await db.dialect.forDelete(db.selectFrom("image_scan").select("digest").where("digest", "=", digest)).execute();
   const found = await db.selectFrom("manifest").select("digest").where("digest", "=", digest).limit(1).executeTakeFirst();
   if (found !== undefined) throw new LostClaim(digest);
+  const nothing = { state: "failed", attempts: 0, package_count: 0, due_time: null, lease_time: null } as const;
+  await db.updateTable("image_scan").set(nothing).where("digest", "=", digest).execute();
 }

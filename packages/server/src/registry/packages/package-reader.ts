@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log.ts";
 import { parseManifest } from "../manifest.ts";
 import { type ContentReader, createContentReader } from "./content-reader.ts";
 import { findUnread } from "./find-unread.ts";
+import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { tellOrigins } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
 import type { ReadResult } from "./reading-protocol.ts";
@@ -18,6 +19,8 @@ export interface PackageReaderOptions {
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly log: Log;
+  /** For one manifest. */
+  readonly maxTimeMs?: number;
 }
 
 export interface PackageReader extends AsyncDisposable {
@@ -35,7 +38,7 @@ const SEARCH_SPACING_MS = 100;
 export function startPackageReader(options: PackageReaderOptions): PackageReader {
   const { store, blobs, clock, log } = options;
   const queue = createScanQueue(store, clock);
-  const content = createContentReader(blobs);
+  const content = createContentReader(blobs, options.maxTimeMs);
   const stop = new AbortController();
   const isAlone = store.dialect.notify === undefined;
   let isBegun = false;
@@ -126,18 +129,20 @@ async function read(claim: Claim, { store, queue, content, signal }: Workplace):
   if (reading === undefined) return failed("no repository has it any more");
   await removePackages(store, digest, (db) => queue.assertHeld(db, claim));
   let packageCount = 0;
-  const result = await content.read(
-    reading,
-    async (packages) => {
-      await store.transaction(async (db) => {
-        await queue.assertHeld(db, claim);
-        await insertPackages(db, digest, packages);
-      });
-      packageCount += packages.length;
-    },
-    signal,
-  );
-  return outcomeOf(result, packageCount);
+  const onPackages = async (packages: readonly FoundPackage[]) => {
+    // Where the time runs out meanwhile, they are there all the same.
+    packageCount += packages.length;
+    await store.transaction(async (db) => {
+      await queue.assertHeld(db, claim);
+      await insertPackages(db, digest, packages);
+    });
+  };
+  try {
+    return outcomeOf(await content.read(reading, onPackages, signal), packageCount);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return outcomeOf({ isWhole: false, distribution: "", problems: [error.message] }, packageCount);
+  }
 }
 
 function outcomeOf({ isWhole, distribution, problems }: ReadResult, packageCount: number): Outcome {

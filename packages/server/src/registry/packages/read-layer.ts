@@ -10,7 +10,7 @@ import { Unreadable } from "./found-package.ts";
 import type { FileContent, ImageFiles, LayerChanges } from "./image-files.ts";
 
 const MAX_FILE = 64 * 1024 * 1024;
-/** Of what a layer unpacks to; what is more is not what an image is made of. */
+/** Of what all layers of an image unpack to: others wait for it to be read. */
 const MAX_UNPACKED = 16 * 1024 ** 3;
 /** A layer that unpacks to more than this must not be much smaller itself. */
 const HARMLESS_BYTES = 256 * 1024 * 1024;
@@ -24,12 +24,35 @@ const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const WHITEOUT = ".wh.";
 const OPAQUE = ".wh..wh..opq";
 
+/** What the layers of one image may still unpack to. */
+export class Allowance {
+  #left: number;
+
+  constructor(bytes = MAX_UNPACKED) {
+    this.#left = bytes;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  use(bytes: number): void {
+    this.#left = Math.max(0, this.#left - bytes);
+  }
+}
+
 /**
  * @param size of the blob
  * @param below what the layers below have, for links to it
+ * @param allowance is used up also by a layer that fails
  * @throws Unreadable where the bytes are no layer
  */
-export async function readLayer(chunks: AsyncIterable<Uint8Array>, size: number, below: ImageFiles): Promise<LayerChanges> {
+export async function readLayer(
+  chunks: AsyncIterable<Uint8Array>,
+  size: number,
+  below: ImageFiles,
+  allowance: Allowance,
+): Promise<LayerChanges> {
   const changes = new ChangeReader(below);
   const archive = extract();
   archive.on("entry", (header, content, next) => {
@@ -43,8 +66,10 @@ export async function readLayer(chunks: AsyncIterable<Uint8Array>, size: number,
   const head = Buffer.from(first.value.buffer, first.value.byteOffset, first.value.byteLength);
   const bytes = Readable.from(follow(head, iterator), { objectMode: false });
   const tooMuch = () =>
-    new Unreadable(`it unpacks to more than ${MAX_RATIO} times its size, or to more than ${MAX_UNPACKED / 1024 ** 3} GiB`);
-  const bounded = new BoundedStream(Math.min(MAX_UNPACKED, Math.max(HARMLESS_BYTES, size * MAX_RATIO)), tooMuch);
+    new Unreadable(
+      `it unpacks to more than ${MAX_RATIO} times its size, or with the layers below to more than ${MAX_UNPACKED / 1024 ** 3} GiB`,
+    );
+  const bounded = new BoundedStream(Math.min(allowance.left, Math.max(HARMLESS_BYTES, size * MAX_RATIO)), tooMuch);
   try {
     // By their first bytes: media types are the pusher's word.
     if (startsWith(head, GZIP)) await pipeline(bytes, createGunzip(), bounded, archive);
@@ -52,6 +77,8 @@ export async function readLayer(chunks: AsyncIterable<Uint8Array>, size: number,
     else await pipeline(bytes, bounded, archive);
   } catch (error) {
     throw error instanceof Unreadable ? error : new Unreadable(`it is no whole tar archive (${reasonOf(error)})`);
+  } finally {
+    allowance.use(bounded.size);
   }
   return changes;
 }

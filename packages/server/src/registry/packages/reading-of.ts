@@ -1,5 +1,5 @@
 /** What of a manifest is to be read: the layers of an image, or the SBOMs that it brings. Pure. */
-import type { Manifest } from "../manifest.ts";
+import type { Descriptor, Manifest } from "../manifest.ts";
 import type { Reading } from "./content-reader.ts";
 
 /** Image specification, layer.md, and Docker's: with or without compression, also where they may not be distributed. */
@@ -12,7 +12,17 @@ const DOCUMENT =
 /** Undefined where there is nothing. */
 export function readingOf({ layers, subject }: Pick<Manifest, "layers" | "subject">): Reading | undefined {
   const documents = layers.filter(({ mediaType }) => DOCUMENT.test(mediaType));
-  if (documents.length > 0) return { kind: "sbom", documents, subject };
+  if (documents.length > 0) return { kind: "sbom", documents: eachOnce(documents), subject };
   const isImage = layers.some(({ mediaType }) => LAYER.test(mediaType));
-  return isImage ? { kind: "image", layers } : undefined;
+  return isImage ? { kind: "image", layers: eachOnce(layers) } : undefined;
+}
+
+/** What a manifest names again is not read again: its last place says what it leaves. */
+function eachOnce(blobs: readonly Descriptor[]): Descriptor[] {
+  const last = new Map<string, Descriptor>();
+  for (const blob of blobs) {
+    last.delete(blob.digest);
+    last.set(blob.digest, blob);
+  }
+  return [...last.values()];
 }

@@ -4,7 +4,7 @@ import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
 import { createPackageList, type PackageList } from "./package-list.ts";
 import { distributionOf, readDatabases } from "./read-databases.ts";
-import { readLayer } from "./read-layer.ts";
+import { Allowance, readLayer } from "./read-layer.ts";
 import type { Answer, BlobDescriptor, FromThread, Job, Question, ReadResult, ToThread } from "./reading-protocol.ts";
 import { readSbom } from "./sbom.ts";
 
@@ -57,9 +57,10 @@ async function read(job: Job): Promise<ReadResult> {
 
 async function readImage({ layers, tempFolder }: Job & { kind: "image" }, list: PackageList, problems: string[]): Promise<string> {
   const files = new ImageFiles();
+  const allowance = new Allowance();
   for (const layer of layers) {
     try {
-      files.apply(await readLayer(chunksOf(layer), layer.size, files));
+      files.apply(await readLayer(chunksOf(layer), layer.size, files, allowance));
     } catch (error) {
       problems.push(`layer ${layer.digest}: ${reasonOf(error)}`);
     }
