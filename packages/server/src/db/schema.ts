@@ -677,6 +677,8 @@ export interface AdvisoryImportTable {
   session: string | null;
   /** 1 where whoever started it might approve. */
   approves: number;
+  /** 1 where whoever started it might delete. */
+  may_delete: number;
   /** How often a server began with it and did not end. */
   attempts: number;
   /** When a waiting one may be run; null for at once. */

@@ -171,6 +171,18 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual(await states(narrow.token, "c"), [PENDING]);
   });
 
+  it("delete what its source withdrew only where the caller may", async () => {
+    const record = { schema_version: "1.6.0", id: "GONE-1", modified: "2026-01-01T00:00:00Z", withdrawn: "2026-01-02T00:00:00Z" };
+    const withdrawn = JSON.stringify({ ...record, affected: [{ package: { ecosystem: "npm", name: "left-pad" } }] });
+    const outcome = async (capabilities: readonly Capability[]) => {
+      const group = await world.group(world.orgUid);
+      const { token } = await world.robot(world.orgUid, capabilities);
+      return counts(await ended(world, await begin(world, group, withdrawn, { token })));
+    };
+    assert.deepEqual(await outcome(APPROVER), [0, 0, 0, 0, 1]);
+    assert.deepEqual(await outcome([...APPROVER, Capability.CAP_ADVISORIES_DELETE]), [1, 1, 0, 0, 0]);
+  });
+
   it("of vulnerability metadata are for who runs the server", async () => {
     const parent = await place(world);
     const kind = ImportKind.VULNERABILITIES;

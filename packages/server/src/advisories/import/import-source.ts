@@ -54,6 +54,8 @@ export interface ImportOptions {
   readonly parent: string;
   /** Whether new events are approved at once; PENDING otherwise. */
   readonly approves: boolean;
+  /** Whether a record that its source withdrew deletes its advisory; a problem otherwise. */
+  readonly mayDelete: boolean;
   /** Whom new advisories and events name as author, whoever wrote the source. */
   readonly actor: string;
   readonly source: ImportSource;

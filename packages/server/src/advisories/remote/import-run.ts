@@ -86,7 +86,7 @@ async function refuse(row: ImportRow, error: string, { leases, files }: RunOptio
 function readRecords(
   row: ImportRow,
   actor: string,
-  { approves }: ImportRights,
+  { approves, mayDelete }: ImportRights,
   { store, clock, files }: RunOptions,
   signal: AbortSignal,
   problems: ProblemList,
@@ -95,6 +95,7 @@ function readRecords(
   return importRecords({
     ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
     approves: approves && row.approves === 1,
+    mayDelete: mayDelete && row.may_delete === 1,
     source: { path: files.path(row.file) },
     batchSize: BATCH,
     onProgress: ({ read }) => {
@@ -102,6 +103,10 @@ function readRecords(
     },
     onProblem: (problem) => problems.add(problem),
   });
+}
+
+function areSame(one: ImportRights, other: ImportRights): boolean {
+  return one.mayImport === other.mayImport && one.approves === other.approves && one.mayDelete === other.mayDelete;
 }
 
 /** Until it is disposed of, and once more then. */
@@ -120,7 +125,7 @@ function startBeat(
     async step() {
       const now = await rightsOf(row, session, options);
       // It waits, and begins anew with what is left of them.
-      if (now.mayImport !== rights.mayImport || now.approves !== rights.approves) stop.abort(new Stopped("ours"));
+      if (!areSame(now, rights)) stop.abort(new Stopped("ours"));
       const progress = soFar();
       if (await leases.renew(row, progress)) problems.forget(progress.unsaved);
       else stop.abort(new Stopped("not-ours"));

@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type Import, ImportsService, type StartImportRequest } from "@holt/api/gen/holt/v1/imports_pb.ts";
-import { type Destination, rightsIn } from "../../advisories/remote/import-rights.ts";
+import { type Destination, type ImportRights, rightsIn } from "../../advisories/remote/import-rights.ts";
 import { findImport, importFromRow, kinds, lockImport, readProblems } from "../../advisories/remote/import-row.ts";
 import { acknowledgePiece, beginImport, type StoredPiece, storePiece } from "../../advisories/remote/import-upload.ts";
 import { importGone } from "../../advisories/remote/mirror-schedule.ts";
@@ -24,7 +24,7 @@ export function importsService(dependencies: ServiceDependencies) {
         if (kind === undefined) throw invalidArgument("kind", "kind must be IMPORT_KIND_ADVISORIES or IMPORT_KIND_VULNERABILITIES");
         assertFileName(fileName);
         await assertGroupExists(parent, call.db);
-        approvalIn({ parent, kind }, call, dependencies);
+        rightsFor({ parent, kind }, call, dependencies);
         return importFromRow(await beginImport(call.db, { parent, kind, file_name: fileName }, call.now));
       }),
 
@@ -43,7 +43,7 @@ export function importsService(dependencies: ServiceDependencies) {
 
       deleteImport: write(async ({ uid }, call) => {
         const row = await lockImport(call.db, uid);
-        approvalIn(row, call, dependencies);
+        rightsFor(row, call, dependencies);
         await importGone(call.db, row, "its import was deleted", call.now);
         await call.db.deleteFrom("advisory_import").where("uid", "=", uid).execute();
         call.db.afterCommit(() => remoteImports.discard(uid, row.file));
@@ -77,21 +77,27 @@ async function startImport({ uid, size }: StartImportRequest, call: WriteCall, d
   if (size !== 0n && BigInt(received) !== size)
     throw failedPrecondition("IMPORT_INCOMPLETE", `${received} of ${size} bytes were received: send the others first`);
   if (received === 0) throw failedPrecondition("IMPORT_INCOMPLETE", "nothing was received: send the file first");
-  const approves = approvalIn(row, call, dependencies) ? 1 : 0;
+  const { approves, mayDelete } = rightsFor(row, call, dependencies);
   const session = principal === undefined ? null : textOfSession(principal);
-  const change = { state: "waiting" as const, start_time: now.toISOString(), session, approves };
+  const change = {
+    state: "waiting" as const,
+    start_time: now.toISOString(),
+    session,
+    approves: Number(approves),
+    may_delete: Number(mayDelete),
+  };
   await db.updateTable("advisory_import").set(change).where("uid", "=", uid).execute();
   db.afterCommit(dependencies.remoteImports.wake);
   return importFromRow({ ...row, ...change });
 }
 
-/** Whether new events are approved. @throws PERMISSION_DENIED where the caller may not import this at all */
-function approvalIn(destination: Destination, call: Call, { bootstrapOwner }: ServiceDependencies): boolean {
+/** @throws PERMISSION_DENIED where the caller may not import this at all */
+function rightsFor(destination: Destination, call: Call, { bootstrapOwner }: ServiceDependencies): ImportRights {
   const { principal, access } = call;
   const rights = principal === undefined ? undefined : rightsIn(destination, principal, access, bootstrapOwner);
   if (rights?.mayImport !== true)
     throw permissionDenied("vulnerability metadata is the same for all organizations, and only who runs the server imports it");
-  return rights.approves;
+  return rights;
 }
 
 const MAX_FILE_NAME = 255;
