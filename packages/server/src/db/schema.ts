@@ -662,6 +662,8 @@ export interface AdvisoryImportTable {
   org_uid: string;
   /** The mirror that fetched the file; null where it was sent. */
   mirror_uid: string | null;
+  /** Identity that sends the file, alone; null where a mirror fetched it. */
+  creator: string | null;
   kind: "advisories" | "vulnerabilities";
   file_name: string;
   /** Name of the staged file. */

@@ -171,6 +171,22 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual(await states(narrow.token, "c"), [PENDING]);
   });
 
+  it("are sent and started by nobody but who began them", async () => {
+    const group = await place(world);
+    const approver = await world.robot(world.orgUid, APPROVER);
+    const mallory = await world.robot(world.orgUid, APPROVER);
+    const { uid } = await world.must(createImport, { parent: group, kind: KIND, fileName: "a.yaml" }, approver.token);
+    const data = Buffer.from(advisoryYaml("mine"));
+    for (const client of [world.rest, world.grpc]) {
+      assert.equal(codeOf(await client.call(writeImport, { uid, data }, mallory.token)), Code.PERMISSION_DENIED);
+      assert.equal(codeOf(await client.call(startImport, { uid }, mallory.token)), Code.PERMISSION_DENIED);
+    }
+    assert.equal(Number((await world.must(getImport, { uid }, mallory.token)).receivedBytes), 0);
+    await world.must(writeImport, { uid, data }, approver.token);
+    assert.equal(codeOf(await world.rest.call(startImport, { uid }, mallory.token)), Code.PERMISSION_DENIED);
+    await world.must(deleteImport, { uid }, mallory.token);
+  });
+
   it("delete what its source withdrew only where the caller may", async () => {
     const record = { schema_version: "1.6.0", id: "GONE-1", modified: "2026-01-01T00:00:00Z", withdrawn: "2026-01-02T00:00:00Z" };
     const withdrawn = JSON.stringify({ ...record, affected: [{ package: { ecosystem: "npm", name: "left-pad" } }] });

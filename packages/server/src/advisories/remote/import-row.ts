@@ -32,7 +32,15 @@ export type NewImport = Pick<ImportRow, "uid" | "parent" | "kind" | "file_name" 
 /** A row as it begins, at that time. */
 export function newImportRow(given: NewImport, time: string): ImportRow {
   return {
-    ...{ org_uid: rootOf(given.parent), mirror_uid: null, state: "uploading", received_bytes: 0, create_time: time, write_time: time },
+    ...{
+      org_uid: rootOf(given.parent),
+      mirror_uid: null,
+      creator: null,
+      state: "uploading",
+      received_bytes: 0,
+      create_time: time,
+      write_time: time,
+    },
     ...{
       start_time: null,
       end_time: null,

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type Import, ImportsService, type StartImportRequest } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { type Destination, type ImportRights, rightsIn } from "../../advisories/remote/import-rights.ts";
-import { findImport, importFromRow, kinds, lockImport, readProblems } from "../../advisories/remote/import-row.ts";
+import { findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../../advisories/remote/import-row.ts";
 import { acknowledgePiece, beginImport, type StoredPiece, storePiece } from "../../advisories/remote/import-upload.ts";
 import { importGone } from "../../advisories/remote/mirror-schedule.ts";
 import { textOfSession } from "../../auth/stored-session.ts";
@@ -25,7 +25,9 @@ export function importsService(dependencies: ServiceDependencies) {
         assertFileName(fileName);
         await assertGroupExists(parent, call.db);
         rightsFor({ parent, kind }, call, dependencies);
-        return importFromRow(await beginImport(call.db, { parent, kind, file_name: fileName }, call.now));
+        return importFromRow(
+          await beginImport(call.db, { parent, kind, file_name: fileName, creator: call.principal?.uid ?? null }, call.now),
+        );
       }),
 
       writeImport: writeHandler(dependencies),
@@ -58,11 +60,13 @@ function writeHandler({ remoteImports }: ServiceDependencies): WriteHandler<type
   const { files, maxBytes } = remoteImports;
   return {
     kind: "write",
-    prepare({ uid, offset, data }, { db }) {
+    async prepare({ uid, offset, data }, call) {
       if (offset < 0n) throw invalidArgument("offset", "offset must not be negative");
       // No file comes near what a number of JavaScript can say.
       const piece = { offset: Number(offset > BigInt(maxBytes) ? maxBytes + 1 : offset), bytes: data };
-      return storePiece(db, files, uid, piece, maxBytes);
+      const row = await findImport(call.db, uid);
+      assertCreator(row, call);
+      return storePiece(call.db, files, row, piece, maxBytes);
     },
     handle: async ({ uid }, { db, now }, piece) => importFromRow(await acknowledgePiece(db, uid, piece, now)),
   };
@@ -71,6 +75,7 @@ function writeHandler({ remoteImports }: ServiceDependencies): WriteHandler<type
 async function startImport({ uid, size }: StartImportRequest, call: WriteCall, dependencies: ServiceDependencies): Promise<Import> {
   const { db, principal, now } = call;
   const row = await lockImport(db, uid);
+  assertCreator(row, call);
   // Its answer may have been lost.
   if (row.state !== "uploading") return importFromRow(row);
   const { received_bytes: received } = row;
@@ -89,6 +94,11 @@ async function startImport({ uid, size }: StartImportRequest, call: WriteCall, d
   await db.updateTable("advisory_import").set(change).where("uid", "=", uid).execute();
   db.afterCommit(dependencies.remoteImports.wake);
   return importFromRow({ ...row, ...change });
+}
+
+/** Others who may import would slip bytes of theirs into what is started with the creator's rights. @throws PERMISSION_DENIED */
+function assertCreator({ creator }: ImportRow, { principal }: Call): void {
+  if (principal === undefined || principal.uid !== creator) throw permissionDenied("only who began an import sends its file and starts it");
 }
 
 /** @throws PERMISSION_DENIED where the caller may not import this at all */
