@@ -61,6 +61,8 @@ export interface ImportOptions {
   readonly source: ImportSource;
   /** Records of one transaction; 250 where it is left out. On the embedded store nobody else has the process meanwhile. */
   readonly batchSize?: number;
+  /** Of what is parsed as a whole, which nobody else can interrupt; 64 MiB where it is left out, and an eighth of it for YAML, up to 4 MiB. */
+  readonly maxDocumentBytes?: number;
   /** Called after each batch that is stored, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Called for each; nothing of them is kept. */

@@ -29,6 +29,9 @@ const BEAT_MS = 2000;
 /** Records of one transaction: few, as calls wait for them where the database is in this process. */
 const BATCH = 50;
 
+/** Calls wait while one is parsed. */
+const MAX_DOCUMENT = 8 * 1024 * 1024;
+
 /** Why a run was stopped. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
@@ -96,6 +99,7 @@ function readRecords(
     ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
     approves: approves && row.approves === 1,
     mayDelete: mayDelete && row.may_delete === 1,
+    maxDocumentBytes: MAX_DOCUMENT,
     source: { path: files.path(row.file) },
     batchSize: BATCH,
     onProgress: ({ read }) => {
