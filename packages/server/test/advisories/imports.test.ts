@@ -6,7 +6,13 @@ import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { createImportLeases } from "../../src/advisories/remote/import-leases.ts";
+import { findImport } from "../../src/advisories/remote/import-row.ts";
+import { runImport } from "../../src/advisories/remote/import-run.ts";
+import { createGrants } from "../../src/auth/grants.ts";
+import { createStagedFiles } from "../../src/blobs/staged-files.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { answerOf, codeOf, createRestClient, errorOf } from "../clients.ts";
 import { startServer } from "../harness.ts";
 import { zipOf } from "../libraries/python-packages.ts";
@@ -319,6 +325,31 @@ describeWithWorld("imports over the API", (world) => {
       (await advisoriesIn(world, group)).map(({ artifact_name: name }) => name),
       ["left", "other"],
     );
+  });
+
+  it("keep their file where another server took them over before their end", async () => {
+    const uid = await send(world, await place(world), advisoryYaml("taken"));
+    const { store, clock, dataDir } = world;
+    const lease = { lease_holder: "another", lease_time: new Date(clock.now().getTime() + HOUR).toISOString() };
+    await store.transaction((db) =>
+      db
+        .updateTable("advisory_import")
+        .set({ state: "running", ...lease })
+        .where("uid", "=", uid)
+        .execute(),
+    );
+    const row = await findImport(store.reader, uid);
+    const log = createLog("silent");
+    const files = createStagedFiles({ dataDir, log });
+    const leases = createImportLeases(store, clock);
+    const options = { ...{ store, clock, log, files, leases, bootstrapOwner: "" }, grants: createGrants({ store }) };
+    // One that comes to nothing at once.
+    await runImport({ ...row, attempts: 6 }, options, new AbortController());
+    const nothing = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
+    assert.equal(await leases.done(row, nothing, { read: 0, problems: 0, unsaved: [] }), false);
+    assert.ok((await stagedFiles(world)).includes(row.file));
+    assert.equal((await findImport(store.reader, uid)).state, "running");
+    await world.must(deleteImport, { uid });
   });
 
   it("find out where the bytes on the disk are not those that were sent", async () => {

@@ -43,7 +43,7 @@ export class Stopped extends Error {
   }
 }
 
-/** Resolves when what became of it is stored; the file is removed where it is needed no more. @param stop with a Stopped as its reason */
+/** Resolves when what became of it is stored; the file is removed where it is needed no more, here or by another server that took the import over. @param stop with a Stopped as its reason */
 export async function runImport(row: ImportRow, options: RunOptions, stop: AbortController): Promise<void> {
   const { leases, files, log } = options;
   const session = sessionFromText(row.session ?? "{}");
@@ -61,11 +61,10 @@ export async function runImport(row: ImportRow, options: RunOptions, stop: Abort
     try {
       const result = await readRecords(row, session.uid, rights, options, stop.signal, problems, progress);
       await beat[Symbol.asyncDispose]();
-      await leases.done(row, result, soFar());
+      if (await leases.done(row, result, soFar())) await files.remove(row.file);
     } finally {
       await beat[Symbol.asyncDispose]();
     }
-    await files.remove(row.file);
   } catch (error) {
     const reason: unknown = stop.signal.aborted ? stop.signal.reason : error;
     if (reason instanceof Stopped) {
@@ -82,8 +81,7 @@ export async function runImport(row: ImportRow, options: RunOptions, stop: Abort
 type Progress = Parameters<ImportLeases["failed"]>[2];
 
 async function refuse(row: ImportRow, error: string, { leases, files }: RunOptions, soFar: () => Progress): Promise<void> {
-  await leases.failed(row, error, soFar());
-  await files.remove(row.file);
+  if (await leases.failed(row, error, soFar())) await files.remove(row.file);
 }
 
 function readRecords(
@@ -99,9 +97,9 @@ function readRecords(
     ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
     approves: approves && row.approves === 1,
     mayDelete: mayDelete && row.may_delete === 1,
-    maxDocumentBytes: MAX_DOCUMENT,
     source: { path: files.path(row.file) },
     batchSize: BATCH,
+    maxDocumentBytes: MAX_DOCUMENT,
     onProgress: ({ read }) => {
       progress.read = read;
     },
