@@ -93,8 +93,8 @@ async function runImport({ kind, group, paths }: Given, config: Config): Promise
   const { bootstrapOwner: actor } = await bootstrap({ store, orgName, issuer, now: systemClock.now() });
   const parent = kind === "vulnerabilities" ? "" : await groupOf(store, group, actor);
   const { signal, release } = interruption();
-  // Whoever can open the database could approve them as well.
-  const options = { store, clock: systemClock, kind, parent, approves: true, actor, signal };
+  // Whoever can open the database could approve and delete them as well.
+  const options = { store, clock: systemClock, kind, parent, approves: true, mayDelete: true, actor, signal };
   try {
     const total = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
     for (const path of paths) addTo(total, await importPath(path, options));

@@ -662,6 +662,8 @@ export interface AdvisoryImportTable {
   org_uid: string;
   /** The mirror that fetched the file; null where it was sent. */
   mirror_uid: string | null;
+  /** Identity that sends the file, alone; null where a mirror fetched it. */
+  creator: string | null;
   kind: "advisories" | "vulnerabilities";
   file_name: string;
   /** Name of the staged file. */
@@ -677,6 +679,8 @@ export interface AdvisoryImportTable {
   session: string | null;
   /** 1 where whoever started it might approve. */
   approves: number;
+  /** 1 where whoever started it might delete. */
+  may_delete: number;
   /** How often a server began with it and did not end. */
   attempts: number;
   /** When a waiting one may be run; null for at once. */

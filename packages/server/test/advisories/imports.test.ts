@@ -6,7 +6,13 @@ import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { createImportLeases } from "../../src/advisories/remote/import-leases.ts";
+import { findImport } from "../../src/advisories/remote/import-row.ts";
+import { runImport } from "../../src/advisories/remote/import-run.ts";
+import { createGrants } from "../../src/auth/grants.ts";
+import { createStagedFiles } from "../../src/blobs/staged-files.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { answerOf, codeOf, createRestClient, errorOf } from "../clients.ts";
 import { startServer } from "../harness.ts";
 import { zipOf } from "../libraries/python-packages.ts";
@@ -171,6 +177,34 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual(await states(narrow.token, "c"), [PENDING]);
   });
 
+  it("are sent and started by nobody but who began them", async () => {
+    const group = await place(world);
+    const approver = await world.robot(world.orgUid, APPROVER);
+    const mallory = await world.robot(world.orgUid, APPROVER);
+    const { uid } = await world.must(createImport, { parent: group, kind: KIND, fileName: "a.yaml" }, approver.token);
+    const data = Buffer.from(advisoryYaml("mine"));
+    for (const client of [world.rest, world.grpc]) {
+      assert.equal(codeOf(await client.call(writeImport, { uid, data }, mallory.token)), Code.PERMISSION_DENIED);
+      assert.equal(codeOf(await client.call(startImport, { uid }, mallory.token)), Code.PERMISSION_DENIED);
+    }
+    assert.equal(Number((await world.must(getImport, { uid }, mallory.token)).receivedBytes), 0);
+    await world.must(writeImport, { uid, data }, approver.token);
+    assert.equal(codeOf(await world.rest.call(startImport, { uid }, mallory.token)), Code.PERMISSION_DENIED);
+    await world.must(deleteImport, { uid }, mallory.token);
+  });
+
+  it("delete what its source withdrew only where the caller may", async () => {
+    const record = { schema_version: "1.6.0", id: "GONE-1", modified: "2026-01-01T00:00:00Z", withdrawn: "2026-01-02T00:00:00Z" };
+    const withdrawn = JSON.stringify({ ...record, affected: [{ package: { ecosystem: "npm", name: "left-pad" } }] });
+    const outcome = async (capabilities: readonly Capability[]) => {
+      const group = await world.group(world.orgUid);
+      const { token } = await world.robot(world.orgUid, capabilities);
+      return counts(await ended(world, await begin(world, group, withdrawn, { token })));
+    };
+    assert.deepEqual(await outcome(APPROVER), [0, 0, 0, 0, 1]);
+    assert.deepEqual(await outcome([...APPROVER, Capability.CAP_ADVISORIES_DELETE]), [1, 1, 0, 0, 0]);
+  });
+
   it("of vulnerability metadata are for who runs the server", async () => {
     const parent = await place(world);
     const kind = ImportKind.VULNERABILITIES;
@@ -291,6 +325,31 @@ describeWithWorld("imports over the API", (world) => {
       (await advisoriesIn(world, group)).map(({ artifact_name: name }) => name),
       ["left", "other"],
     );
+  });
+
+  it("keep their file where another server took them over before their end", async () => {
+    const uid = await send(world, await place(world), advisoryYaml("taken"));
+    const { store, clock, dataDir } = world;
+    const lease = { lease_holder: "another", lease_time: new Date(clock.now().getTime() + HOUR).toISOString() };
+    await store.transaction((db) =>
+      db
+        .updateTable("advisory_import")
+        .set({ state: "running", ...lease })
+        .where("uid", "=", uid)
+        .execute(),
+    );
+    const row = await findImport(store.reader, uid);
+    const log = createLog("silent");
+    const files = createStagedFiles({ dataDir, log });
+    const leases = createImportLeases(store, clock);
+    const options = { ...{ store, clock, log, files, leases, bootstrapOwner: "" }, grants: createGrants({ store }) };
+    // One that comes to nothing at once.
+    await runImport({ ...row, attempts: 6 }, options, new AbortController());
+    const nothing = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
+    assert.equal(await leases.done(row, nothing, { read: 0, problems: 0, unsaved: [] }), false);
+    assert.ok((await stagedFiles(world)).includes(row.file));
+    assert.equal((await findImport(store.reader, uid)).state, "running");
+    await world.must(deleteImport, { uid });
   });
 
   it("find out where the bytes on the disk are not those that were sent", async () => {

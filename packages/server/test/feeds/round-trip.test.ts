@@ -59,7 +59,7 @@ describeWithWorld("feeds that are imported", (world) => {
       const problems: object[] = [];
       const { store, clock } = world;
       const told = { source: { path }, onProblem: (problem: object) => void problems.push(problem) };
-      await importRecords({ store, clock, kind: "advisories", parent, approves: true, actor: "somebody", ...told });
+      await importRecords({ store, clock, kind: "advisories", parent, approves: true, mayDelete: true, actor: "somebody", ...told });
       assert.deepEqual(problems, []);
       const before = await standingsIn(group);
       assert.equal(before.length, count);
@@ -75,7 +75,7 @@ describeWithWorld("feeds that are imported", (world) => {
     await writeFile(path, JSON.stringify(record));
     const { store, clock } = world;
     const told = { source: { path }, onProblem: (problem: { reason: string }) => assert.fail(problem.reason) };
-    await importRecords({ store, clock, kind: "advisories", parent, approves: true, actor: "somebody", ...told });
+    await importRecords({ store, clock, kind: "advisories", parent, approves: true, mayDelete: true, actor: "somebody", ...told });
     const { aliases } = await getJson<typeof record>(world, `${parent}/osv/${id}.json`);
     assert.deepEqual(aliases, record.aliases);
   });

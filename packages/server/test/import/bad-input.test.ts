@@ -241,6 +241,30 @@ describeWithWorld("imports of bad input", (world) => {
     assert.deepEqual(await storedIn(world, parent), ["I-1", "I-2", "I-3"]);
   });
 
+  test("bad records, however many, leave the process to others, who can stop them", async () => {
+    const stop = new AbortController();
+    async function* open() {
+      setTimeout(() => stop.abort(new Error("enough")), 1);
+      yield Buffer.from(`[${"0,".repeat(200_000)}0]`);
+    }
+    await assert.rejects(importFrom(world, { source: { name: "bad.json", open }, signal: stop.signal }), /enough/);
+  });
+
+  test("a document with too many problems is left out", async () => {
+    const packages = Array.from({ length: 10_500 }, () => ({ pkg: { name: "p", secfixes: { "1.0-r0": [7] } } }));
+    const { problems, stored } = await outcome("many.json", JSON.stringify({ reponame: "main", packages }));
+    assert.deepEqual([problems.length, stored], [10_001, []]);
+    assert.match(problems.at(-1)?.reason ?? "", /more than 10000 problems/);
+  });
+
+  test("documents are as large as the caller says", async () => {
+    const maxDocumentBytes = 8 * 1024 * 1024;
+    const reasonFor = async (name: string, content: string) =>
+      (await importFile(world, name, content, { maxDocumentBytes })).problems.map(({ reason }) => reason).join();
+    assert.match(await reasonFor("a.json", `${good("L-1")}${" ".repeat(maxDocumentBytes)}`), /larger than 8388608 bytes/);
+    assert.match(await reasonFor("a.yaml", `${WOLFI}\n#${"x".repeat(1024 * 1024)}`), /YAML must be no larger than 1048576 bytes/);
+  });
+
   test("a group or a path that is not there, and a signal, end the import", async () => {
     const gone = `${world.orgUid}/0123456789abcdef`;
     await assert.rejects(importJson(world, osv(), { parent: gone }), /[Nn]ot found/);

@@ -11,7 +11,9 @@ export interface Imported extends Omit<ImportResult, "problems"> {
   readonly problems: readonly ImportProblem[];
 }
 
-type Options = Partial<Pick<ImportOptions, "kind" | "parent" | "approves" | "clock" | "source" | "signal">>;
+type Options = Partial<
+  Pick<ImportOptions, "kind" | "parent" | "approves" | "mayDelete" | "maxDocumentBytes" | "clock" | "source" | "signal">
+>;
 
 /** Of a file with this content, into the organization unless another group is given. Problems name the file by its name alone. */
 export async function importFile(world: World, name: string, content: string | Buffer, options: Options = {}): Promise<Imported> {
@@ -35,6 +37,7 @@ export async function importFrom(world: World, options: Options & Pick<ImportOpt
   const { store, clock, orgUid } = world;
   const result = await importRecords({
     ...{ store, clock, kind: "advisories", parent: options.kind === "vulnerabilities" ? "" : orgUid, approves: true, actor: "importer" },
+    mayDelete: true,
     ...options,
     onProblem: (problem) => void problems.push(problem),
   });

@@ -76,6 +76,39 @@ describeWithWorld("repeated imports", (world) => {
     assert.equal((await advisoriesOf(world, parent)).total, 1);
   });
 
+  test("what is withdrawn is deleted only for who may delete", async () => {
+    const parent = await world.group(world.orgUid);
+    await importJson(world, osv({ id: "W-1" }), { parent });
+    const { total } = await advisoriesOf(world, parent);
+    const withdrawn = [osv({ id: "W-1", withdrawn: "2026-02-01T00:00:00Z" }), osv({ id: "W-2", withdrawn: "2026-02-01T00:00:00Z" })];
+    const refused = await importJson(world, withdrawn, { parent, mayDelete: false });
+    assert.deepEqual([refused.read, refused.created, refused.updated], [0, 0, 0]);
+    for (const { reason } of refused.problems) assert.match(reason, /may not delete/);
+    assert.deepEqual([...new Set(refused.problems.map(({ position }) => position))], ["/0", "/1"]);
+    assert.equal((await advisoriesOf(world, parent)).total, total);
+    const { problems } = await importJson(world, withdrawn, { parent });
+    assert.deepEqual([problems, (await advisoriesOf(world, parent)).total], [[], 0]);
+    // What is deleted already needs nobody's right.
+    assert.deepEqual((await importJson(world, withdrawn, { parent, mayDelete: false })).problems, []);
+  });
+
+  test("what is approved gets no new name from who may not approve", async () => {
+    const parent = await world.group(world.orgUid);
+    const named = (...aliases: string[]) => osv({ id: "N-1", aliases });
+    const names = async () => [...new Set((await advisoriesOf(world, parent)).advisories.flatMap(({ aliases }) => aliases))];
+    await importJson(world, named("CVE-2026-1"), { parent, approves: false });
+    await importJson(world, named("CVE-2026-1", "CVE-2026-2"), { parent, approves: false });
+    const before = await names();
+    assert.ok(before.includes("CVE-2026-2"));
+    const other = await world.group(world.orgUid);
+    await importJson(world, named("CVE-2026-1"), { parent: other });
+    const { updated } = await importJson(world, named("CVE-2026-1", "CVE-2026-2"), { parent: other, approves: false });
+    const { advisories } = await advisoriesOf(world, other);
+    assert.deepEqual([updated, advisories.flatMap(({ aliases }) => aliases).includes("CVE-2026-2")], [0, false]);
+    await importJson(world, named("CVE-2026-1", "CVE-2026-2"), { parent: other });
+    assert.ok((await advisoriesOf(world, other)).advisories.every(({ aliases }) => aliases.includes("CVE-2026-2")));
+  });
+
   test("two imports of the same at once, and people who write meanwhile, lose nothing and count right", async () => {
     const parent = await world.group(world.orgUid);
     const { create, createAdvisoryEvent } = Advisories.method;

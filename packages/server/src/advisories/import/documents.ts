@@ -7,31 +7,49 @@ export type Found =
   | { readonly position: string; readonly value: unknown; readonly pointer: string }
   | { readonly position: string; readonly reason: string };
 
+const MIB = 1024 * 1024;
+
 /** Of one document, which is in memory as a whole. */
-export const MAX_DOCUMENT = 64 * 1024 * 1024;
-/** It is slow to parse. Real files are a tenth of this. */
-const MAX_YAML = 4 * 1024 * 1024;
-const MAX_LINE = 16 * 1024 * 1024;
+export const MAX_DOCUMENT = 64 * MIB;
+
+export interface DocumentLimits {
+  /** At most MAX_DOCUMENT. */
+  readonly document: number;
+  /** It is slow to parse. Real files are a tenth of what the command line takes. */
+  readonly yaml: number;
+  readonly line: number;
+}
+
+export function documentLimits(document = MAX_DOCUMENT): DocumentLimits {
+  return { document, yaml: Math.min(document / 8, 4 * MIB), line: Math.min(document, 16 * MIB) };
+}
+
 /** How often aliases of YAML may be followed: each can stand for a document of its own. */
 const MAX_YAML_ALIASES = 100;
 const NEWLINE = 10;
 
 /** A whole file. `isSure` where somebody named the file itself: then it must have records. */
-export function documentsIn(bytes: Buffer, isSure: boolean): Iterable<Found> {
+export function documentsIn(bytes: Buffer, isSure: boolean, limits: DocumentLimits): Iterable<Found> {
   const start = firstByteOf(bytes);
   if (start === undefined) return [bad("", "it is empty")];
+  // As what is recovered of a zip may be.
+  if (bytes.length > limits.document) return [bad("", `it is larger than ${limits.document} bytes, and so not read`)];
   if (bytes.subarray(0, 4096).includes(0)) return [bad("", "it is neither JSON nor YAML nor an archive that is known here")];
   const text = decode(bytes);
   if (text === undefined) return [bad("", "it is no UTF-8 text")];
   if (start === 0x7b || start === 0x5b) return jsonDocuments(text);
-  return isSure || HAS_RECORDS.test(text) ? yamlDocuments(text) : [];
+  return isSure || HAS_RECORDS.test(text) ? yamlDocuments(text, limits) : [];
 }
 
 /** What stands beside records, such as a README, has no line like these. */
 const HAS_RECORDS = /^(?:schema-version|package|advisories)[ \t]*:/m;
 
 /** A file that is too large to be one document, unless its lines are. */
-export async function* documentsOfLines(content: AsyncIterable<Uint8Array>, isSure: boolean): AsyncGenerator<Found> {
+export async function* documentsOfLines(
+  content: AsyncIterable<Uint8Array>,
+  isSure: boolean,
+  limits: DocumentLimits,
+): AsyncGenerator<Found> {
   const kept: Uint8Array[] = [];
   let [size, line, isLined] = [0, 0, false];
   for await (const chunk of content) {
@@ -52,14 +70,15 @@ export async function* documentsOfLines(content: AsyncIterable<Uint8Array>, isSu
     }
     kept.push(Buffer.from(rest));
     size += rest.length;
-    if (size > (isLined ? MAX_LINE : MAX_DOCUMENT)) {
-      yield bad(isLined ? `line ${line + 1}` : "", `it is larger than ${isLined ? MAX_LINE : MAX_DOCUMENT} bytes, and so not read further`);
+    const max = isLined ? limits.line : limits.document;
+    if (size > max) {
+      yield bad(isLined ? `line ${line + 1}` : "", `it is larger than ${max} bytes, and so not read further`);
       return;
     }
   }
   const last = Buffer.concat(kept);
   if (!isLined) {
-    yield* documentsIn(last, isSure);
+    yield* documentsIn(last, isSure, limits);
     return;
   }
   const found = lineDocument(last, line + 1);
@@ -118,9 +137,9 @@ function positionOf({ message }: Error, text: string): string {
   return end === undefined ? "" : `line ${text.slice(0, end).split("\n").length}`;
 }
 
-function* yamlDocuments(text: string): Generator<Found> {
-  if (text.length > MAX_YAML) {
-    yield bad("", `YAML must be no larger than ${MAX_YAML} bytes`);
+function* yamlDocuments(text: string, limits: DocumentLimits): Generator<Found> {
+  if (text.length > limits.yaml) {
+    yield bad("", `YAML must be no larger than ${limits.yaml} bytes`);
     return;
   }
   try {

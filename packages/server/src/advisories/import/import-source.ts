@@ -54,11 +54,15 @@ export interface ImportOptions {
   readonly parent: string;
   /** Whether new events are approved at once; PENDING otherwise. */
   readonly approves: boolean;
+  /** Whether a record that its source withdrew deletes its advisory; a problem otherwise. */
+  readonly mayDelete: boolean;
   /** Whom new advisories and events name as author, whoever wrote the source. */
   readonly actor: string;
   readonly source: ImportSource;
   /** Records of one transaction; 250 where it is left out. On the embedded store nobody else has the process meanwhile. */
   readonly batchSize?: number;
+  /** Of what is parsed as a whole, which nobody else can interrupt; 64 MiB where it is left out, and an eighth of it for YAML, up to 4 MiB. */
+  readonly maxDocumentBytes?: number;
   /** Called after each batch that is stored, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Called for each; nothing of them is kept. */

@@ -1,6 +1,8 @@
 /** Imports records of many formats, whatever they come in: what is known already stays as it is, so an import can be repeated and resumed. */
+import { setImmediate } from "node:timers/promises";
 import { invalidArgument } from "../../lib/errors.ts";
 import { isUid, newUid } from "../../lib/uid.ts";
+import { documentLimits } from "./documents.ts";
 import { sizeOf } from "./files.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-source.ts";
 import { readRecords } from "./read-records.ts";
@@ -10,6 +12,8 @@ import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
 /** Records of one transaction: many share the cost of a commit, and nobody else waits long for them. */
 const BATCH = 250;
+/** After so long others have the process: what is read from memory never waits for anything by itself. */
+const SLICE_MS = 10;
 /** Characters of it, about: records may be long. */
 const BATCH_WEIGHT = 500_000;
 
@@ -18,7 +22,7 @@ const BATCH_WEIGHT = 500_000;
  * `onProblem`.
  */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
-  const { source, kind, parent, clock, batchSize = BATCH, onProgress, onProblem, signal } = options;
+  const { source, kind, parent, clock, batchSize = BATCH, maxDocumentBytes, onProgress, onProblem, signal } = options;
   if (kind === "advisories" && !isUid(newUid(newUid(parent))))
     throw invalidArgument("parent", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
   const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
@@ -39,11 +43,20 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
       for (const problem of outcome.refused) report(problem);
       onProgress?.({ bytes, totalBytes, read: totals.read, problems: totals.problems });
     });
+  let rested = performance.now();
+  const rest = async () => {
+    if (performance.now() - rested > SLICE_MS) {
+      await setImmediate();
+      rested = performance.now();
+    }
+    signal?.throwIfAborted();
+  };
   let batch: Placed[] = [];
   let weight = 0;
   const records = readRecords({
     source,
     kind,
+    limits: documentLimits(maxDocumentBytes),
     now: clock.now().getTime(),
     advance: (more) => {
       bytes += more;
@@ -54,13 +67,14 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     report,
   });
   for await (const read of records) {
-    signal?.throwIfAborted();
+    await rest();
     for (const placed of read) {
       batch.push(placed);
       weight += weightOf(placed.record);
       if (batch.length < batchSize && weight < BATCH_WEIGHT) continue;
       // One batch is read while the one before it is written.
       await writing;
+      await rest();
       writing = store(batch);
       writing.catch(() => {});
       batch = [];

@@ -17,6 +17,7 @@ import type { AdvisoryRecord, EventRecord } from "./record.ts";
 export interface Authorship {
   readonly actor: string;
   readonly approves: boolean;
+  readonly mayDelete: boolean;
   readonly now: Date;
 }
 
@@ -39,11 +40,18 @@ export function advisoryFromRecord(uid: string, record: AdvisoryRecord, authorsh
   return added(advisory, [], record.events, [], record.aliases, authorship);
 }
 
+/** Whether what its source withdrew would be deleted here by somebody who may not delete. */
+export function isBeyondRights(stored: Advisory | undefined, { withdrawn }: AdvisoryRecord, { mayDelete }: Authorship): boolean {
+  return withdrawn !== undefined && !mayDelete && stored?.deletedAt === undefined;
+}
+
 /** Undefined where everything is known already. */
 export function merge(stored: Advisory, record: AdvisoryRecord, authorship: Authorship): Advisory | undefined {
   const known = new Set(stored.events.flatMap((event) => keysOf(event)));
   const events = record.events.filter((event) => !known.has(keyOf(event)));
-  const aliases = record.aliases.filter((alias) => !stored.aliases.includes(alias));
+  // By its names, what was approved is joined with others: new ones would carry the approval where nobody meant it.
+  const isNameable = authorship.approves || !stored.events.some(({ status }) => status === ReviewStatus.APPROVED);
+  const aliases = isNameable ? record.aliases.filter((alias) => !stored.aliases.includes(alias)) : [];
   const isWithdrawn = record.withdrawn !== undefined && stored.deletedAt === undefined;
   if (events.length === 0 && aliases.length === 0 && !isWithdrawn) return undefined;
   const changed: Advisory = { ...stored, updatedAt: timestampFromDate(authorship.now) };

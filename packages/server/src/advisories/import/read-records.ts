@@ -1,6 +1,6 @@
 /** From files to records: everything before the database. What is wrong goes to `report`, and the rest on. */
 import type { ReadContext } from "./context.ts";
-import { documentsIn, documentsOfLines, type Found, nodeOf } from "./documents.ts";
+import { type DocumentLimits, documentsIn, documentsOfLines, type Found, nodeOf } from "./documents.ts";
 import { filesOf } from "./files.ts";
 import { type ImportKind, readDocument } from "./formats.ts";
 import type { ImportFile } from "./import-file.ts";
@@ -10,6 +10,7 @@ import { BadRecord, type Placed } from "./record.ts";
 export interface ReadOptions {
   readonly source: ImportSource;
   readonly kind: ImportKind;
+  readonly limits: DocumentLimits;
   /** Unix milliseconds. */
   readonly now: number;
   report(problem: ImportProblem): void;
@@ -22,7 +23,7 @@ export interface ReadOptions {
 export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Placed[]> {
   const report = (file: string, reason: string) => options.report({ file, position: "", reason });
   for await (const file of filesOf(options.source, { report, advance: options.advance })) {
-    if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isSure), file, options);
+    if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isSure, options.limits), file, options);
     else yield* recordsOfLines(file.content, file, options);
   }
 }
@@ -33,7 +34,10 @@ function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadO
     isEmpty = false;
     yield recordsOf(found, file.name, options);
   }
-  if (isEmpty) options.ignore();
+  if (!isEmpty) return;
+  options.ignore();
+  // So that whoever reads comes to know of time that passes.
+  yield [];
 }
 
 async function* recordsOfLines(
@@ -41,7 +45,7 @@ async function* recordsOfLines(
   { name: file, isSure }: ImportFile,
   options: ReadOptions,
 ): AsyncGenerator<readonly Placed[]> {
-  const documents = documentsOfLines(content, isSure);
+  const documents = documentsOfLines(content, isSure, options.limits);
   for (let isEmpty = true; ; isEmpty = false) {
     const next = await documents.next().catch((error: Error) => {
       // That of the disk is not the file's fault.
@@ -59,16 +63,31 @@ function recordsOf(found: Found, file: string, { kind, now, report }: ReadOption
     report({ file, position: found.position, reason: found.reason });
     return [];
   }
+  const tell = ({ pointer, message }: BadRecord) => report({ file, position: `${found.position} ${pointer}`.trim(), reason: message });
+  let problems = 0;
   const context: ReadContext = {
     now,
-    report: ({ pointer, message }) => report({ file, position: `${found.position} ${pointer}`.trim(), reason: message }),
+    report(problem) {
+      if (++problems > MAX_PROBLEMS) throw new TooManyProblems();
+      tell(problem);
+    },
   };
   try {
     const position = [found.position, found.pointer].filter((part) => part !== "").join(" ");
     return readDocument(nodeOf(found), kind, context).map((record) => ({ record, file, position }));
   } catch (error) {
-    if (!(error instanceof BadRecord)) throw error;
-    context.report(error);
+    if (error instanceof TooManyProblems)
+      tell(new BadRecord(found.pointer, `it has more than ${MAX_PROBLEMS} problems, so none of it is taken`));
+    else if (error instanceof BadRecord) tell(error);
+    else throw error;
     return [];
   }
+}
+
+/** Of one document: nobody reads more, and telling them takes time that others wait for. */
+const MAX_PROBLEMS = 10_000;
+
+/** No BadRecord, which readers would go on after. */
+class TooManyProblems extends Error {
+  override readonly name = "TooManyProblems";
 }

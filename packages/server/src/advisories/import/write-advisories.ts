@@ -7,14 +7,14 @@ import { aboutOf, advisoryRow } from "../derive.ts";
 import { withEvents } from "../load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../store.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-source.ts";
-import { type Authorship, advisoryFromRecord, merge } from "./merge-advisory.ts";
+import { type Authorship, advisoryFromRecord, isBeyondRights, merge } from "./merge-advisory.ts";
 import { neighbouringUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord, Placed } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
 export async function writeAdvisories(options: ImportOptions, batch: readonly Placed<AdvisoryRecord>[]): Promise<BatchOutcome> {
-  const { store, parent, actor, approves, clock } = options;
-  const authorship = { actor, approves, now: clock.now() };
+  const { store, parent, actor, approves, mayDelete, clock } = options;
+  const authorship = { actor, approves, mayDelete, now: clock.now() };
   const records = uniqueRecords(batch);
   // Where all is known, nobody has to wait for a transaction.
   const stored = await findStored(store.reader, parent, [...records.keys()], false);
@@ -77,7 +77,7 @@ async function writeNews(
     const [{ record, file, position }, known] = [records.get(about)!, stored.get(about)];
     const after =
       known === undefined ? advisoryFromRecord(uids.next().value!, record, authorship) : merge(known.advisory, record, authorship);
-    const reason = after === undefined ? undefined : problemOf(after);
+    const reason = isBeyondRights(known?.advisory, record, authorship) ? WITHDRAWN : after === undefined ? undefined : problemOf(after);
     if (reason !== undefined) refused.push({ file, position, reason: `${record.advisoryId} of ${record.artifactName}: ${reason}` });
     else if (after !== undefined) changes.push({ before: known?.row, after });
   }
@@ -85,6 +85,8 @@ async function writeNews(
   const created = changes.filter(({ before }) => before === undefined).length;
   return { created, updated: changes.length - created, refused };
 }
+
+const WITHDRAWN = "its source withdrew it, and whoever imports this may not delete advisories: it is left as it is";
 
 /** What the API would refuse, it would not let anybody change later either. */
 function problemOf(advisory: Advisory): string | undefined {

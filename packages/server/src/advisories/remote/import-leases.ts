@@ -27,8 +27,10 @@ export interface ImportLeases {
   claim(): Promise<ImportRow | undefined>;
   /** False where it is another's by now, or deleted. */
   renew(row: ImportRow, progress: RunProgress): Promise<boolean>;
-  done(row: ImportRow, result: ImportResult, progress: RunProgress): Promise<void>;
-  failed(row: ImportRow, error: string, progress: RunProgress): Promise<void>;
+  /** False as with `renew`: the file is needed by whoever has it now. */
+  done(row: ImportRow, result: ImportResult, progress: RunProgress): Promise<boolean>;
+  /** The same for one that came to nothing. */
+  failed(row: ImportRow, error: string, progress: RunProgress): Promise<boolean>;
   /** Gives it back, to be run again from its beginning: at once where nothing was wrong with it. */
   release(row: ImportRow, isFaulty: boolean): Promise<void>;
   /** Makes void what a server left behind that was killed. For a database that has no other server. */
@@ -52,8 +54,8 @@ export function createImportLeases(store: Store, clock: Clock): ImportLeases {
   const change = (db: WriteDb, { uid }: ImportRow, columns: Partial<ImportRow>) =>
     db.updateTable("advisory_import").set(columns).where("uid", "=", uid).execute();
 
-  async function end(row: ImportRow, columns: Partial<ImportRow>, { unsaved }: RunProgress): Promise<void> {
-    await held(row, async (db) => {
+  async function end(row: ImportRow, columns: Partial<ImportRow>, { unsaved }: RunProgress): Promise<boolean> {
+    return held(row, async (db) => {
       const now = clock.now();
       const ended = { ...row, ...columns, ...FREE, end_time: now.toISOString() };
       await appendProblems(db, row.uid, unsaved);
@@ -100,7 +102,10 @@ export function createImportLeases(store: Store, clock: Clock): ImportLeases {
 
     async release(row, isFaulty) {
       const error = isFaulty ? hopelessness(row) : undefined;
-      if (error !== undefined) return end(row, { state: "failed", error }, { read: 0, problems: 0, unsaved: [] });
+      if (error !== undefined) {
+        await end(row, { state: "failed", error }, { read: 0, problems: 0, unsaved: [] });
+        return;
+      }
       const attempts = isFaulty ? row.attempts : row.attempts - 1;
       const dueTime = isFaulty ? after(RETRY_MS * row.attempts) : null;
       await held(row, async (db) => void (await change(db, row, { ...FREE, state: "waiting", attempts, due_time: dueTime })));

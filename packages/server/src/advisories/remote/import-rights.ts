@@ -9,12 +9,17 @@ import { capabilitySet } from "../../lib/capability-set.ts";
 
 const WRITE = capabilitySet([Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORIES_UPDATE]);
 const APPROVE = capabilitySet([Capability.CAP_ADVISORIES_APPROVE]);
+const DELETE = capabilitySet([Capability.CAP_ADVISORIES_DELETE]);
 
 export interface ImportRights {
   readonly mayImport: boolean;
   /** Whether new events are approved. */
   readonly approves: boolean;
+  /** Whether advisories are deleted whose source withdrew them. */
+  readonly mayDelete: boolean;
 }
+
+const NONE: ImportRights = { mayImport: false, approves: false, mayDelete: false };
 
 /** Where something is imported, and what. */
 export type Destination = Pick<AdvisoryImportTable, "parent" | "kind">;
@@ -27,7 +32,11 @@ export interface RightsDependencies {
 export function rightsIn({ parent, kind }: Destination, session: Session, access: Access, bootstrapOwner: string): ImportRights {
   // What is the same for everybody is for those who run the server.
   const isTheirs = kind === "advisories" || isStaffAt(parent, session, access, bootstrapOwner);
-  return { mayImport: isTheirs && access.holds(WRITE, parent), approves: access.holds(APPROVE, parent) };
+  return {
+    mayImport: isTheirs && access.holds(WRITE, parent),
+    approves: access.holds(APPROVE, parent),
+    mayDelete: access.holds(DELETE, parent),
+  };
 }
 
 /** @param db of the transaction in which the answer must hold; left out outside of one */
@@ -38,5 +47,5 @@ export async function rightsOf(
   db?: ReadDb,
 ): Promise<ImportRights> {
   const { exists, access } = await grants.loadSession(session, db);
-  return exists ? rightsIn(destination, session, access, bootstrapOwner) : { mayImport: false, approves: false };
+  return exists ? rightsIn(destination, session, access, bootstrapOwner) : NONE;
 }

@@ -32,8 +32,26 @@ export type NewImport = Pick<ImportRow, "uid" | "parent" | "kind" | "file_name" 
 /** A row as it begins, at that time. */
 export function newImportRow(given: NewImport, time: string): ImportRow {
   return {
-    ...{ org_uid: rootOf(given.parent), mirror_uid: null, state: "uploading", received_bytes: 0, create_time: time, write_time: time },
-    ...{ start_time: null, end_time: null, session: null, approves: 0, attempts: 0, due_time: null, lease_holder: null, lease_time: null },
+    ...{
+      org_uid: rootOf(given.parent),
+      mirror_uid: null,
+      creator: null,
+      state: "uploading",
+      received_bytes: 0,
+      create_time: time,
+      write_time: time,
+    },
+    ...{
+      start_time: null,
+      end_time: null,
+      session: null,
+      approves: 0,
+      may_delete: 0,
+      attempts: 0,
+      due_time: null,
+      lease_holder: null,
+      lease_time: null,
+    },
     ...{ read_count: 0, created_count: 0, updated_count: 0, unchanged_count: 0, problem_count: 0, error: "" },
     ...{ etag: "", last_modified: "", digest: "" },
     ...given,

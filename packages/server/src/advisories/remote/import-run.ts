@@ -29,6 +29,9 @@ const BEAT_MS = 2000;
 /** Records of one transaction: few, as calls wait for them where the database is in this process. */
 const BATCH = 50;
 
+/** Calls wait while one is parsed. */
+const MAX_DOCUMENT = 8 * 1024 * 1024;
+
 /** Why a run was stopped. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
@@ -40,7 +43,7 @@ export class Stopped extends Error {
   }
 }
 
-/** Resolves when what became of it is stored; the file is removed where it is needed no more. @param stop with a Stopped as its reason */
+/** Resolves when what became of it is stored; the file is removed where it is needed no more, here or by another server that took the import over. @param stop with a Stopped as its reason */
 export async function runImport(row: ImportRow, options: RunOptions, stop: AbortController): Promise<void> {
   const { leases, files, log } = options;
   const session = sessionFromText(row.session ?? "{}");
@@ -58,11 +61,10 @@ export async function runImport(row: ImportRow, options: RunOptions, stop: Abort
     try {
       const result = await readRecords(row, session.uid, rights, options, stop.signal, problems, progress);
       await beat[Symbol.asyncDispose]();
-      await leases.done(row, result, soFar());
+      if (await leases.done(row, result, soFar())) await files.remove(row.file);
     } finally {
       await beat[Symbol.asyncDispose]();
     }
-    await files.remove(row.file);
   } catch (error) {
     const reason: unknown = stop.signal.aborted ? stop.signal.reason : error;
     if (reason instanceof Stopped) {
@@ -79,14 +81,13 @@ export async function runImport(row: ImportRow, options: RunOptions, stop: Abort
 type Progress = Parameters<ImportLeases["failed"]>[2];
 
 async function refuse(row: ImportRow, error: string, { leases, files }: RunOptions, soFar: () => Progress): Promise<void> {
-  await leases.failed(row, error, soFar());
-  await files.remove(row.file);
+  if (await leases.failed(row, error, soFar())) await files.remove(row.file);
 }
 
 function readRecords(
   row: ImportRow,
   actor: string,
-  { approves }: ImportRights,
+  { approves, mayDelete }: ImportRights,
   { store, clock, files }: RunOptions,
   signal: AbortSignal,
   problems: ProblemList,
@@ -95,13 +96,19 @@ function readRecords(
   return importRecords({
     ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
     approves: approves && row.approves === 1,
+    mayDelete: mayDelete && row.may_delete === 1,
     source: { path: files.path(row.file) },
     batchSize: BATCH,
+    maxDocumentBytes: MAX_DOCUMENT,
     onProgress: ({ read }) => {
       progress.read = read;
     },
     onProblem: (problem) => problems.add(problem),
   });
+}
+
+function areSame(one: ImportRights, other: ImportRights): boolean {
+  return one.mayImport === other.mayImport && one.approves === other.approves && one.mayDelete === other.mayDelete;
 }
 
 /** Until it is disposed of, and once more then. */
@@ -120,7 +127,7 @@ function startBeat(
     async step() {
       const now = await rightsOf(row, session, options);
       // It waits, and begins anew with what is left of them.
-      if (now.mayImport !== rights.mayImport || now.approves !== rights.approves) stop.abort(new Stopped("ours"));
+      if (!areSame(now, rights)) stop.abort(new Stopped("ours"));
       const progress = soFar();
       if (await leases.renew(row, progress)) problems.forget(progress.unsaved);
       else stop.abort(new Stopped("not-ours"));

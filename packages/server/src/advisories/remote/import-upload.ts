@@ -4,7 +4,7 @@ import type { StagedFiles } from "../../blobs/staged-files.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { failedPrecondition, type HoltError, invalidArgument, outOfRange, resourceExhausted } from "../../lib/errors.ts";
 import { newUid, rootOf } from "../../lib/uid.ts";
-import { findImport, type ImportRow, lockImport, type NewImport, newImportRow } from "./import-row.ts";
+import { type ImportRow, lockImport, newImportRow } from "./import-row.ts";
 
 /** As base64 it is 4,000,000 characters, which fit into a message. */
 export const MAX_PIECE = 3_000_000;
@@ -29,7 +29,7 @@ export interface StoredPiece {
 /** @throws RESOURCE_EXHAUSTED where the organization has too many */
 export async function beginImport(
   db: WriteDb,
-  given: Pick<NewImport, "kind" | "file_name"> & { parent: string },
+  given: Pick<ImportRow, "kind" | "file_name" | "parent" | "creator">,
   now: Date,
 ): Promise<ImportRow> {
   const orgUid = rootOf(given.parent);
@@ -54,8 +54,7 @@ export async function beginImport(
  * Writes the piece to the disk where it is the next one; where it was received already, there is nothing to do.
  * @throws OUT_OF_RANGE where it is neither; FAILED_PRECONDITION where the import was started; INVALID_ARGUMENT; UNAVAILABLE
  */
-export async function storePiece(db: ReadDb, files: StagedFiles, uid: string, piece: Piece, maxBytes: number): Promise<StoredPiece> {
-  const row = await findImport(db, uid);
+export async function storePiece(db: ReadDb, files: StagedFiles, row: ImportRow, piece: Piece, maxBytes: number): Promise<StoredPiece> {
   const { offset, bytes } = piece;
   if (bytes.length === 0 || bytes.length > MAX_PIECE) throw invalidArgument("data", `data must have 1 to ${MAX_PIECE} bytes`);
   const stored = { offset, size: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };

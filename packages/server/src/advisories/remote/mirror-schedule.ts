@@ -70,7 +70,7 @@ async function beginMirrorImport(
   await db.deleteFrom("advisory_import").where("mirror_uid", "=", mirrorUid).where("end_time", "is not", null).execute();
   const time = now.toISOString();
   const uid = `${parent}/${file.replaceAll("-", "").slice(0, 16)}`;
-  const begun = { state: "waiting" as const, start_time: time, received_bytes: size, session, approves: 1 };
+  const begun = { state: "waiting" as const, start_time: time, received_bytes: size, session, approves: 1, may_delete: 1 };
   const feed = { etag, last_modified: lastModified, digest };
   const row = newImportRow({ uid, parent, kind, file, file_name: nameOf(url), mirror_uid: mirrorUid, ...begun, ...feed }, time);
   await db.insertInto("advisory_import").values(row).execute();

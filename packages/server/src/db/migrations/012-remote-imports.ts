@@ -29,10 +29,10 @@ function imports({ types: { text, integer, bigint } }: Dialect): string[] {
   return [
     `create table advisory_import (
       uid ${text} not null primary key, parent ${text} not null references "group" (uid) on delete cascade, org_uid ${text} not null,
-      mirror_uid ${text} references advisory_mirror (uid) on delete cascade, kind ${text} not null, file_name ${text} not null,
-      file ${text} not null unique, state ${text} not null, received_bytes ${bigint} not null, create_time ${text} not null,
+      mirror_uid ${text} references advisory_mirror (uid) on delete cascade, creator ${text}, kind ${text} not null,
+      file_name ${text} not null,       file ${text} not null unique, state ${text} not null, received_bytes ${bigint} not null, create_time ${text} not null,
       write_time ${text} not null, start_time ${text}, end_time ${text}, session ${text}, approves ${integer} not null,
-      attempts ${integer} not null, due_time ${text}, lease_holder ${text}, lease_time ${text}, read_count ${bigint} not null,
+      may_delete ${integer} not null, attempts ${integer} not null, due_time ${text}, lease_holder ${text}, lease_time ${text}, read_count ${bigint} not null,
       created_count ${bigint} not null, updated_count ${bigint} not null, unchanged_count ${bigint} not null,
       problem_count ${bigint} not null, error ${text} not null, etag ${text} not null, last_modified ${text} not null, digest ${text} not null)`,
     "create index advisory_import_by_parent on advisory_import (parent, create_time, uid)",

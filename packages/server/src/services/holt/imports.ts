@@ -2,8 +2,8 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type Import, ImportsService, type StartImportRequest } from "@holt/api/gen/holt/v1/imports_pb.ts";
-import { type Destination, rightsIn } from "../../advisories/remote/import-rights.ts";
-import { findImport, importFromRow, kinds, lockImport, readProblems } from "../../advisories/remote/import-row.ts";
+import { type Destination, type ImportRights, rightsIn } from "../../advisories/remote/import-rights.ts";
+import { findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../../advisories/remote/import-row.ts";
 import { acknowledgePiece, beginImport, type StoredPiece, storePiece } from "../../advisories/remote/import-upload.ts";
 import { importGone } from "../../advisories/remote/mirror-schedule.ts";
 import { textOfSession } from "../../auth/stored-session.ts";
@@ -24,8 +24,10 @@ export function importsService(dependencies: ServiceDependencies) {
         if (kind === undefined) throw invalidArgument("kind", "kind must be IMPORT_KIND_ADVISORIES or IMPORT_KIND_VULNERABILITIES");
         assertFileName(fileName);
         await assertGroupExists(parent, call.db);
-        approvalIn({ parent, kind }, call, dependencies);
-        return importFromRow(await beginImport(call.db, { parent, kind, file_name: fileName }, call.now));
+        rightsFor({ parent, kind }, call, dependencies);
+        return importFromRow(
+          await beginImport(call.db, { parent, kind, file_name: fileName, creator: call.principal?.uid ?? null }, call.now),
+        );
       }),
 
       writeImport: writeHandler(dependencies),
@@ -43,7 +45,7 @@ export function importsService(dependencies: ServiceDependencies) {
 
       deleteImport: write(async ({ uid }, call) => {
         const row = await lockImport(call.db, uid);
-        approvalIn(row, call, dependencies);
+        rightsFor(row, call, dependencies);
         await importGone(call.db, row, "its import was deleted", call.now);
         await call.db.deleteFrom("advisory_import").where("uid", "=", uid).execute();
         call.db.afterCommit(() => remoteImports.discard(uid, row.file));
@@ -58,11 +60,13 @@ function writeHandler({ remoteImports }: ServiceDependencies): WriteHandler<type
   const { files, maxBytes } = remoteImports;
   return {
     kind: "write",
-    prepare({ uid, offset, data }, { db }) {
+    async prepare({ uid, offset, data }, call) {
       if (offset < 0n) throw invalidArgument("offset", "offset must not be negative");
       // No file comes near what a number of JavaScript can say.
       const piece = { offset: Number(offset > BigInt(maxBytes) ? maxBytes + 1 : offset), bytes: data };
-      return storePiece(db, files, uid, piece, maxBytes);
+      const row = await findImport(call.db, uid);
+      assertCreator(row, call);
+      return storePiece(call.db, files, row, piece, maxBytes);
     },
     handle: async ({ uid }, { db, now }, piece) => importFromRow(await acknowledgePiece(db, uid, piece, now)),
   };
@@ -71,27 +75,39 @@ function writeHandler({ remoteImports }: ServiceDependencies): WriteHandler<type
 async function startImport({ uid, size }: StartImportRequest, call: WriteCall, dependencies: ServiceDependencies): Promise<Import> {
   const { db, principal, now } = call;
   const row = await lockImport(db, uid);
+  assertCreator(row, call);
   // Its answer may have been lost.
   if (row.state !== "uploading") return importFromRow(row);
   const { received_bytes: received } = row;
   if (size !== 0n && BigInt(received) !== size)
     throw failedPrecondition("IMPORT_INCOMPLETE", `${received} of ${size} bytes were received: send the others first`);
   if (received === 0) throw failedPrecondition("IMPORT_INCOMPLETE", "nothing was received: send the file first");
-  const approves = approvalIn(row, call, dependencies) ? 1 : 0;
+  const { approves, mayDelete } = rightsFor(row, call, dependencies);
   const session = principal === undefined ? null : textOfSession(principal);
-  const change = { state: "waiting" as const, start_time: now.toISOString(), session, approves };
+  const change = {
+    state: "waiting" as const,
+    start_time: now.toISOString(),
+    session,
+    approves: Number(approves),
+    may_delete: Number(mayDelete),
+  };
   await db.updateTable("advisory_import").set(change).where("uid", "=", uid).execute();
   db.afterCommit(dependencies.remoteImports.wake);
   return importFromRow({ ...row, ...change });
 }
 
-/** Whether new events are approved. @throws PERMISSION_DENIED where the caller may not import this at all */
-function approvalIn(destination: Destination, call: Call, { bootstrapOwner }: ServiceDependencies): boolean {
+/** Others who may import would slip bytes of theirs into what is started with the creator's rights. @throws PERMISSION_DENIED */
+function assertCreator({ creator }: ImportRow, { principal }: Call): void {
+  if (principal === undefined || principal.uid !== creator) throw permissionDenied("only who began an import sends its file and starts it");
+}
+
+/** @throws PERMISSION_DENIED where the caller may not import this at all */
+function rightsFor(destination: Destination, call: Call, { bootstrapOwner }: ServiceDependencies): ImportRights {
   const { principal, access } = call;
   const rights = principal === undefined ? undefined : rightsIn(destination, principal, access, bootstrapOwner);
   if (rights?.mayImport !== true)
     throw permissionDenied("vulnerability metadata is the same for all organizations, and only who runs the server imports it");
-  return rights.approves;
+  return rights;
 }
 
 const MAX_FILE_NAME = 255;
