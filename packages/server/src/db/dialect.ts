@@ -62,6 +62,10 @@ export interface Dialect {
     inner: RawBuilder<unknown>,
     condition: RawBuilder<boolean>,
   ): RawBuilder<unknown>;
+  /** That a text of ASCII is like the pattern, in which a backslash escapes, in any case. As a term that PostgreSQL's statistics of the column know something of. */
+  isLike(text: RawBuilder<unknown>, pattern: string): RawBuilder<boolean>;
+  /** That a uid is among those that a query selects. They are few, whatever PostgreSQL's statistics say: each is looked up. */
+  isAmong(uid: RawBuilder<unknown>, selected: RawBuilder<unknown>): RawBuilder<boolean>;
   /**
    * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
    * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
@@ -108,6 +112,8 @@ export const sqliteDialect: Dialect = {
   unindexed: (column) => sql`+${sql.ref(column)}`,
   readBy: (table, index) => sql`${sql.table(table)} indexed by ${sql.ref(index)}`,
   lookUp: (column, outer, inner, condition) => sql`select ${column} from ${outer} cross join ${inner} where ${condition}`,
+  isAmong: (uid, selected) => sql`${uid} in (${selected})`,
+  isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
   // A child's uid has one segment more, of 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
@@ -153,6 +159,8 @@ export const postgresDialect: Dialect = {
   // With OFFSET it is a query of its own, which is not made part of the other.
   lookUp: (column, outer, inner, condition) =>
     sql`select l.* from ${outer} cross join lateral (select ${column} from ${inner} where ${condition} offset 0) as l`,
+  isAmong: (uid, selected) => sql`${uid} = any(array(${selected}))`,
+  isLike: (text, pattern) => sql`${text} ilike ${pattern} escape '\\'`,
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,

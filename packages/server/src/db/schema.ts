@@ -337,9 +337,9 @@ export interface LibraryArtifactTable extends ResourceTable {
 export interface LibraryArtifactGramTable {
   gram: string;
   ecosystem: number;
+  artifact_uid: string;
   /** All of it, in lower case. */
   name: string;
-  artifact_uid: string;
 }
 
 export interface LibraryVersionTable {

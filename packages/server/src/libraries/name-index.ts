@@ -44,9 +44,9 @@ export async function dropName(db: WriteDb, uid: string, name: string, ecosystem
 /** @param text not empty */
 export function entriesNamed(text: string, ecosystems: readonly Ecosystem[]): Entries {
   const part = rarestGramOf(text) ?? text.toLowerCase();
-  const rest = part === text.toLowerCase() ? [] : [contains(sql`name`, text)];
+  const rest = part === text.toLowerCase() ? [] : [sql`name like ${patternOf(text)} escape '\\'`];
   const where = sql<boolean>`${sql.join([sql`gram = ${part}`, ofEcosystems(ecosystems), ...rest], sql` and `)}`;
-  return { table: TABLE, uid: "artifact_uid", where };
+  return { table: TABLE, uid: sql`artifact_uid`, where };
 }
 
 /** Literal, so that all statements of a kind are one. */
@@ -54,7 +54,7 @@ export function ofEcosystems(ecosystems: readonly Ecosystem[]): RawBuilder<boole
   return sql<boolean>`ecosystem in (${sql.join(ecosystems.map((ecosystem) => sql.lit(ecosystem)))})`;
 }
 
-/** @param name in lower case */
-export function contains(name: RawBuilder<unknown>, text: string): RawBuilder<boolean> {
-  return sql<boolean>`${name} like ${`%${text.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`;
+/** Finds a text anywhere. */
+export function patternOf(text: string): string {
+  return `%${text.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
 }

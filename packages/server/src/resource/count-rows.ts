@@ -37,8 +37,8 @@ export async function countAll(selection: Selection, db: ReadDb): Promise<RowCou
 }
 
 async function countEntries({ table, uid, where, isRepeated }: Entries, { view }: Selection, db: ReadDb): Promise<number> {
-  const isVisible = inRanges(view, db.dialect.unindexed(uid), table, db.dialect);
-  const each = isRepeated ? sql`distinct ${sql.ref(uid)}` : sql`*`;
+  const isVisible = inRanges(view, uid, table, db.dialect);
+  const each = isRepeated ? sql`distinct ${uid}` : sql`*`;
   const { rows } = await sql<{ n: number }>`select count(${each}) as n from ${sql.table(table)} where ${and([where, isVisible])}`.execute(
     db,
   );

@@ -9,7 +9,8 @@ import type { View } from "./visible.ts";
 /** Where the rows that meet a list's conditions, and no others, are faster to count: a table, its column of uids, and what finds them in it. */
 export interface Entries {
   readonly table: string;
-  readonly uid: string;
+  /** As a term that lets no other index be chosen than the one that is meant. */
+  readonly uid: RawBuilder<unknown>;
   readonly where: RawBuilder<boolean>;
   /** Whether one may be there several times. */
   readonly isRepeated?: boolean;

@@ -17,8 +17,8 @@ function grams({ types: { text, integer, keyTable } }: Dialect): string[] {
     // Every one, two and three characters in a row of a lower-case name, with the name: a search for a part of one looks at few names, and at no other
     // table. Removed with the artifact by name: an index and a reference for that would be larger than all the rest.
     `create table library_artifact_gram (
-      gram ${text} not null, ecosystem ${integer} not null, name ${text} not null, artifact_uid ${text} not null,
-      primary key (gram, ecosystem, name, artifact_uid)) ${keyTable}`,
+      gram ${text} not null, ecosystem ${integer} not null, artifact_uid ${text} not null, name ${text} not null,
+      primary key (gram, ecosystem, artifact_uid, name)) ${keyTable}`,
     `insert into library_artifact_gram (gram, ecosystem, name, artifact_uid)
       with recursive place (start) as (select 1 union all select start + 1 from place where start < 200),
         size (length) as (select 1 union all select 2 union all select 3)

@@ -13,7 +13,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import { countOfAll } from "../../db/resource-count.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { artifacts, countKinds } from "../../libraries/artifacts-resource.ts";
-import { contains, entriesNamed, ofEcosystems } from "../../libraries/name-index.ts";
+import { entriesNamed, ofEcosystems, patternOf } from "../../libraries/name-index.ts";
 import { listCapabilities } from "../../resource/conditions.ts";
 import { type ListTerms, listPage, listResponse } from "../../resource/list.ts";
 import { parseOrderBy } from "../../resource/order-by.ts";
@@ -72,7 +72,7 @@ function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListAr
     const counted = only === undefined ? artifacts.table : countKinds.get(only);
     return { conditions, ...(counted && { counted }), isIndexed: only !== undefined && column !== "uid" };
   }
-  const entries = entriesOf({ query, cudaVersion, remediated }, wanted);
+  const entries = entriesOf({ query, cudaVersion, remediated }, wanted, dialect);
   return { conditions, ...(entries && { entries }) };
 }
 
@@ -80,16 +80,17 @@ function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListAr
 function entriesOf(
   { query, cudaVersion, remediated }: Pick<ListArtifactsRequest, "query" | "cudaVersion" | "remediated">,
   wanted: readonly Ecosystem[],
+  dialect: Dialect,
 ): Entries | undefined {
   if (query.includes("\0")) return undefined;
   if (cudaVersion) {
     const where = sql<boolean>`cuda_version = ${cudaVersion}`;
-    return query === "" && !remediated ? { table: "library_version", uid: "artifact_uid", where, isRepeated: true } : undefined;
+    return query === "" && !remediated ? { table: "library_version", uid: sql`artifact_uid`, where, isRepeated: true } : undefined;
   }
   if (!remediated) return entriesNamed(query, wanted);
-  const isNamed = query === "" ? [] : [contains(sql`lower(name)`, query)];
+  const isNamed = query === "" ? [] : [dialect.isLike(sql`name`, patternOf(query))];
   const where = sql<boolean>`${sql.join([ofEcosystems(wanted), sql`remediated = 1`, ...isNamed], sql` and `)}`;
-  return { table: artifacts.table, uid: "uid", where };
+  return { table: artifacts.table, uid: dialect.unindexed("uid"), where };
 }
 
 /** Each order but that of uids has an index that begins with the ecosystem. */
@@ -108,16 +109,16 @@ function withPatches(wanted: readonly Ecosystem[], order: string, dialect: Diale
 function named(query: string, wanted: readonly Ecosystem[], dialect: Dialect, isRest: boolean): Condition {
   // PostgreSQL knows no NUL in a text, so no name has one.
   if (query.includes("\0")) return { seek: sql`1 = 0`, test: sql`1 = 0` };
-  const test = contains(sql`lower(${dialect.unindexed("name")})`, query);
+  const test = dialect.isLike(dialect.unindexed("name"), patternOf(query));
   if (isRest) return { seek: test, test };
   const { table, uid, where } = entriesNamed(query, wanted);
-  return { test, seek: sql`uid in (select ${sql.ref(uid)} from ${sql.table(table)} where ${where})` };
+  return { test, seek: dialect.isAmong(sql`uid`, sql`select ${uid} from ${sql.table(table)} where ${where}`) };
 }
 
 function forCuda(version: string, dialect: Dialect): Condition {
-  const built = sql`select v.artifact_uid from library_version v where v.cuda_version = ${version}`;
+  const built = sql`select distinct v.artifact_uid from library_version v where v.cuda_version = ${version}`;
   return {
-    seek: sql`uid in (${built})`,
+    seek: dialect.isAmong(sql`uid`, built),
     test: sql`exists (select 1 from library_version v where v.artifact_uid = ${dialect.unindexed("library_artifact.uid")} and v.cuda_version = ${version})`,
   };
 }
