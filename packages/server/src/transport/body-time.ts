@@ -1,4 +1,5 @@
 /** How long a request's body may take: as a whole at first, and without a pause too long once somebody has said that it may be large. */
+import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpRequest } from "./http-exchange.ts";
 
@@ -39,7 +40,8 @@ export function allowLongBody(request: HttpRequest, idleMs: number): void {
   const carrier = "stream" in request ? request.stream : request;
   clearTimeout(timers.get(carrier));
   if ("stream" in request) {
-    request.stream.setTimeout(idleMs, () => request.stream.close());
+    // Without a code it would wait for the client to take what is left.
+    request.stream.setTimeout(idleMs, () => request.stream.close(constants.NGHTTP2_CANCEL));
     return;
   }
   const { socket } = request;
