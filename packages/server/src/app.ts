@@ -107,6 +107,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const publication = createPublication({ organizations: config.publicAdvisories });
   const events = { names, onDue: delivery.wake, redelivery: createRedelivery(store) };
   const { outboundAllowCidrs, maxConcurrentCalls, requiredTerms } = config;
+  const { transferIdleMs } = limits;
   const remoteImports = createImports(config, { store, grants, clock, log, bootstrapOwner }, stack);
   const dependencies = {
     ...{ ...auth, ...emptying, ...events, remoteImports },
@@ -128,7 +129,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     docs: createDocsHandler(),
     ...registry,
     signIn: createSignInPages(config, { ...auth, store, grants, clock, log, memory, secrets, names }),
-    feeds: createFeedsHandler({ feeds, publication, authenticator, store, profile, log, baseUrl, maxConcurrentCalls }),
+    feeds: createFeedsHandler({ feeds, publication, authenticator, store, profile, log, baseUrl, maxConcurrentCalls, transferIdleMs }),
     scim: createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls }),
     rest: createRestHandler({ operations, run, profile, memory, log }),
     refuse: createRefusal(profile),

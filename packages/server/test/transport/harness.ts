@@ -23,6 +23,7 @@ export interface TransportOptions {
   limits?: Partial<TransportLimits>;
   tls?: CertificateFiles;
   rest?: RequestHandler;
+  feeds?: RequestHandler;
   ping?: () => Promise<void>;
 }
 
@@ -52,7 +53,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     oci: (_request, response) => send(response, 404, "application/json", "{}"),
     token: (_request, response) => send(response, 404, "application/json", "{}"),
     libraries: (_request, response) => send(response, 404, "text/plain", ""),
-    feeds: (_request, response) => send(response, 404, "application/json", "{}"),
+    feeds: options.feeds ?? ((_request, response) => send(response, 404, "application/json", "{}")),
     scim: (_request, response) => send(response, 404, "application/json", "{}"),
     signIn: (_request, response) => send(response, 404, "application/json", "{}"),
     refuse: createRefusal(profile),

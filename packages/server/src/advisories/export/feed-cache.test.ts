@@ -44,9 +44,11 @@ describe("the cache of feeds", () => {
     const cache = new FeedCache(dataDir);
     await put(cache, "gone");
     const kept = await put(cache, "kept");
-    const lost = cache.pathOf(kept, "osv-lost.data");
-    await writeFile(lost, "x");
-    await utimes(lost, 0, 0);
+    for (const name of ["osv-lost.data", `${kept.data}.gz-lost.new`]) {
+      const lost = cache.pathOf(kept, name);
+      await writeFile(lost, "x");
+      await utimes(lost, 0, 0);
+    }
     await writeFile(cache.pathOf(kept, "osv-being-made.data"), "x");
     await cache.sweep(async (groups) => new Set(groups.filter((group) => group === "kept")));
     assert.equal(await cache.read("gone", "osv"), undefined);

@@ -1,4 +1,5 @@
 /** Feeds of advisories on demand: made once for all who ask, kept while nothing changes, and never made so often that others would feel it. */
+import { randomUUID } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -177,12 +178,12 @@ function refuse(): never {
   throw unavailable("the feed is being made, which takes a while; try again shortly");
 }
 
-/** Takes its name when it is whole. */
+/** Takes its name when it is whole; until then its own, as another server may be packing the same. What a server that was killed leaves, the cache sweeps. */
 async function packFile(from: string, to: string): Promise<void> {
   if ((await stat(to).catch(() => undefined)) !== undefined) return;
-  const made = `${to}.new`;
+  const made = `${to}-${randomUUID()}.new`;
   try {
-    await pipeline(createReadStream(from), createGzip(), createWriteStream(made, { mode: 0o600 }));
+    await pipeline(createReadStream(from), createGzip(), createWriteStream(made, { flags: "wx", mode: 0o600 }));
     await rename(made, to);
   } catch (error) {
     await rm(made, { force: true });

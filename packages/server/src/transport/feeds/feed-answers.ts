@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { type FeedFormat, feedFormats } from "../../advisories/export/feed-format.ts";
 import type { Feed, Feeds } from "../../advisories/export/feeds.ts";
 import { ReaderLeft, sendFile } from "../../blobs/send-file.ts";
+import { allowLongBody } from "../body-time.ts";
 import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
 import { isKnown, takesGzip, type Validators } from "./conditions.ts";
 import { FEEDS_PATH } from "./feed-path.ts";
@@ -17,6 +18,10 @@ export interface FeedExchange {
   readonly isPublic: boolean;
   /** Whether nobody said who is asking. */
   readonly isStranger: boolean;
+  /** How long a file's transfer may pause. */
+  readonly transferIdleMs: number;
+  /** Called when nothing is left to do but to send a file, which takes as long as the client likes. */
+  readonly onSend: () => void;
 }
 
 export async function answerFeed(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
@@ -50,14 +55,16 @@ async function answerFile(exchange: FeedExchange, validators: Validators, file: 
   const fd = await openAsync(file.path, "r");
   try {
     begin(exchange, 200, validators, { ...headers, "content-length": file.size });
-    await send(fd, file, exchange.request, exchange.response);
+    await send(fd, file, exchange);
   } finally {
     close(fd, () => {});
   }
 }
 
-async function send(fd: number, { size }: Feed, request: HttpRequest, response: HttpResponse): Promise<void> {
+async function send(fd: number, { size }: Feed, { request, response, transferIdleMs, onSend }: FeedExchange): Promise<void> {
   if (request.method === "HEAD") return void response.end();
+  allowLongBody(request, transferIdleMs);
+  onSend();
   try {
     await sendFile(fd, 0, size - 1, response);
   } catch (error) {

@@ -7,7 +7,7 @@ import { assertHolds } from "../../call/authorize.ts";
 import type { AccessRule } from "../../call/operation.ts";
 import type { Store } from "../../db/store.ts";
 import { capabilitySet } from "../../lib/capability-set.ts";
-import { HoltError, internal, resourceExhausted } from "../../lib/errors.ts";
+import { HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { requestIdOf } from "../call-metadata.ts";
@@ -16,6 +16,7 @@ import { answerFromError, type ErrorAnswer, UNKNOWN_PATH, WRONG_METHOD } from ".
 import { sendError } from "../rest/response.ts";
 import { answerFeed, answerList, answerRecord } from "./feed-answers.ts";
 import { type FeedPath, parseFeedPath } from "./feed-path.ts";
+import { createPlaces, type Place } from "./places.ts";
 
 export interface FeedsHandlerOptions {
   readonly feeds: Feeds;
@@ -26,7 +27,13 @@ export interface FeedsHandlerOptions {
   readonly log: Log;
   readonly baseUrl: string;
   readonly maxConcurrentCalls: number;
+  /** Of one identity at once, and of all strangers together. */
+  readonly maxOfOneCaller?: number;
+  /** How long a download may pause. */
+  readonly transferIdleMs: number;
 }
+
+const MAX_OF_ONE_CALLER = 256;
 
 const LIST = capabilitySet([Capability.CAP_ADVISORIES_LIST]);
 const RULE: AccessRule = { mode: "unscoped", capabilities: LIST };
@@ -35,20 +42,18 @@ const RETRY_SECONDS = "10";
 
 /** The promise never rejects. */
 export function createFeedsHandler(options: FeedsHandlerOptions): (request: HttpRequest, response: HttpResponse) => Promise<void> {
-  const { log, profile, maxConcurrentCalls } = options;
-  let running = 0;
+  const { log, profile, maxConcurrentCalls, maxOfOneCaller = MAX_OF_ONE_CALLER } = options;
+  const enter = createPlaces({ all: maxConcurrentCalls, ofOne: maxOfOneCaller });
   return async (request, response) => {
     const started = performance.now();
     const trace: Trace = { principal: undefined };
-    running++;
     try {
-      if (running > maxConcurrentCalls) throw resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1);
-      const refusal = await serve(request, response, options, trace);
+      using place = enter();
+      const refusal = await serve(request, response, options, trace, place);
       if (refusal !== undefined) sendError(request, response, requestIdOf(request.headers), refusal);
     } catch (thrown) {
       refuse(request, response, thrown, profile, log);
     } finally {
-      running--;
       const ms = Math.round((performance.now() - started) * 1000) / 1000;
       const { method, socket, url = "" } = request;
       const remote = socket?.remoteAddress;
@@ -66,6 +71,7 @@ async function serve(
   response: HttpResponse,
   options: FeedsHandlerOptions,
   trace: Trace,
+  place: Place,
 ): Promise<ErrorAnswer | undefined> {
   const path = parseFeedPath(pathOf(request.url ?? ""));
   if (path === undefined) return UNKNOWN_PATH;
@@ -73,9 +79,11 @@ async function serve(
   const isPublic = await options.publication.isPublic(options.store.reader, path.group);
   const caller = await callerOf(request, isPublic, options);
   trace.principal = caller?.principal?.uid;
+  place.take(trace.principal);
   // Without a token nobody learns what there is; with one, what every call would tell.
   if (!isPublic && caller !== undefined) await assertHolds("Group", path.group, LIST, caller.access, options.store.reader);
-  await answer({ request, response, group: path.group, isPublic, isStranger: caller === undefined }, path, options);
+  const sending = { transferIdleMs: options.transferIdleMs, onSend: place.leave };
+  await answer({ request, response, group: path.group, isPublic, isStranger: caller === undefined, ...sending }, path, options);
   return undefined;
 }
 
