@@ -235,7 +235,8 @@ describeWithWorld("documents", (world) => {
   it("are refused where too much would be read for them, however little they show", async () => {
     const uids = await put({ id: "CGA-1" }, { id: "CGA-2" }, { id: "CGA-3" });
     const body = `{"aliases":[],"events":[],"findings":"${"x".repeat(11 * 1024 * 1024)}"}`;
-    const fill = (uid: string) => world.store.transaction((db) => db.updateTable("advisory").set({ body }).where("uid", "=", uid).execute());
+    const fill = (uid: string) =>
+      world.store.transaction((db) => db.updateTable("advisory").set({ body }).where("uid", "=", uid).execute());
     const statusOf = async () => (await world.http("GET", `/advisory/v2/documents?cves=${cve}`, undefined, {})).status;
     await fill(uids[0]!);
     await fill(uids[1]!);
