@@ -30,6 +30,12 @@ export interface AdvisoryRecord {
   readonly events: readonly EventRecord[];
 }
 
+/** Of a package of apk, in formats that know of no architectures, components or withdrawals. */
+export function apkAdvisory(artifactName: string, said: Pick<AdvisoryRecord, "advisoryId" | "aliases" | "events">): AdvisoryRecord {
+  const about = { artifactType: "apk", artifactName, artifactArchitecture: "", componentType: "", componentName: "" };
+  return { ...about, ...said, withdrawn: undefined };
+}
+
 /** What a public database says of a vulnerability. */
 export interface VulnerabilityRecord {
   readonly id: string;

@@ -3,7 +3,7 @@ import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, entriesOf, isAbsent, type Node, nameOf } from "./fields.ts";
-import type { AdvisoryRecord, EventRecord } from "./record.ts";
+import { type AdvisoryRecord, apkAdvisory, type EventRecord } from "./record.ts";
 
 /** Says that no version was ever affected. */
 const NEVER = "0";
@@ -34,17 +34,7 @@ function packageAdvisories(artifactName: string, secfixes: Node, context: ReadCo
       known.set(id, { ...advisory, aliases: [...new Set([...advisory.aliases, ...aliases])] });
     });
   }
-  return [...known].map(([advisoryId, { aliases, events }]) => ({
-    advisoryId,
-    aliases,
-    artifactType: "apk",
-    artifactName,
-    artifactArchitecture: "",
-    componentType: "",
-    componentName: "",
-    withdrawn: undefined,
-    events,
-  }));
+  return [...known].map(([advisoryId, { aliases, events }]) => apkAdvisory(artifactName, { advisoryId, aliases, events }));
 }
 
 function typeOf(version: string): EventRecord["type"] {

@@ -3,7 +3,7 @@ import type { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } f
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, entriesOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
-import { type AdvisoryRecord, BadRecord, type EventRecord, type EventType } from "./record.ts";
+import { type AdvisoryRecord, apkAdvisory, BadRecord, type EventRecord, type EventType } from "./record.ts";
 import { timeOf } from "./times.ts";
 import { falsePositiveTypes, type VexStatus, vexEvents } from "./vex-status.ts";
 
@@ -17,17 +17,8 @@ export function isWolfi(document: Node): boolean {
 export function readWolfi(document: Node, context: ReadContext): AdvisoryRecord[] {
   const artifactName = nameOf(child(child(document, "package"), "name"));
   const advisories = child(document, "advisories");
-  const read = (id: string, aliases: readonly string[], events: readonly EventRecord[]): AdvisoryRecord => ({
-    advisoryId: id,
-    aliases,
-    artifactType: "apk",
-    artifactName,
-    artifactArchitecture: "",
-    componentType: "",
-    componentName: "",
-    withdrawn: undefined,
-    events,
-  });
+  const read = (advisoryId: string, aliases: readonly string[], events: readonly EventRecord[]) =>
+    apkAdvisory(artifactName, { advisoryId, aliases, events });
   if (Array.isArray(advisories.value))
     return readEach(elementsOf(advisories), context, (advisory) => {
       const id = nameOf(child(advisory, "id"));
