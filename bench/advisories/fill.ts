@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { appendToAdvisoryCounts } from "../../packages/server/src/advisories/count.ts";
-import { advisoryRow, aliasesOf, eventRow, termsOf } from "../../packages/server/src/advisories/derive.ts";
+import { advisoryRow, aliasesOf, termsOf } from "../../packages/server/src/advisories/derive.ts";
 import { suffixesOf } from "../../packages/server/src/advisories/search-terms.ts";
 import { openStore } from "../../packages/server/src/db/open.ts";
 import type { AdvisoryTable } from "../../packages/server/src/db/schema.ts";
@@ -48,14 +48,12 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
   const some: AdvisoryContents["some"][number][] = [];
   for (let done = 0; done < advisories; ) {
     const rows: Row[] = [];
-    const events: Row[] = [];
     for (; rows.length < PIECE && done < advisories; done++) {
       const parent = Math.random() < 0.8 ? organization : (folders[done % FOLDERS] as string);
       const advisory = sampleAdvisory(parent, done / advisories);
       const { body, ...row } = advisoryRow(advisory);
       rows.push({ ...row, body } as unknown as Row);
       kinds.push(countedOf(row));
-      events.push(...advisory.events.map((event) => eventRow(event) as unknown as Row));
       for (const alias of aliasesOf(advisory)) links.push({ alias, advisory_uid: advisory.id });
       for (const term of termsOf(advisory)) terms.set(term, [...(terms.get(term) ?? []), advisory.id]);
       const { id: uid, advisoryId, artifactName: name, componentLocation: location = "" } = advisory;
@@ -63,7 +61,6 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
         some.push({ uid, advisoryId, alias: advisory.aliases[0] ?? "", name, location });
     }
     await insertAll(sink, "advisory", rows);
-    await insertAll(sink, "advisory_event", events);
   }
   await insertAll(
     sink,

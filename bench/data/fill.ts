@@ -30,7 +30,7 @@ const BATCH = 2000;
 /** Those with many rows. */
 const TABLES =
   "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob', 'library_artifact', 'library_artifact_gram', 'library_version', " +
-  "'library_file', 'advisory', 'advisory_event', 'advisory_alias', 'advisory_term'";
+  "'library_file', 'advisory', 'advisory_alias', 'advisory_term'";
 
 /** Fills an empty database. */
 export async function fill(target: Target, rows: number): Promise<Contents> {

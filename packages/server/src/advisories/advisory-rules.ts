@@ -1,5 +1,6 @@
 /** What an advisory must have, and how large it may be; its events have rules of their own. Pure: the API and imports hold it to the same. */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { AdvisoryTable } from "../db/schema.ts";
 import type { FieldViolation } from "../lib/errors.ts";
 import { MAX_PEOPLE } from "./people.ts";
 import { lineViolations, required } from "./text-rules.ts";
@@ -53,19 +54,20 @@ function aliasesViolations(aliases: readonly string[]): FieldViolation[] {
   );
 }
 
-/** @param body the advisory as it would be stored */
-export function sizeViolations({ events }: Advisory, body: string): FieldViolation[] {
+/** @param row the advisory as it would be stored */
+export function sizeViolations({ events }: Advisory, row: Pick<AdvisoryTable, "body" | "other_events">): FieldViolation[] {
+  const size = row.body.length + row.other_events.length;
   const people = Math.max(new Set(events.map(({ author }) => author)).size, new Set(events.map(({ reviewer }) => reviewer)).size);
   return [
     ...(events.length > MAX_EVENTS ? [{ field: "events", description: `an advisory has at most ${MAX_EVENTS} events` }] : []),
     ...(people > MAX_PEOPLE
       ? [{ field: "events", description: `the events have at most ${MAX_PEOPLE} authors and as many reviewers` }]
       : []),
-    ...(body.length > MAX_BODY
+    ...(size > MAX_BODY
       ? [
           {
             field: "",
-            description: `an advisory with its events must be smaller than ${MAX_BODY / 1024} KiB as JSON; this one has ${body.length} characters`,
+            description: `an advisory with its events must be smaller than ${MAX_BODY / 1024} KiB as JSON; this one has ${size} characters`,
           },
         ]
       : []),

@@ -1,20 +1,15 @@
 /** What the database keeps of an advisory beside its body, all of it derived: columns, aliases, search terms, events. Pure: whoever writes an advisory writes all of this. */
 import { createHash } from "node:crypto";
-import {
-  type Advisory,
-  type AdvisoryEvent,
-  AdvisoryEventSchema,
-  ReviewStatus,
-} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { type Advisory, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import type { AdvisoryEventTable, AdvisoryTable } from "../db/schema.ts";
+import type { AdvisoryTable } from "../db/schema.ts";
 import { dateFromTimestamp } from "../lib/clock.ts";
 import { compileJsonEncoder } from "../lib/proto-json.ts";
 import { parentOf } from "../lib/uid.ts";
 import { eventTypeOf } from "./event-types.ts";
 import { peopleText } from "./people.ts";
 import { resolutionsText } from "./resolutions.ts";
-import { v2FromV1 } from "./versions.ts";
+import { othersOf, v2FromV1 } from "./versions.ts";
 
 const encodeV2 = compileJsonEncoder(AdvisorySchema);
 const encodeEvent = compileJsonEncoder(AdvisoryEventSchema);
@@ -51,8 +46,14 @@ export function advisoryRow(advisory: Advisory): AdvisoryTable {
     authors: peopleText(events.map((event) => event.author)),
     reviewers: peopleText(events.map((event) => event.reviewer)),
     resolutions: resolutionsText(events),
+    other_events: othersText(advisory),
     body: encodeV2(v2FromV1(advisory)),
   };
+}
+
+function othersText(advisory: Advisory): string {
+  const others = othersOf(advisory);
+  return others.length === 0 ? "" : `[${others.map(encodeEvent).join(",")}]`;
 }
 
 /** What no two advisories of a group have in common: by it an import knows again what it imported before. */
@@ -61,20 +62,6 @@ export function aboutOf(advisory: Advisory): string {
   const component = [componentType ?? "", componentName ?? "", componentLocation ?? ""];
   const text = JSON.stringify([advisoryId, artifactType, artifactName, artifactArchitecture, ...component]);
   return text.length <= MAX_ABOUT ? text : createHash("sha256").update(text).digest("hex");
-}
-
-export function eventRow(event: AdvisoryEvent): AdvisoryEventTable {
-  if (event.timestamp === undefined) throw new Error(`${event.id}: an event without its time`);
-  return {
-    uid: event.id,
-    advisory_uid: parentOf(event.id),
-    create_time: dateFromTimestamp(event.timestamp).toISOString(),
-    type: eventTypeOf(event),
-    review_state: event.status,
-    author: event.author,
-    reviewer: event.reviewer,
-    body: encodeEvent(event),
-  };
 }
 
 /** Each once; none of a deleted advisory, which no list finds. */
@@ -90,7 +77,7 @@ export function termsOf({ artifactName, componentName, aliases, deletedAt }: Adv
 }
 
 /** 0 where no event is approved. */
-function latestApprovedType(events: readonly AdvisoryEvent[]): number {
+function latestApprovedType(events: Advisory["events"]): number {
   const latest = events.findLast((event) => event.status === ReviewStatus.APPROVED);
   return latest === undefined ? 0 : eventTypeOf(latest);
 }

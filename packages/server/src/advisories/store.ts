@@ -3,7 +3,7 @@ import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisor
 import { sql } from "kysely";
 import type { WriteDb } from "../db/store.ts";
 import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
-import { advisoryRow, aliasesOf, eventRow, termsOf } from "./derive.ts";
+import { advisoryRow, aliasesOf, termsOf } from "./derive.ts";
 import { insertRows, keepOnly } from "./insert-rows.ts";
 import { firstSuffixOf, suffixesOf } from "./search-terms.ts";
 
@@ -17,7 +17,6 @@ export interface AdvisoryChange {
 /** In the caller's transaction. Each advisory once. @throws ConstraintError where a group would have two advisories about the same */
 export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryChange[]): Promise<void> {
   const rows = changes.map(({ after }) => advisoryRow(after));
-  const events = changes.flatMap(({ after }) => after.events.map(eventRow));
   const known = changes.flatMap(({ before }) => before?.uid ?? []);
   // What is new is no replacement: on SQLite, one that might be takes as long as the transaction has changed pages.
   const isNew = (_: unknown, i: number) => changes[i]?.before === undefined;
@@ -28,8 +27,6 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
     ["uid"],
     rows.filter((_, i) => !isNew(_, i)),
   );
-  if (known.length > 0) await removeEvents(db, known);
-  await insertRows(db, "advisory_event", "new", events);
   await storeLinks(db, "advisory_alias", "alias", known, linksOf(changes, "alias", aliasesOf));
   const terms = linksOf(changes, "term", termsOf);
   await storeLinks(db, "advisory_term", "term", known, terms);
@@ -38,11 +35,6 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
     db,
     changes.map(({ before }, i) => ({ before, after: rows[i] })),
   );
-}
-
-async function removeEvents(db: WriteDb, advisories: readonly string[]): Promise<void> {
-  const wanted = db.selectFrom(db.dialect.valuesOf(advisories).as("a")).select("a.value");
-  await db.deleteFrom("advisory_event").where("advisory_uid", "in", wanted).execute();
 }
 
 type Link<Column extends string> = { readonly [name in Column | "advisory_uid"]: string };

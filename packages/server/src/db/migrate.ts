@@ -17,6 +17,7 @@ import { remoteImports } from "./migrations/012-remote-imports.ts";
 import { feeds } from "./migrations/013-feeds.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
+import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -42,6 +43,7 @@ const MIGRATIONS: readonly Migration[] = [
   feeds,
   indexPlatforms,
   librarySearch,
+  advisoryBodies,
 ];
 
 /**

@@ -504,6 +504,8 @@ export interface AdvisoryTable extends ResourceTable {
   reviewers: string;
   /** What approved events say of being resolved (`advisories/resolutions.ts`); the empty string for nothing. */
   resolutions: string;
+  /** Events that version 2, and so the body, does not know: a JSON array of AdvisoryEvent of version 1; the empty string for none. */
+  other_events: string;
 }
 
 /** How many advisories that are not deleted stand below a group and agree in all of this: a list's total is the sum of those it asks for. */
@@ -536,19 +538,6 @@ export interface AdvisoryChangeTable {
   group_uid: string;
   slot: number;
   changes: number;
-}
-
-export interface AdvisoryEventTable {
-  uid: string;
-  advisory_uid: string;
-  create_time: string;
-  /** Number of EventTypeFilter of version 1. */
-  type: number;
-  review_state: number;
-  author: string;
-  reviewer: string;
-  /** AdvisoryEvent of version 1 as canonical proto-JSON: the truth. */
-  body: string;
 }
 
 /** As given: aliases are compared exactly. A deleted advisory has none. */
@@ -725,7 +714,6 @@ export interface Schema {
   advisory_count: AdvisoryCountTable;
   advisory_change: AdvisoryChangeTable;
   advisory_people_count: AdvisoryPeopleCountTable;
-  advisory_event: AdvisoryEventTable;
   advisory_alias: AdvisoryAliasTable;
   advisory_term: AdvisoryTermTable;
   advisory_suffix: AdvisorySuffixTable;

@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { advisoryFrom } from "../../src/advisories/load.ts";
 import { until } from "../process/holtd.ts";
 import type { World } from "../world.ts";
 
@@ -76,15 +77,11 @@ export async function found(world: World, uid: string, isSo: (found: Import) => 
 }
 
 /** What the group's advisories are of, and whether their events are approved (2) or pending (1). */
-export function advisoriesIn({ store }: World, parent: string) {
-  return store.reader
-    .selectFrom("advisory")
-    .innerJoin("advisory_event", "advisory_event.advisory_uid", "advisory.uid")
-    .select(["artifact_name", "review_state", "author"])
-    .where("parent", "=", parent)
-    .orderBy("artifact_name")
-    .orderBy("advisory_event.create_time")
-    .execute();
+export async function advisoriesIn({ store }: World, parent: string) {
+  const rows = await store.reader.selectFrom("advisory").selectAll().where("parent", "=", parent).orderBy("artifact_name").execute();
+  return rows.map(advisoryFrom).flatMap(({ artifactName: artifact_name, events }) => {
+    return events.map(({ status: review_state, author }) => ({ artifact_name, review_state, author }));
+  });
 }
 
 export async function countIn({ store }: World, parent: string): Promise<number> {

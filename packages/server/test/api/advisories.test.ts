@@ -1,11 +1,22 @@
 /** What is special to advisories: version 1 writes them, version 2 shows them, deleting keeps them, and severities come from elsewhere. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
-import { Advisories, type Advisory, AdvisorySchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { type JsonObject, type MessageInitShape, toJson, toJsonString } from "@bufbuild/protobuf";
+import {
+  Advisories,
+  type Advisory,
+  AdvisoryEventSchema,
+  AdvisorySchema,
+  ReviewStatus,
+} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoriesService, AdvisorySchema as AdvisorySchemaV2 } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import { timestampFromDate } from "../../src/lib/clock.ts";
+import { sql } from "kysely";
+import { eventTypeOf } from "../../src/advisories/event-types.ts";
+import { advisoryFrom } from "../../src/advisories/load.ts";
+import { advisoryBodies } from "../../src/db/migrations/016-advisory-bodies.ts";
+import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { parentOf } from "../../src/lib/uid.ts";
 import { answerOf, codeOf } from "../clients.ts";
 import { assertInvalid, assertPrecondition, assertRefused } from "../refusal.ts";
 import { builtInRole } from "../samples.ts";
@@ -169,6 +180,41 @@ describeWithWorld("advisories", (world: World) => {
       [events[1]?.id],
     );
     assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: id })).items.length, 2);
+  });
+
+  test("of the events that had a table of their own, none is lost", async () => {
+    const moved = (newLocation: string) => ({ case: "componentLocationChanged", value: { newLocation } }) as const;
+    const { id, events } = await make({
+      ...base,
+      artifactName: "migrated",
+      events: [{ type: moved("/b") }, { type: fixed }, { type: moved("/a") }, { type: later }],
+    });
+    const other = await make({ ...base, artifactName: "migrated, too", events: [{ type: fixed }] });
+    const { store } = world;
+    const rows = () => store.reader.selectFrom("advisory").selectAll().orderBy("uid").execute();
+    const made = await rows();
+    const { text, integer } = store.dialect.types;
+    await store.transaction(async (db) => {
+      await sql.raw("alter table advisory drop column other_events").execute(db);
+      await sql
+        .raw(`create table advisory_event (uid ${text}, advisory_uid ${text}, create_time ${text}, type ${integer}, body ${text})`)
+        .execute(db);
+      const all = made.flatMap((row) => advisoryFrom(row).events);
+      for (const event of all.toReversed()) {
+        const time = dateFromTimestamp(event.timestamp!).toISOString();
+        const [uid, body] = [event.id, toJsonString(AdvisoryEventSchema, event, { alwaysEmitImplicit: true })];
+        await sql`insert into advisory_event values (${uid}, ${parentOf(uid)}, ${time}, ${eventTypeOf(event)}, ${body})`.execute(db);
+      }
+      for (const statement of advisoryBodies.statements(store.dialect)) await sql.raw(statement).execute(db);
+    });
+    const migrated = await rows();
+    assert.deepEqual(migrated.map(advisoryFrom), made.map(advisoryFrom));
+    assert.deepEqual(
+      migrated.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
+      made.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
+    );
+    assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: id })).items, events);
+    assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: other.id })).items, other.events);
   });
 
   test("an update replaces what it is about, keeps ids, author and events, and changes no time where it changes nothing", async () => {
@@ -381,7 +427,7 @@ describeWithWorld("advisories", (world: World) => {
     assertPrecondition(await remove(), "RESOURCE_NOT_EMPTY", "cannot delete group with child resources");
     await world.must(v1.delete, { id });
     assert.equal((await remove()).status, 200);
-    for (const table of ["advisory_event", "advisory_alias", "advisory_term"] as const)
+    for (const table of ["advisory_alias", "advisory_term"] as const)
       assert.deepEqual(await world.store.reader.selectFrom(table).select("advisory_uid").where("advisory_uid", "=", id).execute(), []);
     for (const table of ["advisory_count", "advisory_people_count"] as const)
       assert.deepEqual(await world.store.reader.selectFrom(table).select("group_uid").where("group_uid", "=", folder).execute(), []);

@@ -10,6 +10,7 @@ import {
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { byTime } from "../event-order.ts";
 import { newEventUid } from "../event-uid.ts";
 import { eventUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord, EventRecord } from "./record.ts";
@@ -111,11 +112,6 @@ function typeOf({ case: name, value }: EventRecord["type"]): AdvisoryEvent["type
     emptyTypes.set(name, empty);
   }
   return { case: name, value: { ...empty, ...value } } as AdvisoryEvent["type"];
-}
-
-function byTime(a: AdvisoryEvent, b: AdvisoryEvent): number {
-  const apart = Number(a.timestamp!.seconds - b.timestamp!.seconds) || a.timestamp!.nanos - b.timestamp!.nanos;
-  return apart || (a.id < b.id ? -1 : 1);
 }
 
 /** What a record's event is known again by. */

@@ -4,7 +4,7 @@ import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { advisoryViolations, sizeViolations } from "../advisory-rules.ts";
 import { aboutOf, advisoryRow } from "../derive.ts";
-import { withEvents } from "../load.ts";
+import { advisoryFrom } from "../load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../store.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-source.ts";
 import { type Authorship, advisoryFromRecord, isBeyondRights, merge } from "./merge-advisory.ts";
@@ -57,8 +57,7 @@ async function findStored(db: ReadDb, parent: string, abouts: readonly string[],
   const wanted = db.selectFrom(db.dialect.valuesOf(abouts).as("v")).select("v.value");
   const query = db.selectFrom("advisory").selectAll().where("parent", "=", parent).where("about", "in", wanted).orderBy("uid");
   const rows = await (isLocked ? db.dialect.forUpdate(query) : query).execute();
-  const advisories = rows.length === 0 ? [] : await withEvents(db, rows);
-  return new Map(rows.map((row, index) => [row.about, { row, advisory: advisories[index]! }]));
+  return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFrom(row) }]));
 }
 
 async function writeNews(
@@ -95,7 +94,7 @@ function problemOf(advisory: Advisory): string | undefined {
   // To know exactly how large it is takes as long as storing it.
   if (advisory.events.length * LARGE_EVENT < LARGE_ADVISORY && advisory.events.every(({ type }) => noteLength(type) < LARGE_EVENT))
     return undefined;
-  return sizeViolations(advisory, advisoryRow(advisory).body)[0]?.description;
+  return sizeViolations(advisory, advisoryRow(advisory))[0]?.description;
 }
 
 const LARGE_ADVISORY = 100_000;

@@ -11,11 +11,10 @@ import {
   OrderBy,
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { EventTypeFilter, ReviewState } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import { withEvents } from "../../advisories/load.ts";
+import { advisoriesFrom, advisoryFrom } from "../../advisories/load.ts";
 import { advisories } from "../../advisories/resource.ts";
 import { implement, read, write } from "../../call/implement.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
-import { messageFromJson } from "../../lib/proto-json.ts";
 import type { ServiceDependencies } from "../dependencies.ts";
 import { type AdvisoryListRequest, listAdvisories } from "./list-advisories.ts";
 import { addEvents, assertEvents } from "./new-events.ts";
@@ -37,10 +36,7 @@ export function advisoriesServiceV1({ pageTokens, profile }: ServiceDependencies
 
       list: read(async (request, call) => {
         const page = await listAdvisories(requestOf(request), call, pageTokens, resource);
-        const items = await withEvents(
-          call.db,
-          page.uids.map((uid, i) => ({ uid, body: page.bodies[i] as string })),
-        );
+        const items = await advisoriesFrom(call.db, page.uids, page.bodies);
         const { totalCount, nextPageToken } = page;
         const id = request.uidp?.descendantsOf || request.uidp?.childrenOf || "";
         return create(AdvisoriesListSchema, {
@@ -62,16 +58,9 @@ export function advisoriesServiceV1({ pageTokens, profile }: ServiceDependencies
       }),
 
       listAdvisoryEvents: read(async ({ parentId }, { db }) => {
-        const advisory = await db.selectFrom("advisory").select("uid").where("uid", "=", parentId).executeTakeFirst();
-        if (advisory === undefined) throw notFound("Advisory", parentId);
-        const events = await db
-          .selectFrom("advisory_event")
-          .select("body")
-          .where("advisory_uid", "=", parentId)
-          .orderBy("create_time")
-          .orderBy("uid")
-          .execute();
-        return create(AdvisoryEventListSchema, { parentId, items: events.map(({ body }) => messageFromJson(AdvisoryEventSchema, body)) });
+        const row = await db.selectFrom("advisory").select(["body", "other_events"]).where("uid", "=", parentId).executeTakeFirst();
+        if (row === undefined) throw notFound("Advisory", parentId);
+        return create(AdvisoryEventListSchema, { parentId, items: advisoryFrom(row).events });
       }),
 
       updateAdvisoryEvent: write((request, call) => updateEvent(request, call)),

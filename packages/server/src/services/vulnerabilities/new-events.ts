@@ -9,13 +9,14 @@ import {
   ReviewStatus,
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { MAX_EVENTS } from "../../advisories/advisory-rules.ts";
+import { byTime } from "../../advisories/event-order.ts";
 import { eventViolations } from "../../advisories/event-rules.ts";
 import { newEventUid } from "../../advisories/event-uid.ts";
 import { isDecision } from "../../advisories/review.ts";
 import { assertHolds } from "../../call/authorize.ts";
 import type { WriteCall } from "../../call/call.ts";
 import { capabilitySet } from "../../lib/capability-set.ts";
-import { dateFromTimestamp, parseTime, timestampFromDate, timestampFromText } from "../../lib/clock.ts";
+import { parseTime, timestampFromDate, timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { assertNone } from "../../resource/names.ts";
@@ -35,11 +36,11 @@ export async function addEvents(advisory: Advisory, given: readonly AdvisoryEven
   const filled = given.map((event) => fillIn(event, call));
   if (filled.some(({ status }) => isDecision(status))) await assertMayDecide(advisory, call);
   const events = [...advisory.events];
-  for (const event of inOrder(filled)) {
+  for (const event of filled.toSorted(byTime)) {
     event.id = newEventUid(advisory.id, event, events);
     events.push(event);
   }
-  return inOrder(events);
+  return events.sort(byTime);
 }
 
 /** @throws PERMISSION_DENIED */
@@ -65,9 +66,4 @@ function parsePast(timestamp: Timestamp, now: Date): Timestamp {
   const time = parseTime("timestamp", timestamp);
   if (time > now.toISOString()) throw invalidArgument("timestamp", "must not be in the future; leave it out to say now");
   return timestampFromText(time);
-}
-
-function inOrder(events: readonly AdvisoryEvent[]): AdvisoryEvent[] {
-  const timeOf = ({ timestamp }: AdvisoryEvent) => (timestamp === undefined ? 0 : dateFromTimestamp(timestamp).getTime());
-  return events.toSorted((a, b) => timeOf(a) - timeOf(b) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }

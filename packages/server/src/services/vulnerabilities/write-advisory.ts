@@ -108,7 +108,7 @@ async function load(db: WriteDb, id: string): Promise<LoadedAdvisory> {
 }
 
 async function store(db: WriteDb, before: LoadedAdvisory["row"] | undefined, after: Advisory): Promise<void> {
-  assertNone(sizeViolations(after, advisoryRow(after).body));
+  assertNone(sizeViolations(after, advisoryRow(after)));
   if (before?.about !== aboutOf(after)) await claimPlace(after, db);
   await storeAdvisories(db, [{ before, after }]).catch((thrown) => {
     // Somebody was first since the look at it.
