@@ -1,7 +1,8 @@
 /** `holtd import advisories` and `holtd import vulnerabilities`: stores what files in many formats say, also while the server runs. */
 import { parseArgs } from "node:util";
 import { importRecords } from "./advisories/import/import.ts";
-import type { ImportOptions, ImportResult } from "./advisories/import/import-source.ts";
+import type { ImportOptions, ImportResult } from "./advisories/import/import-options.ts";
+import { createRecordReader } from "./advisories/import/record-reader.ts";
 import { FIRST_ORGANIZATION } from "./advisories/publication.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
@@ -94,7 +95,8 @@ async function runImport({ kind, group, paths }: Given, config: Config): Promise
   const parent = kind === "vulnerabilities" ? "" : await groupOf(store, group, actor);
   const { signal, release } = interruption();
   // Whoever can open the database could approve and delete them as well.
-  const options = { store, clock: systemClock, kind, parent, approves: true, mayDelete: true, actor, signal };
+  await using reader = createRecordReader();
+  const options = { store, reader, clock: systemClock, kind, parent, approves: true, mayDelete: true, actor, signal };
   try {
     const total = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
     for (const path of paths) addTo(total, await importPath(path, options));
@@ -104,11 +106,11 @@ async function runImport({ kind, group, paths }: Given, config: Config): Promise
   }
 }
 
-async function importPath(path: string, options: Omit<ImportOptions, "source" | "onProblem">): Promise<ImportResult> {
+async function importPath(path: string, options: Omit<ImportOptions, "path" | "onProblem">): Promise<ImportResult> {
   using report = createImportReport(process.stderr, "records");
   return await importRecords({
     ...options,
-    source: { path },
+    path,
     onProblem: ({ file, position, reason }) => report.problem(position === "" ? file : `${file}:${position}`, reason),
     onProgress({ read, bytes, totalBytes = 0, problems }) {
       report.begin(totalBytes);

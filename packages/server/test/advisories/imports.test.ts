@@ -6,6 +6,7 @@ import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { createRecordReader } from "../../src/advisories/import/record-reader.ts";
 import { createImportLeases } from "../../src/advisories/remote/import-leases.ts";
 import { findImport } from "../../src/advisories/remote/import-row.ts";
 import { runImport } from "../../src/advisories/remote/import-run.ts";
@@ -342,7 +343,10 @@ describeWithWorld("imports over the API", (world) => {
     const log = createLog("silent");
     const files = createStagedFiles({ dataDir, log });
     const leases = createImportLeases(store, clock);
-    const options = { ...{ store, clock, log, files, leases, bootstrapOwner: "" }, grants: createGrants({ store }) };
+    const options = {
+      ...{ store, clock, log, files, leases, reader: createRecordReader(), bootstrapOwner: "" },
+      grants: createGrants({ store }),
+    };
     // One that comes to nothing at once.
     await runImport({ ...row, attempts: 6 }, options, new AbortController());
     const nothing = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };

@@ -1,4 +1,4 @@
-/** The server is killed in the middle of an import: the next one brings it to its end. */
+/** The server is killed or stopped in the middle of an import: the next one brings it to its end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freePort } from "../harness.ts";
@@ -15,7 +15,7 @@ interface Answer {
   readonly groups: readonly { readonly uid: string }[];
 }
 
-async function killAndResume(settings: Settings): Promise<void> {
+async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings): Promise<void> {
   const token = await printedToken(settings);
   const call = async (base: string, method: string, path: string, body?: object): Promise<Answer> => {
     const text = body === undefined ? null : JSON.stringify(body);
@@ -43,10 +43,12 @@ async function killAndResume(settings: Settings): Promise<void> {
       assert.notEqual(state, "STATE_DONE", "it was over before the server could be killed");
       return state === "STATE_RUNNING" && Number(counts.read) > 0;
     });
-    server.kill("SIGKILL");
-    await server.ended;
+    server.kill(signal);
+    assert.equal((await server.ended).code, signal === "SIGKILL" ? null : 0);
   }
   await using server = await startHoltd(settings);
+  if (signal === "SIGTERM")
+    assert.notEqual((await call(server.baseUrl, "GET", `/holt/v1/imports/${uid}`)).state, "STATE_DONE", "it was brought to its end before");
   let last: Answer | undefined;
   await until(async () => {
     last = await call(server.baseUrl, "GET", `/holt/v1/imports/${uid}`);
@@ -67,12 +69,19 @@ function subjectOf(token: string): string {
 
 test("an import goes on where the server was killed, on SQLite at once", async () => {
   await using folder = await temporaryFolder();
-  await killAndResume({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" });
+  await endAndResume("SIGKILL", { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" });
 });
 
 test("an import goes on where the server was killed, on PostgreSQL when its lease has run out", async () => {
   await using folder = await temporaryFolder();
   const HOLT_DATABASE_URL = await createDatabase();
   const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
-  await killAndResume({ HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
+  await endAndResume("SIGKILL", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
+});
+
+test("an import goes on where the server was stopped, which does not wait for its end and gives it back", async () => {
+  await using folder = await temporaryFolder();
+  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
+  await endAndResume("SIGTERM", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
 });

@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, it } from "node:test";
 import { importRecords } from "../../src/advisories/import/import.ts";
+import { reader } from "../import/import-world.ts";
 import { describeWithWorld } from "../world.ts";
 import { allowWriting, confirmed, detected, fixedIn, type GivenEvent, get, getJson, later, put, refuted } from "./feed-client.ts";
 
@@ -58,7 +59,7 @@ describeWithWorld("feeds that are imported", (world) => {
       const parent = await world.group(world.orgUid, "imported");
       const problems: object[] = [];
       const { store, clock } = world;
-      const told = { source: { path }, onProblem: (problem: object) => void problems.push(problem) };
+      const told = { path, reader, onProblem: (problem: object) => void problems.push(problem) };
       await importRecords({ store, clock, kind: "advisories", parent, approves: true, mayDelete: true, actor: "somebody", ...told });
       assert.deepEqual(problems, []);
       const before = await standingsIn(group);
@@ -74,7 +75,7 @@ describeWithWorld("feeds that are imported", (world) => {
     const path = join(world.dataDir, "one.json");
     await writeFile(path, JSON.stringify(record));
     const { store, clock } = world;
-    const told = { source: { path }, onProblem: (problem: { reason: string }) => assert.fail(problem.reason) };
+    const told = { path, reader, onProblem: (problem: { reason: string }) => assert.fail(problem.reason) };
     await importRecords({ store, clock, kind: "advisories", parent, approves: true, mayDelete: true, actor: "somebody", ...told });
     const { aliases } = await getJson<typeof record>(world, `${parent}/osv/${id}.json`);
     assert.deepEqual(aliases, record.aliases);

@@ -7,6 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { pack } from "tar-stream";
+import { createRecordReader } from "../../src/advisories/import/record-reader.ts";
 import { tarGzOf, zipOf } from "../libraries/python-packages.ts";
 import { describeWithWorld, type World } from "../world.ts";
 import { advisoriesOf, importFile, importFrom, importJson } from "./import-world.ts";
@@ -214,7 +215,7 @@ describeWithWorld("imports of bad input", (world) => {
       await writeFile(join(folder, "empty.json"), "");
       await symlink(join(folder, "in"), join(folder, "loop"));
       const parent = await world.group(world.orgUid);
-      const { problems } = await importFrom(world, { parent, source: { path: folder } });
+      const { problems } = await importFrom(world, { parent, path: folder });
       assert.deepEqual(problems.map(({ file, reason }) => `${file.replace(folder, "")}: ${reason}`).sort(), [
         "/empty.json: it is empty",
         "/loop: it is neither a file nor a folder; links are not followed",
@@ -225,29 +226,11 @@ describeWithWorld("imports of bad input", (world) => {
     }
   });
 
-  test("bytes that come once may be anything but a zip, and one that breaks off is told", async () => {
-    const parent = await world.group(world.orgUid);
-    const open = (...chunks: (string | Buffer)[]) =>
-      async function* () {
-        for (const chunk of chunks) yield Buffer.from(chunk as string);
-        if (chunks.length > 1) throw new Error("the connection was lost");
-      };
-    const archive = await tarGzOf([{ name: "a.json", content: good("I-1") }]);
-    const fine = await importFrom(world, { parent, source: { name: "feed", open: open(archive) } });
-    const zip = await importFrom(world, { parent, source: { name: "feed", open: open(zipOf([])) } });
-    const cut = await importFrom(world, { parent, source: { name: "feed", open: open(`${good("I-2")}\n`, `${good("I-3")}\n`) } });
-    assert.deepEqual([fine.problems, zip.problems.length, cut.problems.length], [[], 1, 1]);
-    assert.match(cut.problems[0]?.reason ?? "", /connection was lost/);
-    assert.deepEqual(await storedIn(world, parent), ["I-1", "I-2", "I-3"]);
-  });
-
   test("bad records, however many, leave the process to others, who can stop them", async () => {
     const stop = new AbortController();
-    async function* open() {
-      setTimeout(() => stop.abort(new Error("enough")), 1);
-      yield Buffer.from(`[${"0,".repeat(200_000)}0]`);
-    }
-    await assert.rejects(importFrom(world, { source: { name: "bad.json", open }, signal: stop.signal }), /enough/);
+    setTimeout(() => stop.abort(new Error("enough")), 1);
+    const many = `[${"0,".repeat(200_000)}0]`;
+    await assert.rejects(importFile(world, "bad.json", many, { signal: stop.signal }), /enough/);
   });
 
   test("a document with too many problems is left out", async () => {
@@ -259,16 +242,27 @@ describeWithWorld("imports of bad input", (world) => {
 
   test("documents are as large as the caller says", async () => {
     const maxDocumentBytes = 8 * 1024 * 1024;
+    await using small = createRecordReader(maxDocumentBytes);
     const reasonFor = async (name: string, content: string) =>
-      (await importFile(world, name, content, { maxDocumentBytes })).problems.map(({ reason }) => reason).join();
+      (await importFile(world, name, content, { reader: small })).problems.map(({ reason }) => reason).join();
     assert.match(await reasonFor("a.json", `${good("L-1")}${" ".repeat(maxDocumentBytes)}`), /larger than 8388608 bytes/);
-    assert.match(await reasonFor("a.yaml", `${WOLFI}\n#${"x".repeat(1024 * 1024)}`), /YAML must be no larger than 1048576 bytes/);
+    assert.match(await reasonFor("a.yaml", `${WOLFI}\n#${"x".repeat(512 * 1024)}`), /YAML must be no larger than 524288 bytes/);
+  });
+
+  test("documents that grow in memory fit into it", async () => {
+    await using small = createRecordReader(8 * 1024 * 1024);
+    const reasonFor = async (name: string, content: string) =>
+      (await importFile(world, name, content, { reader: small })).problems.map(({ reason }) => reason).join();
+    // Were there too little, that would be the end of the whole process.
+    for (const element of ["{}", '{"0":0}'])
+      assert.match(await reasonFor("a.json", `{"id":[${element}${`,${element}`.repeat(8_000_000 / (element.length + 1))}]}`), /no format/);
+    assert.notEqual(await reasonFor("a.yaml", `package:\n${"- !t\n".repeat(100_000)}`), "");
   });
 
   test("a group or a path that is not there, and a signal, end the import", async () => {
     const gone = `${world.orgUid}/0123456789abcdef`;
     await assert.rejects(importJson(world, osv(), { parent: gone }), /[Nn]ot found/);
-    await assert.rejects(importFrom(world, { source: { path: "/nowhere/at/all" } }), /ENOENT/);
+    await assert.rejects(importFrom(world, { path: "/nowhere/at/all" }), /ENOENT/);
     await assert.rejects(importFile(world, "a", WOLFI, { signal: AbortSignal.abort(new Error("enough")) }), /enough/);
   });
 });

@@ -4,16 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AdvisoriesService, type Advisory } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { importRecords } from "../../src/advisories/import/import.ts";
-import type { ImportOptions, ImportProblem, ImportResult } from "../../src/advisories/import/import-source.ts";
+import type { ImportOptions, ImportProblem, ImportResult } from "../../src/advisories/import/import-options.ts";
+import { createRecordReader } from "../../src/advisories/import/record-reader.ts";
 import type { World } from "../world.ts";
 
 export interface Imported extends Omit<ImportResult, "problems"> {
   readonly problems: readonly ImportProblem[];
 }
 
-type Options = Partial<
-  Pick<ImportOptions, "kind" | "parent" | "approves" | "mayDelete" | "maxDocumentBytes" | "clock" | "source" | "signal">
->;
+type Options = Partial<Pick<ImportOptions, "kind" | "parent" | "approves" | "mayDelete" | "clock" | "path" | "reader" | "signal">>;
+
+/** One for all imports of a file of tests: its thread is started once. */
+export const reader = createRecordReader();
 
 /** Of a file with this content, into the organization unless another group is given. Problems name the file by its name alone. */
 export async function importFile(world: World, name: string, content: string | Buffer, options: Options = {}): Promise<Imported> {
@@ -21,7 +23,7 @@ export async function importFile(world: World, name: string, content: string | B
   try {
     const path = join(folder, name);
     await writeFile(path, content);
-    const imported = await importFrom(world, { ...options, source: { path } });
+    const imported = await importFrom(world, { ...options, path });
     return { ...imported, problems: imported.problems.map((problem) => ({ ...problem, file: problem.file.replace(`${folder}/`, "") })) };
   } finally {
     await rm(folder, { recursive: true });
@@ -32,11 +34,19 @@ export function importJson(world: World, document: unknown, options: Options = {
   return importFile(world, "document.json", JSON.stringify(document, null, 1), options);
 }
 
-export async function importFrom(world: World, options: Options & Pick<ImportOptions, "source">): Promise<Imported> {
+export async function importFrom(world: World, options: Options & Pick<ImportOptions, "path">): Promise<Imported> {
   const problems: ImportProblem[] = [];
   const { store, clock, orgUid } = world;
   const result = await importRecords({
-    ...{ store, clock, kind: "advisories", parent: options.kind === "vulnerabilities" ? "" : orgUid, approves: true, actor: "importer" },
+    ...{
+      store,
+      reader,
+      clock,
+      kind: "advisories",
+      parent: options.kind === "vulnerabilities" ? "" : orgUid,
+      approves: true,
+      actor: "importer",
+    },
     mayDelete: true,
     ...options,
     onProblem: (problem) => void problems.push(problem),

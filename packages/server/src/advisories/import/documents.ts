@@ -20,8 +20,13 @@ export interface DocumentLimits {
   readonly line: number;
 }
 
-export function documentLimits(document = MAX_DOCUMENT): DocumentLimits {
-  return { document, yaml: Math.min(document / 8, 4 * MIB), line: Math.min(document, 16 * MIB) };
+export function documentLimits(document: number): DocumentLimits {
+  return { document, yaml: Math.min(document / 16, 4 * MIB), line: Math.min(document, 16 * MIB) };
+}
+
+/** Memory to read them with, in MiB: JSON of the worst kind takes up to 24 times its length, YAML 370 times, and what else there is. */
+export function heapFor({ document, yaml }: DocumentLimits): number {
+  return Math.ceil(Math.max(document * 24, yaml * 370) / MIB) + 256;
 }
 
 /** How often aliases of YAML may be followed: each can stand for a document of its own. */

@@ -1,8 +1,7 @@
-/** All files of a source: a file, those of a folder and of the folders in it, those in archives; or bytes that come once. */
+/** All files of a source: a file, those of a folder and of the folders in it, those in archives. */
 import { type FileHandle, open, opendir, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type FileContext, type ImportFile, SMALL_FILE } from "./import-file.ts";
-import type { ImportSource } from "./import-source.ts";
 import { filesInTar, gunzip, isTar } from "./tar.ts";
 import { filesInZip } from "./zip.ts";
 import { ZipReader } from "./zip-reader.ts";
@@ -11,11 +10,10 @@ import { ZipReader } from "./zip-reader.ts";
 const START = 512;
 const PIECE = 256 * 1024;
 
-/** @throws where the source itself cannot be opened */
-export async function* filesOf(source: ImportSource, context: FileContext): AsyncGenerator<ImportFile> {
-  if (!("path" in source)) yield* filesInBytes(source.open(), source.name, 0, { ...context, isSure: true });
-  else if ((await stat(source.path)).isDirectory()) yield* filesBelow(source.path, context);
-  else yield* filesAt(source.path, source.path, { ...context, isSure: true });
+/** @param path of a file or a folder. @throws where it cannot be opened */
+export async function* filesOf(path: string, context: FileContext): AsyncGenerator<ImportFile> {
+  if ((await stat(path)).isDirectory()) yield* filesBelow(path, context);
+  else yield* filesAt(path, path, { ...context, isSure: true });
 }
 
 /** Of all files: what `advance` will come to. */
@@ -79,12 +77,10 @@ async function* counted(bytes: AsyncIterable<Uint8Array>, { advance }: FileConte
   }
 }
 
-/** @param size of all bytes, or 0 where nobody knows */
 async function* filesInBytes(bytes: AsyncIterable<Uint8Array>, name: string, size: number, context: Opened): AsyncGenerator<ImportFile> {
   const { start, all } = await peek(counted(bytes, context));
   const within = { ...context, advance: () => {} };
-  if (isZip(start)) context.report(name, "a zip is read from a file, not from bytes as they come");
-  else if (isTar(start)) yield* filesInTar(all, name, within);
+  if (isTar(start)) yield* filesInTar(all, name, within);
   else if (isGzip(start)) {
     const { start: inner, all: unpacked } = await peek(gunzip(all, size));
     if (isTar(inner)) yield* filesInTar(unpacked, name, within);

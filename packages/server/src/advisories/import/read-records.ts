@@ -4,11 +4,12 @@ import { type DocumentLimits, documentsIn, documentsOfLines, type Found, nodeOf 
 import { filesOf } from "./files.ts";
 import { type ImportKind, readDocument } from "./formats.ts";
 import type { ImportFile } from "./import-file.ts";
-import type { ImportProblem, ImportSource } from "./import-source.ts";
+import type { ImportProblem } from "./import-options.ts";
 import { BadRecord, type Placed } from "./record.ts";
 
 export interface ReadOptions {
-  readonly source: ImportSource;
+  /** Of a file or a folder. */
+  readonly path: string;
   readonly kind: ImportKind;
   readonly limits: DocumentLimits;
   /** Unix milliseconds. */
@@ -22,7 +23,7 @@ export interface ReadOptions {
 /** A document's records at a time. */
 export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Placed[]> {
   const report = (file: string, reason: string) => options.report({ file, position: "", reason });
-  for await (const file of filesOf(options.source, { report, advance: options.advance })) {
+  for await (const file of filesOf(options.path, { report, advance: options.advance })) {
     if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isSure, options.limits), file, options);
     else yield* recordsOfLines(file.content, file, options);
   }
@@ -36,8 +37,6 @@ function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadO
   }
   if (!isEmpty) return;
   options.ignore();
-  // So that whoever reads comes to know of time that passes.
-  yield [];
 }
 
 async function* recordsOfLines(

@@ -6,7 +6,7 @@ import { advisoryViolations, sizeViolations } from "../advisory-rules.ts";
 import { aboutOf, advisoryRow } from "../derive.ts";
 import { advisoryFrom } from "../load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../store.ts";
-import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-source.ts";
+import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
 import { type Authorship, advisoryFromRecord, isBeyondRights, merge } from "./merge-advisory.ts";
 import { neighbouringUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord, Placed } from "./record.ts";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import type { Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { ImportProblem, ImportResult } from "../import/import-source.ts";
+import type { ImportProblem, ImportResult } from "../import/import-options.ts";
 import type { ImportRow } from "./import-row.ts";
 import { importEnded } from "./mirror-schedule.ts";
 

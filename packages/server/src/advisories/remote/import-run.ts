@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { importRecords } from "../import/import.ts";
+import type { RecordReader } from "../import/record-reader.ts";
 import { isAsSent } from "./file-check.ts";
 import { hopelessness, type ImportLeases } from "./import-leases.ts";
 import { type ImportRights, type RightsDependencies, rightsOf } from "./import-rights.ts";
@@ -21,6 +22,7 @@ export interface RunOptions extends RightsDependencies {
   readonly log: Log;
   readonly files: StagedFiles;
   readonly leases: ImportLeases;
+  readonly reader: RecordReader;
 }
 
 /** How often the lease is renewed, progress is stored and rights are looked at. */
@@ -28,9 +30,6 @@ const BEAT_MS = 2000;
 
 /** Records of one transaction: few, as calls wait for them where the database is in this process. */
 const BATCH = 50;
-
-/** Calls wait while one is parsed. */
-const MAX_DOCUMENT = 8 * 1024 * 1024;
 
 /** Why a run was stopped. */
 export class Stopped extends Error {
@@ -88,18 +87,25 @@ function readRecords(
   row: ImportRow,
   actor: string,
   { approves, mayDelete }: ImportRights,
-  { store, clock, files }: RunOptions,
+  { store, clock, files, reader }: RunOptions,
   signal: AbortSignal,
   problems: ProblemList,
   progress: { read: number },
 ) {
   return importRecords({
-    ...{ store: pacedStore(store, signal), clock, kind: row.kind, parent: row.kind === "advisories" ? row.parent : "", actor, signal },
+    ...{
+      store: pacedStore(store, signal),
+      reader,
+      clock,
+      kind: row.kind,
+      parent: row.kind === "advisories" ? row.parent : "",
+      actor,
+      signal,
+    },
     approves: approves && row.approves === 1,
     mayDelete: mayDelete && row.may_delete === 1,
-    source: { path: files.path(row.file) },
+    path: files.path(row.file),
     batchSize: BATCH,
-    maxDocumentBytes: MAX_DOCUMENT,
     onProgress: ({ read }) => {
       progress.read = read;
     },

@@ -1,5 +1,5 @@
 /** The problems of a running import: the first are kept, as short as people can read them, and all are counted. */
-import type { ImportProblem } from "../import/import-source.ts";
+import type { ImportProblem } from "../import/import-options.ts";
 import type { NumberedProblem } from "./import-leases.ts";
 import { MAX_PROBLEMS } from "./import-row.ts";
 

@@ -1,10 +1,14 @@
 /** Imports over the API and mirrors of feeds, as one thing that runs beside the server. Everything that it does is in the database, so any server goes on with it. */
 import type { StagedFiles } from "../../blobs/staged-files.ts";
+import { createRecordReader } from "../import/record-reader.ts";
 import { createImportLeases } from "./import-leases.ts";
 import type { RunOptions } from "./import-run.ts";
 import { startSweep } from "./import-sweep.ts";
 import { ImportWorker } from "./import-worker.ts";
 import { type MirrorOptions, MirrorWorker } from "./mirror-worker.ts";
+
+/** Of what is parsed as a whole: memory of the server's is needed for it. */
+const MAX_DOCUMENT = 16 * 1024 * 1024;
 
 export interface RemoteImports extends AsyncDisposable {
   readonly files: StagedFiles;
@@ -16,11 +20,12 @@ export interface RemoteImports extends AsyncDisposable {
   discard(uid: string, file: string): void;
 }
 
-export type RemoteImportOptions = Omit<RunOptions, "leases"> & Omit<MirrorOptions, "onImport">;
+export type RemoteImportOptions = Omit<RunOptions, "leases" | "reader"> & Omit<MirrorOptions, "onImport">;
 
 export function startRemoteImports(options: RemoteImportOptions): RemoteImports {
   const { store, clock, log, files, maxBytes } = options;
-  const imports = new ImportWorker({ ...options, leases: createImportLeases(store, clock) });
+  const reader = createRecordReader(MAX_DOCUMENT);
+  const imports = new ImportWorker({ ...options, reader, leases: createImportLeases(store, clock) });
   const mirrors = new MirrorWorker({ ...options, onImport: () => imports.wake() });
   const sweep = startSweep(options);
   return {
@@ -39,6 +44,7 @@ export function startRemoteImports(options: RemoteImportOptions): RemoteImports 
       await sweep[Symbol.asyncDispose]();
       await mirrors[Symbol.asyncDispose]();
       await imports[Symbol.asyncDispose]();
+      await reader[Symbol.asyncDispose]();
     },
   };
 }

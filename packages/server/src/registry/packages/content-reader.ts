@@ -3,15 +3,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { Worker } from "node:worker_threads";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
+import { JobThreads } from "../../lib/job-threads.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
-import type { Answer, BlobDescriptor, FromThread, Job, Question, ReadResult, ToThread } from "./reading-protocol.ts";
+import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 
 /** For everything that is in a manifest: all others wait meanwhile. */
 const MAX_TIME_MS = 5 * 60_000;
-const IDLE_MS = 30_000;
-const MAX_HEAP_MB = 768;
+/** The largest SBOM grows to 24 times its length, where somebody wants it to. */
+const MAX_HEAP_MB = 1024;
 
 /** What is to be read, before it is known where. */
 export type Reading =
@@ -29,35 +29,29 @@ export interface ContentReader extends AsyncDisposable {
 }
 
 export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): ContentReader {
-  let thread: Worker | undefined;
-  let idle: NodeJS.Timeout | undefined;
-  const end = async () => {
-    clearTimeout(idle);
-    const ended = thread;
-    thread = undefined;
-    await ended?.terminate();
-  };
+  const threads = new JobThreads<Job, Question, Answer, ReadResult>({
+    module: new URL("./reading-thread.ts", import.meta.url),
+    name: "package reader",
+    maxHeapMb: MAX_HEAP_MB,
+  });
   return {
     async read(reading, onPackages, signal) {
-      clearTimeout(idle);
-      thread ??= startThread();
       const tempFolder = await mkdtemp(join(tmpdir(), "holt-packages-"));
       const answers = createAnswers(blobs, onPackages);
+      const deadline = AbortSignal.timeout(maxTimeMs);
       try {
-        const job = jobOf(reading, tempFolder);
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(maxTimeMs)]);
-        const result = await converse(thread, job, answers.answer, limit);
-        idle = setTimeout(() => void end(), IDLE_MS).unref();
-        return result;
+        const limit = AbortSignal.any([signal, deadline]);
+        return await threads.run(jobOf(reading, tempFolder), async (question, reply) => reply(await answers.answer(question)), limit);
       } catch (error) {
-        await end();
-        throw error;
+        throw deadline.aborted && error === deadline.reason
+          ? new Unreadable(`it takes longer than ${MAX_TIME_MS / 60_000} minutes`)
+          : error;
       } finally {
         answers.close();
         await rm(tempFolder, { recursive: true, force: true });
       }
     },
-    [Symbol.asyncDispose]: end,
+    [Symbol.asyncDispose]: () => threads[Symbol.asyncDispose](),
   };
 }
 
@@ -66,48 +60,6 @@ function jobOf(reading: Reading, tempFolder: string): Job {
   const blob = ({ digest, size, isForeign }: BlobDescriptor) => ({ digest, size, isForeign });
   if (reading.kind === "image") return { kind: "image", layers: reading.layers.map(blob), tempFolder };
   return { kind: "sbom", documents: reading.documents.map(blob), subject: reading.subject };
-}
-
-function startThread(): Worker {
-  const thread = new Worker(new URL("./reading-thread.ts", import.meta.url), {
-    name: "package reader",
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-  });
-  // What ends it is heard where it is waited for.
-  thread.on("error", () => {});
-  thread.unref();
-  return thread;
-}
-
-type Answers = (question: Question) => Promise<Answer>;
-
-/** Settles when the thread has said its last word about the job, or cannot any more. */
-function converse(thread: Worker, job: Job, answer: Answers, signal: AbortSignal): Promise<ReadResult> {
-  return new Promise<ReadResult>((resolve, reject) => {
-    const send = (message: ToThread) => thread.postMessage(message);
-    const onMessage = (message: FromThread) => {
-      if (message.kind === "end") settle(() => resolve(message.result));
-      else if (message.kind === "error") settle(() => reject(new Error(message.message)));
-      else answer(message).then((value) => send({ kind: "answer", answer: value }), onError);
-    };
-    const onError = (error: unknown) => settle(() => reject(error));
-    const onExit = () => onError(new Error("the thread that read it has ended"));
-    const onAbort = () =>
-      onError(isTimeout(signal.reason) ? new Unreadable(`it takes longer than ${MAX_TIME_MS / 60_000} minutes`) : signal.reason);
-    const settle = (how: () => void) => {
-      thread.off("message", onMessage).off("error", onError).off("exit", onExit);
-      signal.removeEventListener("abort", onAbort);
-      how();
-    };
-    thread.on("message", onMessage).on("error", onError).on("exit", onExit);
-    signal.addEventListener("abort", onAbort);
-    if (signal.aborted) onAbort();
-    else send({ kind: "job", job });
-  });
-}
-
-function isTimeout(reason: unknown): boolean {
-  return reason instanceof DOMException && reason.name === "TimeoutError";
 }
 
 function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPackage[]) => Promise<void>) {
@@ -126,7 +78,7 @@ function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPa
     iterator = chunks[Symbol.asyncIterator]();
     return undefined;
   }
-  const answer: Answers = async (question) => {
+  const answer = async (question: Question): Promise<Answer> => {
     if (question.kind === "open") return open(question.blob);
     if (question.kind === "found") return void (await onPackages(question.packages));
     const next = await iterator?.next();

@@ -30,9 +30,3 @@ export type Question =
 
 /** `missing` to "open"; the next bytes, or undefined at the end, to "next". */
 export type Answer = Uint8Array | "missing" | undefined;
-
-export type FromThread =
-  | Question
-  | { readonly kind: "end"; readonly result: ReadResult }
-  | { readonly kind: "error"; readonly message: string };
-export type ToThread = { readonly kind: "job"; readonly job: Job } | { readonly kind: "answer"; readonly answer: Answer };

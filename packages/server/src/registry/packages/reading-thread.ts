@@ -1,50 +1,38 @@
 /** A thread that reads images and SBOMs, beside the server's: what it unpacks and parses keeps no call waiting, and it can be ended at any time. */
-import { parentPort } from "node:worker_threads";
+import { doJobs } from "../../lib/job-thread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
 import { createPackageList, type PackageList } from "./package-list.ts";
 import { distributionOf, readDatabases } from "./read-databases.ts";
 import { Allowance, readLayer } from "./read-layer.ts";
-import type { Answer, BlobDescriptor, FromThread, Job, Question, ReadResult, ToThread } from "./reading-protocol.ts";
+import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 import { readSbom } from "./sbom.ts";
 
 /** They are parsed as a whole. */
 const MAX_DOCUMENT = 32 * 1024 * 1024;
 
-let onAnswer: (answer: Answer) => void = () => {};
+type Ask = (question: Question) => Promise<Answer>;
 
-parentPort?.on("message", (message: ToThread) => {
-  if (message.kind === "answer") return onAnswer(message.answer);
-  read(message.job).then(
-    (result) => tell({ kind: "end", result }),
-    (error: unknown) => tell({ kind: "error", message: (error as Error).message }),
-  );
-});
-
-function tell(message: FromThread): void {
-  parentPort?.postMessage(message);
-}
-
-function ask(question: Question): Promise<Answer> {
-  return new Promise((resolve) => {
-    onAnswer = resolve;
-    tell(question);
-  });
-}
+doJobs<Job, Question, Answer, ReadResult>((job, { say, reply }) =>
+  read(job, (question) => {
+    say(question);
+    return reply();
+  }),
+);
 
 /** What is foreign is not asked for: who pushed the manifest need not have had it. @throws Unreadable where the registry does not have it */
-async function* chunksOf(blob: BlobDescriptor): AsyncGenerator<Uint8Array> {
+async function* chunksOf(blob: BlobDescriptor, ask: Ask): AsyncGenerator<Uint8Array> {
   if (blob.isForeign) throw new Unreadable("clients have it from elsewhere");
   if ((await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have it");
   for (let bytes = await ask({ kind: "next" }); bytes instanceof Uint8Array; bytes = await ask({ kind: "next" })) yield bytes;
 }
 
-async function read(job: Job): Promise<ReadResult> {
+async function read(job: Job, ask: Ask): Promise<ReadResult> {
   const list = createPackageList(async (packages) => void (await ask({ kind: "found", packages })));
   const problems: string[] = [];
   let distribution = "";
   try {
-    distribution = job.kind === "image" ? await readImage(job, list, problems) : await readDocuments(job, list, problems);
+    distribution = job.kind === "image" ? await readImage(job, list, problems, ask) : await readDocuments(job, list, problems, ask);
   } catch (error) {
     problems.push(reasonOf(error));
   }
@@ -55,12 +43,17 @@ async function read(job: Job): Promise<ReadResult> {
   return { distribution, isWhole, problems };
 }
 
-async function readImage({ layers, tempFolder }: Job & { kind: "image" }, list: PackageList, problems: string[]): Promise<string> {
+async function readImage(
+  { layers, tempFolder }: Job & { kind: "image" },
+  list: PackageList,
+  problems: string[],
+  ask: Ask,
+): Promise<string> {
   const files = new ImageFiles();
   const allowance = new Allowance();
   for (const layer of layers) {
     try {
-      files.apply(await readLayer(chunksOf(layer), layer.size, files, allowance));
+      files.apply(await readLayer(chunksOf(layer, ask), layer.size, files, allowance));
     } catch (error) {
       problems.push(`layer ${layer.digest}: ${reasonOf(error)}`);
     }
@@ -73,10 +66,15 @@ async function readImage({ layers, tempFolder }: Job & { kind: "image" }, list: 
   return `${id} ${version}`.trim();
 }
 
-async function readDocuments({ documents, subject }: Job & { kind: "sbom" }, list: PackageList, problems: string[]): Promise<string> {
+async function readDocuments(
+  { documents, subject }: Job & { kind: "sbom" },
+  list: PackageList,
+  problems: string[],
+  ask: Ask,
+): Promise<string> {
   for (const document of documents) {
     try {
-      await addAll(readSbom(await wholeOf(document), { location: document.digest, subject }), list);
+      await addAll(readSbom(await wholeOf(document, ask), { location: document.digest, subject }), list);
     } catch (error) {
       problems.push(`${document.digest}: ${reasonOf(error)}`);
     }
@@ -88,10 +86,10 @@ async function addAll(packages: Iterable<FoundPackage>, list: PackageList): Prom
   for (const found of packages) await list.add(found);
 }
 
-async function wholeOf(document: BlobDescriptor): Promise<Uint8Array> {
+async function wholeOf(document: BlobDescriptor, ask: Ask): Promise<Uint8Array> {
   if (document.size > MAX_DOCUMENT) throw new Unreadable(`it is larger than ${MAX_DOCUMENT >> 20} MiB`);
   const chunks: Uint8Array[] = [];
-  for await (const chunk of chunksOf(document)) chunks.push(chunk);
+  for await (const chunk of chunksOf(document, ask)) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

@@ -1,12 +1,7 @@
-/** What an import takes and tells: where the records come from, how far it is, what was wrong with some, and what became of all. Types alone. */
+/** What an import takes and tells: where the records are, how far it is, what was wrong with some, and what became of all. Types alone. */
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
-
-/**
- * A file or a folder on disk, or bytes that are read once. A zip has its table of contents at its end, so it must be a file;
- * all else may come as bytes, a tar as well.
- */
-export type ImportSource = { readonly path: string } | { readonly name: string; open(): AsyncIterable<Uint8Array> };
+import type { RecordReader } from "./record-reader.ts";
 
 /** One record, or one file, that was left out; the rest is imported. */
 export interface ImportProblem {
@@ -26,7 +21,7 @@ export interface BatchOutcome {
 }
 
 export interface ImportProgress {
-  /** Of the source's bytes, packed as they are; `totalBytes` is undefined for bytes that are read once. */
+  /** Of the source's bytes, packed as they are. */
   readonly bytes: number;
   readonly totalBytes: number | undefined;
   /** Records so far that are stored. */
@@ -58,11 +53,11 @@ export interface ImportOptions {
   readonly mayDelete: boolean;
   /** Whom new advisories and events name as author, whoever wrote the source. */
   readonly actor: string;
-  readonly source: ImportSource;
+  /** Of a file or a folder on disk. */
+  readonly path: string;
+  readonly reader: RecordReader;
   /** Records of one transaction; 250 where it is left out. On the embedded store nobody else has the process meanwhile. */
   readonly batchSize?: number;
-  /** Of what is parsed as a whole, which nobody else can interrupt; 64 MiB where it is left out, and an eighth of it for YAML, up to 4 MiB. */
-  readonly maxDocumentBytes?: number;
   /** Called after each batch that is stored, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Called for each; nothing of them is kept. */
