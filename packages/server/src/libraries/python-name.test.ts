@@ -7,15 +7,20 @@ test("names that differ in case and separators alone are the same", () => {
     assert.equal(normalizeProject(name), "friendly-bard");
 });
 
-test("file names tell the project and its version", () => {
+test("file names tell the project, its version and the tags of a wheel", () => {
   for (const [fileName, ...expected] of [
-    ["distribution-1.0-1-py27-none-any.whl", "wheel", "distribution", "1.0"],
-    ["torch-2.3.1+cu121-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", "wheel", "torch", "2.3.1+cu121"],
-    ["my_pkg-1!2.0rc1-py2.py3-none-any.whl", "wheel", "my_pkg", "1!2.0rc1"],
-    ["zope.interface-5.0.tar.gz", "sdist", "zope.interface", "5.0"],
-    ["backports-ssl-match-hostname-3.7.0.1.tar.gz", "sdist", "backports-ssl-match-hostname", "3.7.0.1"],
+    ["distribution-1.0-1-py27-none-any.whl", "distribution", "1.0", "py27-none-any"],
+    [
+      "torch-2.3.1+cu121-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+      "torch",
+      "2.3.1+cu121",
+      "cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64",
+    ],
+    ["my_pkg-1!2.0rc1-py2.py3-none-any.whl", "my_pkg", "1!2.0rc1", "py2.py3-none-any"],
+    ["zope.interface-5.0.tar.gz", "zope.interface", "5.0", undefined],
+    ["backports-ssl-match-hostname-3.7.0.1.tar.gz", "backports-ssl-match-hostname", "3.7.0.1", undefined],
   ] as const) {
-    const { kind, project, version } = parsePythonFileName(fileName);
-    assert.deepEqual([kind, project, version.normalized], expected);
+    const { project, version, tags } = parsePythonFileName(fileName);
+    assert.deepEqual([project, version.normalized, tags], expected);
   }
 });

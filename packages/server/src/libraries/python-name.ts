@@ -13,10 +13,11 @@ const TAGS = /^[A-Z0-9_]+(?:\.[A-Z0-9_]+)*$/i;
 const BUILD = /^\d[A-Z0-9_.]*$/i;
 
 export interface PythonFileName {
-  readonly kind: "wheel" | "sdist";
   /** As the file name spells it. */
   readonly project: string;
   readonly version: PythonVersion;
+  /** Of wheels, which have them: `py2.py3-none-any`. */
+  readonly tags?: string;
 }
 
 export function isProjectName(text: string): boolean {
@@ -45,17 +46,17 @@ function wheelFrom(stem: string): PythonFileName {
   const build = rest.length === 4 ? rest[0] : undefined;
   if (tags.length !== 3 || rest.length > 4 || !tags.every((tag) => TAGS.test(tag)) || (build !== undefined && !BUILD.test(build)))
     throw refused("a wheel's name must be name-version-python-abi-platform.whl, with an optional build number before python");
-  return { kind: "wheel", ...named(project, version) };
+  return { ...named(project, version), tags: tags.join("-") };
 }
 
 /** `{name}-{version}`; older tools leave hyphens in the name. */
 function sdistFrom(stem: string): PythonFileName {
   const hyphen = stem.lastIndexOf("-");
   if (hyphen < 0) throw refused("a source distribution's name must be name-version.tar.gz");
-  return { kind: "sdist", ...named(stem.slice(0, hyphen), stem.slice(hyphen + 1)) };
+  return named(stem.slice(0, hyphen), stem.slice(hyphen + 1));
 }
 
-function named(project: string, text: string): Pick<PythonFileName, "project" | "version"> {
+function named(project: string, text: string): PythonFileName {
   // Wheels write what separates parts of a local label as an underscore, which PEP 440 reads as the same.
   const version = parsePythonVersion(text);
   if (!isProjectName(project)) throw refused(`the file's name begins with "${project.slice(0, 100)}", which is no project's name`);

@@ -7,6 +7,7 @@ import { normalizeProject, type PythonFileName, parsePythonFileName } from "./py
 import { readSdist } from "./read-sdist.ts";
 import { type MetadataPlace, readWheel } from "./read-wheel.ts";
 import type { Staged, Staging } from "./stage.ts";
+import { assertTagsAgree } from "./wheel-tags.ts";
 
 /** Of a file, in the column `metadata`. */
 export interface PythonFileMetadata {
@@ -54,7 +55,11 @@ async function read(
   parsed: PythonFileName,
   staging: Staging,
 ): Promise<{ readonly metadata: Buffer; readonly place?: MetadataPlace }> {
-  if (parsed.kind === "wheel") return readWheel((range) => staging.read(staged, range), staged.size, parsed);
+  if (parsed.tags !== undefined) {
+    const { wheel, ...rest } = await readWheel((range) => staging.read(staged, range), staged.size, parsed);
+    assertTagsAgree(wheel, parsed.tags);
+    return rest;
+  }
   return { metadata: await readSdist(await staging.read(staged), staged.size, parsed) };
 }
 

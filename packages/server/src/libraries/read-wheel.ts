@@ -35,16 +35,17 @@ export async function readWheel(
   read: ReadRange,
   size: number,
   fileName: PythonFileName,
-): Promise<{ readonly metadata: Buffer; readonly place: MetadataPlace }> {
+): Promise<{ readonly metadata: Buffer; readonly wheel: Buffer; readonly place: MetadataPlace }> {
   const reader = new WindowReader(read, size);
   try {
     const zip = await fromRandomAccessReaderPromise(reader, size, { autoClose: false, strictFileNames: true });
-    const { metadata: entry } = await distInfoOf(zip, size, fileName);
-    const metadata = await contentOf(zip, entry);
+    const { metadata: entry, wheel: wheelEntry } = await distInfoOf(zip, size, fileName);
+    const metadata = await contentOf(zip, entry, "METADATA");
+    const wheel = await contentOf(zip, wheelEntry, "WHEEL");
     const { fileDataStart: start } = await zip.readLocalFileHeaderPromise(entry, { minimal: true });
     const sha256 = createHash("sha256").update(metadata).digest("hex");
     const end = start + entry.compressedSize - 1;
-    return { metadata, place: { sha256, size: metadata.length, start, end, isDeflated: entry.compressionMethod === DEFLATED } };
+    return { metadata, wheel, place: { sha256, size: metadata.length, start, end, isDeflated: entry.compressionMethod === DEFLATED } };
   } catch (error) {
     if (reader.failure !== undefined) throw reader.failure;
     // That of the disk is not the archive's fault either.
@@ -54,7 +55,11 @@ export async function readWheel(
 }
 
 /** Looks at every entry: none may lead out of the folder, or be hidden behind another of its name. */
-async function distInfoOf(zip: ZipFile, size: number, fileName: PythonFileName): Promise<{ readonly metadata: Entry }> {
+async function distInfoOf(
+  zip: ZipFile,
+  size: number,
+  fileName: PythonFileName,
+): Promise<{ readonly metadata: Entry; readonly wheel: Entry }> {
   if (zip.entryCount > MAX_ENTRIES) throw refused(`it has more than ${MAX_ENTRIES} entries`);
   const found = new Map<string, Entry>();
   let [packed, unpacked] = [0, 0];
@@ -76,7 +81,7 @@ async function distInfoOf(zip: ZipFile, size: number, fileName: PythonFileName):
   const [metadata, wheel] = [found.get("METADATA"), found.get("WHEEL")];
   if (metadata === undefined || wheel === undefined || !found.has("RECORD"))
     throw refused("it needs METADATA, WHEEL and RECORD in its .dist-info folder");
-  return { metadata };
+  return { metadata, wheel };
 }
 
 function isFolderOf(name: string, { project, version }: PythonFileName): boolean {
@@ -87,10 +92,10 @@ function isFolderOf(name: string, { project, version }: PythonFileName): boolean
   );
 }
 
-async function contentOf(zip: ZipFile, entry: Entry): Promise<Buffer> {
-  if (entry.uncompressedSize > MAX_METADATA) throw refused(`its METADATA is larger than ${MAX_METADATA} bytes`);
+async function contentOf(zip: ZipFile, entry: Entry, name: string): Promise<Buffer> {
+  if (entry.uncompressedSize > MAX_METADATA) throw refused(`its ${name} is larger than ${MAX_METADATA} bytes`);
   if (entry.isEncrypted() || ![STORED, DEFLATED].includes(entry.compressionMethod))
-    throw refused("its METADATA is encrypted, or compressed in a way that is not known here");
+    throw refused(`its ${name} is encrypted, or compressed in a way that is not known here`);
   // The stream ends with an error where it has more or fewer bytes than announced.
   return buffer(await zip.openReadStreamPromise(entry));
 }

@@ -75,17 +75,19 @@ describeWithWorld("imports of libraries", (world: World) => {
       "simple/one/one-1.0-py3-none-any.whl.metadata": "",
       "odd/honest-1.0-py3-none-any.whl": bad,
       "odd/none-1.0-py3-none-any.whl": "no zip",
+      "odd/tags-1.0-cp312-cp312-linux_x86_64.whl": wheel({ name: "tags", wheel: ["Tag: cp36-cp36m-linux_x86_64"] }).bytes,
       "odd/old-1.0.zip": "",
       "odd/\u001b[2J-1.0.tar.gz": "",
       ".hidden/one-9.0-py3-none-any.whl": "",
     });
     const first = counts(await run("--ecosystem", "python", "--group", owner, path));
-    assert.deepEqual([first.code, first.counts], [3, [4, 0, 4, 2]], first.problems.join("\n"));
+    assert.deepEqual([first.code, first.counts], [3, [4, 0, 5, 2]], first.problems.join("\n"));
     for (const [i, expected] of [
       /^odd\/\?\[2J-1\.0\.tar\.gz: the file's name must be letters/,
       /^odd\/honest-1\.0-py3-none-any\.whl: the wheel cannot be used: it has a folder "liar-1\.0\.dist-info" of another package$/,
       /^odd\/none-1\.0-py3-none-any\.whl: the wheel cannot be used: it is no good zip archive/,
       /^odd\/old-1\.0\.zip: only wheels/,
+      /^odd\/tags-1\.0-.*\.whl: the file's name says the tag "cp312-cp312-linux_x86_64", and its WHEEL "cp36-cp36m-linux_x86_64"$/,
     ].entries())
       assert.match(first.problems[i] ?? "", expected);
     assert.deepEqual(await listed(group, Ecosystem.PYTHON), ["one 2.0", "two 1.0"]);

@@ -71,6 +71,22 @@ test("a package whose name, version, form and metadata do not agree", async () =
   await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: (await sdist()).bytes }, /it needs PKG-INFO/);
 });
 
+test("a wheel whose name and WHEEL file do not have the same tags", async () => {
+  for (const [tags, lines, reason] of [
+    ["py3-none-any", ["cp312-cp312-linux_x86_64"], /the file's name says the tag "py3-none-any", and its WHEEL "cp312-cp312-linux_x86_64"/],
+    ["py2.py3-none-any", ["py3-none-any"], /says the tag "py2-none-any", and its WHEEL "py3-none-any"/],
+    ["py3-none-any", ["py2-none-any", "py3-none-any"], /says the tags "py3-none-any", and its WHEEL also "py2-none-any"/],
+    [
+      "cp312-cp312-manylinux1_x86_64",
+      ["", "-manylinux1_x86_64"],
+      /says the tag "cp312-cp312-manylinux1_x86_64", and its WHEEL "-manylinux1_x86_64"/,
+    ],
+    ["py3-none-any", ["{tag}"], /its WHEEL "\{tag\}"/],
+    ["py3-none-any", [`${"a.".repeat(500)}a-${"a.".repeat(500)}a-any`], /its WHEEL has more than 10000 tags/],
+  ] as const)
+    await assertRefusedFile(wheel({ tags, wheel: lines.map((line) => `Tag: ${line}`) }), reason);
+});
+
 test("digests that are not those of the file", async () => {
   await assertRefusedFile(wheel(), /sha256_digest: the file that came has [0-9a-f]{64}/, { sha256_digest: "0".repeat(64) });
   await assertRefusedFile(wheel(), /md5_digest/, { md5_digest: "0".repeat(32) });
@@ -147,6 +163,7 @@ test("archives that unpack to far more than they are", async () => {
   await assertRefusedFile({ fileName: SDIST, bytes: await tarGzOf([{ name: "demo-1.0/zeros", content: zeros }]) }, /50 times/);
   const huge = wheel({ description: "words ".repeat(1_000_000) });
   await assertRefusedFile(huge, /METADATA is larger/);
+  await assertRefusedFile(wheel({ wheel: ["Generator: words ".repeat(300_000)] }), /WHEEL is larger/);
   await assertRefusedFile(await sdist({ description: "words ".repeat(1_000_000) }), /PKG-INFO is larger/);
   const liar = wheelEntries({ description: "words ".repeat(1_000_000) }).map((entry) => ({ ...entry, claimedSize: 100 }));
   await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /no good zip archive/);

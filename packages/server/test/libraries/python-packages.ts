@@ -78,6 +78,10 @@ export interface PackageOptions {
   readonly headers?: readonly string[];
   readonly description?: string;
   readonly code?: string;
+  /** Of a wheel, in its name, after a build number if there is one. */
+  readonly tags?: string;
+  /** Lines of the WHEEL file beside Wheel-Version, where they are not the tags as the name has them. */
+  readonly wheel?: readonly string[];
 }
 
 export interface PythonFile {
@@ -90,20 +94,20 @@ export function metadataText({ name = "demo", version = "1.0", headers = [], des
 }
 
 export function wheelEntries(options: PackageOptions): ZipEntry[] {
-  const { name = "demo", version = "1.0", code = "" } = options;
+  const { name = "demo", version = "1.0", code = "", tags = "py3-none-any", wheel = [`Tag: ${tags}`] } = options;
   const module = name.toLowerCase().replace(/[-.]/g, "_");
   const folder = `${module}-${version}.dist-info`;
   return [
     { name: `${module}/__init__.py`, content: code },
     { name: `${folder}/METADATA`, content: metadataText(options) },
-    { name: `${folder}/WHEEL`, content: "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n" },
+    { name: `${folder}/WHEEL`, content: ["Wheel-Version: 1.0", ...wheel, ""].join("\n") },
     { name: `${folder}/RECORD`, content: "" },
   ];
 }
 
 export function wheel(options: PackageOptions = {}): PythonFile {
-  const { name = "demo", version = "1.0" } = options;
-  const fileName = `${name.toLowerCase().replace(/[-.]/g, "_")}-${version}-py3-none-any.whl`;
+  const { name = "demo", version = "1.0", tags = "py3-none-any" } = options;
+  const fileName = `${name.toLowerCase().replace(/[-.]/g, "_")}-${version}-${tags}.whl`;
   return { fileName, bytes: zipOf(wheelEntries(options)) };
 }
 

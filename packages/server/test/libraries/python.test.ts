@@ -98,6 +98,18 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await client.send("GET", `${fileUrl(path, "demo", second!)}.metadata`)).status, 404);
   });
 
+  test("a WHEEL file that says the tags of the name in its own way, or none, is as good", async () => {
+    const { path } = await library();
+    for (const [tags, lines] of [
+      ["py2.py3-none-any", ["Tag: py3-none-any", "Tag: py2-none-any"]],
+      ["cp312-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64", ["Tag: cp312-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64"]],
+      ["7-cp311-cp311-Win_AMD64", ["tag:cp311-cp311-win_amd64", "Build: 8", "TAG : cp311-cp311-win_amd64", "", "what follows"]],
+      ["cp310-cp310-win32", ["Generator: nobody", "no field", "Tag:"]],
+    ] as const)
+      must(await upload(owner(), ownerOf(path), wheel({ tags, wheel: lines })));
+    assert.equal((await pageOf(owner(), path)).files.length, 4);
+  });
+
   test("files are sent in part and not again", async () => {
     const { path } = await library();
     const client = owner();
