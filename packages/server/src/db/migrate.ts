@@ -18,6 +18,7 @@ import { feeds } from "./migrations/013-feeds.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
 import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
+import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -44,6 +45,7 @@ const MIGRATIONS: readonly Migration[] = [
   indexPlatforms,
   librarySearch,
   advisoryBodies,
+  mavenPlugins,
 ];
 
 /**

@@ -380,6 +380,8 @@ export interface LibraryFileTable {
   create_time: string;
   /** Uid of the identity that published it. */
   actor: string;
+  /** 1 where the file makes its artifact a plugin, which clients find by a prefix. */
+  plugin: Generated<number>;
 }
 
 /** An account in a company's directory. What its rows mean for rights is auth/scim-record.ts. */

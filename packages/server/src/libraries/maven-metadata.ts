@@ -1,14 +1,39 @@
-/** `maven-metadata.xml`, made of what is published whenever somebody asks: of an artifact its versions, of a snapshot its builds. Pure. */
+/**
+ * `maven-metadata.xml`, made of what is published whenever somebody asks: of an artifact its versions, of a snapshot its builds, of a group its
+ * plugins. A folder may be an artifact's and a group's; then its document has the parts of both. Pure.
+ */
+import { escapeMarkup } from "../lib/markup.ts";
 import type { FoundSnapshotFile, FoundVersion } from "./find-maven.ts";
 import { type MavenFile, type MavenFolder, parseMavenFile, type SnapshotBuild, splitSuffix } from "./maven-path.ts";
+import type { PluginOfGroup } from "./maven-plugins.ts";
 import { isSnapshot, snapshotBase } from "./maven-version.ts";
 
+/** Lines of XML. */
+export type MetadataPart = readonly string[];
+
+/** @param parts each of another kind */
+export function metadataDocument(parts: readonly MetadataPart[]): string {
+  return ['<?xml version="1.0" encoding="UTF-8"?>', '<metadata modelVersion="1.1.0">', ...indent(parts.flat()), "</metadata>", ""].join(
+    "\n",
+  );
+}
+
+/** @param plugins at least one */
+export function groupMetadata(plugins: readonly PluginOfGroup[]): MetadataPart {
+  return ["<plugins>", ...indent(plugins.flatMap(pluginElement)), "</plugins>"];
+}
+
+function pluginElement({ name, prefix, artifactId }: PluginOfGroup): string[] {
+  const lines = [element("name", escapeMarkup(name) || artifactId), element("prefix", prefix), element("artifactId", artifactId)];
+  return ["<plugin>", ...indent(lines), "</plugin>"];
+}
+
 /** @param versions from the smallest to the greatest, at least one */
-export function artifactMetadata({ groupId, artifactId }: Omit<MavenFolder, "version">, versions: readonly FoundVersion[]): string {
+export function artifactMetadata({ groupId, artifactId }: Omit<MavenFolder, "version">, versions: readonly FoundVersion[]): MetadataPart {
   const names = versions.map(({ version }) => version);
   const release = names.findLast((version) => !isSnapshot(version));
   const lastUpdated = versions.reduce((last, { update_time: time }) => (time > last ? time : last), "");
-  return document("", [
+  return [
     element("groupId", groupId),
     element("artifactId", artifactId),
     "<versioning>",
@@ -21,7 +46,7 @@ export function artifactMetadata({ groupId, artifactId }: Omit<MavenFolder, "ver
       element("lastUpdated", compactTime(lastUpdated)),
     ]),
     "</versioning>",
-  ]);
+  ];
 }
 
 /** The newest file of each classifier and extension. */
@@ -35,12 +60,12 @@ interface Newest {
 }
 
 /** @param files of the version, at least one */
-export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, files: readonly FoundSnapshotFile[]): string {
+export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, files: readonly FoundSnapshotFile[]): MetadataPart {
   const segments = [...groupId.split("."), artifactId];
   const newest = newestOf(files.map((file) => ({ ...file, ...parseMavenFile([...segments, ...file.path.split("/")]) })));
   const lastUpdated = newest.reduce((last, { updated }) => (updated > last ? updated : last), "");
   const build = newest.reduce<SnapshotBuild | undefined>((last, each) => laterOf(last, each.build), undefined);
-  return document(' modelVersion="1.1.0"', [
+  return [
     element("groupId", groupId),
     element("artifactId", artifactId),
     element("version", version),
@@ -53,7 +78,7 @@ export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, 
       "</snapshotVersions>",
     ]),
     "</versioning>",
-  ]);
+  ];
 }
 
 function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly Newest[] {
@@ -104,10 +129,6 @@ function element(name: string, text: string): string {
 
 function indent(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`);
-}
-
-function document(attributes: string, lines: readonly string[]): string {
-  return ['<?xml version="1.0" encoding="UTF-8"?>', `<metadata${attributes}>`, ...indent(lines), "</metadata>", ""].join("\n");
 }
 
 /** `20260131235959` of an ISO time. */

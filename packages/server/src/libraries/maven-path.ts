@@ -52,13 +52,19 @@ export function parseMavenFolder(segments: readonly string[]): MavenFolder {
 /** `<group>/…/<artifact>`. @throws INVALID_ARGUMENT */
 export function parseMavenArtifact(segments: readonly string[]): Omit<MavenFolder, "version"> {
   const [group, artifactId = ""] = [segments.slice(0, -1), segments.at(-1)];
-  if (group.length === 0 || segments.length > MAX_SEGMENTS) throw refused("an artifact is at <group>/<artifact>");
-  const wrong = group.find((segment) => !/^[A-Za-z0-9_][\w-]*$/.test(segment));
-  if (wrong !== undefined) throw refused(`"${short(wrong)}" is no part of a group's id`);
+  if (group.length === 0) throw refused("an artifact is at <group>/<artifact>");
+  const groupId = parseMavenGroup(group);
   if (!/^[A-Za-z0-9_][\w.-]*$/.test(artifactId)) throw refused(`"${short(artifactId)}" is no artifact's id`);
-  const groupId = group.join(".");
   if (groupId.length + artifactId.length > MAX_ID) throw refused(`group and artifact have more than ${MAX_ID} characters`);
   return { groupId, artifactId };
+}
+
+/** `<group>/…`: its id, as which the segments are joined with dots. @throws INVALID_ARGUMENT */
+export function parseMavenGroup(segments: readonly string[]): string {
+  if (segments.length >= MAX_SEGMENTS) throw refused(`a path to an artifact has at most ${MAX_SEGMENTS} parts`);
+  const wrong = segments.find((segment) => !/^[A-Za-z0-9_][\w-]*$/.test(segment));
+  if (wrong !== undefined) throw refused(`"${short(wrong)}" is no part of a group's id`);
+  return segments.join(".");
 }
 
 /** `<group>/…/<artifact>/<version>/<file>`. @throws INVALID_ARGUMENT */

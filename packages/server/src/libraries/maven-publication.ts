@@ -1,11 +1,13 @@
-/** From a file of the Maven layout to what is published of it. A POM tells more, and must be the POM of where it is put. */
+/** From a file of the Maven layout to what is published of it. A POM tells more, and must be the POM of where it is put; so do the jars of plugins. */
 import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../lib/errors.ts";
 import { mavenSortKey } from "../lib/version-order/maven.ts";
 import type { Library } from "./library.ts";
 import { type MavenFile, mavenName, pathInArtifact } from "./maven-path.ts";
+import { isOfPlugin, type MavenFileMetadata } from "./maven-plugins.ts";
 import { isMavenPreRelease, isRemediatedMavenVersion } from "./maven-version.ts";
 import type { Publication } from "./publish.ts";
+import { readPlugin } from "./read-plugin.ts";
 import { MAX_POM, readPom } from "./read-pom.ts";
 import type { Staged, Staging } from "./stage.ts";
 
@@ -21,6 +23,11 @@ export async function mavenPublication(
   remediatedLabels: readonly string[],
 ): Promise<Publication> {
   const pom = file.suffix === ".pom" ? readPom(await readWhole(staged, staging), file) : undefined;
+  const plugin = file.suffix === ".jar" ? await readPlugin((range) => staging.read(staged, range), staged.size, file) : undefined;
+  const metadata: MavenFileMetadata = {
+    ...(pom !== undefined && { packaging: pom.packaging }),
+    ...(plugin !== undefined && { plugin }),
+  };
   const name = mavenName(file);
   const { version } = file;
   return {
@@ -36,7 +43,8 @@ export async function mavenPublication(
       isRemediated: isRemediatedMavenVersion(version, remediatedLabels),
     },
     path: pathInArtifact(file),
-    metadata: pom === undefined ? {} : { packaging: pom.packaging },
+    metadata: { ...metadata },
+    isPlugin: isOfPlugin(metadata),
   };
 }
 

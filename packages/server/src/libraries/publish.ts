@@ -24,6 +24,8 @@ export interface Publication {
   readonly path: string;
   /** What the protocol wants to know of the file when it is asked for. */
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Whether the file makes the artifact a plugin, which clients find by a prefix. */
+  readonly isPlugin: boolean;
 }
 
 export interface PublishedVersion {
@@ -68,7 +70,7 @@ export async function publish(
 async function record(
   db: WriteDb,
   staged: Staged,
-  { library, name, key, version, path, metadata }: Publication,
+  { library, name, key, version, path, metadata, isPlugin }: Publication,
   change: LibraryChange,
 ): Promise<"created" | "unchanged"> {
   const { now, origin } = change;
@@ -96,6 +98,7 @@ async function record(
       metadata: JSON.stringify(metadata),
       create_time: now.toISOString(),
       actor: origin.actor.subject,
+      plugin: isPlugin ? 1 : 0,
     })
     .execute();
   await describeArtifact(db, artifactUid, version, isNew, now);

@@ -47,6 +47,7 @@ export async function readPythonPackage(
     },
     path: fileName,
     metadata: { ...file },
+    isPlugin: false,
   };
 }
 

@@ -1,13 +1,12 @@
 /** Reads what a wheel says of itself out of its bytes, of which it needs few, and refuses archives that are made to harm who unpacks them. */
 import { createHash } from "node:crypto";
-import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
-import type { ByteRange } from "../blobs/store.ts";
+import { type Entry, fromRandomAccessReaderPromise, type ZipFile } from "yauzl";
 import { HoltError, invalidArgument } from "../lib/errors.ts";
 import { parsePythonVersion } from "../lib/version-order/python.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
 import { normalizeProject, type PythonFileName } from "./python-name.ts";
+import { type ReadRange, WindowReader } from "./zip-window.ts";
 
 /** Where METADATA is in the wheel, so that it can be served out of it. */
 export interface MetadataPlace {
@@ -17,8 +16,6 @@ export interface MetadataPlace {
   readonly end: number;
   readonly isDeflated: boolean;
 }
-
-export type ReadRange = (range: ByteRange) => Promise<Readable>;
 
 /** Far more than the largest real wheels have. */
 const MAX_ENTRIES = 200_000;
@@ -102,55 +99,4 @@ async function contentOf(zip: ZipFile, entry: Entry, name: string): Promise<Buff
 
 function refused(description: string): HoltError {
   return invalidArgument("content", `the wheel cannot be used: ${description}`);
-}
-
-/** A piece of the file is kept: the entries of a directory are read one after the other, each in a few bytes. */
-const WINDOW = 256 * 1024;
-
-class WindowReader extends RandomAccessReader {
-  readonly #read: ReadRange;
-  readonly #size: number;
-  #start = 0;
-  #window = Buffer.alloc(0);
-  /** Why the bytes themselves could not be read, which is not the archive's fault. */
-  failure: unknown;
-
-  constructor(read: ReadRange, size: number) {
-    super();
-    this.#read = read;
-    this.#size = size;
-  }
-
-  override read(target: Buffer, offset: number, length: number, position: number, callback: (error: Error | null) => void): void {
-    this.#fill(position, length).then(
-      () => {
-        this.#window.copy(target, offset, position - this.#start, position - this.#start + length);
-        callback(null);
-      },
-      (error: Error) => callback(error),
-    );
-  }
-
-  override _readStreamForRange(start: number, end: number): Readable {
-    return Readable.from(this.#pieces(start, end), { objectMode: false });
-  }
-
-  async *#pieces(start: number, end: number): AsyncGenerator<Buffer> {
-    yield* await this.#open({ start, end: end - 1 });
-  }
-
-  async #fill(position: number, length: number): Promise<void> {
-    if (position >= this.#start && position + length <= this.#start + this.#window.length) return;
-    if (position < 0 || position + length > this.#size) throw new Error("it ends too early");
-    const end = Math.min(position + Math.max(length, WINDOW), this.#size) - 1;
-    this.#window = length === 0 ? Buffer.alloc(0) : await buffer(await this.#open({ start: position, end }));
-    this.#start = position;
-  }
-
-  #open(range: ByteRange): Promise<Readable> {
-    return this.#read(range).catch((error: unknown) => {
-      this.failure = error;
-      throw error;
-    });
-  }
 }

@@ -1,6 +1,7 @@
 /** The pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 714): what is in the database, and how it is written. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../db/store.ts";
+import { escapeMarkup } from "../lib/markup.ts";
 import type { Library } from "./library.ts";
 import type { PythonFileMetadata } from "./python-package.ts";
 
@@ -90,8 +91,8 @@ function fileHtml(file: FileRow, filesPath: string): string {
     attributes.push(["data-core-metadata", hash], ["data-dist-info-metadata", hash]);
   }
   if (file.yank_time !== null) attributes.push(["data-yanked", file.yank_reason]);
-  const written = attributes.map(([attribute, value]) => `${attribute}="${escapeHtml(value)}"`).join(" ");
-  return `<a ${written}>${escapeHtml(file.path)}</a><br>\n`;
+  const written = attributes.map(([attribute, value]) => `${attribute}="${escapeMarkup(value)}"`).join(" ");
+  return `<a ${written}>${escapeMarkup(file.path)}</a><br>\n`;
 }
 
 /** All projects, by name; some at a time. */
@@ -143,9 +144,3 @@ function head(title: string): string {
 }
 
 const FOOT = "</body>\n</html>\n";
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
-}

@@ -12,7 +12,7 @@ import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2
 import { type Ended, runHoltd, startProcess, type TemporaryFolder, temporaryFolder, until } from "../process/holtd.ts";
 import { createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
 import { describeWithWorld, type World } from "../world.ts";
-import { createMavenClient, folderOf, hashOf, pomOf } from "./maven-client.ts";
+import { createMavenClient, folderOf, hashOf, pluginJar, pomOf } from "./maven-client.ts";
 import { type PackageOptions, sdist, sha256Of, upload, wheel } from "./python-packages.ts";
 
 const LIB = { groupId: "com.example", artifactId: "lib", version: "1.0" };
@@ -238,6 +238,26 @@ describeWithWorld("imports of libraries", (world: World) => {
     await put(`${FOLDER}/lib-1.0.jar.sha1`, hashOf("other", "sha1"));
     const again = counts(await run("--ecosystem", "java", "--group", owner, path));
     assert.deepEqual([again.counts, again.problems.length], [[0, 5, 7, 9], 7]);
+  });
+
+  test("plugins of a repository of Maven are found by their prefixes, as uploaded ones are", async () => {
+    const plugin = { groupId: "com.example", artifactId: "greeter-maven-plugin", version: "1.0" };
+    const bad = { ...plugin, version: "1.1" };
+    const stem = (of: typeof plugin) => `${folderOf(of)}/${of.artifactId}-${of.version}`;
+    const { path, owner } = await prepare({
+      [`${stem(plugin)}.jar`]: pluginJar(plugin, "<goalPrefix>hello</goalPrefix>"),
+      [`${stem(plugin)}.pom`]: pomOf(plugin, "<packaging>maven-plugin</packaging>"),
+      [`${stem(bad)}.jar`]: pluginJar(bad, "<goalPrefix>a b</goalPrefix>"),
+      "com/example/maven-metadata.xml": "<metadata/>",
+    });
+    const { counts: found, problems } = counts(await run("--ecosystem", "java", "--group", owner, path));
+    assert.deepEqual([found, problems.length], [[2, 0, 1, 1], 1]);
+    assert.match(problems[0] ?? "", /-1\.1\.jar: the jar's META-INF\/maven\/plugin\.xml cannot be used: its goalPrefix is "a b"/);
+    const maven = createMavenClient(client, `/libraries/java/${owner}`);
+    assert.match(
+      (await maven.resolve("com/example/maven-metadata.xml")).toString(),
+      /<prefix>hello<\/prefix>\s*<artifactId>greeter-maven-plugin</,
+    );
   });
 
   test("an empty folder is imported, and a group that is not there is not made", async () => {

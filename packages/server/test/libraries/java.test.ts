@@ -6,14 +6,22 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { sql } from "kysely";
+import { mavenPlugins } from "../../src/db/migrations/017-maven-plugins.ts";
 import { basic, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
 import { describeWithWorld, type World } from "../world.ts";
-import { createMavenClient, folderOf, hashOf, type MavenClient, pomOf } from "./maven-client.ts";
+import { type Coordinates, createMavenClient, folderOf, hashOf, type MavenClient, pluginJar, pomOf } from "./maven-client.ts";
 
 const { CAP_LIBRARIES_JAVA_LIST: LIST, CAP_LIBRARIES_JAVA_CREATE: CREATE } = Capability;
 const LIB = { groupId: "com.example", artifactId: "lib", version: "1.0" };
 const FOLDER = folderOf(LIB);
 const at = (version: string) => ({ ...LIB, version });
+const GROUP_METADATA = "com/example/maven-metadata.xml";
+const PLUGIN = "<packaging>maven-plugin</packaging>";
+const plugin = (artifactId: string, version = "1.0") => ({ groupId: "com.example", artifactId, version });
+const prefix = (text: string) => `<goalPrefix>${text}</goalPrefix>`;
+const jarPath = ({ artifactId, version, ...rest }: Coordinates) =>
+  `${folderOf({ artifactId, version, ...rest })}/${artifactId}-${version}.jar`;
 
 describeWithWorld("Maven artifacts", (world: World) => {
   const clients: RegistryClient[] = [];
@@ -127,6 +135,133 @@ describeWithWorld("Maven artifacts", (world: World) => {
     await refused(maven.put(`${folder}/lib-1.0-20260102.030405-2.jar`, "other"), 409);
     await maven.deployFile(`${folder}/lib-1.0-SNAPSHOT.war`, "named literally");
     assert.match((await maven.get(`${folder}/maven-metadata.xml`)).body.toString(), /<extension>war<\/extension>\s*<value>1\.0-SNAPSHOT</);
+  });
+
+  /** What the metadata of a group says: `prefix artifact`. */
+  const pluginsIn = (text: string) =>
+    [...text.matchAll(/<prefix>(.*)<\/prefix>\s*<artifactId>(.*)<\/artifactId>/g)].map(([, found, artifactId]) => `${found} ${artifactId}`);
+  const pluginsAt = async (maven: MavenClient, path = GROUP_METADATA) => pluginsIn((await maven.resolve(path)).toString());
+
+  test("the metadata of a group leads from prefixes to plugins", async () => {
+    const { maven } = await library();
+    const greeter = plugin("greeter-maven-plugin");
+    assert.equal((await maven.get(GROUP_METADATA)).status, 404);
+    await maven.deploy(LIB, "jar");
+    await refused(maven.get(GROUP_METADATA), 404);
+    await maven.deploy(
+      greeter,
+      pluginJar(greeter, `<name>Greets &lt;all&gt;\n &amp; more</name>${prefix("hello")}`),
+      undefined,
+      pomOf(greeter, PLUGIN),
+    );
+    await maven.deployFile(
+      GROUP_METADATA,
+      "<metadata><plugins><plugin><prefix>evil</prefix><artifactId>lib</artifactId></plugin></plugins></metadata>",
+    );
+    // By their names: one jar does not tell, and others are not even archives.
+    for (const [artifactId, jar] of [
+      ["maven-tidy-plugin", pluginJar(plugin("maven-tidy-plugin"))],
+      ["count-maven-plugin", Buffer.from("no archive")],
+      ["empty-maven-plugin", Buffer.alloc(0)],
+      ["maven-plugin", Buffer.from("nothing is left of that name")],
+    ] as const)
+      await maven.deploy(plugin(artifactId), jar, undefined, pomOf(plugin(artifactId), PLUGIN));
+    const snapshot = plugin("next-maven-plugin", "1.0-SNAPSHOT");
+    await maven.deploy(snapshot, pluginJar(snapshot, prefix("later")), "20260101.000000-1", pomOf(snapshot, PLUGIN));
+    const text = (await maven.resolve(GROUP_METADATA)).toString();
+    assert.deepEqual(pluginsIn(text), [
+      "count count-maven-plugin",
+      "empty empty-maven-plugin",
+      "hello greeter-maven-plugin",
+      "later next-maven-plugin",
+      "tidy maven-tidy-plugin",
+    ]);
+    assert.match(text, /<name>Greets &lt;all&gt; &amp; more<\/name>\s*<prefix>hello</);
+    assert.doesNotMatch(text, /versioning|groupId/);
+    const { etag = "" } = (await maven.get(GROUP_METADATA)).headers;
+    assert.equal((await maven.get(GROUP_METADATA, { "if-none-match": etag })).status, 304);
+    for (const path of ["com/maven-metadata.xml", "com/exampl/maven-metadata.xml", "com/example/greeter/maven-metadata.xml"])
+      await refused(maven.get(path), 404);
+  });
+
+  test("a path may be that of a group and of an artifact, or of a snapshot, and its metadata says both", async () => {
+    const { maven } = await library();
+    const both = { groupId: "com", artifactId: "example", version: "1-SNAPSHOT" };
+    const greeter = plugin("greeter-maven-plugin");
+    const odd = { ...greeter, groupId: "com.example.1-SNAPSHOT" };
+    const short = { ...greeter, groupId: "com" };
+    await maven.deploy(both, "jar", "20260101.000000-1");
+    for (const each of [greeter, odd, short]) await maven.deploy(each, pluginJar(each, prefix("hello")));
+    for (const [path, words] of [
+      [
+        GROUP_METADATA,
+        /<groupId>com<\/groupId>\s*<artifactId>example<\/artifactId>\s*<versioning>[\s\S]*<version>1-SNAPSHOT<[\s\S]*<\/versioning>\s*<plugins>/,
+      ],
+      [
+        "com/example/1-SNAPSHOT/maven-metadata.xml",
+        /<version>1-SNAPSHOT<\/version>\s*<versioning>[\s\S]*<buildNumber>1<[\s\S]*<\/versioning>\s*<plugins>/,
+      ],
+      ["com/maven-metadata.xml", /^<\?xml[^>]*>\s*<metadata[^>]*>\s*<plugins>/],
+    ] as const) {
+      assert.match((await maven.resolve(path)).toString(), words);
+      assert.deepEqual(await pluginsAt(maven, path), ["hello greeter-maven-plugin"]);
+    }
+  });
+
+  test("the plugin of a prefix is the one that was published last, and what is deleted is found no more", async () => {
+    const { maven } = await library();
+    const [old, newer] = [plugin("old-maven-plugin"), plugin("newer-maven-plugin")];
+    await maven.deploy(old, pluginJar(old, prefix("hello")), undefined, pomOf(old, PLUGIN));
+    await maven.deploy(
+      plugin("old-maven-plugin", "1.1"),
+      pluginJar(old, prefix("hi")),
+      undefined,
+      pomOf(plugin("old-maven-plugin", "1.1"), PLUGIN),
+    );
+    world.clock.advance(1000);
+    await maven.deploy(newer, pluginJar(newer, prefix("hello")), undefined, pomOf(newer, PLUGIN));
+    assert.deepEqual(await pluginsAt(maven), ["hello newer-maven-plugin", "hi old-maven-plugin"]);
+    assert.equal((await maven.send("DELETE", jarPath(newer))).status, 204);
+    assert.deepEqual(await pluginsAt(maven), ["hello old-maven-plugin", "hi old-maven-plugin", "newer newer-maven-plugin"]);
+    for (const each of [old, newer]) assert.equal((await maven.send("DELETE", folderOf(each))).status, 204);
+    assert.deepEqual(await pluginsAt(maven), ["hi old-maven-plugin"]);
+    assert.equal((await maven.send("DELETE", "com/example/old-maven-plugin/1.1/")).status, 204);
+    await refused(maven.get(GROUP_METADATA), 404);
+  });
+
+  test("a jar says what plugin it is, and one that says it badly is refused", async () => {
+    const { maven, group } = await library();
+    const hello = plugin("hello-maven-plugin");
+    for (const [jar, words] of [
+      [pluginJar(hello, prefix("a:b")), /plugin\.xml cannot be used: its goalPrefix is "a:b"/],
+      [pluginJar(hello, prefix("&lt;b&gt;")), /its goalPrefix is "<b>"/],
+      [pluginJar(hello, prefix("a".repeat(201))), /at most 200/],
+      [pluginJar(hello, "", "<plugin>"), /it is no XML/],
+      [pluginJar(hello, "", "<project/>"), /its root is not <plugin>/],
+      [pluginJar(hello, "", "<!DOCTYPE plugin []><plugin/>"), /document type/],
+      [pluginJar(hello, "", "<plugin>".repeat(200)), /nested/],
+      [pluginJar(hello, "a".repeat(5_000_000)), /larger than/],
+    ] as const)
+      await refused(maven.put(jarPath(hello), jar), 400, words);
+    assert.deepEqual(await listed(group), []);
+    // Of a plugin that was put into it, and of no plugin at all beside the jar.
+    await maven.deploy(hello, pluginJar(plugin("other-maven-plugin"), prefix("a:b")));
+    await maven.deployFile(`${folderOf(hello)}/hello-maven-plugin-1.0-tests.jar`, pluginJar(hello, prefix("tests")));
+    await refused(maven.get(GROUP_METADATA), 404);
+    await maven.deploy(LIB, pluginJar(LIB, prefix("lib")));
+    assert.deepEqual(await pluginsAt(maven), ["lib lib"]);
+  });
+
+  test("plugins that were published before their prefixes were kept are found by their names", async () => {
+    const { maven } = await library();
+    const hello = plugin("hello-maven-plugin");
+    await maven.deploy(hello, "jar", undefined, pomOf(hello, PLUGIN));
+    const { statements } = mavenPlugins;
+    await world.store.transaction(async (db) => {
+      await db.updateTable("library_file").set({ plugin: 0 }).execute();
+      for (const statement of statements(db.dialect)) if (statement.startsWith("update")) await sql.raw(statement).execute(db);
+    });
+    assert.deepEqual(await pluginsAt(maven), ["hello hello-maven-plugin"]);
   });
 
   test("the same bytes again change nothing; other bytes under the same name are refused", async () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Answer, RegistryClient } from "../registry/registry-client.ts";
+import { zipOf } from "./python-packages.ts";
 
 export interface Coordinates {
   readonly groupId: string;
@@ -17,6 +18,19 @@ export function pomOf({ groupId, artifactId, version }: Coordinates, more = ""):
   <modelVersion>4.0.0</modelVersion>
   <groupId>${groupId}</groupId><artifactId>${artifactId}</artifactId><version>${version}</version>${more}
 </project>`;
+}
+
+/** Of a plugin; with the descriptor that its build would write, or another. @param more elements: `<goalPrefix>hello</goalPrefix>` */
+export function pluginJar(plugin: Pick<Coordinates, "groupId" | "artifactId">, more = "", descriptor = descriptorOf(plugin, more)): Buffer {
+  return zipOf([
+    { name: "META-INF/MANIFEST.MF", content: "Manifest-Version: 1.0\n" },
+    { name: "META-INF/maven/plugin.xml", content: descriptor },
+  ]);
+}
+
+function descriptorOf({ groupId, artifactId }: Pick<Coordinates, "groupId" | "artifactId">, more: string): string {
+  const mojo = "<mojos><mojo><goal>say</goal><goalPrefix>of nothing</goalPrefix></mojo></mojos>";
+  return `<?xml version="1.0" encoding="UTF-8"?><plugin>${mojo}<groupId>${groupId}</groupId><artifactId>${artifactId}</artifactId>${more}</plugin>`;
 }
 
 export function folderOf({ groupId, artifactId, version }: Coordinates): string {

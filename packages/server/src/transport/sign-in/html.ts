@@ -1,4 +1,5 @@
 /** HTML that cannot forget to escape: text that is put into a template is escaped, what a template made is not escaped again. */
+import { escapeMarkup } from "../../lib/markup.ts";
 
 export class Html {
   readonly text: string;
@@ -17,11 +18,5 @@ export function html(literals: TemplateStringsArray, ...parts: readonly Part[]):
 function textOf(part: Part): string {
   if (part === undefined) return "";
   if (part instanceof Html) return part.text;
-  return Array.isArray(part) ? part.map(textOf).join("") : escaped(String(part));
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return Array.isArray(part) ? part.map(textOf).join("") : escapeMarkup(String(part));
 }

@@ -1,9 +1,10 @@
 /** A Maven 2 repository below an owner: files and their checksums, the metadata that tells what there is, and what takes things back. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { HoltError, notFound } from "../../../lib/errors.ts";
+import { notFound } from "../../../lib/errors.ts";
 import type { Library } from "../../../libraries/library.ts";
 import { checksumOf, METADATA, parseMavenFile } from "../../../libraries/maven-path.ts";
 import { assertMethod, type LibraryParts, type LibraryRequest, openForPublishing, openForReading } from "../library-request.ts";
+import { attempt } from "./attempt.ts";
 import { deleteFile, deleteVersion } from "./delete.ts";
 import { sendChecksum, sendFile } from "./files.ts";
 import { sendMetadata, takeMetadata } from "./metadata.ts";
@@ -40,18 +41,9 @@ function remove(exchange: LibraryRequest, library: Library, parts: LibraryParts)
   return deleteVersion(exchange, library, folder, parts);
 }
 
-/** Where nothing can be, nothing is: who asks is not told of the layout. */
+/** Where nothing can be, nothing is. */
 function readable<T>({ path }: LibraryRequest, parse: () => T): T {
   const parsed = attempt(parse);
   if (parsed === undefined) throw notFound("File", path.join("/").slice(0, 300));
   return parsed;
-}
-
-function attempt<T>(parse: () => T): T | undefined {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof HoltError) return undefined;
-    throw error;
-  }
 }

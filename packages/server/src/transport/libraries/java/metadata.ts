@@ -3,14 +3,22 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { ReadDb } from "../../../db/store.ts";
-import { Code, HoltError, notFound } from "../../../lib/errors.ts";
-import { findMavenVersions, findSnapshotFiles } from "../../../libraries/find-maven.ts";
+import { notFound } from "../../../lib/errors.ts";
+import { findMavenVersions, findPluginFiles, findSnapshotFiles } from "../../../libraries/find-maven.ts";
 import type { Library } from "../../../libraries/library.ts";
-import { artifactMetadata, snapshotMetadata } from "../../../libraries/maven-metadata.ts";
-import { type Algorithm, parseMavenArtifact, parseMavenFolder } from "../../../libraries/maven-path.ts";
+import {
+  artifactMetadata,
+  groupMetadata,
+  type MetadataPart,
+  metadataDocument,
+  snapshotMetadata,
+} from "../../../libraries/maven-metadata.ts";
+import { type Algorithm, parseMavenArtifact, parseMavenFolder, parseMavenGroup } from "../../../libraries/maven-path.ts";
+import { pluginsOf } from "../../../libraries/maven-plugins.ts";
 import { isSnapshot } from "../../../libraries/maven-version.ts";
 import { isKnown } from "../../send-blob.ts";
 import { answer, answerText, type LibraryParts, type LibraryRequest } from "../library-request.ts";
+import { attempt } from "./attempt.ts";
 
 const CACHING = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff" };
 
@@ -33,22 +41,29 @@ export async function sendMetadata(
   });
 }
 
-/** Of a snapshot, or else of an artifact. */
+/** Of a snapshot, or else of an artifact; and of a group, which may have the same path. */
 async function metadataAt(db: ReadDb, library: Library, folder: readonly string[]): Promise<string | undefined> {
-  try {
-    if (isSnapshot(folder.at(-1) ?? "") && folder.length >= 3) {
-      const snapshot = parseMavenFolder(folder);
-      const files = await findSnapshotFiles(db, library, snapshot);
-      if (files.length > 0) return snapshotMetadata(snapshot, files);
-    }
-    const artifact = parseMavenArtifact(folder);
-    const versions = await findMavenVersions(db, library, artifact);
-    return versions.length === 0 ? undefined : artifactMetadata(artifact, versions);
-  } catch (error) {
-    // Where no artifact can be.
-    if (error instanceof HoltError && error.code === Code.INVALID_ARGUMENT) return undefined;
-    throw error;
-  }
+  const own = (await ofSnapshot(db, library, folder)) ?? (await ofArtifact(db, library, folder));
+  const parts = [own, await ofGroup(db, library, folder)].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : metadataDocument(parts);
+}
+
+async function ofSnapshot(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+  const snapshot = isSnapshot(folder.at(-1) ?? "") ? attempt(() => parseMavenFolder(folder)) : undefined;
+  const files = snapshot === undefined ? [] : await findSnapshotFiles(db, library, snapshot);
+  return snapshot === undefined || files.length === 0 ? undefined : snapshotMetadata(snapshot, files);
+}
+
+async function ofArtifact(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+  const artifact = attempt(() => parseMavenArtifact(folder));
+  const versions = artifact === undefined ? [] : await findMavenVersions(db, library, artifact);
+  return artifact === undefined || versions.length === 0 ? undefined : artifactMetadata(artifact, versions);
+}
+
+async function ofGroup(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+  const groupId = attempt(() => parseMavenGroup(folder));
+  const plugins = groupId === undefined ? [] : pluginsOf(await findPluginFiles(db, library, groupId));
+  return plugins.length === 0 ? undefined : groupMetadata(plugins);
 }
 
 function hashOf(text: string, algorithm: Algorithm): string {
