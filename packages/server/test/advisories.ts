@@ -110,7 +110,7 @@ export interface GivenPackage {
 
 /** What a reader found in the image of a manifest. */
 export async function putPackages(store: Store, digest: string, packages: readonly GivenPackage[]): Promise<void> {
-  const scan = { digest, state: "done", attempts: 1, due_time: null, lease_time: null, read_time: null } as const;
+  const scan = { digest, state: "done", attempts: 1, lease_time: null, read_time: null } as const;
   const rows = packages.map(({ name, version, type = "apk", origin = name }) => ({
     ...{ digest, type, name, version, origin, architecture: "x86_64", location: "lib/apk/db/installed", source: "image", purl: "" },
   }));

@@ -19,6 +19,7 @@ import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
 import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
+import { readingTurns } from "./migrations/018-reading-turns.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -46,6 +47,7 @@ const MIGRATIONS: readonly Migration[] = [
   librarySearch,
   advisoryBodies,
   mavenPlugins,
+  readingTurns,
 ];
 
 /**

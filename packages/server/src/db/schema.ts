@@ -579,8 +579,6 @@ export interface ImageScanTable {
   digest: string;
   state: "pending" | "done" | "failed";
   attempts: number;
-  /** When it is to be read, or, where that is done, when its origins are to be told to one more organization; null where nothing is left to do. */
-  due_time: string | null;
   /** Until when a server is at it; null for none. */
   lease_time: string | null;
   read_time: string | null;
@@ -589,6 +587,21 @@ export interface ImageScanTable {
   /** What could not be read, for people; the empty string where all could. */
   error: string;
   package_count: number;
+}
+
+/** An organization waits for a manifest: to be read, and then to be told its origins. */
+export interface ImageWaitTable {
+  digest: string;
+  org_uid: string;
+  /** Not before. */
+  due_time: string;
+}
+
+/** Whose images were read when. */
+export interface ImageTurnTable {
+  org_uid: string;
+  /** When its last turn ended, later by as long as that took: who waits and has the earliest is next. */
+  turn_time: string;
 }
 
 /** Which SBOMs are about an image, each repo says for itself (`registry/packages/descriptions.ts`): what one repo's users attach says nothing in others. */
@@ -709,6 +722,8 @@ export interface AdvisoryImportProblemTable {
 
 export interface Schema {
   image_scan: ImageScanTable;
+  image_wait: ImageWaitTable;
+  image_turn: ImageTurnTable;
   image_package: ImagePackageTable;
   package_origin: PackageOriginTable;
   index_platform: IndexPlatformTable;

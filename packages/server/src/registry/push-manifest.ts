@@ -3,6 +3,7 @@
 import { digestOf, parseDigest } from "../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../blobs/store.ts";
 import type { Store, WriteDb } from "../db/store.ts";
+import { rootOf } from "../lib/uid.ts";
 import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts } from "./image-facts.ts";
 import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
 import { OciError } from "./oci-error.ts";
@@ -148,7 +149,7 @@ async function storeManifest(
     await db.insertInto("manifest_reference").values(rows).execute();
   }
   await recordImageFacts(db, repoUid, digest, manifest, platform);
-  if (readingOf(manifest) !== undefined) await appendScan(db, digest, now);
+  if (readingOf(manifest) !== undefined) await appendScan(db, digest, rootOf(repoUid), now);
 }
 
 /** Of one statement. */

@@ -38,6 +38,8 @@ for (const kind of ["sqlite", "postgres"] as const) {
     }
     const scanOf = ({ digest }: Descriptor): Promise<ImageScanTable | undefined> =>
       world.store.reader.selectFrom("image_scan").selectAll().where("digest", "=", digest).executeTakeFirst();
+    const isAwaited = async ({ digest }: Descriptor) =>
+      (await world.store.reader.selectFrom("image_wait").select("org_uid").where("digest", "=", digest).execute()).length > 0;
     const namesOf = async ({ digest }: Descriptor) =>
       (await world.store.reader.selectFrom("image_package").select("name").where("digest", "=", digest).orderBy("name").execute()).map(
         ({ name }) => name,
@@ -45,7 +47,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     async function settled(image: Descriptor): Promise<ImageScanTable> {
       for (;;) {
         const scan = await scanOf(image);
-        if (scan !== undefined && scan.state !== "pending" && scan.due_time === null) return scan;
+        if (scan !== undefined && scan.state !== "pending" && !(await isAwaited(image))) return scan;
         await sleep(10);
       }
     }
@@ -226,6 +228,8 @@ for (const kind of ["sqlite", "postgres"] as const) {
       const images: Descriptor[] = [];
       for (let n = 0; n < 60; n++) images.push(await pushImage());
       const plain = await world.pushImage(repo);
+      const other = await world.newRepo();
+      await pushSame(images[2]!, other);
       await world.store.transaction(async (db) => {
         await db.deleteFrom("image_scan").execute();
         await db.deleteFrom("server_state").where("name", "=", "image_scan_search").execute();
@@ -257,7 +261,8 @@ for (const kind of ["sqlite", "postgres"] as const) {
       while ((await findUnread(world.store, later)) !== undefined);
       assert.equal((await scanOf(images[1]!))?.state, "pending");
       await using _reader = start();
-      assert.equal((await settled(images.at(-1)!)).state, "done");
+      for (const image of [images[2]!, images.at(-1)!]) assert.equal((await settled(image)).state, "done");
+      assert.equal((await originsIn(other)).length, 1);
     });
 
     test("collection takes what was read of manifests that no repo has any more, and nothing else", async () => {

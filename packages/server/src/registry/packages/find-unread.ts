@@ -3,6 +3,7 @@ import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { parseManifest } from "../manifest.ts";
 import { OciError } from "../oci-error.ts";
+import { organizationsWith } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
 import { appendScan } from "./scan-queue.ts";
 
@@ -32,7 +33,9 @@ export async function findUnread(store: Store, now: Date): Promise<Date | undefi
     if (progress.pass >= PASSES) return undefined;
     const found = await readUnread(db, progress.after);
     for (const { digest, content, media_type } of found.rows)
-      if (content !== null && isRead(content, media_type)) await appendScan(db, digest, now);
+      if (content !== null && isRead(content, media_type))
+        // What its row will say from now on keeps the search from asking at the others.
+        for (const orgUid of await organizationsWith(db, digest)) await appendScan(db, digest, orgUid, now);
     const next: Progress = found.next === undefined ? endOfPass(progress, now) : { ...progress, after: found.next, due: now.toISOString() };
     await writeState(db, NAME, next);
     return next.pass >= PASSES ? undefined : new Date(next.due);

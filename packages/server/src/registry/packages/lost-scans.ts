@@ -42,13 +42,14 @@ async function remove(store: Store, digest: string): Promise<void> {
 
 /**
  * Who pushes the manifest locks the same row, so that it is not taken away under it. Between two of our transactions it may come back: so the
- * row says from the first on that what was read is not there, a push makes it due again, and a server that is at it has lost it.
+ * row says from the first on that what was read is not there, a push makes it wait again, and a server that is at it has lost it.
  * @throws LostClaim where a repo has the manifest
  */
 async function lose(db: WriteDb, digest: string): Promise<void> {
   await db.dialect.forDelete(db.selectFrom("image_scan").select("digest").where("digest", "=", digest)).execute();
   const found = await db.selectFrom("manifest").select("digest").where("digest", "=", digest).limit(1).executeTakeFirst();
   if (found !== undefined) throw new LostClaim(digest);
-  const nothing = { state: "failed", attempts: 0, package_count: 0, due_time: null, lease_time: null } as const;
+  const nothing = { state: "failed", attempts: 0, package_count: 0, lease_time: null } as const;
   await db.updateTable("image_scan").set(nothing).where("digest", "=", digest).execute();
+  await db.deleteFrom("image_wait").where("digest", "=", digest).execute();
 }

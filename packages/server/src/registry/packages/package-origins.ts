@@ -1,32 +1,36 @@
-/** Tells organizations which package each package of their images is built from. What an image says last counts. */
+/** Tells an organization which package each package of its images is built from. What an image says last counts. */
 import { sql } from "kysely";
 import type { ReadDb, Store } from "../../db/store.ts";
-import { rootOf } from "../../lib/uid.ts";
+import { rangeBelow, rootOf } from "../../lib/uid.ts";
 
 const PIECE = 1000;
 
-export async function tellOrigins(store: Store, digest: string): Promise<void> {
-  const organizations = await organizationsWith(store.reader, digest);
-  if (organizations.length === 0) return;
+export async function tellOrigins(store: Store, digest: string, orgUid: string): Promise<void> {
+  // Its repo may be gone, and it, too.
+  if ((await firstRepo(store.reader, digest, orgUid))?.startsWith(orgUid) !== true) return;
   for (let after: Origin | undefined = { name: "", type: "", origin: "" }; after !== undefined; ) {
     const piece = await readOrigins(store.reader, digest, after);
-    for (const orgUid of organizations) await write(store, orgUid, piece);
+    await write(store, orgUid, piece);
     after = piece.length < PIECE ? undefined : piece.at(-1);
   }
 }
 
 /** Those in which a repo has the manifest, each once, found from one to the next. */
-async function organizationsWith(db: ReadDb, digest: string): Promise<string[]> {
+export async function organizationsWith(db: ReadDb, digest: string): Promise<string[]> {
   const found: string[] = [];
   for (let after = ""; ; ) {
-    const query = db.selectFrom("manifest").select("repo_uid").where("digest", "=", digest).where("repo_uid", ">", after);
-    const row = await query.orderBy("repo_uid").limit(1).executeTakeFirst();
-    if (row === undefined) return found;
-    const orgUid = rootOf(row.repo_uid);
+    const repoUid = await firstRepo(db, digest, after);
+    if (repoUid === undefined) return found;
+    const orgUid = rootOf(repoUid);
     found.push(orgUid);
-    // After all that is in it.
-    after = `${orgUid}0`;
+    after = rangeBelow(orgUid).upper;
   }
+}
+
+/** That has the manifest, from this uid on. */
+async function firstRepo(db: ReadDb, digest: string, from: string): Promise<string | undefined> {
+  const query = db.selectFrom("manifest").select("repo_uid").where("digest", "=", digest).where("repo_uid", ">=", from);
+  return (await query.orderBy("repo_uid").limit(1).executeTakeFirst())?.repo_uid;
 }
 
 interface Origin {

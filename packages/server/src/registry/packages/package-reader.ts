@@ -1,4 +1,4 @@
-/** Reads what is in images as they are pushed, in the background, one at a time on each server. Nobody waits for it. */
+/** Reads what is in images as they are pushed, in the background, one at a time on each server and in turns of organizations. No push waits for it. */
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { Loop } from "../../events/loop.ts";
@@ -95,7 +95,7 @@ async function work(claim: Claim, place: Workplace): Promise<void> {
   );
   try {
     if (claim.isRead) {
-      await tellOrigins(place.store, claim.digest);
+      await tellOrigins(place.store, claim.digest, claim.orgUid);
       await queue.settle(claim);
     } else {
       const outcome = await read(claim, { ...place, signal: AbortSignal.any([signal, lost.signal]) });

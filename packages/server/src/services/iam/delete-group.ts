@@ -56,6 +56,8 @@ async function deleteBelongings(uid: string, db: WriteDb): Promise<void> {
   await db.deleteFrom("advisory").where("parent", "=", uid).execute();
   await db.deleteFrom("terms_acceptance").where("org_uid", "=", uid).execute();
   await db.deleteFrom("package_origin").where("org_uid", "=", uid).execute();
+  await db.deleteFrom("image_wait").where("org_uid", "=", uid).execute();
+  await db.deleteFrom("image_turn").where("org_uid", "=", uid).execute();
   await db.deleteFrom("access_request").where("group_uid", "=", uid).execute();
 }
 
