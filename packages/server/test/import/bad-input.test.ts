@@ -11,7 +11,7 @@ import { createRecordReader } from "../../src/advisories/import/record-reader.ts
 import { tarGzOf, zipOf } from "../libraries/python-packages.ts";
 import { describeWithWorld, type World } from "../world.ts";
 import { advisoriesOf, importFile, importFrom, importJson } from "./import-world.ts";
-import { osv, SECDB, WOLFI } from "./samples.ts";
+import { CSAF, osv, SECDB, WOLFI } from "./samples.ts";
 
 const SYMLINK = 0o120777;
 const ENCRYPTED = 1;
@@ -231,6 +231,27 @@ describeWithWorld("imports of bad input", (world) => {
     setTimeout(() => stop.abort(new Error("enough")), 1);
     const many = `[${"0,".repeat(200_000)}0]`;
     await assert.rejects(importFile(world, "bad.json", many, { signal: stop.signal }), /enough/);
+  });
+
+  test("groups of products that are named very often are told, and do not take for ever", async () => {
+    const ids = Array.from({ length: 3000 }, (_, index) => `P-${index}`);
+    const vulnerability = {
+      cve: "CVE-2026-1",
+      product_status: { known_affected: ids.slice(0, 2) },
+      remediations: Array.from({ length: 2000 }, () => ({ category: "vendor_fix", details: "It is fixed.", group_ids: ["all"] })),
+    };
+    const { problems } = await outcome(
+      "groups.json",
+      JSON.stringify({
+        document: CSAF.document,
+        product_tree: {
+          full_product_names: ids.map((id) => ({ product_id: id, name: id })),
+          product_groups: [{ group_id: "all", product_ids: ids }],
+        },
+        vulnerabilities: [vulnerability],
+      }),
+    );
+    assert.deepEqual(new Set(problems.map(({ reason }) => reason)), new Set(["its groups have more than 5000000 products, all together"]));
   });
 
   test("a document with too many problems is left out", async () => {

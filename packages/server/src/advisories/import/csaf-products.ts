@@ -5,6 +5,8 @@ import { BadRecord } from "./record.ts";
 
 /** Far deeper than vendor, product, version and platform. */
 const MAX_DEPTH = 50;
+/** Of groups wherever they are named: a group may have many products, and be named often. */
+const MAX_GROUPED = 5_000_000;
 /** Their names go on beside the product's id. */
 const MAX_LONG_NAME = 2000;
 
@@ -19,6 +21,7 @@ export class CsafProducts {
   /** A component within a product is the component, whatever it is in. */
   readonly #components = new Map<string, string>();
   readonly #groups = new Map<string, readonly string[]>();
+  #grouped = 0;
 
   /** @throws BadRecord on a tree that is none */
   constructor(tree: Node) {
@@ -66,11 +69,18 @@ export class CsafProducts {
     return undefined;
   }
 
+  #idsOfGroup(group: string, place: Node): readonly string[] {
+    const ids = this.#groups.get(group) ?? [];
+    this.#grouped += ids.length;
+    if (this.#grouped > MAX_GROUPED) throw new BadRecord(place.pointer, `its groups have more than ${MAX_GROUPED} products, all together`);
+    return ids;
+  }
+
   /** Of a flag, threat or remediation; undefined where it is about all products. */
   idsWithin(node: Node): readonly string[] | undefined {
     const [ids, groups] = [child(node, "product_ids"), child(node, "group_ids")];
     if (isAbsent(ids) && isAbsent(groups)) return undefined;
-    return [...idsOf(ids), ...idsOf(groups).flatMap((group) => this.#groups.get(group) ?? [])];
+    return [...idsOf(ids), ...idsOf(groups).flatMap((group) => this.#idsOfGroup(group, groups))];
   }
 }
 

@@ -28,7 +28,7 @@ export function readCsaf(document: Node, context: ReadContext): AdvisoryRecord[]
     const ids = namesOf(node);
     const [advisoryId] = ids;
     if (advisoryId === undefined) throw new BadRecord(node.pointer, "it has neither a CVE nor another id");
-    const saying = { node, products, time, context };
+    const saying = { about: createAbout(node, products), time };
     return statuses.flatMap(([name, status]) =>
       readEach(new Set(idsOf(child(child(node, "product_status"), name))), context, (product): AdvisoryRecord => {
         const artifact = products.find(product);
@@ -56,13 +56,12 @@ function namesOf(node: Node): readonly string[] {
 }
 
 interface Saying {
-  readonly node: Node;
-  readonly products: CsafProducts;
+  readonly about: About;
   readonly time: number;
 }
 
 function eventsOf(saying: Saying, product: string, status: VexStatus, version: string, place: Node): readonly EventRecord[] {
-  const about = (name: string, category?: string) => firstAbout(saying, name, product, category);
+  const about = (name: string, category?: string) => saying.about(product, name, category);
   const flag = status === "not_affected" ? about("flags") : undefined;
   const said = status === "not_affected" ? about("threats", "impact") : status === "affected" ? about("remediations") : undefined;
   const justification = flag === undefined ? "" : optionalName(child(flag, "label"));
@@ -74,10 +73,32 @@ function eventsOf(saying: Saying, product: string, status: VexStatus, version: s
   return [...events, { time: saying.time, isOwnTime: false, type }];
 }
 
-/** The first of a list that is about the product, or about all. */
-function firstAbout({ node, products }: Saying, name: string, product: string, category?: string): Node | undefined {
-  return elementsOf(child(node, name)).find((element) => {
-    if (category !== undefined && child(element, "category").value !== category) return false;
-    return products.idsWithin(element)?.includes(product) ?? true;
-  });
+/** The first of a vulnerability's list, of any category where none is asked for, that is about the product, or about all. */
+type About = (product: string, list: string, category?: string) => Node | undefined;
+
+/** Each list is looked through once, however many products there are: there may be thousands, and a remediation may name them all. */
+function createAbout(node: Node, products: CsafProducts): About {
+  const known = new Map<string, (product: string) => Node | undefined>();
+  return (product, list, category) => {
+    const key = `${list} ${category ?? ""}`;
+    const first = known.get(key) ?? firstAbout(elementsOf(child(node, list)), category, products);
+    known.set(key, first);
+    return first(product);
+  };
+}
+
+function firstAbout(
+  elements: readonly Node[],
+  category: string | undefined,
+  products: CsafProducts,
+): (product: string) => Node | undefined {
+  const ofProduct = new Map<string, Node>();
+  for (const element of elements) {
+    if (category !== undefined && child(element, "category").value !== category) continue;
+    const ids = products.idsWithin(element);
+    // Whatever comes after it is no first of any.
+    if (ids === undefined) return (product) => ofProduct.get(product) ?? element;
+    for (const id of ids) if (!ofProduct.has(id)) ofProduct.set(id, element);
+  }
+  return (product) => ofProduct.get(product);
 }
