@@ -22,7 +22,7 @@ export interface DocumentRow {
   readonly matched: number;
 }
 
-/** Up to `limit`, in no order. Advisories of one id, group and origin come together or not at all, so that a filter does not change what is said of them. */
+/** Up to `limit`, in no order; where there are so many, they are not all. Advisories of one id, group and origin come together or not at all, so that a filter does not change what is said of them. */
 export async function readDocumentRows(
   filter: DocumentFilter,
   limit: number,
@@ -47,6 +47,8 @@ export async function readDocumentRows(
     from advisory as a join "group" as g on g.uid = a.parent
     left join package_origin as o on o.org_uid = substr(a.uid, 1, 40) and o.type = a.artifact_type and o.name = a.artifact_name
     where ${sql.join(conditions, sql` and `)} limit ${limit}`.execute(db);
+  // There may be more, of which some belong to these.
+  if (rows.length === limit) return rows;
   const keys = new Set(rows.filter((row) => row.matched === 1).map(keyOf));
   return rows.filter((row) => keys.has(keyOf(row)));
 }
