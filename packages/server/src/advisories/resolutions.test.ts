@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type AdvisoryEvent, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { timestampFromText } from "../lib/clock.ts";
-import { parseResolutions, resolutionsFrom, resolutionsText } from "./resolutions.ts";
+import { parseResolutions, resolutionsFrom, resolutionsText, VERSIONLESS_LENGTH, withoutLatestTime } from "./resolutions.ts";
 
 const time = (day: number) => `2026-03-${String(day).padStart(2, "0")}T00:00:00.000Z`;
 function event(
@@ -38,6 +38,14 @@ describe("the text of resolutions", () => {
       [6, false],
     ] as const)
       assert.equal(text >= resolutionsFrom(time(day)), isFrom, String(day));
+  });
+
+  it("is the same for the same versions, but for the latest time, and shortest where there is no version", () => {
+    const text = (day: number, ...versions: string[]) => resolutionsText(versions.map((version) => event(day, "fixed", version)));
+    assert.equal(withoutLatestTime(text(1, "1")), withoutLatestTime(text(2, "1")));
+    assert.notEqual(withoutLatestTime(text(1, "1")), withoutLatestTime(text(1, "2")));
+    assert.equal(resolutionsText([event(1, "falsePositiveDetermination")]).length, VERSIONLESS_LENGTH);
+    assert.ok(text(1, "").length > VERSIONLESS_LENGTH);
   });
 
   it("is never too long for an index, and keeps the latest", () => {

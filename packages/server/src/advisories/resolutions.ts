@@ -35,6 +35,15 @@ export function resolutionsFrom(time: string): string {
   return `[["${time}`;
 }
 
+const LATEST = resolutionsFrom("2026-03-01T00:00:00.000Z").length + 1;
+/** Of a text that says of no version that it has a fix, but that none is affected; every other text is longer. */
+export const VERSIONLESS_LENGTH = LATEST + "]]".length;
+
+/** What is left without the latest time. */
+export function withoutLatestTime(text: string): string {
+  return text.slice(LATEST);
+}
+
 /** The latest first. */
 export function parseResolutions(text: string): readonly Resolution[] {
   return JSON.parse(text) as readonly Resolution[];

@@ -75,6 +75,8 @@ export interface Dialect {
   valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
   /** A table of these rows, for `from(rowsOf(list, columns).as("r"))`; the columns are the keys of `columns`. One parameter, as with `valuesOf`. */
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
+  /** The values as the text of a JSON array: of any one row it is the same text each time. */
+  jsonOf(values: readonly RawBuilder<unknown>[]): RawBuilder<string>;
   /** Whether its queries run in this process, where nothing else happens meanwhile. */
   readonly isInProcess: boolean;
   /** How many rows a statement that inserts many takes at most, a power of two: few differ in length, so that they stay prepared. SQLite is fastest with one. */
@@ -118,6 +120,7 @@ export const sqliteDialect: Dialect = {
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
+  jsonOf: (values) => sql`json_array(${sql.join(values)})`,
   isInProcess: true,
   rowsPerInsert: 1,
   placeholder: () => "?",
@@ -164,6 +167,7 @@ export const postgresDialect: Dialect = {
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
+  jsonOf: (values) => sql`json_build_array(${sql.join(values)})::text`,
   isInProcess: false,
   rowsPerInsert: 64,
   placeholder: (number) => `$${number}`,

@@ -20,6 +20,7 @@ import { librarySearch } from "./migrations/015-library-search.ts";
 import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import { readingTurns } from "./migrations/018-reading-turns.ts";
+import { resolvedReports } from "./migrations/019-resolved-reports.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -48,6 +49,7 @@ const MIGRATIONS: readonly Migration[] = [
   advisoryBodies,
   mavenPlugins,
   readingTurns,
+  resolvedReports,
 ];
 
 /**

@@ -147,6 +147,34 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved({ days: [day(1), day(1)] }), { 1: ["CGA-old"] });
   });
 
+  it("tell of all advisories that a new version resolves, whenever each was said to be fixed in it", async () => {
+    await advise(
+      { id: "CGA-a", events: [fixed(day(-10), "2-r0")] },
+      { id: "CGA-b", events: [fixed(day(-9), "2-r0")] },
+      { id: "CGA-both", events: [fixed(day(-9), "3-r0"), fixed(day(-8), "2-r0")] },
+      { id: "CGA-never-affected", events: [falsePositive(day(-9))] },
+      { id: "CGA-found-unaffected", events: [falsePositive(day(-9)), fixed(day(-8), "2-r0")] },
+      { id: "CGA-on-the-day", events: [fixed(day(2), "2-r0")] },
+      { id: "CGA-too-old", events: [fixed(day(-9), "2-r1")] },
+    );
+    await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
+    await push([{ name: "openssl", version: "2-r0" }], { latest: day(2) });
+    assert.deepEqual(await resolved(), { 2: ["CGA-a", "CGA-b", "CGA-both", "CGA-on-the-day"] });
+    // Where they are said in the range, and where it is yet to come.
+    assert.deepEqual(await resolved({ days: [day(-9), day(2)] }), { 2: ["CGA-a", "CGA-b", "CGA-both", "CGA-on-the-day"] });
+    assert.deepEqual(await resolved({ days: [day(40), day(41)] }), {});
+  });
+
+  it("know names and versions of any characters", async () => {
+    const names = ['quo"ted', "two\nlines", "back\\slash", "ümläut", "\u{1f600}"];
+    await advise(...names.map((text, index) => ({ id: `CGA-${index}`, name: text, type: "swift", events: [fixed(day(1), `v ${text}`)] })));
+    await push(
+      names.map((text) => ({ name: text, version: `v ${text}`, type: "swift" })),
+      { latest: day(-3) },
+    );
+    assert.deepEqual(await resolved(), { 1: names.map((_, index) => `CGA-${index}`) });
+  });
+
   it("tell again of what came back and was resolved again", async () => {
     await advise({ events: [fixed(day(-10), "2-r0")] });
     const old = await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
@@ -302,9 +330,14 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
 
   it("are about the tags that are asked for, `latest` by default, each advisory once a day", async () => {
     await advise(
-      { events: [fixed(day(1), "1-r0")], aliases: [`A-${name}`] },
-      { id: "CGA-0", name: "zlib", events: [fixed(day(1), "1-r0")], aliases: [`B-${name}`] },
+      { events: [fixed(day(1), "1-r0")], aliases: [`C-${name}`, `A-${name}`] },
+      { id: "CGA-0", name: "zlib", events: [fixed(day(1), "1-r0")], aliases: [`B-${name}`, `A-${name}`] },
     );
+    const severity = (score: string) => ({ type: Severity_Type.CVSS_V3, score });
+    await putVulnerabilities(world.store, [
+      { id: `C-${name}`, severities: [severity("1"), severity("3")] },
+      { id: `A-${name}`, severities: [severity("2"), severity("3")] },
+    ]);
     await push(
       [
         { name: "openssl", version: "1-r0" },
@@ -316,8 +349,8 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved({ tags: ["nothing", "1.0", "nul\0"] }), { 1: ["CGA-0"] });
     const [, report] = await reports({ tags: ["1.0", "1", "1.0"] });
     assert.deepEqual(
-      report?.resolvedVulns.map(({ id, aliases }) => [id, aliases]),
-      [["CGA-0", [`A-${name}`, `B-${name}`]]],
+      report?.resolvedVulns.map(({ id, aliases, cvssSeverities }) => [id, aliases, cvssSeverities.map(({ score }) => score)]),
+      [["CGA-0", [`A-${name}`, `B-${name}`, `C-${name}`], ["2", "3", "1"]]],
     );
   });
 

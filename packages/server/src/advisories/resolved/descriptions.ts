@@ -1,74 +1,116 @@
-/** What a report says of an advisory: its aliases, and how severe public databases say that they are. */
+/** What a report says of advisories: their aliases, and how severe public databases say that they are. */
+import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
+import type { History, ReportedAdvisory } from "./histories.ts";
 
+/** Of one query. */
 const CHUNK = 1000;
 /** What nothing is known of has one severity, of no type. */
 const UNKNOWN = '{"type":"TYPE_UNSPECIFIED","score":""}';
 
-/** @returns what a report says of advisories, in the order of their ids, as JSON text: those of one id are one */
-export async function describeAdvisories(
-  reported: Iterable<ReadonlySet<string>>,
-  db: ReadDb,
-): Promise<(uids: ReadonlySet<string>) => string> {
-  const uids = new Set<string>();
-  for (const ofReport of reported) for (const uid of ofReport) uids.add(uid);
-  const ids = await readIds([...uids], db);
-  const aliases = await readAliases([...uids], db);
-  const severities = await readSeverities([...new Set([...aliases.values()].flat())], db);
-  return (ofReport) => {
-    const byId = Map.groupBy(ofReport, (uid) => ids.get(uid) ?? "");
-    const texts = [...byId]
-      .sort(([a], [b]) => compareTexts(a, b))
-      .map(([id, same]) => {
-        const all = [...new Set(same.flatMap((uid) => aliases.get(uid) ?? []))].sort();
-        const known = [...new Set(all.flatMap((alias) => severities.get(alias) ?? []))];
-        const scores = known.length === 0 ? [UNKNOWN] : known;
-        return `{"id":${JSON.stringify(id)},"aliases":${JSON.stringify(all)},"cvssSeverities":[${scores.join(",")}]}`;
-      });
-    return texts.join(",");
+interface Alias {
+  readonly name: string;
+  /** As public databases have them, each as JSON. */
+  readonly severities: readonly string[];
+}
+
+interface Description {
+  readonly id: string;
+  readonly aliases: readonly Alias[];
+  /** All that is said, as JSON. */
+  readonly text: string;
+}
+
+/** @returns what a report says of some of these, in the order of their ids, as JSON text: advisories of one id are one */
+export async function readDescriptions(all: Iterable<History>, db: ReadDb): Promise<(histories: Iterable<History>) => string> {
+  const descriptions = new Map<ReportedAdvisory, Description>();
+  const parts = partsOfTexts();
+  for (const chunk of neighbours(advisoriesOf(all))) {
+    const aliases = await readAliases(chunk, parts, db);
+    for (const advisory of chunk) descriptions.set(advisory, describe(advisory.advisory_id, aliases.get(advisory.uid) ?? []));
+    // SQLite answers at once: without this nobody else would be answered between chunks.
+    await setImmediate();
+  }
+  return (histories) => {
+    const found = advisoriesOf(histories).map((advisory) => descriptions.get(advisory) as Description);
+    const sorted = merged(found.sort((a, b) => compareTexts(a.id, b.id)));
+    return sorted.map(({ text }) => text).join(",");
   };
 }
 
-async function readIds(uids: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, string>> {
-  const ids = new Map<string, string>();
-  for (let start = 0; start < uids.length; start += CHUNK) {
-    const { rows } = await sql<{ uid: string; advisory_id: string }>`
-      select a.uid, a.advisory_id from ${db.dialect.valuesOf(uids.slice(start, start + CHUNK))} as v
-      join advisory as a on a.uid = v.value`.execute(db);
-    for (const { uid, advisory_id } of rows) ids.set(uid, advisory_id);
-  }
-  return ids;
+function advisoriesOf(histories: Iterable<History>): ReportedAdvisory[] {
+  return [...histories].flatMap(({ advisories }) => advisories);
 }
 
-async function readAliases(uids: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, string[]>> {
-  const aliases = new Map<string, string[]>();
-  for (let start = 0; start < uids.length; start += CHUNK) {
-    const { rows } = await sql<{ uid: string; alias: string }>`
-      select l.advisory_uid as uid, l.alias from ${db.dialect.valuesOf(uids.slice(start, start + CHUNK))} as v
-      join advisory_alias as l on l.advisory_uid = v.value`.execute(db);
-    for (const { uid, alias } of rows) {
-      const ofAdvisory = aliases.get(uid);
-      if (ofAdvisory === undefined) aliases.set(uid, [alias]);
-      else ofAdvisory.push(alias);
-    }
+/** Chunks of advisories that are near each other in each group, in the order of an index: what is read for one of them is read for others, too. */
+function neighbours(advisories: readonly ReportedAdvisory[]): ReportedAdvisory[][] {
+  const chunks = Array.from({ length: Math.ceil(advisories.length / CHUNK) }, (): ReportedAdvisory[] => []);
+  for (const advisory of advisories) {
+    // The last part of a uid is random, so all have about as many.
+    const place = Number.parseInt(advisory.uid.slice(-16, -12), 16) / 2 ** 16;
+    chunks[Math.floor(place * chunks.length)]?.push(advisory);
+  }
+  return chunks;
+}
+
+interface AliasRow {
+  readonly uid: string;
+  readonly alias: string;
+  readonly severities: string | null;
+}
+
+/** By the uid. */
+async function readAliases(
+  advisories: readonly ReportedAdvisory[],
+  parts: (text: string) => readonly string[],
+  db: ReadDb,
+): Promise<ReadonlyMap<string, Alias[]>> {
+  const uids = db.dialect.valuesOf(advisories.map(({ uid }) => uid).sort());
+  const { rows } = await sql<AliasRow>`select l.advisory_uid as uid, l.alias, u.severities from ${uids} as v
+    join advisory_alias as l on l.advisory_uid = v.value left join vulnerability as u on u.id = l.alias`.execute(db);
+  const aliases = new Map<string, Alias[]>();
+  for (const { uid, alias, severities } of rows) {
+    const one = { name: alias, severities: parts(severities ?? "[]") };
+    const ofAdvisory = aliases.get(uid);
+    if (ofAdvisory === undefined) aliases.set(uid, [one]);
+    else ofAdvisory.push(one);
   }
   return aliases;
 }
 
-/** Each severity as JSON text. */
-async function readSeverities(aliases: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, string[]>> {
-  const severities = new Map<string, string[]>();
-  for (let start = 0; start < aliases.length; start += CHUNK) {
-    const { rows } = await sql<{ id: string; severities: string }>`
-      select u.id, u.severities from ${db.dialect.valuesOf(aliases.slice(start, start + CHUNK))} as v
-      join vulnerability as u on u.id = v.value`.execute(db);
-    for (const row of rows)
-      severities.set(
-        row.id,
-        (JSON.parse(row.severities) as object[]).map((severity) => JSON.stringify(severity)),
-      );
+/** Of texts of JSON arrays, what is in them, as JSON. There are few different ones: each is parsed once. */
+function partsOfTexts(): (text: string) => readonly string[] {
+  const known = new Map<string, readonly string[]>();
+  return (text) => {
+    const parts = known.get(text) ?? (JSON.parse(text) as unknown[]).map((part) => JSON.stringify(part));
+    known.set(text, parts);
+    return parts;
+  };
+}
+
+/** @param aliases each once */
+function describe(id: string, aliases: readonly Alias[]): Description {
+  const sorted = aliases.toSorted((a, b) => compareTexts(a.name, b.name));
+  const severities = new Set<string>();
+  for (const alias of sorted) for (const severity of alias.severities) severities.add(severity);
+  const names = JSON.stringify(sorted.map(({ name }) => name));
+  return {
+    id,
+    aliases,
+    text: `{"id":${JSON.stringify(id)},"aliases":${names},"cvssSeverities":[${[...severities].join(",") || UNKNOWN}]}`,
+  };
+}
+
+/** @param sorted by id */
+function merged(sorted: readonly Description[]): Description[] {
+  const all: Description[] = [];
+  for (const description of sorted) {
+    const last = all.at(-1);
+    if (last?.id !== description.id) all.push(description);
+    else
+      all.splice(-1, 1, describe(last.id, [...new Map([...last.aliases, ...description.aliases].map((one) => [one.name, one])).values()]));
   }
-  return severities;
+  return all;
 }

@@ -3,17 +3,28 @@ import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
-import { rangeAtOrBelow } from "../../lib/uid.ts";
+import { rangeAtOrBelow, rootOf } from "../../lib/uid.ts";
 import { compareVersions } from "../../lib/version-order/compare.ts";
 import { within } from "../../resource/conditions.ts";
-import { parseResolutions, type Resolution, resolutionsFrom } from "../resolutions.ts";
+import { parseResolutions, type Resolution, resolutionsFrom, VERSIONLESS_LENGTH, withoutLatestTime } from "../resolutions.ts";
 import type { PackageName } from "./package-lists.ts";
 
-/** Of one advisory. */
+/** What makes advisories of one name and organization resolved at the same times, wherever it is. */
 export interface History {
-  readonly uid: string;
-  /** The latest first. */
+  /** Organization of the advisories. */
+  readonly root: string;
+  /** The latest first. Those before the range stand for others that are before it. */
   readonly resolutions: readonly Resolution[];
+  readonly advisories: readonly ReportedAdvisory[];
+}
+
+interface GrowingHistory extends History {
+  readonly advisories: ReportedAdvisory[];
+}
+
+export interface ReportedAdvisory {
+  readonly uid: string;
+  readonly advisory_id: string;
 }
 
 /** A name of packages, and whether their versions changed: then what was said before the range counts, too. */
@@ -28,39 +39,50 @@ export interface HistoryQuery {
   readonly publicRoots: readonly string[] | "all";
   /** Groups at and below which it is read in others. */
   readonly scopes: readonly string[];
-  /** Of the range, as columns have times. */
+  /** As columns have times: all that is earlier comes to the same in this report. */
   readonly start: string;
 }
 
 const MAX_HISTORIES = 400_000;
 /** Names of one query: a name may have thousands of advisories, and others are to be answered in between. */
-const CHUNK = 200;
+const CHUNK = 100;
 
 /** By the index of the name. Only those that something was said of since the range began, or whose packages changed: no others can become resolved in it. */
-export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<ReadonlyMap<number, History[]>> {
+export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<(readonly History[])[]> {
   const { names, start } = query;
-  const histories = new Map<number, History[]>();
+  const histories = names.map(() => new Map<string, GrowingHistory>());
   const isKnown = isReadable(query, db);
+  const from = resolutionsFrom(start);
   let left = MAX_HISTORIES;
-  for (let from = 0; from < names.length; from += CHUNK) {
-    const chunk = names.slice(from, from + CHUNK);
+  for (let first = 0; first < names.length; first += CHUNK) {
+    const chunk = names.slice(first, first + CHUNK);
     const wanted = db.dialect.rowsOf(chunk, { index: "bigint", type: "text", name: "text", changed: "bigint" });
-    const { rows } = await sql<{ index: number; uid: string; resolutions: string }>`
-      select w."index", a.uid, a.resolutions from ${wanted} as w
+    const { rows } = await sql<AdvisoryRow>`
+      select w."index", a.uid, a.advisory_id, a.resolutions from ${wanted} as w
       join advisory as a on a.artifact_name = w.name and a.artifact_type = w.type and a.delete_time is null and a.resolutions <> ''
-      where (w.changed = 1 or a.resolutions >= ${resolutionsFrom(start)}) and ${isKnown} limit ${left + 1}`.execute(db);
+      where ((w.changed = 1 and length(a.resolutions) > ${VERSIONLESS_LENGTH}) or a.resolutions >= ${from}) and ${isKnown}
+      limit ${left + 1}`.execute(db);
     left -= rows.length;
     if (left < 0) throw resourceExhausted("too many advisories are about the packages of these images: ask for fewer images or days");
-    for (const { index, uid, resolutions } of rows) {
-      const history = { uid, resolutions: parseResolutions(resolutions) };
-      const ofName = histories.get(Number(index));
-      if (ofName === undefined) histories.set(Number(index), [history]);
-      else ofName.push(history);
-    }
+    for (const row of rows) add(row, histories[Number(row.index)] as Map<string, GrowingHistory>, from);
     // SQLite answers at once: without this nobody else would be answered between chunks.
     await setImmediate();
   }
-  return histories;
+  return histories.map((ofName) => [...ofName.values()]);
+}
+
+interface AdvisoryRow extends ReportedAdvisory {
+  readonly index: number;
+  readonly resolutions: string;
+}
+
+/** Most advisories of a package are fixed in the same few versions: from here on they are one. @param from the text before which all comes to the same */
+function add({ uid, advisory_id, resolutions }: AdvisoryRow, histories: Map<string, GrowingHistory>, from: string): void {
+  const root = rootOf(uid);
+  const key = root + (resolutions < from ? withoutLatestTime(resolutions) : resolutions);
+  const known = histories.get(key);
+  if (known === undefined) histories.set(key, { root, resolutions: parseResolutions(resolutions), advisories: [{ uid, advisory_id }] });
+  else known.advisories.push({ uid, advisory_id });
 }
 
 /** Unindexed: names find fewer rows. */
@@ -70,7 +92,7 @@ function isReadable({ publicRoots, scopes }: HistoryQuery, { dialect }: ReadDb):
   return sql`(${isPublic} or ${within(scopes.map(rangeAtOrBelow), "test", dialect.unindexed("a.uid"), "advisory", dialect)})`;
 }
 
-/** From when on each of the advisories is resolved where these versions are: each version has to be fixed. Undefined for never. */
+/** From when on what each is about is resolved where these versions are: each version has to be fixed. Undefined for never. */
 export function resolvedTimes(type: string, histories: readonly History[], versions: readonly string[]): (string | undefined)[] {
   // Advisories of a package are often fixed in the same version.
   const known = versions.map(() => new Map<string, boolean>());

@@ -24,6 +24,8 @@ export interface PackageLists {
 const MAX_ROWS = 500_000;
 /** Digests of one query, or images between which others have their turn. */
 const CHUNK = 100;
+/** Packages of one query, about. */
+const CHUNK_ROWS = 10_000;
 
 export async function readPackageLists(images: readonly Image[], db: ReadDb): Promise<PackageLists> {
   const sources = await readImageSources(images, db);
@@ -59,39 +61,66 @@ interface Package {
   readonly under: readonly number[];
 }
 
-interface PackageRow extends PackageName {
-  readonly index: number;
-  readonly version: string;
-  readonly origin: string;
-}
-
 /** Digest → numbers of its packages. */
 async function readContents(
   digests: readonly string[],
   names: Interned<PackageName>,
   packages: Interned<Package>,
   db: ReadDb,
-): Promise<ReadonlyMap<string, number[]>> {
-  const contents = digests.map((): number[] => []);
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const contents = new Map<string, readonly number[]>();
+  // Of an image's platforms most have the same packages.
+  const known = new Map<string, readonly number[]>();
   let left = MAX_ROWS;
-  for (let start = 0; start < digests.length; start += CHUNK) {
-    const wanted = digests.slice(start, start + CHUNK).map((digest, index) => ({ index: start + index, digest }));
-    const { rows } = await sql<PackageRow>`
-      select w."index", p.type, p.name, p.version, p.origin from ${db.dialect.rowsOf(wanted, { index: "bigint", digest: "text" })} as w
-      join image_package as p on p.digest = w.digest limit ${left + 1}`.execute(db);
-    left -= rows.length;
-    if (left < 0) throw resourceExhausted(`these images have more than ${MAX_ROWS} packages: ask for fewer images or days`);
-    for (const { index, type, name, version, origin } of rows) {
-      const number = packages.number(`${type}\0${name}\0${origin}\0${version}`, () => ({
-        version,
-        under: [...new Set([name, origin])].map((text) => names.number(`${type}\0${text}`, () => ({ type, name: text }))),
-      }));
-      contents[Number(index)]?.push(number);
+  for await (const chunk of readChunks(digests, db)) {
+    for (const { digest, packages: text } of await readTexts(chunk, left, db)) {
+      const lines = text?.split("\n") ?? [];
+      left -= lines.length;
+      if (left < 0) throw resourceExhausted(`these images have more than ${MAX_ROWS} packages: ask for fewer images or days`);
+      const numbers = known.get(text ?? "") ?? lines.map((line) => packages.number(line, () => packageOf(line, names)));
+      known.set(text ?? "", numbers);
+      contents.set(digest, numbers);
     }
     // SQLite answers at once: without this nobody else would be answered between chunks.
     await setImmediate();
   }
-  return new Map(digests.map((digest, index) => [digest, contents[index] ?? []]));
+  return contents;
+}
+
+/** Those whose packages are read at once: images have few packages, or very many. */
+async function* readChunks(digests: readonly string[], db: ReadDb): AsyncIterable<readonly string[]> {
+  for (let start = 0; start < digests.length; start += CHUNK) {
+    const wanted = db.dialect.valuesOf(digests.slice(start, start + CHUNK));
+    const { rows } = await sql<{ digest: string; package_count: number }>`
+      select s.digest, s.package_count from ${wanted} as v join image_scan as s on s.digest = v.value`.execute(db);
+    let chunk: string[] = [];
+    let count = 0;
+    for (const { digest, package_count } of rows) {
+      chunk.push(digest);
+      count += package_count;
+      if (count < CHUNK_ROWS) continue;
+      yield chunk;
+      [chunk, count] = [[], 0];
+    }
+    yield chunk;
+  }
+}
+
+/** Each package as a line of JSON: a text for each image takes a fraction of the time of a row for each of its packages. */
+async function readTexts(digests: readonly string[], limit: number, db: ReadDb) {
+  const { dialect } = db;
+  const line = dialect.jsonOf([sql`p.type`, sql`p.name`, sql`p.origin`, sql`p.version`]);
+  const { rows } = await sql<{ digest: string; packages: string | null }>`
+    select v.value as digest, (select string_agg(l.line, ${"\n"}) from
+      (select ${line} as line from image_package as p where p.digest = v.value limit ${limit + 1}) as l) as packages
+    from ${dialect.valuesOf(digests)} as v`.execute(db);
+  return rows;
+}
+
+function packageOf(line: string, names: Interned<PackageName>): Package {
+  const [type, name, origin, version] = JSON.parse(line) as [string, string, string, string];
+  const under = [...new Set([name, origin])].map((text) => names.number(`${type}\0${text}`, () => ({ type, name: text })));
+  return { version, under };
 }
 
 /** Gives values numbers, in the order in which they are met. */

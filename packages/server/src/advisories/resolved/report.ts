@@ -5,8 +5,8 @@ import { resourceExhausted } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
 import type { Publication } from "../publication.ts";
 import { type DayRange, startOfDay } from "./days.ts";
-import { describeAdvisories } from "./descriptions.ts";
-import { readHistories, type WantedName } from "./histories.ts";
+import { readDescriptions } from "./descriptions.ts";
+import { type History, readHistories, type WantedName } from "./histories.ts";
 import type { Image } from "./image-sources.ts";
 import { type ImageName, type ImageState, readImageStates } from "./image-states.ts";
 import { type PackageList, type PackageLists, readPackageLists } from "./package-lists.ts";
@@ -35,21 +35,25 @@ export async function resolvedReports(
   const ownRoots = new Set(timelines.map(({ root }) => root));
   const scopes = readable.filter((uid) => ownRoots.has(rootOf(uid)));
   const names = wantedNames(timelines, lists);
-  const histories = await readHistories({ names, publicRoots, scopes, start: startOfDay(range.first) }, db);
-  const options = { range, now: now.toISOString(), histories, names, versions: lists.versions, publicRoots };
-  const found = await resolvedIn(timelines, createResolvedDays(options));
-  return reportsText(range, found, await describeAdvisories(found.values(), db));
+  const [start, today] = [startOfDay(range.first), now.toISOString()];
+  const histories = await readHistories({ names, publicRoots, scopes, start: start < today ? start : today }, db);
+  const options = { range, now: today, histories, names, versions: lists.versions, publicRoots };
+  return reportsText(range, await resolvedIn(timelines, createResolvedDays(options)), db);
 }
 
-/** Day → uids of advisories. */
-async function resolvedIn(timelines: readonly Timeline[], resolvedDays: ResolvedDays): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
-  const found = new Map<number, Set<string>>();
+/** By the day. */
+type Found = ReadonlyMap<number, ReadonlySet<History>>;
+
+async function resolvedIn(timelines: readonly Timeline[], resolvedDays: ResolvedDays): Promise<Found> {
+  const found = new Map<number, Set<History>>();
   let looks = 0;
   for (const timeline of timelines) {
-    looks += resolvedDays.of(timeline, (day, { uid }) => {
+    looks += resolvedDays.of(timeline, (day, history) => {
       const ofDay = found.get(day);
-      if (ofDay === undefined) found.set(day, new Set([uid]));
-      else ofDay.add(uid);
+      if (ofDay?.has(history)) return;
+      looks += history.advisories.length;
+      if (ofDay === undefined) found.set(day, new Set([history]));
+      else ofDay.add(history);
     });
     if (looks > MAX_LOOKS) throw resourceExhausted("these images changed too much to compare them: ask for fewer images or days");
     // Others are to be answered in between.
@@ -93,14 +97,12 @@ function wantedNames(timelines: readonly Timeline[], { names }: PackageLists): W
   return names.map((name, index) => ({ ...name, index, changed: changed.has(index) ? 1 : 0 }));
 }
 
-function reportsText(
-  { first, last }: DayRange,
-  found: ReadonlyMap<number, ReadonlySet<string>>,
-  describe: (uids: ReadonlySet<string>) => string,
-): string {
-  const reports = Array.from({ length: last - first + 1 }, (_, offset) => {
-    const day = first + offset;
-    return `{"date":"${startOfDay(day)}","resolvedVulns":[${describe(found.get(day) ?? new Set())}]}`;
-  });
+async function reportsText({ first, last }: DayRange, found: Found, db: ReadDb): Promise<string> {
+  const describe = await readDescriptions(new Set([...found.values()].flatMap((ofDay) => [...ofDay])), db);
+  const reports: string[] = [];
+  for (let day = first; day <= last; day++) {
+    reports.push(`{"date":"${startOfDay(day)}","resolvedVulns":[${describe(found.get(day) ?? [])}]}`);
+    await setImmediate();
+  }
   return `[${reports.join(",")}]`;
 }

@@ -1,6 +1,5 @@
 /** On which days which advisories became resolved in an image. Pure. */
-import { isAtOrBelow, rootOf } from "../../lib/uid.ts";
-import { type DayRange, dayOfTime } from "./days.ts";
+import { type DayRange, dayOfTime, startOfDay } from "./days.ts";
 import { type History, resolvedTimes } from "./histories.ts";
 import type { PackageList, PackageName } from "./package-lists.ts";
 
@@ -12,7 +11,7 @@ export interface Timeline {
 }
 
 export interface ResolvedDays {
-  /** Calls `report` for each advisory and day. @returns how many advisories were looked at */
+  /** Calls `report` for advisories and the day. @returns how many histories were looked at */
   of(timeline: Timeline, report: (day: number, history: History) => void): number;
 }
 
@@ -21,7 +20,7 @@ export interface ResolvedDaysOptions {
   /** What is said to happen later has not happened. */
   readonly now: string;
   /** By the number of the name. */
-  readonly histories: ReadonlyMap<number, readonly History[]>;
+  readonly histories: readonly (readonly History[])[];
   readonly names: readonly PackageName[];
   /** By the number of the list. */
   readonly versions: readonly (readonly string[])[];
@@ -39,26 +38,28 @@ type Days = readonly (number | undefined)[];
 
 export function createResolvedDays({ range, now, histories, names, versions, publicRoots }: ResolvedDaysOptions): ResolvedDays {
   const known = new Map<number, Days>();
+  const start = startOfDay(range.first);
   const open = publicRoots === "all" ? "all" : new Set(publicRoots);
 
-  /** The days from whose ends on the advisories of a name are resolved where these versions are. */
+  /** The days from whose ends on what the histories of a name are about is resolved where these versions are. */
   function resolvedDays(name: number, list: number): Days {
     const key = name * versions.length + list;
-    const days = known.get(key) ?? resolvedTimes(names[name]?.type ?? "", histories.get(name) ?? [], versions[list] ?? []).map(dayOf);
+    const days = known.get(key) ?? resolvedTimes(names[name]?.type ?? "", histories[name] ?? [], versions[list] ?? []).map(dayOf);
     known.set(key, days);
     return days;
   }
 
+  /** All days before the range come to the same. */
   function dayOf(time: string | undefined): number | undefined {
-    return time === undefined || time > now ? undefined : dayOfTime(time);
+    return time === undefined || time > now ? undefined : time < start ? range.first - 1 : dayOfTime(time);
   }
 
-  function concerns({ uid }: History, root: string): boolean {
-    return open === "all" || isAtOrBelow(uid, root) || open.has(rootOf(uid));
+  function concerns(history: History, root: string): boolean {
+    return open === "all" || history.root === root || open.has(history.root);
   }
 
   function reportName(name: number, segments: readonly Segment[], root: string, report: (day: number, history: History) => void): number {
-    const ofName = histories.get(name) ?? [];
+    const ofName = histories[name] ?? [];
     for (const [index, { day, list }] of segments.entries()) {
       if (list === undefined) continue;
       const until = Math.min((segments[index + 1]?.day ?? Number.POSITIVE_INFINITY) - 1, range.last);
@@ -86,12 +87,12 @@ export function createResolvedDays({ range, now, histories, names, versions, pub
 }
 
 /** Most packages stay the same when an image is replaced. */
-function segmentsOf(states: Timeline["states"], histories: ReadonlyMap<number, unknown>): ReadonlyMap<number, Segment[]> {
+function segmentsOf(states: Timeline["states"], histories: readonly (readonly unknown[])[]): ReadonlyMap<number, Segment[]> {
   const segments = new Map<number, Segment[]>();
   let before: PackageList = new Map();
   for (const { day, packages } of states) {
     for (const [name, list] of packages) {
-      if (!histories.has(name) || before.get(name) === list) continue;
+      if (histories[name]?.length === 0 || before.get(name) === list) continue;
       const ofName = segments.get(name);
       if (ofName === undefined) segments.set(name, [{ day, list }]);
       else ofName.push({ day, list });
