@@ -20,7 +20,7 @@ import { librarySearch } from "./migrations/015-library-search.ts";
 import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import { readingTurns } from "./migrations/018-reading-turns.ts";
-import { resolvedReports } from "./migrations/019-resolved-reports.ts";
+import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
@@ -49,7 +49,7 @@ const MIGRATIONS: readonly Migration[] = [
   advisoryBodies,
   mavenPlugins,
   readingTurns,
-  resolvedReports,
+  advisoryIndexes,
 ];
 
 /**

@@ -1,9 +1,9 @@
 /** What a report says of advisories: their aliases, and how severe public databases say that they are. */
-import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
 import type { History, ReportedAdvisory } from "./histories.ts";
+import { readAhead } from "./read-ahead.ts";
 
 /** Of one query. */
 const CHUNK = 1000;
@@ -27,11 +27,9 @@ interface Description {
 export async function readDescriptions(all: Iterable<History>, db: ReadDb): Promise<(histories: Iterable<History>) => string> {
   const descriptions = new Map<ReportedAdvisory, Description>();
   const parts = partsOfTexts();
-  for (const chunk of neighbours(advisoriesOf(all))) {
-    const aliases = await readAliases(chunk, parts, db);
+  for await (const [chunk, rows] of readAhead(neighbours(advisoriesOf(all)), (chunk) => readAliases(chunk, db))) {
+    const aliases = aliasesOf(rows, parts);
     for (const advisory of chunk) descriptions.set(advisory, describe(advisory.advisory_id, aliases.get(advisory.uid) ?? []));
-    // SQLite answers at once: without this nobody else would be answered between chunks.
-    await setImmediate();
   }
   return (histories) => {
     const byId = new Map<string, Description>();
@@ -67,15 +65,15 @@ interface AliasRow {
   readonly severities: string | null;
 }
 
-/** By the uid. */
-async function readAliases(
-  advisories: readonly ReportedAdvisory[],
-  parts: (text: string) => readonly string[],
-  db: ReadDb,
-): Promise<ReadonlyMap<string, Alias[]>> {
+async function readAliases(advisories: readonly ReportedAdvisory[], db: ReadDb): Promise<readonly AliasRow[]> {
   const uids = db.dialect.valuesOf(advisories.map(({ uid }) => uid).sort());
   const { rows } = await sql<AliasRow>`select l.advisory_uid as uid, l.alias, u.severities from ${uids} as v
     join advisory_alias as l on l.advisory_uid = v.value left join vulnerability as u on u.id = l.alias`.execute(db);
+  return rows;
+}
+
+/** By the uid. */
+function aliasesOf(rows: readonly AliasRow[], parts: (text: string) => readonly string[]): ReadonlyMap<string, Alias[]> {
   const aliases = new Map<string, Alias[]>();
   for (const { uid, alias, severities } of rows) {
     const one = { name: alias, severities: parts(severities ?? "[]") };

@@ -1,5 +1,4 @@
 /** When advisories came to say that a package is fixed, or never was affected: what can resolve them in an image. */
-import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
@@ -8,6 +7,7 @@ import { compareVersions } from "../../lib/version-order/compare.ts";
 import { within } from "../../resource/conditions.ts";
 import { parseResolutions, type Resolution, resolutionsFrom, VERSIONLESS_LENGTH, withoutLatestTime } from "../resolutions.ts";
 import type { PackageName } from "./package-lists.ts";
+import { readAhead } from "./read-ahead.ts";
 
 /** What makes advisories of one name and organization resolved at the same times, wherever it is. */
 export interface History {
@@ -54,19 +54,18 @@ export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<(r
   const isKnown = isReadable(query, db);
   const from = resolutionsFrom(start);
   let left = MAX_HISTORIES;
-  for (let first = 0; first < names.length; first += CHUNK) {
-    const chunk = names.slice(first, first + CHUNK);
+  const read = (chunk: readonly WantedName[]) => {
     const wanted = db.dialect.rowsOf(chunk, { index: "bigint", type: "text", name: "text", changed: "bigint" });
-    const { rows } = await sql<AdvisoryRow>`
-      select w."index", a.uid, a.advisory_id, a.resolutions from ${wanted} as w
+    return sql<AdvisoryRow>`select w."index", a.uid, a.advisory_id, a.resolutions from ${wanted} as w
       join advisory as a on a.artifact_name = w.name and a.artifact_type = w.type and a.delete_time is null and a.resolutions <> ''
       where ((w.changed = 1 and length(a.resolutions) > ${VERSIONLESS_LENGTH}) or a.resolutions >= ${from}) and ${isKnown}
       limit ${left + 1}`.execute(db);
+  };
+  const chunks = Array.from({ length: Math.ceil(names.length / CHUNK) }, (_, i) => names.slice(i * CHUNK, (i + 1) * CHUNK));
+  for await (const [, { rows }] of readAhead(chunks, read)) {
     left -= rows.length;
     if (left < 0) throw resourceExhausted("too many advisories are about the packages of these images: ask for fewer images or days");
     for (const row of rows) add(row, histories[Number(row.index)] as Map<string, GrowingHistory>, from);
-    // SQLite answers at once: without this nobody else would be answered between chunks.
-    await setImmediate();
   }
   return histories.map((ofName) => [...ofName.values()]);
 }

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { type Image, readImageSources } from "./image-sources.ts";
+import { readAhead } from "./read-ahead.ts";
 
 /** Of one image, all that is said of it together: number of a name → number of its list of versions. */
 export type PackageList = ReadonlyMap<number, number>;
@@ -25,7 +26,7 @@ const MAX_ROWS = 500_000;
 /** Digests of one query, or images between which others have their turn. */
 const CHUNK = 100;
 /** Packages of one query, about. */
-const CHUNK_ROWS = 10_000;
+const CHUNK_ROWS = 5_000;
 
 export async function readPackageLists(images: readonly Image[], db: ReadDb): Promise<PackageLists> {
   const sources = await readImageSources(images, db);
@@ -72,8 +73,8 @@ async function readContents(
   // Of an image's platforms most have the same packages.
   const known = new Map<string, readonly number[]>();
   let left = MAX_ROWS;
-  for await (const chunk of readChunks(digests, db)) {
-    for (const { digest, packages: text } of await readTexts(chunk, left, db)) {
+  for await (const [, rows] of readAhead(readChunks(digests, db), (chunk) => readTexts(chunk, left, db))) {
+    for (const { digest, packages: text } of rows) {
       const lines = text?.split("\n") ?? [];
       left -= lines.length;
       if (left < 0) throw resourceExhausted(`these images have more than ${MAX_ROWS} packages: ask for fewer images or days`);
@@ -81,8 +82,6 @@ async function readContents(
       known.set(text ?? "", numbers);
       contents.set(digest, numbers);
     }
-    // SQLite answers at once: without this nobody else would be answered between chunks.
-    await setImmediate();
   }
   return contents;
 }
