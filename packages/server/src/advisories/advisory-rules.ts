@@ -2,7 +2,7 @@
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { AdvisoryTable } from "../db/schema.ts";
 import type { FieldViolation } from "../lib/errors.ts";
-import { MAX_PEOPLE } from "./people.ts";
+import { countPeople, MAX_PEOPLE } from "./people.ts";
 import { lineViolations, required } from "./text-rules.ts";
 
 export const MAX_EVENTS = 500;
@@ -57,7 +57,7 @@ function aliasesViolations(aliases: readonly string[]): FieldViolation[] {
 /** @param row the advisory as it would be stored */
 export function sizeViolations({ events }: Advisory, row: Pick<AdvisoryTable, "body" | "other_events">): FieldViolation[] {
   const size = row.body.length + row.other_events.length;
-  const people = Math.max(new Set(events.map(({ author }) => author)).size, new Set(events.map(({ reviewer }) => reviewer)).size);
+  const people = Math.max(countPeople(events.map(({ author }) => author)), countPeople(events.map(({ reviewer }) => reviewer)));
   return [
     ...(events.length > MAX_EVENTS ? [{ field: "events", description: `an advisory has at most ${MAX_EVENTS} events` }] : []),
     ...(people > MAX_PEOPLE
