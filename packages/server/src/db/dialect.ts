@@ -50,6 +50,8 @@ export interface Dialect {
   readonly forClaim: Locked;
   /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
   unindexed<T>(column: string): RawBuilder<T>;
+  /** The same of a text column, for what is known to be met often: PostgreSQL knows nothing of values that come as a list, and takes them to be rare. */
+  frequent<T>(column: string): RawBuilder<T>;
   /** The table, which SQLite reads by this index. It must not find out by itself: without statistics it takes a row's key for the better way. */
   readBy(table: string, index: string): RawBuilder<unknown>;
   /**
@@ -66,6 +68,11 @@ export interface Dialect {
   isLike(text: RawBuilder<unknown>, pattern: string): RawBuilder<boolean>;
   /** That a uid is among those that a query selects. They are few, whatever PostgreSQL's statistics say: each is looked up. */
   isAmong(uid: RawBuilder<unknown>, selected: RawBuilder<unknown>): RawBuilder<boolean>;
+  /**
+   * Of two ways to say the same of a row: a condition that an index finds rows by, and that its uid is among those which this finds. SQLite, told to read
+   * rows by another index, takes the second; PostgreSQL would look for each row twice.
+   */
+  isFoundBy(condition: RawBuilder<boolean>, isAmong: RawBuilder<boolean>): RawBuilder<boolean>;
   /**
    * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
    * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
@@ -112,9 +119,11 @@ export const sqliteDialect: Dialect = {
   forKeyShare: (query) => query,
   forClaim: (query) => query,
   unindexed: (column) => sql`+${sql.ref(column)}`,
+  frequent: (column) => sql`+${sql.ref(column)}`,
   readBy: (table, index) => sql`${sql.table(table)} indexed by ${sql.ref(index)}`,
   lookUp: (column, outer, inner, condition) => sql`select ${column} from ${outer} cross join ${inner} where ${condition}`,
   isAmong: (uid, selected) => sql`${uid} in (${selected})`,
+  isFoundBy: (_, isAmong) => isAmong,
   isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
   // A child's uid has one segment more, of 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
@@ -158,11 +167,13 @@ export const postgresDialect: Dialect = {
   forKeyShare: (query) => query.forKeyShare(),
   forClaim: (query) => query.forNoKeyUpdate().skipLocked(),
   unindexed: (column) => sql`${sql.ref(column)}`,
+  frequent: (column) => sql`(${sql.ref(column)} || '')`,
   readBy: (table) => sql.table(table),
   // With OFFSET it is a query of its own, which is not made part of the other.
   lookUp: (column, outer, inner, condition) =>
     sql`select l.* from ${outer} cross join lateral (select ${column} from ${inner} where ${condition} offset 0) as l`,
   isAmong: (uid, selected) => sql`${uid} = any(array(${selected}))`,
+  isFoundBy: (condition) => condition,
   isLike: (text, pattern) => sql`${text} ilike ${pattern} escape '\\'`,
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,

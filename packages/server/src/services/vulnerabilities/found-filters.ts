@@ -17,6 +17,8 @@ export interface FoundFilter {
   readonly test: Bool;
   /** Uids of what it finds in the selection's ranges, some of them perhaps twice. */
   uids(selection: Selection): RawBuilder<unknown>;
+  /** What finds just these in the table itself. */
+  own?(selection: Selection): Bool;
   /** Set where it finds none twice. */
   readonly isDistinct?: boolean;
   /** The rows that must be looked at to find them, where they may be many more, as a query for a column `term`. */
@@ -47,7 +49,7 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
   const wanted = withText(values);
   if (wanted === undefined) return [];
   const isOne = (ref: RawBuilder<unknown>) => sql<boolean>`${ref} in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
-  return [byColumns(() => isOne(sql.ref(column)), isOne(dialect.unindexed(column)), dialect)];
+  return [byColumns(() => isOne(sql.ref(column)), isOne(dialect.frequent(column)), dialect)];
 }
 
 /** Of packages that nothing is known of, the origin is the package itself. */
@@ -55,7 +57,7 @@ function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
   if (origin.includes("\0")) return nothing(dialect);
   const known = (also: Bool) => sql<boolean>`exists (select 1 from package_origin o
     where o.org_uid = substr(advisory.uid, 1, 40) and o.type = advisory.artifact_type and o.name = advisory.artifact_name and ${also})`;
-  const isOf = sql<boolean>`(${known(sql`o.origin = ${origin}`)} or (${dialect.unindexed("artifact_name")} = ${origin} and not ${known(sql`1 = 1`)}))`;
+  const isOf = sql<boolean>`(${known(sql`o.origin = ${origin}`)} or (${dialect.frequent("artifact_name")} = ${origin} and not ${known(sql`1 = 1`)}))`;
   const namesIn = ({ view }: Selection) => {
     const organizations = dialect.valuesOf([...new Set(view.ranges.map(({ lower }) => rootOf(lower)))]);
     return sql`select o.name from package_origin o where o.origin = ${origin} and o.org_uid in (select org.value from ${organizations} as org)`;
@@ -73,14 +75,9 @@ function nothing(dialect: Dialect): FoundFilter {
 
 /** @param seek that an index of the table can find */
 function byColumns(seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
-  return {
-    test,
-    isDistinct: true,
-    uids: (selection) => {
-      const isBelow = within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect);
-      return sql`select uid from advisory where ${and([seek(selection), isBelow, ...live(advisories)])}`;
-    },
-  };
+  const own = (selection: Selection) =>
+    and([seek(selection), within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect), ...live(advisories)]);
+  return { test, own, isDistinct: true, uids: (selection) => sql`select uid from advisory where ${own(selection)}` };
 }
 
 function aliased(values: readonly string[], dialect: Dialect): FoundFilter[] {

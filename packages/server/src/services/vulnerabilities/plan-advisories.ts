@@ -30,6 +30,8 @@ export interface AdvisoryFilters {
 /** What finds all that is meant, and perhaps more; nothing outside the ranges. */
 interface Lead {
   readonly condition: Condition;
+  /** Where nothing else is asked. */
+  readonly alone: Condition;
   /** How many it finds. */
   readonly size: number;
 }
@@ -52,7 +54,7 @@ export async function planAdvisories(
   if (lead === undefined) return walkedPlan([...view.conditions, ...tests.map(same)], selection, db, many);
   const others = tests.filter((test) => test !== lead.condition.test);
   if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
-  return { view: { ...view, conditions: [lead.condition], isWithinRanges: true, index: INDEX }, count: { total: lead.size, beside: 0 } };
+  return { view: { ...view, conditions: [lead.alone], isWithinRanges: true, index: INDEX }, count: { total: lead.size, beside: 0 } };
 }
 
 /** One filter, by what is counted in advance. */
@@ -106,8 +108,10 @@ async function leadOf(
 ): Promise<Lead | undefined> {
   const groups = selection.view.counted?.groups;
   let best: Lead | undefined;
-  const consider = (size: number, rows: number, uids: RawBuilder<unknown>, test: RawBuilder<boolean>) => {
-    if (size < (best?.size ?? many + 1)) best = { condition: { seek: uidIn(uids, rows), test }, size };
+  const consider = (size: number, rows: number, uids: RawBuilder<unknown>, test: RawBuilder<boolean>, own?: RawBuilder<boolean>) => {
+    if (size >= (best?.size ?? many + 1)) return;
+    const seek = uidIn(uids, rows);
+    best = { size, condition: { seek, test }, alone: { seek: own === undefined ? seek : db.dialect.isFoundBy(own, seek), test } };
   };
   for (const filter of groups === undefined ? [] : counted) {
     if (groups === undefined) continue;
@@ -117,7 +121,7 @@ async function leadOf(
   for (const filter of found) {
     if ((best?.size ?? many) <= FEW) break;
     const counts = await countUpTo(many, filter, selection, db);
-    if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter.test);
+    if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter.test, filter.own?.(selection));
   }
   return best;
 }
