@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { appendToAdvisoryCounts } from "../../packages/server/src/advisories/count.ts";
-import { advisoryRow, aliasesOf, termsOf } from "../../packages/server/src/advisories/derive.ts";
+import { deriveAdvisory } from "../../packages/server/src/advisories/derive.ts";
 import { suffixesOf } from "../../packages/server/src/advisories/search-terms.ts";
 import { openStore } from "../../packages/server/src/db/open.ts";
 import type { AdvisoryTable } from "../../packages/server/src/db/schema.ts";
@@ -51,11 +51,12 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
     for (; rows.length < PIECE && done < advisories; done++) {
       const parent = Math.random() < 0.8 ? organization : (folders[done % FOLDERS] as string);
       const advisory = sampleAdvisory(parent, done / advisories);
-      const { body, ...row } = advisoryRow(advisory);
+      const { row: whole, aliases, terms: words } = deriveAdvisory(advisory);
+      const { body, ...row } = whole;
       rows.push({ ...row, body } as unknown as Row);
       kinds.push(countedOf(row));
-      for (const alias of aliasesOf(advisory)) links.push({ alias, advisory_uid: advisory.id });
-      for (const term of termsOf(advisory)) terms.set(term, [...(terms.get(term) ?? []), advisory.id]);
+      for (const alias of aliases) links.push({ alias, advisory_uid: advisory.id });
+      for (const term of words) terms.set(term, [...(terms.get(term) ?? []), advisory.id]);
       const { id: uid, advisoryId, artifactName: name, componentLocation: location = "" } = advisory;
       if (some.length < SOME && done % Math.ceil(advisories / SOME) === 0 && name !== "linux")
         some.push({ uid, advisoryId, alias: advisory.aliases[0] ?? "", name, location });

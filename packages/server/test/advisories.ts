@@ -7,6 +7,7 @@ import {
   AdvisorySchema,
   ReviewStatus,
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { deriveAdvisory } from "../src/advisories/derive.ts";
 import { storeAdvisories } from "../src/advisories/store.ts";
 import { appendToVulnerabilityCount } from "../src/db/resource-count.ts";
 import type { Store } from "../src/db/store.ts";
@@ -66,7 +67,7 @@ export async function putAdvisories(store: Store, given: readonly GivenAdvisory[
   await store.transaction((db) =>
     storeAdvisories(
       db,
-      advisories.map((after) => ({ before: undefined, after })),
+      advisories.map((advisory) => ({ before: undefined, after: deriveAdvisory(advisory) })),
     ),
   );
   return advisories.map(({ id }) => id);

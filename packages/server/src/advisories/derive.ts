@@ -56,6 +56,18 @@ function othersText(advisory: Advisory): string {
   return others.length === 0 ? "" : `[${others.map(encodeEvent).join(",")}]`;
 }
 
+/** All that is stored of an advisory. */
+export interface DerivedAdvisory {
+  readonly row: AdvisoryTable;
+  readonly aliases: readonly string[];
+  readonly terms: readonly string[];
+}
+
+/** @param advisory as for `advisoryRow` */
+export function deriveAdvisory(advisory: Advisory): DerivedAdvisory {
+  return { row: advisoryRow(advisory), aliases: aliasesOf(advisory), terms: termsOf(advisory) };
+}
+
 /** What no two advisories of a group have in common: by it an import knows again what it imported before. */
 export function aboutOf(advisory: Advisory): string {
   const { advisoryId, artifactType, artifactName, artifactArchitecture, componentType, componentName, componentLocation } = advisory;
@@ -65,12 +77,12 @@ export function aboutOf(advisory: Advisory): string {
 }
 
 /** Each once; none of a deleted advisory, which no list finds. */
-export function aliasesOf({ aliases, deletedAt }: Advisory): readonly string[] {
+function aliasesOf({ aliases, deletedAt }: Advisory): readonly string[] {
   return deletedAt === undefined ? [...new Set(aliases)] : [];
 }
 
 /** What a search looks through, each once, in lower case; nothing of a deleted advisory. */
-export function termsOf({ artifactName, componentName, aliases, deletedAt }: Advisory): readonly string[] {
+function termsOf({ artifactName, componentName, aliases, deletedAt }: Advisory): readonly string[] {
   if (deletedAt !== undefined) return [];
   const texts = [artifactName, componentName ?? "", ...aliases].filter((text) => text !== "");
   return [...new Set(texts.map((text) => [...text.toLowerCase()].slice(0, MAX_TERM).join("")))];

@@ -1,22 +1,21 @@
 /** Stores advisories with all that is derived of them, many at a time: the only place that writes their tables. Whoever calls has locked what is there already. */
-import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { sql } from "kysely";
 import type { WriteDb } from "../db/store.ts";
 import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
-import { advisoryRow, aliasesOf, termsOf } from "./derive.ts";
+import type { DerivedAdvisory } from "./derive.ts";
 import { insertRows, keepOnly } from "./insert-rows.ts";
 import { firstSuffixOf, suffixesOf } from "./search-terms.ts";
 
 export interface AdvisoryChange {
   /** As it is stored; undefined for a new one. */
   readonly before: CountChange["before"];
-  /** Whole, as `advisoryRow` wants it. With the time of its deletion set it is deleted. */
-  readonly after: Advisory;
+  /** With the time of its deletion set it is deleted. */
+  readonly after: DerivedAdvisory;
 }
 
 /** In the caller's transaction. Each advisory once. @throws ConstraintError where a group would have two advisories about the same */
 export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryChange[]): Promise<void> {
-  const rows = changes.map(({ after }) => advisoryRow(after));
+  const rows = changes.map(({ after }) => after.row);
   const known = changes.flatMap(({ before }) => before?.uid ?? []);
   // What is new is no replacement: on SQLite, one that might be takes as long as the transaction has changed pages.
   const isNew = (_: unknown, i: number) => changes[i]?.before === undefined;
@@ -27,8 +26,14 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
     ["uid"],
     rows.filter((_, i) => !isNew(_, i)),
   );
-  await storeLinks(db, "advisory_alias", "alias", known, linksOf(changes, "alias", aliasesOf));
-  const terms = linksOf(changes, "term", termsOf);
+  await storeLinks(
+    db,
+    "advisory_alias",
+    "alias",
+    known,
+    linksOf(changes, "alias", ({ aliases }) => aliases),
+  );
+  const terms = linksOf(changes, "term", ({ terms }) => terms);
   await storeLinks(db, "advisory_term", "term", known, terms);
   await storeSuffixes(db, [...new Set(terms.map(({ term }) => term))]);
   await appendToAdvisoryCounts(
@@ -42,9 +47,9 @@ type Link<Column extends string> = { readonly [name in Column | "advisory_uid"]:
 function linksOf<Column extends string>(
   changes: readonly AdvisoryChange[],
   column: Column,
-  textsOf: (advisory: Advisory) => readonly string[],
+  textsOf: (advisory: DerivedAdvisory) => readonly string[],
 ): Link<Column>[] {
-  return changes.flatMap(({ after }) => textsOf(after).map((text) => ({ [column]: text, advisory_uid: after.id }) as Link<Column>));
+  return changes.flatMap(({ after }) => textsOf(after).map((text) => ({ [column]: text, advisory_uid: after.row.uid }) as Link<Column>));
 }
 
 async function storeLinks<Column extends "alias" | "term">(

@@ -56,7 +56,7 @@ export interface ImportOptions {
   /** Of a file or a folder on disk. */
   readonly path: string;
   readonly reader: RecordReader;
-  /** Records of one transaction; 250 where it is left out. On the embedded store nobody else has the process meanwhile. */
+  /** Records of one transaction; 500 where it is left out. On the embedded store nobody else has the process meanwhile. */
   readonly batchSize?: number;
   /** Called after each batch that is stored, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;

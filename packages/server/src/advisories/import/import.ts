@@ -3,21 +3,19 @@ import { invalidArgument } from "../../lib/errors.ts";
 import { isUid, newUid } from "../../lib/uid.ts";
 import { sizeOf } from "./files.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem, ImportResult } from "./import-options.ts";
-import type { AdvisoryRecord, ImportRecord, Placed, VulnerabilityRecord } from "./record.ts";
+import type { PreparedRecord } from "./prepare-advisory.ts";
+import type { Placed, VulnerabilityRecord } from "./record.ts";
 import { writeAdvisories } from "./write-advisories.ts";
 import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
 /** Records of one transaction: many share the cost of a commit, and nobody else waits long for them. */
-const BATCH = 250;
-/** Characters of it, about: records may be long. */
-const BATCH_WEIGHT = 500_000;
-
+const BATCH = 500;
 /**
  * Rejects where the source cannot be opened at all, the group does not exist, or the database fails; what is wrong with single records or files goes to
  * `onProblem`.
  */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
-  const { reader, path, kind, parent, clock, batchSize = BATCH, onProgress, onProblem, signal } = options;
+  const { reader, path, kind, parent, actor, approves, mayDelete, clock, batchSize = BATCH, onProgress, onProblem, signal } = options;
   if (kind === "advisories" && !isUid(newUid(newUid(parent))))
     throw invalidArgument("parent", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
   const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
@@ -38,37 +36,21 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     for (const problem of outcome.refused) report(problem);
     tell();
   };
-  let batch: Placed[] = [];
-  let weight = 0;
-  for await (const piece of reader.read({ path, kind, now: clock.now().getTime() }, signal)) {
+  const job = { path, kind, parent, actor, approves, mayDelete, batchSize, now: clock.now().getTime() };
+  for await (const piece of reader.read(job, signal)) {
     bytes += piece.bytes;
     totals.ignored += piece.ignored;
     for (const problem of piece.problems) report(problem);
-    tell();
-    for (const placed of piece.records) {
-      batch.push(placed);
-      weight += weightOf(placed.record);
-      if (batch.length < batchSize && weight < BATCH_WEIGHT) continue;
-      await store(batch);
-      signal?.throwIfAborted();
-      batch = [];
-      weight = 0;
-    }
+    if (piece.records.length > 0) await store(piece.records);
+    else tell();
+    signal?.throwIfAborted();
   }
-  if (batch.length > 0) await store(batch);
   return totals;
-}
-
-/** Of an event. */
-const EVENT_WEIGHT = 400;
-
-function weightOf(record: ImportRecord): number {
-  return "events" in record ? record.events.length * EVENT_WEIGHT : record.details.length + record.references.length * 100;
 }
 
 function write(options: ImportOptions, batch: readonly Placed[]): Promise<BatchOutcome> {
   return options.kind === "advisories"
-    ? writeAdvisories(options, batch as readonly Placed<AdvisoryRecord>[])
+    ? writeAdvisories(options, batch as readonly PreparedRecord[])
     : writeVulnerabilities(
         options,
         batch.map(({ record }) => record as VulnerabilityRecord),

@@ -1,12 +1,20 @@
 /** What a reading thread and the import say to each other. Types, and how far the thread may be ahead. */
-import type { ImportProblem } from "./import-options.ts";
+import type { ImportOptions, ImportProblem } from "./import-options.ts";
 import type { ReadOptions } from "./read-records.ts";
 
-export type ReadingJob = Pick<ReadOptions, "path" | "kind" | "now" | "limits">;
+export interface ReadingJob
+  extends Pick<ReadOptions, "path" | "kind" | "now" | "limits">,
+    Pick<ImportOptions, "parent" | "actor" | "approves" | "mayDelete"> {
+  /** Records of a piece: it is written in one transaction. */
+  readonly batchSize: number;
+}
 
-/** A piece of what is read. */
+/** What is read and written together. */
 export interface Piece {
-  /** A JSON array of `Placed`: to write and to read such a text takes half the time that cloning objects does. */
+  /**
+   * A JSON array: of `PreparedRecord` where advisories are read, or of `Placed`. To write and to read such a text takes half the time that cloning
+   * objects does.
+   */
   readonly records: string;
   readonly problems: readonly ImportProblem[];
   /** Of the source's, that were read for it. */

@@ -1,22 +1,24 @@
-/** A thread that reads what is to be imported, beside the one that writes it: what it unpacks and parses keeps no call waiting. */
+/** A thread that reads what is to be imported, and prepares what is stored of it, beside the one that writes: no call waits for that. */
 import { doJobs } from "../../lib/job-thread.ts";
 import type { ImportProblem } from "./import-options.ts";
+import { prepareRecords } from "./prepare-advisory.ts";
 import { readRecords } from "./read-records.ts";
 import { MAX_WAITING, type Piece, type ReadingJob, type Taken } from "./reading-protocol.ts";
+import type { AdvisoryRecord, ImportRecord, Placed } from "./record.ts";
 
-/** A piece has about so many records and problems, or characters, or what was read in so long. */
-const MAX_COUNT = 200;
-const MAX_LENGTH = 500_000;
+/** Characters of a piece, about: records may be long. */
+const MAX_WEIGHT = 1_000_000;
+/** What was read in so long is passed on, as far as it is. */
 const MAX_MS = 200;
 
 doJobs<ReadingJob, Piece, Taken, void>(async (job, { say, reply }) => {
-  let piece = new GrowingPiece();
+  let piece = new GrowingPiece(job);
   let waiting = 0;
   const pass = async () => {
     if (waiting === MAX_WAITING) await reply();
     else waiting++;
     say(piece.whole());
-    piece = new GrowingPiece();
+    piece = new GrowingPiece(job);
   };
   const records = readRecords({
     ...job,
@@ -30,7 +32,7 @@ doJobs<ReadingJob, Piece, Taken, void>(async (job, { say, reply }) => {
   });
   for await (const some of records) {
     for (const record of some) {
-      piece.add(JSON.stringify(record));
+      piece.add(record);
       if (piece.isFull()) await pass();
     }
     if (piece.isFull()) await pass();
@@ -42,22 +44,37 @@ class GrowingPiece {
   readonly problems: ImportProblem[] = [];
   bytes = 0;
   ignored = 0;
-  readonly #records: string[] = [];
-  #length = 0;
+  readonly #job: ReadingJob;
+  readonly #records: Placed[] = [];
+  #weight = 0;
   readonly #begun = performance.now();
 
-  add(record: string): void {
+  constructor(job: ReadingJob) {
+    this.#job = job;
+  }
+
+  add(record: Placed): void {
     this.#records.push(record);
-    this.#length += record.length;
+    this.#weight += weightOf(record.record);
   }
 
   isFull(): boolean {
-    const count = this.#records.length + this.problems.length;
-    return count >= MAX_COUNT || this.#length >= MAX_LENGTH || performance.now() - this.#begun > MAX_MS;
+    const count = Math.max(this.#records.length, this.problems.length);
+    return count >= this.#job.batchSize || this.#weight >= MAX_WEIGHT || performance.now() - this.#begun > MAX_MS;
   }
 
   whole(): Piece {
     const { problems, bytes, ignored } = this;
-    return { records: `[${this.#records.join(",")}]`, problems, bytes, ignored };
+    const { kind, parent } = this.#job;
+    const records =
+      kind === "advisories" ? prepareRecords(this.#records as readonly Placed<AdvisoryRecord>[], parent, this.#job) : this.#records;
+    return { records: JSON.stringify(records), problems, bytes, ignored };
   }
+}
+
+/** Of an event: it is stored with all that is known of it. */
+const EVENT_WEIGHT = 400;
+
+function weightOf(record: ImportRecord): number {
+  return "events" in record ? record.events.length * EVENT_WEIGHT : record.details.length + record.references.length * 100;
 }

@@ -2,20 +2,19 @@
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
-import { advisoryViolations, sizeViolations } from "../advisory-rules.ts";
-import { aboutOf, advisoryRow } from "../derive.ts";
+import { newUid } from "../../lib/uid.ts";
 import { advisoryFrom } from "../load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../store.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
-import { type Authorship, advisoryFromRecord, isBeyondRights, merge } from "./merge-advisory.ts";
-import { neighbouringUids } from "./neighbouring-uids.ts";
-import type { AdvisoryRecord, Placed } from "./record.ts";
+import { type Authorship, isBeyondRights, merge } from "./merge-advisory.ts";
+import { type Prepared, type PreparedRecord, prepare, prepareNew, stamped } from "./prepare-advisory.ts";
+import type { AdvisoryRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
-export async function writeAdvisories(options: ImportOptions, batch: readonly Placed<AdvisoryRecord>[]): Promise<BatchOutcome> {
+export async function writeAdvisories(options: ImportOptions, batch: readonly PreparedRecord[]): Promise<BatchOutcome> {
   const { store, parent, actor, approves, mayDelete, clock } = options;
   const authorship = { actor, approves, mayDelete, now: clock.now() };
-  const records = uniqueRecords(batch);
+  const records = uniqueRecords(batch, parent, authorship);
   // Where all is known, nobody has to wait for a transaction.
   const stored = await findStored(store.reader, parent, [...records.keys()], false);
   const rest = new Map([...records].filter(([about, record]) => isNews(stored.get(about), record.record, authorship)));
@@ -24,13 +23,17 @@ export async function writeAdvisories(options: ImportOptions, batch: readonly Pl
 }
 
 /** By what they are about; several about the same are one, with the events of all. */
-function uniqueRecords(batch: readonly Placed<AdvisoryRecord>[]): ReadonlyMap<string, Placed<AdvisoryRecord>> {
-  const records = new Map<string, Placed<AdvisoryRecord>>();
-  for (const placed of batch) {
-    // As far as it looks, a record has all that an advisory has.
-    const about = aboutOf(placed.record as unknown as Advisory);
+function uniqueRecords(batch: readonly PreparedRecord[], parent: string, authorship: Authorship): ReadonlyMap<string, PreparedRecord> {
+  const records = new Map<string, PreparedRecord>();
+  for (const prepared of batch) {
+    const { about } = prepared;
     const other = records.get(about);
-    records.set(about, other === undefined ? placed : { ...placed, record: together(other.record, placed.record) });
+    if (other === undefined) {
+      records.set(about, prepared);
+      continue;
+    }
+    const record = together(other.record, prepared.record);
+    records.set(about, { ...prepared, record, fresh: prepareNew(newUid(parent), record, authorship) });
   }
   return records;
 }
@@ -63,43 +66,32 @@ async function findStored(db: ReadDb, parent: string, abouts: readonly string[],
 async function writeNews(
   db: WriteDb,
   parent: string,
-  records: ReadonlyMap<string, Placed<AdvisoryRecord>>,
+  records: ReadonlyMap<string, PreparedRecord>,
   authorship: Authorship,
 ): Promise<BatchOutcome> {
   // In one order, so that imports of the same do not wait for each other in a circle.
   const abouts = [...records.keys()].sort();
   const stored = await findStored(db, parent, abouts, true);
-  const uids = neighbouringUids(parent, abouts.length - stored.size).values();
   const changes: AdvisoryChange[] = [];
   const refused: ImportProblem[] = [];
   for (const about of abouts) {
-    const [{ record, file, position }, known] = [records.get(about)!, stored.get(about)];
-    const after =
-      known === undefined ? advisoryFromRecord(uids.next().value!, record, authorship) : merge(known.advisory, record, authorship);
-    const reason = isBeyondRights(known?.advisory, record, authorship) ? WITHDRAWN : after === undefined ? undefined : problemOf(after);
+    const [{ record, file, position, fresh }, known] = [records.get(about)!, stored.get(about)];
+    const after = known === undefined ? fresh : prepareChange(known.advisory, record, authorship);
+    if (after === undefined) continue;
+    const reason = isBeyondRights(known?.advisory, record, authorship) ? WITHDRAWN : "problem" in after ? after.problem : undefined;
     if (reason !== undefined) refused.push({ file, position, reason: `${record.advisoryId} of ${record.artifactName}: ${reason}` });
-    else if (after !== undefined) changes.push({ before: known?.row, after });
+    else if ("derived" in after)
+      changes.push({ before: known?.row, after: known === undefined ? stamped(after.derived, authorship.now) : after.derived });
   }
   await storeAdvisories(db, changes);
   const created = changes.filter(({ before }) => before === undefined).length;
   return { created, updated: changes.length - created, refused };
 }
 
+/** Undefined where everything is known already. */
+function prepareChange(stored: Advisory, record: AdvisoryRecord, authorship: Authorship): Prepared | undefined {
+  const changed = merge(stored, record, authorship);
+  return changed === undefined ? undefined : prepare(changed);
+}
+
 const WITHDRAWN = "its source withdrew it, and whoever imports this may not delete advisories: it is left as it is";
-
-/** What the API would refuse, it would not let anybody change later either. */
-function problemOf(advisory: Advisory): string | undefined {
-  const [first] = advisoryViolations(advisory);
-  if (first !== undefined) return `${first.field}: ${first.description}`;
-  // To know exactly how large it is takes as long as storing it.
-  if (advisory.events.length * LARGE_EVENT < LARGE_ADVISORY && advisory.events.every(({ type }) => noteLength(type) < LARGE_EVENT))
-    return undefined;
-  return sizeViolations(advisory, advisoryRow(advisory))[0]?.description;
-}
-
-const LARGE_ADVISORY = 100_000;
-const LARGE_EVENT = 4000;
-
-function noteLength(type: Advisory["events"][number]["type"]): number {
-  return type.value !== undefined && "note" in type.value ? type.value.note.length : 0;
-}

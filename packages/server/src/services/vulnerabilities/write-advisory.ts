@@ -8,7 +8,7 @@ import {
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { newAdvisoryId } from "../../advisories/advisory-id.ts";
 import { advisoryViolations, sizeViolations } from "../../advisories/advisory-rules.ts";
-import { aboutOf, advisoryRow } from "../../advisories/derive.ts";
+import { aboutOf, deriveAdvisory } from "../../advisories/derive.ts";
 import { type LoadedAdvisory, loadForUpdate } from "../../advisories/load.ts";
 import { storeAdvisories } from "../../advisories/store.ts";
 import type { WriteCall } from "../../call/call.ts";
@@ -79,7 +79,7 @@ export async function deleteAdvisory(id: string, call: WriteCall): Promise<void>
     return;
   }
   const now = timestampFromDate(call.now);
-  await storeAdvisories(call.db, [{ before: row, after: { ...advisory, updatedAt: now, deletedAt: now } }]);
+  await storeAdvisories(call.db, [{ before: row, after: deriveAdvisory({ ...advisory, updatedAt: now, deletedAt: now }) }]);
 }
 
 /** Locked. @throws NOT_FOUND; FAILED_PRECONDITION where it is deleted */
@@ -108,9 +108,10 @@ async function load(db: WriteDb, id: string): Promise<LoadedAdvisory> {
 }
 
 async function store(db: WriteDb, before: LoadedAdvisory["row"] | undefined, after: Advisory): Promise<void> {
-  assertNone(sizeViolations(after, advisoryRow(after)));
-  if (before?.about !== aboutOf(after)) await claimPlace(after, db);
-  await storeAdvisories(db, [{ before, after }]).catch((thrown) => {
+  const derived = deriveAdvisory(after);
+  assertNone(sizeViolations(after, derived.row));
+  if (before?.about !== derived.row.about) await claimPlace(after, db);
+  await storeAdvisories(db, [{ before, after: derived }]).catch((thrown) => {
     // Somebody was first since the look at it.
     throw isDuplicate(thrown) ? taken(after, after.advisoryId) : thrown;
   });
