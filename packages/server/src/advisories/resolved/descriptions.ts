@@ -27,7 +27,7 @@ interface Description {
 export async function readDescriptions(all: Iterable<History>, db: ReadDb): Promise<(histories: Iterable<History>) => string> {
   const descriptions = new Map<ReportedAdvisory, Description>();
   const parts = partsOfTexts();
-  for await (const [chunk, rows] of readAhead(neighbours(advisoriesOf(all)), (chunk) => readAliases(chunk, db))) {
+  for await (const [chunk, rows] of readAhead(neighbours(advisoriesOf(all)), (chunk) => readAliases(chunk, db), db)) {
     const aliases = aliasesOf(rows, parts);
     for (const advisory of chunk) descriptions.set(advisory, describe(advisory.advisory_id, aliases.get(advisory.uid) ?? []));
   }

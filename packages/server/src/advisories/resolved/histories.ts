@@ -62,7 +62,7 @@ export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<(r
       limit ${left + 1}`.execute(db);
   };
   const chunks = Array.from({ length: Math.ceil(names.length / CHUNK) }, (_, i) => names.slice(i * CHUNK, (i + 1) * CHUNK));
-  for await (const [, { rows }] of readAhead(chunks, read)) {
+  for await (const [, { rows }] of readAhead(chunks, read, db)) {
     left -= rows.length;
     if (left < 0) throw resourceExhausted("too many advisories are about the packages of these images: ask for fewer images or days");
     for (const row of rows) add(row, histories[Number(row.index)] as Map<string, GrowingHistory>, from);

@@ -73,7 +73,7 @@ async function readContents(
   // Of an image's platforms most have the same packages.
   const known = new Map<string, readonly number[]>();
   let left = MAX_ROWS;
-  for await (const [, rows] of readAhead(readChunks(digests, db), (chunk) => readTexts(chunk, left, db))) {
+  for await (const [, rows] of readAhead(readChunks(digests, db), (chunk) => readTexts(chunk, left, db), db)) {
     for (const { digest, packages: text } of rows) {
       const lines = text?.split("\n") ?? [];
       left -= lines.length;

@@ -1,23 +1,29 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { postgresDialect, sqliteDialect } from "../../db/dialect.ts";
 import { readAhead } from "./read-ahead.ts";
 
-it("reads the next chunk while somebody works on one, in their order", async () => {
-  const done: string[] = [];
+const [sqlite, postgres] = [{ dialect: sqliteDialect }, { dialect: postgresDialect }];
+
+it("reads the next chunks while somebody works on one, in their order", async () => {
+  let done: string[] = [];
   const read = async (chunk: number) => {
     done.push(`read ${chunk}`);
     return chunk * 10;
   };
-  for await (const [chunk, answer] of readAhead([1, 2, 3], read)) done.push(`${chunk} is ${answer}`);
+  for await (const [chunk, answer] of readAhead([1, 2, 3], read, sqlite)) done.push(`${chunk} is ${answer}`);
   assert.deepEqual(done, ["read 1", "read 2", "1 is 10", "read 3", "2 is 20", "3 is 30"]);
+  done = [];
+  for await (const [chunk, answer] of readAhead([1, 2, 3, 4], read, postgres)) done.push(`${chunk} is ${answer}`);
+  assert.deepEqual(done, ["read 1", "read 2", "read 3", "1 is 10", "read 4", "2 is 20", "3 is 30", "4 is 40"]);
 });
 
 it("fails as reading does, and no more once nobody listens", async () => {
   const read = async (chunk: number) => assert.notEqual(chunk, 2);
   await assert.rejects(async () => {
-    for await (const _ of readAhead([1, 2, 3], read));
+    for await (const _ of readAhead([1, 2, 3], read, sqlite));
   });
-  for await (const [chunk] of readAhead([1, 2], read)) {
+  for await (const [chunk] of readAhead([1, 2], read, sqlite)) {
     assert.equal(chunk, 1);
     break;
   }

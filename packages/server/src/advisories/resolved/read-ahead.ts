@@ -1,20 +1,31 @@
-/** Large reads in chunks: while what is read of one is worked on, a database of its own reads the next. Others are answered in between. */
+/** Large reads in chunks: while what is read of one is worked on, a database of its own reads the next ones. Others are answered in between. */
 import { setImmediate } from "node:timers/promises";
+import type { ReadDb } from "../../db/store.ts";
+
+/** Chunks that another process reads at the same time: it has processors of its own, and connections for others. */
+const AHEAD = 2;
 
 /** Each chunk with what was read of it, in their order. */
 export async function* readAhead<C, R>(
   chunks: Iterable<C> | AsyncIterable<C>,
   read: (chunk: C) => Promise<R>,
+  { dialect }: Pick<ReadDb, "dialect">,
 ): AsyncGenerator<readonly [chunk: C, answer: R]> {
-  let before: readonly [C, Promise<R>] | undefined;
+  const ahead = dialect.isInProcess ? 1 : AHEAD;
+  const pending: (readonly [C, Promise<R>])[] = [];
   for await (const chunk of chunks) {
-    const current = [chunk, read(chunk)] as const;
+    const answer = read(chunk);
     // Nobody may be there to hear of it, where what comes before is too much.
-    current[1].catch(() => {});
+    answer.catch(() => {});
+    pending.push([chunk, answer]);
     // SQLite has answered by now: without this nobody else would be answered between chunks.
     await setImmediate();
-    if (before !== undefined) yield [before[0], await before[1]];
-    before = current;
+    if (pending.length > ahead) yield await next(pending);
   }
-  if (before !== undefined) yield [before[0], await before[1]];
+  while (pending.length > 0) yield await next(pending);
+}
+
+async function next<C, R>(pending: (readonly [C, Promise<R>])[]): Promise<readonly [C, R]> {
+  const [chunk, answer] = pending.shift()!;
+  return [chunk, await answer];
 }
