@@ -69,11 +69,6 @@ export interface Dialect {
   /** That a uid is among those that a query selects. They are few, whatever PostgreSQL's statistics say: each is looked up. */
   isAmong(uid: RawBuilder<unknown>, selected: RawBuilder<unknown>): RawBuilder<boolean>;
   /**
-   * Of two ways to say the same of a row: a condition that an index finds rows by, and that its uid is among those which this finds. SQLite, told to read
-   * rows by another index, takes the second; PostgreSQL would look for each row twice.
-   */
-  isFoundBy(condition: RawBuilder<boolean>, isAmong: RawBuilder<boolean>): RawBuilder<boolean>;
-  /**
    * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
    * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
    */
@@ -123,7 +118,6 @@ export const sqliteDialect: Dialect = {
   readBy: (table, index) => sql`${sql.table(table)} indexed by ${sql.ref(index)}`,
   lookUp: (column, outer, inner, condition) => sql`select ${column} from ${outer} cross join ${inner} where ${condition}`,
   isAmong: (uid, selected) => sql`${uid} in (${selected})`,
-  isFoundBy: (_, isAmong) => isAmong,
   isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
   // A child's uid has one segment more, of 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
@@ -173,7 +167,6 @@ export const postgresDialect: Dialect = {
   lookUp: (column, outer, inner, condition) =>
     sql`select l.* from ${outer} cross join lateral (select ${column} from ${inner} where ${condition} offset 0) as l`,
   isAmong: (uid, selected) => sql`${uid} = any(array(${selected}))`,
-  isFoundBy: (condition) => condition,
   isLike: (text, pattern) => sql`${text} ilike ${pattern} escape '\\'`,
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,

@@ -17,8 +17,8 @@ export interface FoundFilter {
   readonly test: Bool;
   /** Uids of what it finds in the selection's ranges, some of them perhaps twice. */
   uids(selection: Selection): RawBuilder<unknown>;
-  /** What finds just these in the table itself. */
-  own?(selection: Selection): Bool;
+  /** What finds just these in the table itself, and the index that it finds them by. */
+  readonly own?: { readonly index: string; condition(selection: Selection): Bool };
   /** Set where it finds none twice. */
   readonly isDistinct?: boolean;
   /** The rows that must be looked at to find them, where they may be many more, as a query for a column `term`. */
@@ -49,7 +49,7 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
   const wanted = withText(values);
   if (wanted === undefined) return [];
   const isOne = (ref: RawBuilder<unknown>) => sql<boolean>`${ref} in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
-  return [byColumns(() => isOne(sql.ref(column)), isOne(dialect.frequent(column)), dialect)];
+  return [byColumn(column, () => isOne(sql.ref(column)), isOne(dialect.frequent(column)), dialect)];
 }
 
 /** Of packages that nothing is known of, the origin is the package itself. */
@@ -62,7 +62,8 @@ function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
     const organizations = dialect.valuesOf([...new Set(view.ranges.map(({ lower }) => rootOf(lower)))]);
     return sql`select o.name from package_origin o where o.origin = ${origin} and o.org_uid in (select org.value from ${organizations} as org)`;
   };
-  return byColumns(
+  return byColumn(
+    "artifact_name",
     (selection) => and([sql<boolean>`artifact_name in (${namesIn(selection)} union select ${origin})`, isOf]),
     isOf,
     dialect,
@@ -70,14 +71,19 @@ function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
 }
 
 function nothing(dialect: Dialect): FoundFilter {
-  return byColumns(() => sql`1 = 0`, sql`1 = 0`, dialect);
+  return byColumn("artifact_name", () => sql`1 = 0`, sql`1 = 0`, dialect);
 }
 
-/** @param seek that an index of the table can find */
-function byColumns(seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
-  const own = (selection: Selection) =>
+/** @param seek that the column's index can find */
+function byColumn(column: string, seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
+  const condition = (selection: Selection) =>
     and([seek(selection), within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect), ...live(advisories)]);
-  return { test, own, isDistinct: true, uids: (selection) => sql`select uid from advisory where ${own(selection)}` };
+  return {
+    test,
+    own: { index: `advisory_by_${column}`, condition },
+    isDistinct: true,
+    uids: (selection) => sql`select uid from advisory where ${condition(selection)}`,
+  };
 }
 
 function aliased(values: readonly string[], dialect: Dialect): FoundFilter[] {

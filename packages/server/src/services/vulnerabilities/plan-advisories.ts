@@ -30,8 +30,8 @@ export interface AdvisoryFilters {
 /** What finds all that is meant, and perhaps more; nothing outside the ranges. */
 interface Lead {
   readonly condition: Condition;
-  /** Where nothing else is asked. */
-  readonly alone: Condition;
+  /** Of a filter on the table's own columns. */
+  readonly own?: FoundFilter["own"];
   /** How many it finds. */
   readonly size: number;
 }
@@ -54,7 +54,9 @@ export async function planAdvisories(
   if (lead === undefined) return walkedPlan([...view.conditions, ...tests.map(same)], selection, db, many);
   const others = tests.filter((test) => test !== lead.condition.test);
   if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
-  return { view: { ...view, conditions: [lead.alone], isWithinRanges: true, index: INDEX }, count: { total: lead.size, beside: 0 } };
+  // Its own index has all that is asked, and those of one value in the order of their uids.
+  const conditions = [lead.own === undefined ? lead.condition : same(lead.own.condition(selection))];
+  return { view: { ...view, conditions, isWithinRanges: true, index: lead.own?.index ?? INDEX }, count: { total: lead.size, beside: 0 } };
 }
 
 /** One filter, by what is counted in advance. */
@@ -108,20 +110,18 @@ async function leadOf(
 ): Promise<Lead | undefined> {
   const groups = selection.view.counted?.groups;
   let best: Lead | undefined;
-  const consider = (size: number, rows: number, uids: RawBuilder<unknown>, test: RawBuilder<boolean>, own?: RawBuilder<boolean>) => {
-    if (size >= (best?.size ?? many + 1)) return;
-    const seek = uidIn(uids, rows);
-    best = { size, condition: { seek, test }, alone: { seek: own === undefined ? seek : db.dialect.isFoundBy(own, seek), test } };
+  const consider = (size: number, rows: number, uids: RawBuilder<unknown>, { test, own }: Pick<FoundFilter, "test" | "own">) => {
+    if (size < (best?.size ?? many + 1)) best = { size, condition: { seek: uidIn(uids, rows), test }, ...(own && { own }) };
   };
   for (const filter of groups === undefined ? [] : counted) {
     if (groups === undefined) continue;
     const { below } = await filter.count(db, groups);
-    consider(below, below, filter.uids(selection, groups), filter.test);
+    consider(below, below, filter.uids(selection, groups), filter);
   }
   for (const filter of found) {
     if ((best?.size ?? many) <= FEW) break;
     const counts = await countUpTo(many, filter, selection, db);
-    if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter.test, filter.own?.(selection));
+    if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter);
   }
   return best;
 }
