@@ -66,6 +66,8 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
     });
     // What ends it is heard where it is waited for.
     thread.on("error", () => {});
+    // One that ended by itself would never do its next job.
+    thread.on("exit", () => this.#forget(thread));
     this.#all.add(thread);
     return thread;
   }
@@ -77,10 +79,14 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
   }
 
   async #end(thread: Worker): Promise<void> {
+    this.#forget(thread);
+    await thread.terminate();
+  }
+
+  #forget(thread: Worker): void {
     this.#all.delete(thread);
     const index = this.#idle.findIndex((idle) => idle.thread === thread);
     if (index >= 0) clearTimeout(this.#idle.splice(index, 1)[0]?.timer);
-    await thread.terminate();
   }
 
   /** Jobs under way fail. */
