@@ -1,5 +1,4 @@
 /** Reads advisories whole, as version 1 shows them: with all their events. */
-
 import type { JsonValue } from "@bufbuild/protobuf";
 import { type Advisory, type AdvisoryEvent, AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";

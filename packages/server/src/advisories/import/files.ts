@@ -57,10 +57,11 @@ async function* filesAt(path: string, name: string, context: Opened): AsyncGener
     const { size } = await handle.stat();
     const reader = new ZipReader(handle, size);
     const start = await reader.bytesAt(0, START);
+    const pieces = () => counted(reader.pieces(0, size), context);
     if (isZip(start)) yield* filesInZip(reader, name, context);
-    else if (isGzip(start) || isTar(start))
-      yield* filesInBytes(counted(reader.pieces(0, size), context), name, size, { ...context, advance: () => {} });
-    else if (size > SMALL_FILE) yield { name, content: counted(reader.pieces(0, size), context), isSure: context.isSure };
+    else if (isTar(start)) yield* filesInTar(pieces(), name, uncounted(context));
+    else if (isGzip(start)) yield* filesInGzip(pieces(), name, size, context);
+    else if (size > SMALL_FILE) yield { name, content: pieces(), isSure: context.isSure };
     else {
       context.advance(size);
       yield { name, content: await reader.bytesAt(0, size), isSure: context.isSure };
@@ -77,15 +78,16 @@ async function* counted(bytes: AsyncIterable<Uint8Array>, { advance }: FileConte
   }
 }
 
-async function* filesInBytes(bytes: AsyncIterable<Uint8Array>, name: string, size: number, context: Opened): AsyncGenerator<ImportFile> {
-  const { start, all } = await peek(counted(bytes, context));
-  const within = { ...context, advance: () => {} };
-  if (isTar(start)) yield* filesInTar(all, name, within);
-  else if (isGzip(start)) {
-    const { start: inner, all: unpacked } = await peek(gunzip(all, size));
-    if (isTar(inner)) yield* filesInTar(unpacked, name, within);
-    else yield { name, content: unpacked, isSure: context.isSure };
-  } else yield { name, content: all, isSure: context.isSure };
+/** What is in an archive is counted as the archive is read. */
+function uncounted(context: Opened): Opened {
+  return { ...context, advance: () => {} };
+}
+
+/** @param size of all bytes */
+async function* filesInGzip(bytes: AsyncIterable<Uint8Array>, name: string, size: number, context: Opened): AsyncGenerator<ImportFile> {
+  const { start, all } = await peek(gunzip(bytes, size));
+  if (isTar(start)) yield* filesInTar(all, name, uncounted(context));
+  else yield { name, content: all, isSure: context.isSure };
 }
 
 /** The first bytes, and all of them. */

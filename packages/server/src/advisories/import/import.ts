@@ -10,6 +10,7 @@ import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
 /** Records of one transaction: many share the cost of a commit, and nobody else waits long for them. */
 const BATCH = 500;
+
 /**
  * Rejects where the source cannot be opened at all, the group does not exist, or the database fails; what is wrong with single records or files goes to
  * `onProblem`.

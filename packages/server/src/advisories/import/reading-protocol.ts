@@ -17,8 +17,9 @@ export interface Piece {
    */
   readonly records: string;
   readonly problems: readonly ImportProblem[];
-  /** Of the source's, that were read for it. */
+  /** Of the source's, packed as they are, that were read for it. */
   readonly bytes: number;
+  /** Files that hold nothing like records. */
   readonly ignored: number;
 }
 

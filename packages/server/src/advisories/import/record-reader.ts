@@ -1,17 +1,11 @@
 /** Has a thread read the records of an import, and hands them on as they come. Bounded in memory, whatever is in there. */
 import { JobThreads } from "../../lib/job-threads.ts";
 import { documentLimits, heapFor, MAX_DOCUMENT } from "./documents.ts";
-import type { ImportProblem } from "./import-options.ts";
 import type { Piece, ReadingJob, Taken } from "./reading-protocol.ts";
 import type { Placed } from "./record.ts";
 
-export interface ReadPiece {
+export interface ReadPiece extends Omit<Piece, "records"> {
   readonly records: readonly Placed[];
-  readonly problems: readonly ImportProblem[];
-  /** Of the source's, packed as they are, that were read for it. */
-  readonly bytes: number;
-  /** Files that hold nothing like records. */
-  readonly ignored: number;
 }
 
 export interface RecordReader extends AsyncDisposable {
@@ -41,11 +35,14 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
         },
         signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
       );
+      const finish = (how: { readonly error?: unknown }) => {
+        end = how;
+        wake();
+      };
       const ending = running.then(
-        () => (end = {}),
-        (error: unknown) => (end = { error }),
+        () => finish({}),
+        (error: unknown) => finish({ error }),
       );
-      void ending.then(() => wake());
       try {
         for (;;) {
           const next = pieces.shift();
