@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
 import { resourceExhausted } from "../lib/errors.ts";
+import { createLimit } from "../lib/limit.ts";
 import { compareTexts } from "../lib/version-order/numeral.ts";
 import { countAdvisories } from "./count.ts";
 import { documentEventOf, type StoredEvent } from "./document-event.ts";
@@ -24,17 +25,9 @@ export interface Documents {
 }
 
 export function createDocuments(publication: Publication): Documents {
-  let running = 0;
-
-  async function oneOfFew(answer: () => Promise<string>): Promise<string> {
-    if (running >= MANY_AT_ONCE) throw resourceExhausted("others are being given very many documents; try again, or ask for fewer", 5);
-    running++;
-    try {
-      return await answer();
-    } finally {
-      running--;
-    }
-  }
+  const oneOfFew = createLimit(MANY_AT_ONCE, () =>
+    resourceExhausted("others are being given very many documents; try again, or ask for fewer", 5),
+  );
 
   async function readRows(filter: DocumentFilter, db: ReadDb): Promise<DocumentRow[]> {
     const rows = await readDocumentRows(filter, MAX_ADVISORIES + 1, publication, db);

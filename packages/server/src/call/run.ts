@@ -4,6 +4,7 @@ import type { Store } from "../db/store.ts";
 import { appendEvent, type EventNames } from "../events/outbox.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Code, codeName, HoltError, internal, resourceExhausted, unimplemented } from "../lib/errors.ts";
+import { createLimit } from "../lib/limit.ts";
 import type { Log } from "../lib/log.ts";
 import { messageFromJson } from "../lib/proto-json.ts";
 import { type Authenticator, authenticate, isOpen } from "./authenticate.ts";
@@ -29,7 +30,9 @@ export interface RunDependencies {
 /** Rejects with nothing but HoltError; what else a handler throws is logged with its cause and leaves as INTERNAL. */
 export function createRun(dependencies: RunDependencies): Run {
   const { log, maxConcurrentCalls } = dependencies;
-  const inSlot = createSlots(maxConcurrentCalls);
+  const inSlot = createLimit(maxConcurrentCalls, () =>
+    resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1),
+  );
   return async (operation, source, metadata) => {
     const started = performance.now();
     const trace: Trace = { principal: undefined };
@@ -50,19 +53,6 @@ export function createRun(dependencies: RunDependencies): Run {
 async function readAhead(source: MessageSource): Promise<MessageSource> {
   const request = await source();
   return () => request;
-}
-
-function createSlots(slots: number): (work: () => Promise<Reply>) => Promise<Reply> {
-  let running = 0;
-  return async (work) => {
-    if (running >= slots) throw resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1);
-    running++;
-    try {
-      return await work();
-    } finally {
-      running--;
-    }
-  };
 }
 
 /** What the log line says of a call beside its metadata, as far as the call came. */

@@ -1,12 +1,12 @@
 /** What is answered of users and groups: whole, in part, with or without their groups and members; one, or a list. */
 import type { ReadDb, Store } from "../db/store.ts";
+import type { Limit } from "../lib/limit.ts";
 import { parseFilter } from "./filter.ts";
 import type { Kind } from "./kind.ts";
 import { countFitting, loadLinks } from "./links.ts";
 import { type ListQuery, listRows, type Page } from "./list.ts";
 import { isReturned, type Projection, project } from "./projection.ts";
 import { type Row, resourceFrom } from "./resource.ts";
-import type { ScanLimit } from "./scan-limit.ts";
 import type { Json } from "./schema.ts";
 import { ScimError } from "./scim-error.ts";
 
@@ -26,7 +26,7 @@ export interface SearchScope {
   readonly idpUid: string;
   /** URL of the provider's SCIM, without a trailing slash. */
   readonly base: string;
-  readonly scans: ScanLimit;
+  readonly scans: Limit;
 }
 
 export const MAX_COUNT = 500;

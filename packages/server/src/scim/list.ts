@@ -5,13 +5,13 @@
 import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
+import type { Limit } from "../lib/limit.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
 import { columnOf, conditionFrom } from "./filter-sql.ts";
 import type { Column, Kind } from "./kind.ts";
 import { isMatch } from "./match.ts";
 import { COLUMNS, type Row, resourceFrom } from "./resource.ts";
-import type { ScanLimit } from "./scan-limit.ts";
 import type { Json } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
 
@@ -37,13 +37,13 @@ const ORDER: Column = { name: "create_time", holds: "time", isNullable: false };
 
 type Bool = RawBuilder<boolean>;
 
-export async function listRows(db: ReadDb, kind: Kind, idpUid: string, query: ListQuery, scans: ScanLimit): Promise<Page> {
+export async function listRows(db: ReadDb, kind: Kind, idpUid: string, query: ListQuery, scans: Limit): Promise<Page> {
   const condition = query.filter === undefined ? { where: sql<boolean>`1 = 1`, rest: undefined } : conditionFrom(query.filter, kind);
   const where = sql<boolean>`idp_uid = ${idpUid} and ${kind.isVisible} and ${condition.where}`;
   const sortPath = sortPathOf(kind, query.sortBy);
   const column = sortPath === undefined ? ORDER : columnOf(sortPath, kind);
   if (condition.rest === undefined && column !== undefined) return answerBySql(db, kind, where, column, query);
-  return scans.run(() => answerByScan(db, kind, where, sortPath, { ...query, filter: condition.rest }));
+  return scans(() => answerByScan(db, kind, where, sortPath, { ...query, filter: condition.rest }));
 }
 
 /** @throws ScimError invalidValue */

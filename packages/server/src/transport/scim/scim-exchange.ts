@@ -1,8 +1,8 @@
 /** One SCIM request on its way through the handlers, and the ways to read and answer it. */
+import type { Limit } from "../../lib/limit.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { Directory } from "../../scim/directory.ts";
 import { isObject } from "../../scim/patch-request.ts";
-import type { ScanLimit } from "../../scim/scan-limit.ts";
 import type { Json } from "../../scim/schema.ts";
 import { badRequest, ScimError } from "../../scim/scim-error.ts";
 import { assertFewMarks } from "../element-limit.ts";
@@ -23,7 +23,7 @@ export interface ScimExchange {
   /** URL of the provider's SCIM, without a trailing slash. */
   readonly base: string;
   readonly allowance: Allowance;
-  readonly scans: ScanLimit;
+  readonly scans: Limit;
 }
 
 /** @throws ScimError invalidSyntax */

@@ -3,9 +3,9 @@ import type { Grants } from "../../auth/grants.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { createLimit } from "../../lib/limit.ts";
 import type { Log } from "../../lib/log.ts";
 import { groups, users } from "../../scim/kind.ts";
-import { createScanLimit } from "../../scim/scan-limit.ts";
 import { ScimError } from "../../scim/scim-error.ts";
 import { cutOffSoon } from "../body-time.ts";
 import type { HttpRequest, HttpResponse } from "../http-exchange.ts";
@@ -28,12 +28,13 @@ export interface ScimOptions {
   readonly maxConcurrentCalls: number;
 }
 
+/** Lists that are looked through one by one at a time: each takes the processor for as long as hundreds of other requests. */
 const MAX_SCANS = 4;
 
 /** Answers everything below `/scim/v2/`; the promise never rejects. */
 export function createScimHandler(options: ScimOptions): (request: HttpRequest, response: HttpResponse) => Promise<void> {
   const { log, memory, maxConcurrentCalls } = options;
-  const scans = createScanLimit(MAX_SCANS);
+  const scans = createLimit(MAX_SCANS, () => resourceExhausted("the server is searching directories already; try again shortly", 1));
   let running = 0;
   return async (request, response) => {
     const started = performance.now();
