@@ -8,8 +8,8 @@ import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleSchema } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { arbitraryMessage } from "../../test/arbitrary-message.ts";
 import fc from "../../test/property.ts";
-import { arbitraryMessage } from "../lib/arbitrary-message.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { applyMask, writableFields } from "./field-mask.ts";
 
