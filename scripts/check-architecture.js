@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { folders, ownedPackages } from "./architecture.js";
+import { folders, ownedPackages, pending, publicOfIam } from "./architecture.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const src = join(root, "packages/server/src");
@@ -70,9 +70,18 @@ function problemOfFile(file, target) {
   const from = folderOf(file);
   const to = folderOf(target);
   if (to === undefined) return "scripts/architecture.js does not list its folder";
-  if (from === to || from.folder === "") return undefined;
+  if (from === to || from.kind === "composition") return undefined;
+  if (pending.some((entry) => entry.file.test(file) && entry.target.test(target))) return undefined;
+  if (from.kind === "platform" && to.kind === "domain") return "the platform knows no domain";
+  if (from.kind === "domain" && to.kind === "domain") return problemBetweenDomains(to, target);
   if (to.rung >= from.rung) return `${to.folder || "the composition root"} is not below ${from.folder || "the composition root"}`;
   return undefined;
+}
+
+function problemBetweenDomains(to, target) {
+  if (to.folder !== "iam") return "a domain imports no other domain than iam";
+  const isPublic = publicOfIam.some((path) => (path.endsWith("/") ? target.startsWith(path) : target === path));
+  return isPublic ? undefined : "not one of iam's public files";
 }
 
 function problemOfPackage(file, specifier) {

@@ -2,14 +2,14 @@
 
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { appendToAdvisoryCounts } from "../../packages/server/src/advisories/count.ts";
-import { deriveAdvisory } from "../../packages/server/src/advisories/derive.ts";
-import { suffixesOf } from "../../packages/server/src/advisories/search-terms.ts";
+import { appendToAdvisoryCounts } from "../../packages/server/src/advisories/storage/count.ts";
+import { deriveAdvisory } from "../../packages/server/src/advisories/storage/derive.ts";
+import { suffixesOf } from "../../packages/server/src/advisories/storage/search-terms.ts";
 import { openStore } from "../../packages/server/src/db/open.ts";
 import type { AdvisoryTable } from "../../packages/server/src/db/schema.ts";
+import { groups } from "../../packages/server/src/iam/api/groups.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
-import { groups } from "../../packages/server/src/services/iam/groups.ts";
 import { begin, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
 import { type FilledImages, fillImages } from "./images.ts";

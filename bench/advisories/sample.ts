@@ -7,8 +7,8 @@ import {
   AdvisorySchema,
   ReviewStatus,
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import { newAdvisoryId } from "../../packages/server/src/advisories/advisory-id.ts";
-import { newEventUid } from "../../packages/server/src/advisories/event-uid.ts";
+import { newAdvisoryId } from "../../packages/server/src/advisories/model/advisory-id.ts";
+import { newEventUid } from "../../packages/server/src/advisories/model/event-uid.ts";
 import { timestampFromDate } from "../../packages/server/src/lib/clock.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { anyOf, timeOf } from "../data/rows.ts";

@@ -3,13 +3,13 @@ import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { builtInRoles } from "../../packages/server/src/auth/built-in-roles.ts";
+import type { Resource } from "../../packages/server/src/api/resource/define.ts";
+import { groups } from "../../packages/server/src/iam/api/groups.ts";
+import { identities } from "../../packages/server/src/iam/api/identities.ts";
+import { roleBindings } from "../../packages/server/src/iam/api/role-bindings.ts";
+import { builtInRoles } from "../../packages/server/src/iam/grants/built-in-roles.ts";
 import { timestampFromDate } from "../../packages/server/src/lib/clock.ts";
 import { ancestry, newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
-import type { Resource } from "../../packages/server/src/resource/define.ts";
-import { groups } from "../../packages/server/src/services/iam/groups.ts";
-import { identities } from "../../packages/server/src/services/iam/identities.ts";
-import { roleBindings } from "../../packages/server/src/services/iam/role-bindings.ts";
 
 export type Row = Readonly<Record<string, string | number | Uint8Array | null>>;
 

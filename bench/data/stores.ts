@@ -5,7 +5,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { startPostgres, type TestPostgres } from "../../packages/server/test/postgres.ts";
+import { startPostgres, type TestPostgres } from "../../packages/server/test/harness/postgres.ts";
 import { type Contents, fill, type Target } from "./fill.ts";
 
 export type StoreName = "sqlite" | "postgres";

@@ -1,7 +1,7 @@
 /** An empty database for a command, which is removed afterwards. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createDatabase } from "../../packages/server/test/postgres.ts";
+import { createDatabase } from "../../packages/server/test/harness/postgres.ts";
 import { folder, type StoreName } from "../data/stores.ts";
 
 export interface EmptyTarget extends AsyncDisposable {

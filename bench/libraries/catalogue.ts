@@ -2,9 +2,9 @@
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { groups } from "../../packages/server/src/iam/api/groups.ts";
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
-import { groups } from "../../packages/server/src/services/iam/groups.ts";
-import { digestOf } from "../../packages/server/test/registry/registry-client.ts";
+import { digestOf } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { begin, insertAll, openSink, type Sink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
 import { open, type StoreName } from "../data/stores.ts";

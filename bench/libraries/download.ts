@@ -1,6 +1,6 @@
 /** A large wheel, installed by one client and by many, beside a bare server of files. */
 import { randomBytes } from "node:crypto";
-import { sha256Of, upload, wheelEntries, zipOf } from "../../packages/server/test/libraries/python-packages.ts";
+import { sha256Of, upload, wheelEntries, zipOf } from "../../packages/server/test/harness/libraries/python-packages.ts";
 import type { StoreName } from "../data/stores.ts";
 import { comparePulls } from "../registry/pull.ts";
 import { startEmptyHolt } from "../registry/servers.ts";

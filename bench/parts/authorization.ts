@@ -2,11 +2,11 @@
 import { create } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GetGroupRequestSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { createGrants } from "../../packages/server/src/auth/grants.ts";
-import { authorize } from "../../packages/server/src/call/authorize.ts";
-import type { Operation } from "../../packages/server/src/call/operation.ts";
+import { capabilitySet } from "../../packages/server/src/access/capability-set.ts";
+import { authorize } from "../../packages/server/src/api/call/authorize.ts";
+import type { Operation } from "../../packages/server/src/api/call/operation.ts";
 import { openStore } from "../../packages/server/src/db/open.ts";
-import { capabilitySet } from "../../packages/server/src/lib/capability-set.ts";
+import { createGrants } from "../../packages/server/src/iam/grants/grants.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { openFilled, type StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";

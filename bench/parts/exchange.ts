@@ -1,5 +1,5 @@
 /** Token exchange: a workload's token of another issuer for one of ours, with signature, claim match, minting and the note of when it was seen. */
-import { startIssuer } from "../../packages/server/test/oidc-issuer.ts";
+import { startIssuer } from "../../packages/server/test/harness/oidc-issuer.ts";
 import { compare } from "../compare.ts";
 import { makeScratchGroup, removeScratchGroup } from "../data/scratch.ts";
 import type { StoreName } from "../data/stores.ts";

@@ -1,5 +1,5 @@
 /** What is pushed into the registries before they are measured, in a way that all of them understand. */
-import { type Descriptor, digestOf, LAYER, MANIFEST } from "../../packages/server/test/registry/registry-client.ts";
+import { type Descriptor, digestOf, LAYER, MANIFEST } from "../../packages/server/test/harness/registry/registry-client.ts";
 import type { Registry } from "./servers.ts";
 
 const LAYERS = 8;

@@ -1,6 +1,6 @@
 /** Lists of the management API in a large registry: of many repos below the organization, of many tags in one repo. */
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
-import { digestOf } from "../../packages/server/test/registry/registry-client.ts";
+import { digestOf } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { compare } from "../compare.ts";
 import { begin, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, groupRows, planRows, type Row, randomName } from "../data/rows.ts";

@@ -4,7 +4,7 @@ import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
 import { repos, tags } from "../../packages/server/src/registry/resources.ts";
-import { CONFIG, digestOf, LAYER, MANIFEST } from "../../packages/server/test/registry/registry-client.ts";
+import { CONFIG, digestOf, LAYER, MANIFEST } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
 
 /** @param progress from two years ago (0) to yesterday (1) */

@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { freePort } from "../../packages/server/test/harness.ts";
-import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packages/server/test/registry/registry-client.ts";
+import { freePort } from "../../packages/server/test/harness/harness.ts";
+import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { databaseFor, folder, type StoreName } from "../data/stores.ts";
 import { type BareServer, startHolt, stop } from "../process.ts";
 

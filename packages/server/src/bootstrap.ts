@@ -5,19 +5,19 @@ import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { type Role, RoleSchema } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
-import { FIRST_ORGANIZATION } from "./advisories/publication.ts";
-import { builtInRoles } from "./auth/built-in-roles.ts";
-import type { Grants } from "./auth/grants.ts";
+import { capabilitySet, hexFromCapabilitySet } from "./access/capability-set.ts";
+import { FIRST_ORGANIZATION } from "./advisories/documents/publication.ts";
+import { insert } from "./api/resource/write.ts";
 import { decideState, readState } from "./db/server-state.ts";
 import type { Store, WriteDb } from "./db/store.ts";
-import { capabilitySet, hexFromCapabilitySet } from "./lib/capability-set.ts";
+import { groups } from "./iam/api/groups.ts";
+import { identities } from "./iam/api/identities.ts";
+import { roleBindings } from "./iam/api/role-bindings.ts";
+import { roles } from "./iam/api/roles.ts";
+import { builtInRoles } from "./iam/grants/built-in-roles.ts";
+import type { Grants } from "./iam/grants/grants.ts";
 import { timestampFromDate } from "./lib/clock.ts";
 import { isInRoot, newUid } from "./lib/uid.ts";
-import { insert } from "./resource/write.ts";
-import { groups } from "./services/iam/groups.ts";
-import { identities } from "./services/iam/identities.ts";
-import { roleBindings } from "./services/iam/role-bindings.ts";
-import { roles } from "./services/iam/roles.ts";
 
 export interface Installation {
   /** Uid of the identity that owns the first organization; staff everywhere. */

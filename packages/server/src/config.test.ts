@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, test } from "node:test";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
-import fc from "../test/property.ts";
+import fc from "../test/harness/property.ts";
 import { ConfigError, readConfig, settings } from "./config.ts";
 
 /** Any code units, half surrogate pairs among them. */

@@ -1,10 +1,10 @@
 /** holtd: from arguments and settings to a running server, or to one of the small commands beside it. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
-import { collectGarbage, printToken, recover, rotateKeys } from "./commands.ts";
+import { collectGarbage, printToken, recover, rotateKeys } from "./cli/commands.ts";
+import { importAdvisories, importVulnerabilities } from "./cli/import-advisories.ts";
+import { importLibraries } from "./cli/import-libraries.ts";
 import { ConfigError, readConfig } from "./config.ts";
-import { importAdvisories, importVulnerabilities } from "./import-advisories.ts";
-import { importLibraries } from "./import-libraries.ts";
 import { serve } from "./serve.ts";
 
 const USAGE = `Usage: holtd [command]

@@ -1,6 +1,6 @@
 /** What advisories are to the resource engine: they are listed like any resource, and written by advisories/store.ts alone. */
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import { defineResource } from "../resource/define.ts";
+import { defineResource } from "../api/resource/define.ts";
 
 export const advisories = defineResource(AdvisorySchema, {
   table: "advisory",

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import fc from "../../test/property.ts";
+import fc from "../../test/harness/property.ts";
 import { HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { digestOf } from "./digest.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { createDatabase } from "../../test/postgres.ts";
+import { createDatabase } from "../../test/harness/postgres.ts";
 import { createLog } from "../lib/log.ts";
 import { AccessChangeListener, appendAccessChange } from "./access-change.ts";
 import { openStore } from "./open.ts";

@@ -1,26 +1,26 @@
 /** Brings a database to the schema this program knows, forward only; what the schemas are is in migrations/. */
 import { sql } from "kysely";
+import { advisories } from "../advisories/migrations/010-advisories.ts";
+import { remoteImports } from "../advisories/migrations/012-remote-imports.ts";
+import { feeds } from "../advisories/migrations/013-feeds.ts";
+import { advisoryBodies } from "../advisories/migrations/016-advisory-bodies.ts";
+import { advisoryIndexes } from "../advisories/migrations/019-advisory-indexes.ts";
+import { deliveries } from "../events/migrations/003-deliveries.ts";
+import { initial } from "../iam/migrations/001-initial.ts";
+import { identityProviders } from "../iam/migrations/004-identity-providers.ts";
+import { joining } from "../iam/migrations/005-joining.ts";
+import { tokenMatching } from "../iam/migrations/008-token-matching.ts";
 import type { Log } from "../lib/log.ts";
+import { libraries } from "../libraries/migrations/009-libraries.ts";
+import { librarySearch } from "../libraries/migrations/015-library-search.ts";
+import { mavenPlugins } from "../libraries/migrations/017-maven-plugins.ts";
+import { registry } from "../registry/migrations/002-registry.ts";
+import { imagePackages } from "../registry/migrations/011-image-packages.ts";
+import { indexPlatforms } from "../registry/migrations/014-index-platforms.ts";
+import { readingTurns } from "../registry/migrations/018-reading-turns.ts";
+import { scim } from "../scim/migrations/007-scim.ts";
+import { signIn } from "../sign-in/migrations/006-sign-in.ts";
 import type { Dialect } from "./dialect.ts";
-import { initial } from "./migrations/001-initial.ts";
-import { registry } from "./migrations/002-registry.ts";
-import { deliveries } from "./migrations/003-deliveries.ts";
-import { identityProviders } from "./migrations/004-identity-providers.ts";
-import { joining } from "./migrations/005-joining.ts";
-import { signIn } from "./migrations/006-sign-in.ts";
-import { scim } from "./migrations/007-scim.ts";
-import { tokenMatching } from "./migrations/008-token-matching.ts";
-import { libraries } from "./migrations/009-libraries.ts";
-import { advisories } from "./migrations/010-advisories.ts";
-import { imagePackages } from "./migrations/011-image-packages.ts";
-import { remoteImports } from "./migrations/012-remote-imports.ts";
-import { feeds } from "./migrations/013-feeds.ts";
-import { indexPlatforms } from "./migrations/014-index-platforms.ts";
-import { librarySearch } from "./migrations/015-library-search.ts";
-import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
-import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
-import { readingTurns } from "./migrations/018-reading-turns.ts";
-import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import pg from "pg";
-import { createDatabase } from "../../test/postgres.ts";
+import { createDatabase } from "../../test/harness/postgres.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { openStore } from "./open.ts";

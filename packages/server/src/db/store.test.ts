@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
-import { createDatabase } from "../../test/postgres.ts";
+import { createDatabase } from "../../test/harness/postgres.ts";
 import { createLog } from "../lib/log.ts";
 import { newUid, parentOf } from "../lib/uid.ts";
 import { openStore } from "./open.ts";

@@ -6,9 +6,9 @@ import { services } from "@holt/api";
 import { GroupSchema, ListGroupsResponseSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { arbitraryMessage } from "../../test/arbitrary-message.ts";
-import { everyKind } from "../../test/every-kind.ts";
-import fc from "../../test/property.ts";
+import { arbitraryMessage } from "../../test/harness/arbitrary-message.ts";
+import { everyKind } from "../../test/harness/every-kind.ts";
+import fc from "../../test/harness/property.ts";
 import { compileJsonEncoder, messageFromJson } from "./proto-json.ts";
 import { compileJsonDecoder } from "./proto-json-decode.ts";
 

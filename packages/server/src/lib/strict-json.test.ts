@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "../../test/property.ts";
+import fc from "../../test/harness/property.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
 test("a name given twice is refused at any depth and in any spelling", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "../../test/property.ts";
+import fc from "../../test/harness/property.ts";
 import { ancestry, isAtOrBelow, isInRoot, isUid, newUid, parentOf, rangeAtOrBelow, rangeBelow, rootOf, uidFromText } from "./uid.ts";
 
 const RUNS = { numRuns: 3000 };

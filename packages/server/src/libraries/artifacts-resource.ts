@@ -1,8 +1,8 @@
 /** What libraries' artifacts are to the resource engine: they are listed like any resource, and written only by publishing. */
 import { ArtifactSchema, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { defineResource } from "../api/resource/define.ts";
 import { appendToCount, type CountKind } from "../db/resource-count.ts";
 import type { WriteDb } from "../db/store.ts";
-import { defineResource } from "../resource/define.ts";
 
 export const artifacts = defineResource(ArtifactSchema, {
   table: "library_artifact",

@@ -1,7 +1,7 @@
 /** What subscribers are told of libraries: files that are published and taken back, versions that are yanked. */
 import { type Ecosystem, EcosystemSchema } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { WriteDb } from "../db/store.ts";
-import { appendPlainEvents, type EventNames, type Happening } from "../events/outbox.ts";
+import { appendPlainEvents, type EventNames, type Happening } from "../outbox/outbox.ts";
 
 /** Who does it, and from where. */
 export interface LibraryOrigin {

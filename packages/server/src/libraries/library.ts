@@ -2,12 +2,12 @@
 import { capabilityName } from "@holt/api";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import type { Access } from "../auth/capabilities.ts";
-import type { Principal } from "../auth/principal.ts";
+import type { Access } from "../access/capabilities.ts";
+import { capabilitiesIn, capabilitySet } from "../access/capability-set.ts";
+import type { Principal } from "../access/principal.ts";
+import { AmbiguousName, findNamedGroup } from "../api/resource/named-groups.ts";
 import type { ReadDb } from "../db/store.ts";
-import { capabilitiesIn, capabilitySet } from "../lib/capability-set.ts";
 import { invalidArgument, notFound, permissionDenied } from "../lib/errors.ts";
-import { AmbiguousName, findNamedGroup } from "../resource/named-groups.ts";
 
 export interface Library {
   readonly groupUid: string;

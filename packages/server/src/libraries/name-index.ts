@@ -1,9 +1,9 @@
 /** The index by which artifacts are found by any part of their name, and counted without a look at anything else. */
 import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { type RawBuilder, sql } from "kysely";
+import type { Entries } from "../api/resource/selection.ts";
 import type { WriteDb } from "../db/store.ts";
 import { gramsOf, rarestGramOf } from "../lib/grams.ts";
-import type { Entries } from "../resource/selection.ts";
 
 /** People search for as few as one; of three there are fewer names that have them. */
 const SHORT = [1, 2];

@@ -1,13 +1,13 @@
 /** Publishing: checked bytes become a file of a version of an artifact, in one transaction with everything that is told of them. What is published never changes. */
 import { create } from "@bufbuild/protobuf";
 import { type Artifact, ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { assertGroupExists } from "../api/resource/write.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
 import type { Store, WriteDb } from "../db/store.ts";
 import { timestampFromDate } from "../lib/clock.ts";
 import { aborted, alreadyExists, invalidArgument } from "../lib/errors.ts";
 import { messageFromJson } from "../lib/proto-json.ts";
 import { newUid } from "../lib/uid.ts";
-import { assertGroupExists } from "../resource/write.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
 import { appendPublished, type LibraryChange } from "./library-event.ts";

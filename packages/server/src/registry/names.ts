@@ -1,8 +1,8 @@
 /** From the name of a repository, as registry clients write it, to the repo or to where it would be made. Tells nobody of what they hold no right at. */
-import type { Access } from "../auth/capabilities.ts";
+import type { Access } from "../access/capabilities.ts";
+import { AmbiguousName, findNamedGroup, isUidSegment } from "../api/resource/named-groups.ts";
 import type { ReadDb } from "../db/store.ts";
 import { parentOf } from "../lib/uid.ts";
-import { AmbiguousName, findNamedGroup, isUidSegment } from "../resource/named-groups.ts";
 import { OciError } from "./oci-error.ts";
 
 /** Distribution specification 1.1, "Pulling manifests": the grammar of `<name>`. */

@@ -2,15 +2,15 @@
 import { create as createMessage } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import type { Access } from "../auth/capabilities.ts";
-import type { Principal } from "../auth/principal.ts";
+import type { Access } from "../access/capabilities.ts";
+import { capabilitiesIn } from "../access/capability-set.ts";
+import type { Principal } from "../access/principal.ts";
+import { assertGroupExists, insert, isDuplicate } from "../api/resource/write.ts";
 import type { ReadDb, Store } from "../db/store.ts";
-import { capabilitiesIn } from "../lib/capability-set.ts";
 import { newUid } from "../lib/uid.ts";
-import { assertGroupExists, insert, isDuplicate } from "../resource/write.ts";
+import { appendRepoCreated, type Origin, type RegistryNames } from "./content/oci-events.ts";
 import { findPlace, type Place } from "./names.ts";
 import { OciError } from "./oci-error.ts";
-import { appendRepoCreated, type Origin, type RegistryNames } from "./oci-events.ts";
 import { repos } from "./resources.ts";
 import { rights } from "./rights.ts";
 

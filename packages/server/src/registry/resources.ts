@@ -1,7 +1,7 @@
 /** What repos and tags are to the resource engine. Shared by the management API and by pushes, which store the same rows. */
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
-import { defineResource } from "../resource/define.ts";
+import { defineResource } from "../api/resource/define.ts";
 
 export const repos = defineResource(RepoSchema, {
   table: "repo",

@@ -1,6 +1,6 @@
 /** What registry traffic needs at a repo, as capability sets. The one place that says which capability a pull or a push is. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
-import { capabilitySet } from "../lib/capability-set.ts";
+import { capabilitySet } from "../access/capability-set.ts";
 
 export const rights = {
   pullManifest: capabilitySet([Capability.CAP_MANIFEST_LIST]),

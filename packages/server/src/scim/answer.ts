@@ -1,6 +1,6 @@
 /** What is answered of users and groups: whole, in part, with or without their groups and members; one, or a list. */
 import type { ReadDb, Store } from "../db/store.ts";
-import type { Limit } from "../lib/limit.ts";
+import type { Limit } from "../jobs/limit.ts";
 import { parseFilter } from "./filter.ts";
 import type { Kind } from "./kind.ts";
 import { countFitting, loadLinks } from "./links.ts";

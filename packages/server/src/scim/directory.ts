@@ -1,9 +1,9 @@
 /** One identity provider's directory, as a request has it to do with. */
 import { randomUUID } from "node:crypto";
-import type { Grants } from "../auth/grants.ts";
-import type { IdentityProviderRecord } from "../auth/identity-provider-record.ts";
 import type { Store } from "../db/store.ts";
 import { ConstraintError } from "../db/transaction.ts";
+import type { Grants } from "../iam/grants/grants.ts";
+import type { IdentityProviderRecord } from "../iam/identities/identity-provider-record.ts";
 import type { Clock } from "../lib/clock.ts";
 import { etagOf, type Row } from "./resource.ts";
 import { ScimError } from "./scim-error.ts";

@@ -1,7 +1,7 @@
 /** The members of groups: changed row by row, so that nobody who changes others loses anything, however large the group. */
 import { sql } from "kysely";
-import type { Grants } from "../auth/grants.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
+import type { Grants } from "../iam/grants/grants.ts";
 import type { Filter } from "./filter.ts";
 import { isMatch } from "./match.ts";
 import { type MemberStep, noGroups } from "./member-steps.ts";

@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
-import type { Limit } from "../lib/limit.ts";
+import type { Limit } from "../jobs/limit.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
 import { columnOf, conditionFrom } from "./filter-sql.ts";

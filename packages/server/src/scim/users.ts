@@ -1,11 +1,11 @@
 /** Users of a directory: each is a row, and stands for an identity that its person logs in as. Who is deactivated or deleted has lost their rights when the answer goes out. */
 import { isDeepStrictEqual } from "node:util";
 import { IdentityProvider_OIDC_CorrelationRule as Rule } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import type { Grants } from "../auth/grants.ts";
-import type { IdentityProviderRecord } from "../auth/identity-provider-record.ts";
-import { revokeLoginsThrough } from "../auth/refresh-token.ts";
-import { userIdentityUid } from "../auth/user-identity.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
+import type { Grants } from "../iam/grants/grants.ts";
+import type { IdentityProviderRecord } from "../iam/identities/identity-provider-record.ts";
+import { userIdentityUid } from "../iam/identities/user-identity.ts";
+import { revokeLoginsThrough } from "../iam/tokens/refresh-token.ts";
 import { assertMatches, type Directory, explainConstraint, newId, timeAfter } from "./directory.ts";
 import { normalize } from "./normalize.ts";
 import { applyPatch } from "./patch.ts";

@@ -1,8 +1,9 @@
 /** The authorization server's side of the device grant (RFC 8628 §3.1, §3.4): what programs without a browser ask for. */
-import type { AudienceList } from "../auth/audience.ts";
-import type { TokenExchange } from "../auth/exchange-token.ts";
-import { type LoginTokens, loginFrom } from "../auth/login-token.ts";
+
 import type { Store } from "../db/store.ts";
+import type { AudienceList } from "../iam/tokens/audience.ts";
+import type { TokenExchange } from "../iam/tokens/exchange-token.ts";
+import { type LoginTokens, loginFrom } from "../iam/tokens/login-token.ts";
 import type { Clock } from "../lib/clock.ts";
 import { insertDevice, type NewDevice, type PollProblem, pollDevice } from "./device.ts";
 import type { StartLimit } from "./start-limit.ts";

@@ -1,12 +1,13 @@
 /** The end of a sign-in: the account is registered, joins what it was invited to, and whoever waits gets what they wait for. */
-import type { TokenExchange } from "../auth/exchange-token.ts";
-import { type LoginTokens, signedInFrom } from "../auth/login-token.ts";
-import type { PersonAccount } from "../auth/person-account.ts";
-import type { Registrations } from "../auth/register.ts";
-import { loginOf } from "../auth/user-login.ts";
+
 import type { Store } from "../db/store.ts";
-import type { EventNames } from "../events/outbox.ts";
+import type { PersonAccount } from "../iam/identities/person-account.ts";
+import { loginOf } from "../iam/identities/user-login.ts";
+import type { Registrations } from "../iam/joining/register.ts";
+import type { TokenExchange } from "../iam/tokens/exchange-token.ts";
+import { type LoginTokens, signedInFrom } from "../iam/tokens/login-token.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { EventNames } from "../outbox/outbox.ts";
 import { decideDevice } from "./device.ts";
 import { encryptFor, insertHeadlessSession } from "./headless.ts";
 import { SignInRefusal } from "./refusal.ts";

@@ -1,12 +1,13 @@
 /** With whom one can sign in here, and which of them is meant. */
+
+import type { ReadDb } from "../db/store.ts";
 import {
   findIdentityProvider,
   findIdentityProviderOfOrganization,
   type IdentityProviderRecord,
   openClientSecret,
-} from "../auth/identity-provider-record.ts";
-import type { Secrets } from "../auth/secrets.ts";
-import type { ReadDb } from "../db/store.ts";
+} from "../iam/identities/identity-provider-record.ts";
+import type { Secrets } from "../iam/secrets/secrets.ts";
 import { isUid } from "../lib/uid.ts";
 import type { Way } from "./request.ts";
 import type { Upstream } from "./upstream.ts";

@@ -2,9 +2,9 @@
 import { create, getOption } from "@bufbuild/protobuf";
 import { events, http } from "@holt/api";
 import { Auth, RegistrationRequestSchema, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
-import type { PersonAccount } from "../auth/person-account.ts";
 import type { WriteDb } from "../db/store.ts";
-import { appendEvent, type EventNames } from "../events/outbox.ts";
+import type { PersonAccount } from "../iam/identities/person-account.ts";
+import { appendEvent, type EventNames } from "../outbox/outbox.ts";
 
 export function appendRegistered(
   db: WriteDb,

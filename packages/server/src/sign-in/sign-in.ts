@@ -1,11 +1,11 @@
 /** Signing in with a browser, step by step and without HTTP: to the provider, back, perhaps a question, and to whoever waits. */
-import { findIdentityProvider } from "../auth/identity-provider-record.ts";
-import { describeInvite } from "../auth/invites.ts";
-import { type Claims, normalizeIssuer, textClaim } from "../auth/jwt.ts";
-import { accountAtOperator, accountAtProvider, type PersonAccount } from "../auth/person-account.ts";
-import { redeemerOf } from "../auth/register.ts";
-import type { Secrets } from "../auth/secrets.ts";
-import { isSharedIssuer, type UserLogins } from "../auth/user-login.ts";
+import { findIdentityProvider } from "../iam/identities/identity-provider-record.ts";
+import { accountAtOperator, accountAtProvider, type PersonAccount } from "../iam/identities/person-account.ts";
+import { isSharedIssuer, type UserLogins } from "../iam/identities/user-login.ts";
+import { describeInvite } from "../iam/joining/invites.ts";
+import { redeemerOf } from "../iam/joining/register.ts";
+import type { Secrets } from "../iam/secrets/secrets.ts";
+import { type Claims, normalizeIssuer, textClaim } from "../iam/tokens/jwt.ts";
 import type { Log } from "../lib/log.ts";
 import { decideDevice, findDevice, shownCode, type WaitingDevice } from "./device.ts";
 import { type Finished, type FinishOptions, finish } from "./finish.ts";

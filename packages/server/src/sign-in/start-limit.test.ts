@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createManualClock } from "../../test/manual-clock.ts";
+import { createManualClock } from "../../test/harness/manual-clock.ts";
 import { SignInRefusal } from "./refusal.ts";
 import { createStartLimit } from "./start-limit.ts";
 

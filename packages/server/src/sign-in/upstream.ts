@@ -18,10 +18,10 @@ import {
   None,
   type ServerMetadata,
 } from "openid-client";
-import type { JwksCache } from "../auth/jwks.ts";
-import { type Claims, parseJwt } from "../auth/jwt.ts";
-import { verifyWithIssuer } from "../auth/third-party-tokens.ts";
-import type { WaitLimit } from "../auth/wait-limit.ts";
+import type { JwksCache } from "../iam/tokens/jwks.ts";
+import { type Claims, parseJwt } from "../iam/tokens/jwt.ts";
+import { verifyWithIssuer } from "../iam/tokens/third-party-tokens.ts";
+import type { WaitLimit } from "../iam/tokens/wait-limit.ts";
 import type { Clock } from "../lib/clock.ts";
 import { HoltError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { PingService as PingServiceV1 } from "@holt/api/gen/platform/ping/v1/ping_pb.ts";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
-import { answerOf } from "../clients.ts";
-import { describeWithWorld } from "../world.ts";
+import { answerOf } from "../harness/clients.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 describeWithWorld("ping", (world) => {
   it("answers pong in every version, with or without a token, a good or a bad one", async () => {

@@ -6,10 +6,10 @@ import { events, http, services } from "@holt/api";
 import { Audience } from "@holt/api/gen/platform/annotations/annotations_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { unimplemented } from "../../src/index-services.ts";
 import { parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
-import { unimplemented } from "../../src/services/index.ts";
-import { answerOf, httpRequestOf } from "../clients.ts";
-import { storeNames } from "../harness.ts";
+import { answerOf, httpRequestOf } from "../harness/clients.ts";
+import { storeNames } from "../harness/harness.ts";
 import {
   builtInRole,
   collectionOf,
@@ -21,8 +21,8 @@ import {
   samples,
   startSampleWorld,
   textOf,
-} from "../samples.ts";
-import type { World } from "../world.ts";
+} from "../harness/samples.ts";
+import type { World } from "../harness/world.ts";
 
 interface Event {
   readonly id: string;

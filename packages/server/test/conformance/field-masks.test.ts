@@ -3,8 +3,8 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { type DescField, fromJson, type JsonObject, toJson, toJsonString } from "@bufbuild/protobuf";
 import { sql } from "kysely";
 import { Code } from "../../src/lib/errors.ts";
-import { answerOf, type HttpAnswer } from "../clients.ts";
-import { storeNames } from "../harness.ts";
+import { answerOf, type HttpAnswer } from "../harness/clients.ts";
+import { storeNames } from "../harness/harness.ts";
 import {
   collectionOf,
   fieldOf,
@@ -19,8 +19,8 @@ import {
   type Sample,
   startSampleWorld,
   textOf,
-} from "../samples.ts";
-import type { World } from "../world.ts";
+} from "../harness/samples.ts";
+import type { World } from "../harness/world.ts";
 
 for (const store of storeNames) {
   describe(`the field mask of an update on ${store}`, () => {

@@ -5,9 +5,9 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ancestry, isAtOrBelow, isInRoot, newUid, parentOf } from "../../src/lib/uid.ts";
-import type { Client } from "../clients.ts";
-import { storeNames } from "../harness.ts";
-import fc from "../property.ts";
+import type { Client } from "../harness/clients.ts";
+import { storeNames } from "../harness/harness.ts";
+import fc from "../harness/property.ts";
 import {
   builtInRole,
   collectionOf,
@@ -22,8 +22,8 @@ import {
   type Sample,
   startSampleWorld,
   textOf,
-} from "../samples.ts";
-import type { Caller, World } from "../world.ts";
+} from "../harness/samples.ts";
+import type { Caller, World } from "../harness/world.ts";
 
 const LISTING = listingCapabilities();
 const NAMES = ["x", "y"];

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { Code } from "../../src/lib/errors.ts";
-import type { Client } from "../clients.ts";
-import { storeNames } from "../harness.ts";
+import type { Client } from "../harness/clients.ts";
+import { storeNames } from "../harness/harness.ts";
 import {
   asListed,
   asRead,
@@ -21,8 +21,8 @@ import {
   type Sample,
   startSampleWorld,
   textOf,
-} from "../samples.ts";
-import type { Caller, World } from "../world.ts";
+} from "../harness/samples.ts";
+import type { Caller, World } from "../harness/world.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 const ROWS = 12;

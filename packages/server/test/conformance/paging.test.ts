@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { storeNames } from "../harness.ts";
-import { startWorld, type World } from "../world.ts";
+import { storeNames } from "../harness/harness.ts";
+import { startWorld, type World } from "../harness/world.ts";
 
 const STAYING = 24;
 const ORDERS = ["uid", "uid desc", "name", "name desc", "create_time", "create_time desc", "update_time desc"];

@@ -2,8 +2,18 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { uidFromText } from "../../src/lib/uid.ts";
-import { builtInRole, collectionOf, entitleOwner, itemsOf, parentCollectionOf, parse, placeFor, resources, textOf } from "../samples.ts";
-import { describeWithWorld } from "../world.ts";
+import {
+  builtInRole,
+  collectionOf,
+  entitleOwner,
+  itemsOf,
+  parentCollectionOf,
+  parse,
+  placeFor,
+  resources,
+  textOf,
+} from "../harness/samples.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const ROUNDS = 15;
 

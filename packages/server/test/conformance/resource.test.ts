@@ -4,8 +4,8 @@ import { type DescField, fromJson, getOption, type JsonObject, type JsonValue, t
 import { fieldBehavior } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { answerOf, type Client, codeOf, errorOf } from "../clients.ts";
-import { storeNames } from "../harness.ts";
+import { answerOf, type Client, codeOf, errorOf } from "../harness/clients.ts";
+import { storeNames } from "../harness/harness.ts";
 import {
   asListed,
   asRead,
@@ -28,8 +28,8 @@ import {
   startSampleWorld,
   textOf,
   uidPatternIn,
-} from "../samples.ts";
-import type { World } from "../world.ts";
+} from "../harness/samples.ts";
+import type { World } from "../harness/world.ts";
 
 /** Deleting these succeeds also where there are none. */
 const DELETED_TWICE = ["RoleBinding", "AccountAssociation"];

@@ -10,9 +10,9 @@ import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
-import { type Client, codeOf, createGrpcClient, createRestClient, errorOf } from "../clients.ts";
-import { startServer, storeNames } from "../harness.ts";
-import { createDatabase } from "../postgres.ts";
+import { type Client, codeOf, createGrpcClient, createRestClient, errorOf } from "../harness/clients.ts";
+import { startServer, storeNames } from "../harness/harness.ts";
+import { createDatabase } from "../harness/postgres.ts";
 import {
   asRead,
   builtInRole,
@@ -29,8 +29,8 @@ import {
   type Sample,
   startSampleWorld,
   textOf,
-} from "../samples.ts";
-import { type Caller, startWorld, type World } from "../world.ts";
+} from "../harness/samples.ts";
+import { type Caller, startWorld, type World } from "../harness/world.ts";
 
 const { CAP_IAM_GROUPS_LIST, CAP_IAM_GROUPS_CREATE, CAP_REPO_LIST } = Capability;
 const VERBS = ["Get", "Update", "Delete"] as const;

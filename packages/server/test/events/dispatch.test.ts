@@ -5,9 +5,9 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { sql } from "kysely";
-import { freePort, type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness.ts";
-import { createDatabase } from "../postgres.ts";
-import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../process/holtd.ts";
+import { freePort, type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness/harness.ts";
+import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
 
 const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,100ms" };
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, startServer } from "../harness.ts";
+import { freePort, startServer } from "../harness/harness.ts";
 
 const GUIDE = new URL("../../../../docs/events.md", import.meta.url);
 

@@ -5,10 +5,10 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { after, afterEach, before, describe, it } from "node:test";
 import { createOutboundClient, type OutboundClient, type OutboundOptions } from "../../src/outbound/client.ts";
 import { OutboundError, type OutboundReason } from "../../src/outbound/error.ts";
-import { startServer } from "../harness.ts";
-import { until } from "../process/holtd.ts";
-import { type ConnectAttempts, watchConnectAttempts } from "./connect-attempts.ts";
-import { deniedAddresses, deniedHosts, malformedHosts, publicAddresses } from "./denied-hosts.ts";
+import { type ConnectAttempts, watchConnectAttempts } from "../harness/events/connect-attempts.ts";
+import { deniedAddresses, deniedHosts, malformedHosts, publicAddresses } from "../harness/events/denied-hosts.ts";
+import { startServer } from "../harness/harness.ts";
+import { until } from "../harness/holtd.ts";
 
 type Resolve = NonNullable<OutboundOptions["resolve"]>;
 

@@ -4,11 +4,11 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { generate } from "selfsigned";
-import { freePort, storeNames } from "../harness.ts";
-import { until } from "../process/holtd.ts";
-import { verifyDelivery } from "../verify-delivery.ts";
-import { accept, answer, type Behaviour, endless, garbage, halfAnswer, reset, silence } from "../webhook-receiver.ts";
-import { type DeliveryRow, type DeliveryWorld, startDeliveryWorld } from "./delivery-world.ts";
+import { type DeliveryRow, type DeliveryWorld, startDeliveryWorld } from "../harness/events/delivery-world.ts";
+import { freePort, storeNames } from "../harness/harness.ts";
+import { until } from "../harness/holtd.ts";
+import { verifyDelivery } from "../harness/verify-delivery.ts";
+import { accept, answer, type Behaviour, endless, garbage, halfAnswer, reset, silence } from "../harness/webhook-receiver.ts";
 
 const HOUR_MS = 3_600_000;
 const SECRET = "what only the sink knows";

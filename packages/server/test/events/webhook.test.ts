@@ -1,14 +1,14 @@
 /** What subscribers are sent, and which of them: every delivery is verified as a receiver verifies it. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { builtInRoles } from "../../src/auth/built-in-roles.ts";
+import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
 import { parentOf } from "../../src/lib/uid.ts";
-import { storeNames } from "../harness.ts";
-import { until } from "../process/holtd.ts";
-import { CONFIG, createRegistryClient, MANIFEST } from "../registry/registry-client.ts";
-import { Refusal, verifyDelivery } from "../verify-delivery.ts";
-import type { Received } from "../webhook-receiver.ts";
-import { type DeliveryWorld, type OutboxRow, startDeliveryWorld } from "./delivery-world.ts";
+import { type DeliveryWorld, type OutboxRow, startDeliveryWorld } from "../harness/events/delivery-world.ts";
+import { storeNames } from "../harness/harness.ts";
+import { until } from "../harness/holtd.ts";
+import { CONFIG, createRegistryClient, MANIFEST } from "../harness/registry/registry-client.ts";
+import { Refusal, verifyDelivery } from "../harness/verify-delivery.ts";
+import type { Received } from "../harness/webhook-receiver.ts";
 
 const profiles = [
   { profile: "", prefix: "dev.holt", root: "platform", userAgent: /^Holt/ },

@@ -7,10 +7,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { sql } from "kysely";
-import { mavenPlugins } from "../../src/db/migrations/017-maven-plugins.ts";
-import { basic, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
-import { describeWithWorld, type World } from "../world.ts";
-import { type Coordinates, createMavenClient, folderOf, hashOf, type MavenClient, pluginJar, pomOf } from "./maven-client.ts";
+import { mavenPlugins } from "../../src/libraries/migrations/017-maven-plugins.ts";
+import {
+  type Coordinates,
+  createMavenClient,
+  folderOf,
+  hashOf,
+  type MavenClient,
+  pluginJar,
+  pomOf,
+} from "../harness/libraries/maven-client.ts";
+import { basic, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { describeWithWorld, type World } from "../harness/world.ts";
 
 const { CAP_LIBRARIES_JAVA_LIST: LIST, CAP_LIBRARIES_JAVA_CREATE: CREATE } = Capability;
 const LIB = { groupId: "com.example", artifactId: "lib", version: "1.0" };

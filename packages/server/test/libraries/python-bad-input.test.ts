@@ -5,9 +5,19 @@ import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { startServer, type TestServer } from "../harness.ts";
-import { type Answer, answerOf, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
-import { FORM_TYPE, formOf, type PythonFile, sdist, tarGzOf, upload, wheel, wheelEntries, zipOf } from "./python-packages.ts";
+import { startServer, type TestServer } from "../harness/harness.ts";
+import {
+  FORM_TYPE,
+  formOf,
+  type PythonFile,
+  sdist,
+  tarGzOf,
+  upload,
+  wheel,
+  wheelEntries,
+  zipOf,
+} from "../harness/libraries/python-packages.ts";
+import { type Answer, answerOf, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
 
 const OWNER = "my-org";
 const WHEEL = "demo-1.0-py3-none-any.whl";

@@ -5,11 +5,11 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { createFilesystemBlobs } from "../../src/blobs/filesystem.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { createCollector } from "../../src/registry/gc.ts";
-import { createUploads } from "../../src/registry/uploads.ts";
-import { type Answer, basic, createRegistryClient, type RegistryClient } from "../registry/registry-client.ts";
-import { describeWithWorld, type World } from "../world.ts";
-import { metadataText, sdist, sha256Of, upload, wheel } from "./python-packages.ts";
+import { createCollector } from "../../src/registry/collection/gc.ts";
+import { createUploads } from "../../src/registry/content/uploads.ts";
+import { metadataText, sdist, sha256Of, upload, wheel } from "../harness/libraries/python-packages.ts";
+import { type Answer, basic, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { describeWithWorld, type World } from "../harness/world.ts";
 
 const { CAP_LIBRARIES_PYTHON_LIST: LIST, CAP_LIBRARIES_PYTHON_CREATE: CREATE } = Capability;
 const JSON_TYPE = "application/vnd.pypi.simple.v1+json";

@@ -5,7 +5,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runHoltd, startHoltd, temporaryFolder } from "./holtd.ts";
+import { runHoltd, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 
 /** Bytes that no repo knows, as an interrupted push leaves them. */
 async function leaveOrphan(data: string, content: string): Promise<string> {

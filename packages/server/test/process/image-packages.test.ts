@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { APK, apkDatabase, layerOf } from "../registry/image-content.ts";
-import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST, type RegistryClient } from "../registry/registry-client.ts";
-import { type RunningServer, runHoltd, type Settings, startHoltd, temporaryFolder } from "./holtd.ts";
+import { type RunningServer, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
+import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST, type RegistryClient } from "../harness/registry/registry-client.ts";
 
 async function clientOf({ baseUrl }: RunningServer, settings: Settings): Promise<{ client: RegistryClient; token: string }> {
   const { stdout } = await runHoltd(["token"], { ...settings, HOLT_BASE_URL: baseUrl });

@@ -7,9 +7,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { test } from "node:test";
 import { createGzip } from "node:zlib";
-import { CVE, osv, SECDB, WOLFI } from "../import/samples.ts";
-import { zipOf } from "../libraries/python-packages.ts";
-import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "./holtd.ts";
+import { CVE, osv, SECDB, WOLFI } from "../harness/advisories/import-samples.ts";
+import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { zipOf } from "../harness/libraries/python-packages.ts";
 
 async function total(baseUrl: string, settings: Settings, path: string): Promise<string> {
   const { json } = await get(baseUrl, path, await printedToken({ ...settings, HOLT_BASE_URL: baseUrl }));

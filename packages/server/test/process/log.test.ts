@@ -4,8 +4,8 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
-import { createGrpcClient } from "../clients.ts";
-import { printedToken, startHoltd, temporaryFolder, until } from "./holtd.ts";
+import { createGrpcClient } from "../harness/clients.ts";
+import { printedToken, startHoltd, temporaryFolder, until } from "../harness/holtd.ts";
 
 interface Line {
   readonly level: number;

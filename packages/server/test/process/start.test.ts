@@ -8,9 +8,9 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { settings } from "../../src/config.ts";
-import { freePort } from "../harness.ts";
-import { createDatabase } from "../postgres.ts";
-import { get, printedToken, runHoltd, startHoltd, startProcess, temporaryFolder, untilReady } from "./holtd.ts";
+import { freePort } from "../harness/harness.ts";
+import { get, printedToken, runHoltd, startHoltd, startProcess, temporaryFolder, untilReady } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
 
 const ORGANIZATIONS = "/iam/v2/groups?uidp.in_root=true";
 

@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CreateGroupRequestSchema, GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { get, printedToken, type RunningServer, startHoltd, temporaryFolder, until, within } from "./holtd.ts";
+import { get, printedToken, type RunningServer, startHoltd, temporaryFolder, until, within } from "../harness/holtd.ts";
 
 interface Fixture extends AsyncDisposable {
   readonly server: RunningServer;

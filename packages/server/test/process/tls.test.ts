@@ -9,8 +9,8 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { generate } from "selfsigned";
-import { freePort } from "../harness.ts";
-import { printedToken, runHoltd, startHoltd, temporaryFolder } from "./holtd.ts";
+import { freePort } from "../harness/harness.ts";
+import { printedToken, runHoltd, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 
 test("a certificate and its key make everything be served over TLS, REST and gRPC alike", async () => {
   await using folder = await temporaryFolder();

@@ -6,9 +6,9 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { builtInRoles } from "../../src/auth/built-in-roles.ts";
-import { startWorld, type World } from "../world.ts";
-import { basic, createRegistryClient, type RegistryClient } from "./registry-client.ts";
+import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
+import { basic, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
 let owner: RegistryClient;

@@ -7,8 +7,16 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
-import { startServer, type TestServer } from "../harness.ts";
-import { answerOf, CONFIG, createRegistryClient, digestOf, INDEX, MANIFEST, type RegistryClient } from "./registry-client.ts";
+import { startServer, type TestServer } from "../harness/harness.ts";
+import {
+  answerOf,
+  CONFIG,
+  createRegistryClient,
+  digestOf,
+  INDEX,
+  MANIFEST,
+  type RegistryClient,
+} from "../harness/registry/registry-client.ts";
 
 const NAME = "my-org/bad";
 let server: TestServer;

@@ -4,8 +4,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { startServer } from "../harness.ts";
-import { createDatabase } from "../postgres.ts";
+import { startServer } from "../harness/harness.ts";
+import { createDatabase } from "../harness/postgres.ts";
 
 test("a second server with another folder is refused, and one with the same folder is not", async () => {
   const HOLT_DATABASE_URL = await createDatabase();

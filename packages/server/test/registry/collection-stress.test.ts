@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import { OciError } from "../../src/registry/oci-error.ts";
-import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "./storage-fixture.ts";
+import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 
 const CLIENTS = 50;
 /** Short, so that much is collected, and longer than any push that is not counted as slow. */

@@ -7,10 +7,10 @@ import { Readable } from "node:stream";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../src/blobs/store.ts";
-import type { Garbage } from "../../src/registry/collection-walk.ts";
-import type { CollectionReport } from "../../src/registry/gc.ts";
-import fc from "../property.ts";
-import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "./storage-fixture.ts";
+import type { Garbage } from "../../src/registry/collection/collection-walk.ts";
+import type { CollectionReport } from "../../src/registry/collection/gc.ts";
+import fc from "../harness/property.ts";
+import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 
 for (const kind of ["sqlite", "postgres"] as const) {
   describe(`collection on ${kind}`, () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { startServer, storeNames } from "../harness.ts";
+import { startServer, storeNames } from "../harness/harness.ts";
 import {
   answerOf,
   CONFIG,
@@ -13,7 +13,7 @@ import {
   LAYER,
   MANIFEST,
   type RegistryClient,
-} from "./registry-client.ts";
+} from "../harness/registry/registry-client.ts";
 
 const NAME = "my-org/content";
 const OTHER = "my-org/content-mounted";

@@ -2,8 +2,17 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { startServer, storeNames } from "../harness.ts";
-import { type Answer, CONFIG, createRegistryClient, type Descriptor, digestOf, INDEX, LAYER, MANIFEST } from "./registry-client.ts";
+import { startServer, storeNames } from "../harness/harness.ts";
+import {
+  type Answer,
+  CONFIG,
+  createRegistryClient,
+  type Descriptor,
+  digestOf,
+  INDEX,
+  LAYER,
+  MANIFEST,
+} from "../harness/registry/registry-client.ts";
 
 const NAME = "my-org/conformance";
 const OTHER = "my-org/crossmount";

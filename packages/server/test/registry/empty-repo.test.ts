@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { countOf } from "../../src/db/resource-count.ts";
 import { parentOf } from "../../src/lib/uid.ts";
-import { createRepoEmptying } from "../../src/registry/empty-repo.ts";
-import { upsertTag } from "../../src/registry/tags.ts";
-import { createStorageFixture } from "./storage-fixture.ts";
+import { createRepoEmptying } from "../../src/registry/content/empty-repo.ts";
+import { upsertTag } from "../../src/registry/content/tags.ts";
+import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
 
 const PIECE = 3;
 

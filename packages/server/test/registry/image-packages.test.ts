@@ -13,8 +13,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { Unreadable } from "../../src/registry/packages/found-package.ts";
 import { ImageFiles } from "../../src/registry/packages/image-files.ts";
 import { Allowance, readLayer } from "../../src/registry/packages/read-layer.ts";
-import { codeOf } from "../clients.ts";
-import { describeWithWorld } from "../world.ts";
+import { codeOf } from "../harness/clients.ts";
 import {
   APK,
   apkDatabase,
@@ -27,9 +26,10 @@ import {
   RPM,
   rpmDatabase,
   rpmHeader,
-} from "./image-content.ts";
-import { createImageRepo, type ImageRepo, named, scanOf } from "./image-world.ts";
-import { CONFIG, type Descriptor, LAYER, MANIFEST } from "./registry-client.ts";
+} from "../harness/registry/image-content.ts";
+import { createImageRepo, type ImageRepo, named, scanOf } from "../harness/registry/image-world.ts";
+import { CONFIG, type Descriptor, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const { listImagePackages } = ImagePackagesService.method;
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
-import { describeWithWorld } from "../world.ts";
-import { APK, apkDatabase, cycloneDx, envelope, layerOf, spdx, statement } from "./image-content.ts";
-import { createImageRepo, type ImageRepo, named } from "./image-world.ts";
-import type { Descriptor } from "./registry-client.ts";
+import { APK, apkDatabase, cycloneDx, envelope, layerOf, spdx, statement } from "../harness/registry/image-content.ts";
+import { createImageRepo, type ImageRepo, named } from "../harness/registry/image-world.ts";
+import type { Descriptor } from "../harness/registry/registry-client.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const SPDX = "application/spdx+json";
 const CYCLONE_DX = "application/vnd.cyclonedx+json";

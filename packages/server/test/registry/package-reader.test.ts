@@ -12,9 +12,9 @@ import { findUnread } from "../../src/registry/packages/find-unread.ts";
 import { removeLostScans } from "../../src/registry/packages/lost-scans.ts";
 import { type PackageReader, startPackageReader } from "../../src/registry/packages/package-reader.ts";
 import { createScanQueue, LostClaim } from "../../src/registry/packages/scan-queue.ts";
-import { APK, apkDatabase, layerOf } from "./image-content.ts";
-import { LAYER } from "./registry-client.ts";
-import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "./storage-fixture.ts";
+import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
+import { LAYER } from "../harness/registry/registry-client.ts";
+import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 
 const MINUTE = 60_000;
 

@@ -4,10 +4,10 @@ import { test } from "node:test";
 import type { Store } from "../../src/db/store.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
-import type { Pull } from "../../src/registry/oci-events.ts";
-import { PullEvents } from "../../src/registry/pull-events.ts";
-import { storeNames } from "../harness.ts";
-import { createStorageFixture } from "./storage-fixture.ts";
+import type { Pull } from "../../src/registry/content/oci-events.ts";
+import { PullEvents } from "../../src/registry/content/pull-events.ts";
+import { storeNames } from "../harness/harness.ts";
+import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
 
 const names = { profile: vendorProfiles.get("")!, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080", onAppend: () => {} };
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { removeLostScans } from "../../src/registry/packages/lost-scans.ts";
-import { putPackages } from "../advisories.ts";
-import { describeWithWorld } from "../world.ts";
-import { createRegistryClient, INDEX } from "./registry-client.ts";
+import { putPackages } from "../harness/advisories/advisories.ts";
+import { createRegistryClient, INDEX } from "../harness/registry/registry-client.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

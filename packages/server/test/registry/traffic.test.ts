@@ -8,8 +8,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
-import { startWorld, type World } from "../world.ts";
-import { answerOf, createRegistryClient, digestOf, INDEX, MANIFEST, type RegistryClient } from "./registry-client.ts";
+import { answerOf, createRegistryClient, digestOf, INDEX, MANIFEST, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { startWorld, type World } from "../harness/world.ts";
 
 const NAME = "my-org/traffic";
 let world: World;

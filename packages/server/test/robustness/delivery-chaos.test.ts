@@ -8,13 +8,22 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { rootOf } from "../../src/lib/uid.ts";
-import { send } from "../clients.ts";
-import { freePort } from "../harness.ts";
-import { createDatabase } from "../postgres.ts";
-import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../process/holtd.ts";
-import { verifyDelivery } from "../verify-delivery.ts";
-import { accept, afterMs, answer, type Behaviour, type Received, reset, silence, startWebhookReceiver } from "../webhook-receiver.ts";
-import { createRandom, type Random, seedOf } from "./random.ts";
+import { send } from "../harness/clients.ts";
+import { freePort } from "../harness/harness.ts";
+import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
+import { createRandom, type Random, seedOf } from "../harness/random.ts";
+import { verifyDelivery } from "../harness/verify-delivery.ts";
+import {
+  accept,
+  afterMs,
+  answer,
+  type Behaviour,
+  type Received,
+  reset,
+  silence,
+  startWebhookReceiver,
+} from "../harness/webhook-receiver.ts";
 
 const SEED = seedOf(40);
 const WRITERS = 16;

@@ -7,24 +7,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import pino from "pino";
+import { NO_ACCESS } from "../../src/access/capabilities.ts";
 import { createApp } from "../../src/app.ts";
-import { createAccessTokens } from "../../src/auth/access-token.ts";
-import { createAudienceList } from "../../src/auth/audience.ts";
-import { builtInRoles } from "../../src/auth/built-in-roles.ts";
-import { NO_ACCESS } from "../../src/auth/capabilities.ts";
-import { createSigningKeys } from "../../src/auth/signing-keys.ts";
-import { ownerToken } from "../../src/commands.ts";
+import { ownerToken } from "../../src/cli/commands.ts";
 import { readConfig } from "../../src/config.ts";
 import { openStore } from "../../src/db/open.ts";
 import type { Store } from "../../src/db/store.ts";
+import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
+import { createAccessTokens } from "../../src/iam/tokens/access-token.ts";
+import { createAudienceList } from "../../src/iam/tokens/audience.ts";
+import { createSigningKeys } from "../../src/iam/tokens/signing-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isUid } from "../../src/lib/uid.ts";
-import { freePort } from "../harness.ts";
-import { nearlyHttp1, nearlyHttp2 } from "./fuzz-bytes.ts";
-import { callGrpc, describeRest, type GrpcAnswer, openSession, parseAnswer, pipeline, type RestAnswer, sendBytes } from "./fuzz-clients.ts";
-import { type GrpcRequest, grpcRequest, type Ingredients, type RestRequest, restRequest } from "./fuzz-requests.ts";
-import { createRandom, seedOf } from "./random.ts";
+import { freePort } from "../harness/harness.ts";
+import { createRandom, seedOf } from "../harness/random.ts";
+import { nearlyHttp1, nearlyHttp2 } from "../harness/robustness/fuzz-bytes.ts";
+import {
+  callGrpc,
+  describeRest,
+  type GrpcAnswer,
+  openSession,
+  parseAnswer,
+  pipeline,
+  type RestAnswer,
+  sendBytes,
+} from "../harness/robustness/fuzz-clients.ts";
+import { type GrpcRequest, grpcRequest, type Ingredients, type RestRequest, restRequest } from "../harness/robustness/fuzz-requests.ts";
 
 const SEED = seedOf(1);
 const REST_REQUESTS = 60_000;

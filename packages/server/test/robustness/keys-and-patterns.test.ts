@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createMatching, matchesPattern, parsePattern } from "../../src/auth/pattern.ts";
+import { createMatching, matchesPattern, parsePattern } from "../../src/iam/tokens/pattern.ts";
 import { HoltError } from "../../src/lib/errors.ts";
-import { API, createFixture, ISSUER } from "../exchange-fixture.ts";
-import { part } from "../forged-tokens.ts";
-import { startIssuer } from "../oidc-issuer.ts";
-import { createRandom } from "./random.ts";
+import { API, createFixture, ISSUER } from "../harness/exchange-fixture.ts";
+import { part } from "../harness/forged-tokens.ts";
+import { startIssuer } from "../harness/oidc-issuer.ts";
+import { createRandom } from "../harness/random.ts";
 
 test("ten thousand tokens with key ids that nobody has cost each issuer one fetch in thirty seconds", async (t) => {
   await using world = await createFixture();

@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { startServer } from "../harness.ts";
-import { until } from "../process/holtd.ts";
-import { startWorld } from "../world.ts";
+import { startServer } from "../harness/harness.ts";
+import { until } from "../harness/holtd.ts";
+import { startWorld } from "../harness/world.ts";
 
 const LIMIT = 4;
 

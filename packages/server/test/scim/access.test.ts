@@ -6,9 +6,18 @@ import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
-import { answerOf, codeOf } from "../clients.ts";
-import { type Caller, describeWithWorld, type World } from "../world.ts";
-import { type Directory, type DirectoryOptions, directoryOf, enable, filtered, patch, startDirectory, strangeToken } from "./directory.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
+import {
+  type Directory,
+  type DirectoryOptions,
+  directoryOf,
+  enable,
+  filtered,
+  patch,
+  startDirectory,
+  strangeToken,
+} from "../harness/scim/directory.ts";
+import { type Caller, describeWithWorld, type World } from "../harness/world.ts";
 
 const UNAUTHENTICATED = 16;
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";

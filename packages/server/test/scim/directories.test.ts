@@ -1,8 +1,8 @@
 /** What real directories send, in the order in which they send it, by their public documentation. */
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { describeWithWorld } from "../world.ts";
-import { ENTERPRISE, filtered, startDirectory } from "./directory.ts";
+import { ENTERPRISE, filtered, startDirectory } from "../harness/scim/directory.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
 const GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group";

@@ -1,8 +1,8 @@
 /** Groups over SCIM and their members. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { describeWithWorld } from "../world.ts";
-import { type Directory, filtered, GROUP, type Json, patch, startDirectory } from "./directory.ts";
+import { type Directory, filtered, GROUP, type Json, patch, startDirectory } from "../harness/scim/directory.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 describeWithWorld("groups over SCIM", (world) => {
   let directory: Directory;

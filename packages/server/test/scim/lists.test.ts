@@ -4,8 +4,8 @@ import { before, describe, test } from "node:test";
 import { parseFilter } from "../../src/scim/filter.ts";
 import { isMatch } from "../../src/scim/match.ts";
 import { userType } from "../../src/scim/schema.ts";
-import { describeWithWorld } from "../world.ts";
-import { type Directory, ENTERPRISE, filtered, type Json, startDirectory } from "./directory.ts";
+import { type Directory, ENTERPRISE, filtered, type Json, startDirectory } from "../harness/scim/directory.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const PEOPLE: readonly Json[] = [
   { userName: "anna@example.com", externalId: "Ext-A", title: "Boss", active: true, emails: [{ type: "work", value: "anna@example.com" }] },

@@ -1,8 +1,8 @@
 /** Users over SCIM, as RFC 7644 has them: made, read, replaced, changed, deleted; and what is refused. */
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { before, test } from "node:test";
-import { describeWithWorld } from "../world.ts";
-import { type Directory, ENTERPRISE, filtered, patch, startDirectory, USER } from "./directory.ts";
+import { type Directory, ENTERPRISE, filtered, patch, startDirectory, USER } from "../harness/scim/directory.ts";
+import { describeWithWorld } from "../harness/world.ts";
 
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";

@@ -7,9 +7,9 @@ import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { Page } from "playwright-core";
-import { assertAccessible } from "./accessibility.ts";
-import { launchChromium, openBrowser, type Watched } from "./chromium.ts";
-import { type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
+import { assertAccessible } from "../harness/sign-in/accessibility.ts";
+import { launchChromium, openBrowser, type Watched } from "../harness/sign-in/chromium.ts";
+import { type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 
 const chromium = await launchChromium();
 const skip = chromium === undefined ? "Chromium does not start on this machine" : false;

@@ -4,11 +4,11 @@ import { after, before, describe, test } from "node:test";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
-import { userIdentityUid } from "../../src/auth/user-identity.ts";
+import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { storeNames } from "../harness.ts";
-import { claimsOf, type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
-import type { Answer } from "./visitor.ts";
+import { storeNames } from "../harness/harness.ts";
+import { claimsOf, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
+import type { Answer } from "../harness/sign-in/visitor.ts";
 
 /** A program on a machine without a browser. */
 function createProgram() {

@@ -3,9 +3,9 @@ import { after, before, describe, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { userIdentityUid } from "../../src/auth/user-identity.ts";
-import { storeNames } from "../harness.ts";
-import { PROGRAM, type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
+import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
+import { storeNames } from "../harness/harness.ts";
+import { PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 
 for (const store of storeNames) {
   describe(`joining by an invite at sign-in on ${store}`, () => {

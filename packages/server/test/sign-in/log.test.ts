@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freePort } from "../harness.ts";
-import { startHoltd, temporaryFolder } from "../process/holtd.ts";
-import { CLIENT, startUpstream } from "../upstream-provider.ts";
-import { createVisitor } from "./visitor.ts";
+import { freePort } from "../harness/harness.ts";
+import { startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { createVisitor } from "../harness/sign-in/visitor.ts";
+import { CLIENT, startUpstream } from "../harness/upstream-provider.ts";
 
 test("the log says who signed in, and never a token, a code, a state, a cookie or a client secret", async () => {
   const port = await freePort();

@@ -8,9 +8,9 @@ import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.t
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
-import { userIdentityUid } from "../../src/auth/user-identity.ts";
-import { storeNames } from "../harness.ts";
-import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
+import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
+import { storeNames } from "../harness/harness.ts";
+import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 
 const BUILT_IN_VIEWER = "63921b2c44617e3f2603851537be0123af4a57d7";
 const parametersOf = (url: string): Record<string, string> => Object.fromEntries(new URL(url).searchParams);

@@ -8,10 +8,10 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
-import { userIdentityUid } from "../../src/auth/user-identity.ts";
+import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { startIssuer } from "../oidc-issuer.ts";
-import { describeWithWorld, type World } from "../world.ts";
+import { startIssuer } from "../harness/oidc-issuer.ts";
+import { describeWithWorld, type World } from "../harness/world.ts";
 
 const TENANT_CLIENT = "client of the tenant";
 let made = 0;

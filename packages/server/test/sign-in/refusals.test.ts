@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { GroupsService, OrgKind } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { userIdentityUid } from "../../src/auth/user-identity.ts";
-import { storeNames } from "../harness.ts";
-import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "./sign-in-world.ts";
-import type { Answer } from "./visitor.ts";
+import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
+import { storeNames } from "../harness/harness.ts";
+import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
+import type { Answer } from "../harness/sign-in/visitor.ts";
 
 /** A page that says what to do, is not kept, and holds nothing of what it was asked with. */
 function assertPage(answer: Answer, status: number, text: RegExp): void {

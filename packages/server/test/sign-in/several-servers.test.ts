@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freePort, startServer } from "../harness.ts";
-import { createDatabase } from "../postgres.ts";
-import { temporaryFolder } from "../process/holtd.ts";
-import { CLIENT, startUpstream } from "../upstream-provider.ts";
-import { createVisitor } from "./visitor.ts";
+import { freePort, startServer } from "../harness/harness.ts";
+import { temporaryFolder } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
+import { createVisitor } from "../harness/sign-in/visitor.ts";
+import { CLIENT, startUpstream } from "../harness/upstream-provider.ts";
 
 test("a sign-in that began on one server ends on another of the same database, once", async () => {
   await using folder = await temporaryFolder();

@@ -10,8 +10,8 @@ import {
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
-import { byTime } from "../event-order.ts";
-import { newEventUid } from "../event-uid.ts";
+import { byTime } from "../model/event-order.ts";
+import { newEventUid } from "../model/event-uid.ts";
 import { eventUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord, EventRecord } from "./record.ts";
 

@@ -1,7 +1,7 @@
 /** From a record to all that is stored of it where it is new. Reading prepares it, ahead of whoever writes: it takes as long as the reading itself. */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import { advisoryViolations, sizeViolations } from "../advisory-rules.ts";
-import { aboutOf, type DerivedAdvisory, deriveAdvisory } from "../derive.ts";
+import { advisoryViolations, sizeViolations } from "../model/advisory-rules.ts";
+import { aboutOf, type DerivedAdvisory, deriveAdvisory } from "../storage/derive.ts";
 import { type Authorship, advisoryFromRecord } from "./merge-advisory.ts";
 import { neighbouringUids } from "./neighbouring-uids.ts";
 import type { AdvisoryRecord, Placed } from "./record.ts";

@@ -1,5 +1,5 @@
 /** A thread that reads what is to be imported, and prepares what is stored of it, beside the one that writes: no call waits for that. */
-import { doJobs } from "../../lib/job-thread.ts";
+import { doJobs } from "../../jobs/job-thread.ts";
 import type { ImportProblem } from "./import-options.ts";
 import { prepareRecords } from "./prepare-advisory.ts";
 import { readRecords } from "./read-records.ts";

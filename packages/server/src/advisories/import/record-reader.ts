@@ -1,5 +1,5 @@
 /** Has a thread read the records of an import, and hands them on as they come. Bounded in memory, whatever is in there. */
-import { JobThreads } from "../../lib/job-threads.ts";
+import { JobThreads } from "../../jobs/job-threads.ts";
 import { documentLimits, heapFor, MAX_DOCUMENT } from "./documents.ts";
 import type { Piece, ReadingJob, Taken } from "./reading-protocol.ts";
 import type { Placed } from "./record.ts";

@@ -3,8 +3,8 @@ import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisor
 import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { newUid } from "../../lib/uid.ts";
-import { advisoryFrom } from "../load.ts";
-import { type AdvisoryChange, storeAdvisories } from "../store.ts";
+import { advisoryFrom } from "../storage/load.ts";
+import { type AdvisoryChange, storeAdvisories } from "../storage/store.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
 import { type Authorship, isBeyondRights, merge } from "./merge-advisory.ts";
 import { type Prepared, type PreparedRecord, prepare, prepareNew, stamped } from "./prepare-advisory.ts";

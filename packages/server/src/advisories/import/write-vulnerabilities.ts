@@ -6,7 +6,7 @@ import { appendToVulnerabilityCount } from "../../db/resource-count.ts";
 import type { VulnerabilityTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
-import { insertRows } from "../insert-rows.ts";
+import { insertRows } from "../storage/insert-rows.ts";
 import type { BatchOutcome, ImportOptions } from "./import-options.ts";
 import type { VulnerabilityRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";

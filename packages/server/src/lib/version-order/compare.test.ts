@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "../../../test/property.ts";
+import fc from "../../../test/harness/property.ts";
 import { compareVersions } from "./compare.ts";
 
 /** Of each type, from the smallest to the greatest; what its ecosystem takes for the same stands together, separated by spaces. */

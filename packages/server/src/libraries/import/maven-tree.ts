@@ -1,10 +1,10 @@
 /** A repository in the layout of Maven 2, of another server or of a client. Checksums and POMs that lie beside a file must be right. */
 import { invalidArgument } from "../../lib/errors.ts";
 import type { Digests } from "../find-file.ts";
-import { assertChecksum, MAX_CHECKSUM, parseChecksum } from "../maven-checksum.ts";
-import { ALGORITHMS, checksumOf, type MavenFile, mavenName, parseMavenFile, pathInArtifact } from "../maven-path.ts";
-import { mavenPublication } from "../maven-publication.ts";
-import { MAX_POM, readPom } from "../read-pom.ts";
+import { assertChecksum, MAX_CHECKSUM, parseChecksum } from "../java/maven-checksum.ts";
+import { ALGORITHMS, checksumOf, type MavenFile, mavenName, parseMavenFile, pathInArtifact } from "../java/maven-path.ts";
+import { mavenPublication } from "../java/maven-publication.ts";
+import { MAX_POM, readPom } from "../java/read-pom.ts";
 import type { SourceTree } from "./source-tree.ts";
 import type { TreeFormat } from "./tree-format.ts";
 

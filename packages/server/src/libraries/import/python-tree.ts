@@ -1,6 +1,6 @@
 /** Wheels and source distributions wherever they lie: in one folder, or in one for each project as indexes have them. */
-import { normalizeProject, parsePythonFileName } from "../python-name.ts";
-import { readPythonPackage } from "../python-package.ts";
+import { normalizeProject, parsePythonFileName } from "../python/python-name.ts";
+import { readPythonPackage } from "../python/python-package.ts";
 import type { TreeFormat } from "./tree-format.ts";
 
 /** What Python packages are or once were; whatever else is beside them is none of ours. */

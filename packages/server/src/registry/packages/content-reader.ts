@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
-import { JobThreads } from "../../lib/job-threads.ts";
+import { JobThreads } from "../../jobs/job-threads.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 

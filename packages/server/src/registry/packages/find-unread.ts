@@ -1,7 +1,7 @@
 /** Finds manifests that nobody has put into the queue: those that were pushed before there was one. Goes on where it was cut short, piece by piece, by one server at a time. */
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
-import { parseManifest } from "../manifest.ts";
+import { parseManifest } from "../content/manifest.ts";
 import { OciError } from "../oci-error.ts";
 import { organizationsWith } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";

@@ -1,10 +1,10 @@
 /** Reads what is in images as they are pushed, in the background, one at a time on each server and in turns of organizations. No push waits for it. */
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
-import { Loop } from "../../events/loop.ts";
+import { Loop } from "../../jobs/loop.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import { parseManifest } from "../manifest.ts";
+import { parseManifest } from "../content/manifest.ts";
 import { type ContentReader, createContentReader } from "./content-reader.ts";
 import { findUnread } from "./find-unread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";

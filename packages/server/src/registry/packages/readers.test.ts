@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import fc from "../../../test/property.ts";
+import fc from "../../../test/harness/property.ts";
 import { readApkDatabase } from "./apk-database.ts";
 import { readDpkgStatus } from "./dpkg-status.ts";
 import { Unreadable } from "./found-package.ts";

@@ -1,5 +1,5 @@
 /** What of a manifest is to be read: the layers of an image, or the SBOMs that it brings. Pure. */
-import type { Descriptor, Manifest } from "../manifest.ts";
+import type { Descriptor, Manifest } from "../content/manifest.ts";
 import type { Reading } from "./content-reader.ts";
 
 /** Image specification, layer.md, and Docker's: with or without compression, also where they may not be distributed. */

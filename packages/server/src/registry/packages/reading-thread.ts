@@ -1,5 +1,5 @@
 /** A thread that reads images and SBOMs, beside the server's: what it unpacks and parses keeps no call waiting, and it can be ended at any time. */
-import { doJobs } from "../../lib/job-thread.ts";
+import { doJobs } from "../../jobs/job-thread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
 import { createPackageList, type PackageList } from "./package-list.ts";

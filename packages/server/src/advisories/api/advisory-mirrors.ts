@@ -1,0 +1,136 @@
+/** Advisory mirrors: feeds that are imported again and again, for the identity that named them. What fetches them is advisories/remote/. */
+import { create as createMessage } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type AdvisoryMirror,
+  AdvisoryMirrorSchema,
+  AdvisoryMirrorStatusSchema,
+  AdvisoryMirrorsService,
+} from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import type { WriteCall } from "../../api/call/call.ts";
+import { implement, write } from "../../api/call/implement.ts";
+import { writableFields } from "../../api/resource/field-mask.ts";
+import { getBody } from "../../api/resource/get.ts";
+import { assertName, assertNone } from "../../api/resource/names.ts";
+import { standardMethods } from "../../api/resource/standard-methods.ts";
+import { assertGroupExists, create, prepareUpdate, save } from "../../api/resource/write.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { lastingSession, textOfSession } from "../../iam/identities/stored-session.ts";
+import { timestampFromDate } from "../../lib/clock.ts";
+import { type FieldViolation, notFound, permissionDenied } from "../../lib/errors.ts";
+import { parentOf } from "../../lib/uid.ts";
+import { compileUrlCheck } from "../../outbound/url-check.ts";
+import { type Destination, rightsIn, rightsOf } from "../import/remote/import-rights.ts";
+import { kinds } from "../import/remote/import-row.ts";
+import { advisoryMirrors, intervalOf, lockMirror, statusWith, storeStatus } from "../mirrors/mirror-resource.ts";
+import { FIRST_MS, lockRun, storeRun, UNKNOWN_FEED } from "../mirrors/mirror-schedule.ts";
+
+const DEFAULT_INTERVAL_S = 6n * 3600n;
+const MIN_INTERVAL_MS = 5 * 60_000;
+const MAX_INTERVAL_MS = 365 * 24 * 3_600_000;
+
+export function advisoryMirrorsService(dependencies: ServiceDependencies) {
+  const { pageTokens, outboundAllowCidrs, remoteImports } = dependencies;
+  const urlViolations = compileUrlCheck("url", outboundAllowCidrs);
+  return implement(AdvisoryMirrorsService, {
+    // Deleting one takes its run and its imports with it, by their foreign keys.
+    ...standardMethods(AdvisoryMirrorsService, advisoryMirrors, pageTokens),
+
+    createAdvisoryMirror: write(async ({ parent, advisoryMirror: given }, call) => {
+      const mirror = writableFields(AdvisoryMirrorSchema, given as AdvisoryMirror);
+      assertValid(mirror, urlViolations);
+      await assertGroupExists(parent, call.db);
+      const session = await actingSession(mirror, parent, call, dependencies);
+      const first = new Date(call.now.getTime() + FIRST_MS);
+      mirror.identity = call.principal?.uid ?? "";
+      mirror.status = createMessage(AdvisoryMirrorStatusSchema, { nextTime: timestampFromDate(first), counts: {} });
+      const made = await create(advisoryMirrors, parent, mirror, call);
+      const run = { mirror_uid: mirror.uid, session, next_time: first.toISOString(), failures: 0, ...UNKNOWN_FEED };
+      await call.db.insertInto("advisory_mirror_run").values(run).execute();
+      return made;
+    }),
+
+    updateAdvisoryMirror: write(async ({ advisoryMirror, updateMask }, call) => {
+      const update = await prepareUpdate(advisoryMirrors, advisoryMirror as AdvisoryMirror, updateMask, call.db);
+      const { current, next } = update;
+      assertValid(next, urlViolations);
+      assertMayImport(next, call, dependencies);
+      if (next.url !== current.url || next.kind !== current.kind)
+        await beginAnew(next, await actingSession(next, parentOf(next.uid), call, dependencies), call);
+      else if (intervalOf(next) < intervalOf(current)) await comeForward(next, call);
+      return save(advisoryMirrors, update, call);
+    }),
+
+    runAdvisoryMirror: write(async ({ uid, full }, call) => {
+      const mirror = await lockMirror(call.db, uid);
+      const run = await lockRun(call.db, uid);
+      if (mirror === undefined || run === undefined) throw notFound(advisoryMirrors.kind, uid);
+      assertMayImport(mirror, call, dependencies);
+      if (full) await storeRun(call.db, uid, UNKNOWN_FEED);
+      if (run.import_uid === null && run.file === null) {
+        await storeRun(call.db, uid, { next_time: call.now.toISOString() });
+        await storeStatus(call.db, mirror, { nextTime: timestampFromDate(call.now) });
+        call.db.afterCommit(remoteImports.wake);
+      }
+      return getBody(advisoryMirrors, uid, call.db);
+    }),
+  });
+}
+
+function assertValid(mirror: AdvisoryMirror, urlViolations: (url: string) => FieldViolation[]): void {
+  mirror.interval ??= createMessage(DurationSchema, { seconds: DEFAULT_INTERVAL_S });
+  assertName(mirror.name);
+  const interval = intervalOf(mirror);
+  assertNone([
+    ...urlViolations(mirror.url),
+    ...(kinds.has(mirror.kind)
+      ? []
+      : [{ field: "kind", description: "kind must be IMPORT_KIND_ADVISORIES or IMPORT_KIND_VULNERABILITIES" }]),
+    ...(interval >= MIN_INTERVAL_MS && interval <= MAX_INTERVAL_MS
+      ? []
+      : [{ field: "interval", description: "interval must be from 5 minutes (300s) to 365 days" }]),
+  ]);
+}
+
+/** @throws PERMISSION_DENIED where the caller may not import this, nor have it imported */
+function assertMayImport(mirror: AdvisoryMirror, { principal, access }: WriteCall, { bootstrapOwner }: ServiceDependencies): void {
+  const destination = { parent: parentOf(mirror.uid), kind: kindOf(mirror) };
+  if (principal === undefined || !rightsIn(destination, principal, access, bootstrapOwner).mayImport) throw forStaff();
+}
+
+/** What the mirror acts with if it is the caller's. @throws PERMISSION_DENIED where that would not do */
+async function actingSession(mirror: AdvisoryMirror, parent: string, { principal, db }: WriteCall, dependencies: ServiceDependencies) {
+  const kind = kindOf(mirror);
+  const session = principal === undefined ? undefined : lastingSession(principal);
+  if (session !== undefined && (await rightsOf({ parent, kind }, session, dependencies, db)).mayImport) return textOfSession(session);
+  if (kind === "vulnerabilities") throw forStaff();
+  throw permissionDenied(
+    "a mirror acts with the rights that its identity is bound to, and those of this sign-in end with it: bind the identity to a role in the group",
+  );
+}
+
+function kindOf({ kind }: AdvisoryMirror): Destination["kind"] {
+  return kinds.get(kind) ?? "advisories";
+}
+
+function forStaff(): Error {
+  return permissionDenied("vulnerability metadata is the same for all organizations, and only who runs the server mirrors it");
+}
+
+/** Another feed: nothing is known of it, what is under way is of the old one, and it acts for who named it. */
+async function beginAnew(next: AdvisoryMirror, session: string, { db, now, principal }: WriteCall): Promise<void> {
+  const first = new Date(now.getTime() + FIRST_MS);
+  next.identity = principal?.uid ?? "";
+  next.status = statusWith(next, { nextTime: timestampFromDate(first), error: "" });
+  const idle = { import_uid: null, file: null, lease_time: null };
+  await storeRun(db, next.uid, { session, failures: 0, next_time: first.toISOString(), ...UNKNOWN_FEED, ...idle });
+}
+
+/** A shorter interval holds from now on, unless the feed is in trouble. */
+async function comeForward(next: AdvisoryMirror, { db, now }: WriteCall): Promise<void> {
+  const time = new Date(now.getTime() + intervalOf(next));
+  const run = await lockRun(db, next.uid);
+  if (run === undefined || run.failures > 0 || run.next_time === null || run.next_time <= time.toISOString()) return;
+  await storeRun(db, next.uid, { next_time: time.toISOString() });
+  next.status = statusWith(next, { nextTime: timestampFromDate(time) });
+}

@@ -1,0 +1,124 @@
+/** Filters by what few advisories have in common: names, ids, aliases, parts of texts. Each is found by its index, and counted by it as far as that is worth it. */
+import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import { type RawBuilder, sql } from "kysely";
+import { and, live, within } from "../../api/resource/conditions.ts";
+import type { Selection } from "../../api/resource/selection.ts";
+import type { Dialect } from "../../db/dialect.ts";
+import { invalidArgument } from "../../lib/errors.ts";
+import { rootOf } from "../../lib/uid.ts";
+import { advisories } from "../resource.ts";
+import { suffixRangeOf } from "../storage/search-terms.ts";
+import { withText } from "./filter-values.ts";
+
+type Bool = RawBuilder<boolean>;
+
+export interface FoundFilter {
+  /** As it is tested on a row. */
+  readonly test: Bool;
+  /** Uids of what it finds in the selection's ranges, some of them perhaps twice. */
+  uids(selection: Selection): RawBuilder<unknown>;
+  /** What finds just these in the table itself, and the index that it finds them by. */
+  readonly own?: { readonly index: string; condition(selection: Selection): Bool };
+  /** Set where it finds none twice. */
+  readonly isDistinct?: boolean;
+  /** The rows that must be looked at to find them, where they may be many more, as a query for a column `term`. */
+  readonly reach?: RawBuilder<unknown>;
+}
+
+type Wanted = Pick<
+  ListAdvisoriesRequest,
+  "advisoryIds" | "legacyAdvisoryIds" | "artifactNames" | "componentNames" | "componentLocations" | "aliases" | "origin" | "query"
+>;
+
+const MAX_QUERY = 200;
+
+export function foundFilters(request: Wanted, dialect: Dialect): FoundFilter[] {
+  const { origin = "", query } = request;
+  return [
+    ...named("advisory_id", request.advisoryIds, dialect),
+    ...named("legacy_advisory_id", request.legacyAdvisoryIds, dialect),
+    ...(origin === "" ? named("artifact_name", request.artifactNames, dialect) : [ofOrigin(origin, dialect)]),
+    ...named("component_name", request.componentNames, dialect),
+    ...named("component_location", request.componentLocations, dialect),
+    ...aliased(request.aliases, dialect),
+    ...(query === "" ? [] : [containing(query, dialect)]),
+  ];
+}
+
+function named(column: string, values: readonly string[], dialect: Dialect): FoundFilter[] {
+  const wanted = withText(values);
+  if (wanted === undefined) return [];
+  const isOne = (ref: RawBuilder<unknown>) => sql<boolean>`${ref} in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
+  return [byColumn(column, () => isOne(sql.ref(column)), isOne(dialect.frequent(column)), dialect)];
+}
+
+/** Of packages that nothing is known of, the origin is the package itself. */
+function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
+  if (origin.includes("\0")) return nothing(dialect);
+  const known = (also: Bool) => sql<boolean>`exists (select 1 from package_origin o
+    where o.org_uid = substr(advisory.uid, 1, 40) and o.type = advisory.artifact_type and o.name = advisory.artifact_name and ${also})`;
+  const isOf = sql<boolean>`(${known(sql`o.origin = ${origin}`)} or (${dialect.frequent("artifact_name")} = ${origin} and not ${known(sql`1 = 1`)}))`;
+  const namesIn = ({ view }: Selection) => {
+    const organizations = dialect.valuesOf([...new Set(view.ranges.map(({ lower }) => rootOf(lower)))]);
+    return sql`select o.name from package_origin o where o.origin = ${origin} and o.org_uid in (select org.value from ${organizations} as org)`;
+  };
+  return byColumn(
+    "artifact_name",
+    (selection) => and([sql<boolean>`artifact_name in (${namesIn(selection)} union select ${origin})`, isOf]),
+    isOf,
+    dialect,
+  );
+}
+
+function nothing(dialect: Dialect): FoundFilter {
+  return byColumn("artifact_name", () => sql`1 = 0`, sql`1 = 0`, dialect);
+}
+
+/** @param seek that the column's index can find */
+function byColumn(column: string, seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
+  const condition = (selection: Selection) =>
+    and([seek(selection), within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect), ...live(advisories)]);
+  return {
+    test,
+    own: { index: `advisory_by_${column}`, condition },
+    isDistinct: true,
+    uids: (selection) => sql`select uid from advisory where ${condition(selection)}`,
+  };
+}
+
+function aliased(values: readonly string[], dialect: Dialect): FoundFilter[] {
+  const wanted = withText(values);
+  if (wanted === undefined) return [];
+  const isOne = sql<boolean>`a.alias in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
+  return [{ uids: linking(sql`advisory_alias a`, "a", isOne, dialect), test: linked(sql`advisory_alias a`, "a", isOne, dialect) }];
+}
+
+/** That have the text in the name of artifact or component, or in an alias, in any case. */
+function containing(query: string, dialect: Dialect): FoundFilter {
+  if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
+  if (query.includes("\0") || !query.isWellFormed()) return nothing(dialect);
+  const text = query.toLowerCase();
+  const { lower, upper, isExact } = suffixRangeOf(text);
+  const has = (term: string) => sql<boolean>`replace(${sql.ref(term)}, ${text}, '') <> ${sql.ref(term)}`;
+  const ends = and([sql<boolean>`s.suffix >= ${lower} and s.suffix < ${upper}`, ...(isExact ? [] : [has("s.term")])]);
+  const reach = sql`select s.term from advisory_suffix s where ${ends}`;
+  return {
+    uids: ({ view }) => {
+      const isBelow = within(view.ranges, "test", sql.ref("t.advisory_uid"), "advisory", dialect);
+      const where = and([sql<boolean>`t.term = s.term`, isBelow]);
+      return dialect.lookUp(sql`t.advisory_uid as uid`, sql`(${reach}) as s`, sql`advisory_term as t`, where);
+    },
+    reach,
+    test: linked(sql`advisory_term t`, "t", has("t.term"), dialect),
+  };
+}
+
+/** By a table that leads to advisories. A deleted one is not in it. */
+function linking(from: RawBuilder<unknown>, link: string, where: Bool, dialect: Dialect): FoundFilter["uids"] {
+  const uid = sql.ref(`${link}.advisory_uid`);
+  return ({ view }) => sql`select ${uid} as uid from ${from} where ${and([where, within(view.ranges, "test", uid, "advisory", dialect)])}`;
+}
+
+function linked(from: RawBuilder<unknown>, link: string, where: Bool, dialect: Dialect): Bool {
+  return sql<boolean>`exists (select 1 from ${from} where ${sql.ref(`${link}.advisory_uid`)} = ${dialect.unindexed("advisory.uid")} and ${where})`;
+}

@@ -1,0 +1,67 @@
+/** From images as a request names them, by repo and tags, to those that there are. What the caller may not look at does not exist for it. */
+import { sql } from "kysely";
+import type { Call } from "../../../api/call/call.ts";
+import { listCapabilities } from "../../../api/resource/conditions.ts";
+import { AmbiguousName, findNamedGroup, isUidSegment } from "../../../api/resource/named-groups.ts";
+import { invalidArgument, notFound } from "../../../lib/errors.ts";
+import { isUid } from "../../../lib/uid.ts";
+import type { ImageName } from "../../reports/image-states.ts";
+
+const FIELD = "image_refs";
+const MAX_REFS = 100;
+const MAX_TAGS = 100;
+
+export interface GivenRef {
+  /** Name, `<organization>/[folder/…/]<name>`, the same behind the registry's host, or uid. */
+  readonly repo: string;
+  /** `latest` where there are none. */
+  readonly tags: readonly string[];
+}
+
+/** Each once; a tag need not exist. @throws INVALID_ARGUMENT on image_refs, NOT_FOUND for a repo */
+export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: string, call: Call): Promise<ImageName[]> {
+  if (refs.length === 0) throw invalidArgument(FIELD, `${FIELD} must have at least one element, such as repo:tag`);
+  if (refs.length > MAX_REFS) throw invalidArgument(FIELD, `${FIELD} must have at most ${MAX_REFS} elements: ask several times`);
+  const images = new Map<string, ImageName>();
+  for (const { repo, tags } of refs) {
+    if (repo === "") throw invalidArgument(FIELD, "repo is required");
+    if (tags.length > MAX_TAGS) throw invalidArgument(FIELD, `a repo may have at most ${MAX_TAGS} tags: ask several times`);
+    const repo_uid = await findRepo(repo, registryHost, call);
+    if (repo_uid === undefined) throw notFound("Repo", repo.slice(0, 200));
+    // PostgreSQL knows no NUL in a text, so no tag has one.
+    for (const tag of tags.length === 0 ? ["latest"] : tags.filter((tag) => !tag.includes("\0")))
+      images.set(`${repo_uid}:${tag}`, { repo_uid, tag });
+  }
+  return [...images.values()];
+}
+
+async function findRepo(text: string, registryHost: string, call: Call): Promise<string | undefined> {
+  const name = text.startsWith(`${registryHost}/`) ? text.slice(registryHost.length + 1) : text;
+  if (name.includes("\0")) return undefined;
+  if (!isUid(name) && !name.includes("/")) return repoOfName(name, call);
+  const { db, access } = call;
+  const uid = isUid(name) ? name : await repoAt(name.split("/"), call);
+  if (uid === undefined || !access.holds(listCapabilities(call), uid)) return undefined;
+  return (await db.selectFrom("repo").select("uid").where("uid", "=", uid).executeTakeFirst())?.uid;
+}
+
+async function repoOfName(name: string, call: Call): Promise<string | undefined> {
+  const scopes = call.db.dialect.valuesOf(call.access.scopes(listCapabilities(call)));
+  const { rows } = await sql<{ uid: string }>`
+    select r.uid from ${scopes} as scope join repo as r on r.name = ${name} and r.uid >= scope.value and r.uid < scope.value || '0'
+    limit 2`.execute(call.db);
+  if (rows.length > 1)
+    throw invalidArgument(FIELD, `there are several repos named "${name}": use the uid, or the path with the organization`);
+  return rows[0]?.uid;
+}
+
+async function repoAt(segments: readonly string[], { db, access }: Call): Promise<string | undefined> {
+  const name = segments.at(-1) ?? "";
+  const parent = await findNamedGroup(db, segments.slice(0, -1), access).catch((error: unknown) => {
+    throw error instanceof AmbiguousName ? invalidArgument(FIELD, error.message) : error;
+  });
+  if (parent === undefined) return undefined;
+  const repos = db.selectFrom("repo").select("uid").where("parent", "=", parent);
+  const byUid = isUidSegment(name) ? await repos.where("uid", "=", `${parent}/${name}`).executeTakeFirst() : undefined;
+  return (byUid ?? (await repos.where("name", "=", name).executeTakeFirst()))?.uid;
+}

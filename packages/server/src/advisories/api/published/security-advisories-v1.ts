@@ -1,0 +1,29 @@
+/** Version 1 of the service: the same answers under other names. It maps, and reads nothing. */
+import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
+import * as v1 from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
+import * as v2 from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
+import type { JsonText } from "../../../api/call/call.ts";
+import { implement, read, type ServiceImplementation } from "../../../api/call/implement.ts";
+import { messageFromJson } from "../../../lib/proto-json.ts";
+import { compileRecast } from "./same-on-the-wire.ts";
+import type { SecurityAdvisories } from "./security-advisories.ts";
+
+export function securityAdvisoriesV1(advisories: SecurityAdvisories): ServiceImplementation {
+  const documents = compileReply(v2.ListDocumentsResponseSchema, v1.DocumentListSchema);
+  const metadata = compileReply(v2.ListVulnerabilityMetadataResponseSchema, v1.VulnerabilityMetadataListSchema);
+  const reports = compileReply(v2.ListResolvedVulnsReportsResponseSchema, v1.ResolvedVulnsReportListSchema);
+  const reportsRequest = compileRecast(v1.ResolvedVulnsReportFilterSchema, v2.ListResolvedVulnsReportsRequestSchema);
+  const range = { start: "from", end: "to" };
+  return implement(v1.SecurityAdvisory, {
+    listDocuments: read(async (request, call) => documents(await advisories.listDocuments(request, call))),
+    listVulnerabilityMetadata: read(async (request, call) => metadata(await advisories.listVulnerabilityMetadata(request, call))),
+    listResolvedVulnsReports: read(async (request, call) =>
+      reports(await advisories.listResolvedVulnsReports(reportsRequest(request), range, call)),
+    ),
+  });
+}
+
+function compileReply<From extends DescMessage, To extends DescMessage>(from: From, to: To): (reply: JsonText<From>) => MessageShape<To> {
+  const recast = compileRecast(from, to);
+  return ({ text }) => recast(messageFromJson(from, text) as Message as MessageShape<From>);
+}

@@ -1,0 +1,70 @@
+/** The published view of advisories: documents and vulnerabilities for everybody, and what was resolved in images for who may look at them. */
+import {
+  ListDocumentsResponseSchema,
+  type ListResolvedVulnsReportsRequest,
+  ListResolvedVulnsReportsResponseSchema,
+  SecurityAdvisoryService,
+} from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { capabilitySet } from "../../../access/capability-set.ts";
+import { type Call, JsonText } from "../../../api/call/call.ts";
+import { implement, read, type ServiceImplementation } from "../../../api/call/implement.ts";
+import type { ServiceDependencies } from "../../../dependencies-services.ts";
+import { invalidArgument } from "../../../lib/errors.ts";
+import { createDocuments, type Documents } from "../../documents/documents.ts";
+import { parseDayRange, type RangeFields } from "../../reports/days.ts";
+import { resolvedReports } from "../../reports/report.ts";
+import { resolveImageRefs } from "./image-refs.ts";
+import { securityAdvisoriesV1 } from "./security-advisories-v1.ts";
+import { listVulnerabilityMetadata, type MetadataRequest } from "./vulnerability-metadata.ts";
+
+const MAX_CVES = 1000;
+/** What it takes to read advisories that are not public. */
+const READ = capabilitySet([Capability.CAP_ADVISORIES_LIST]);
+
+type DocumentsReply = JsonText<typeof ListDocumentsResponseSchema>;
+type ReportsReply = JsonText<typeof ListResolvedVulnsReportsResponseSchema>;
+
+/** What both versions of the API answer, in the form of version 2. */
+export interface SecurityAdvisories {
+  listDocuments(request: { readonly id: string; readonly cves: readonly string[] }, call: Call): Promise<DocumentsReply>;
+  listVulnerabilityMetadata(request: MetadataRequest, call: Call): ReturnType<typeof listVulnerabilityMetadata>;
+  /** @param fields what the range is called in the request */
+  listResolvedVulnsReports(
+    request: Pick<ListResolvedVulnsReportsRequest, "imageRefs" | "startTime" | "endTime">,
+    fields: RangeFields,
+    call: Call,
+  ): Promise<ReportsReply>;
+}
+
+/** Both versions of the service. */
+export function securityAdvisoryServices(dependencies: ServiceDependencies): ServiceImplementation[] {
+  const advisories = createSecurityAdvisories(dependencies, createDocuments(dependencies.publication));
+  const fields = { start: "start_time", end: "end_time" };
+  const v2 = implement(SecurityAdvisoryService, {
+    listDocuments: read((request, call) => advisories.listDocuments(request, call)),
+    listVulnerabilityMetadata: read((request, call) => advisories.listVulnerabilityMetadata(request, call)),
+    listResolvedVulnsReports: read((request, call) => advisories.listResolvedVulnsReports(request, fields, call)),
+  });
+  return [v2, securityAdvisoriesV1(advisories)];
+}
+
+function createSecurityAdvisories(
+  { pageTokens, publication, registryHost }: ServiceDependencies,
+  documents: Documents,
+): SecurityAdvisories {
+  return {
+    async listDocuments({ id, cves }, { db }) {
+      const wanted = [...new Set(cves)].filter((cve) => cve !== "");
+      if (wanted.length > MAX_CVES) throw invalidArgument("cves", `must be at most ${MAX_CVES} different ones: ask several times`);
+      return new JsonText(ListDocumentsResponseSchema, `{"documents":${await documents.list({ id, cves: wanted }, db)}}`);
+    },
+    listVulnerabilityMetadata: (request, call) => listVulnerabilityMetadata(request, call, pageTokens),
+    async listResolvedVulnsReports({ imageRefs, startTime, endTime }, fields, call) {
+      const range = parseDayRange(startTime, endTime, fields);
+      const images = await resolveImageRefs(imageRefs, registryHost, call);
+      const text = await resolvedReports({ images, range, now: call.now, readable: call.access.scopes(READ) }, publication, call.db);
+      return new JsonText(ListResolvedVulnsReportsResponseSchema, `{"resolvedVulnsReports":${text}}`);
+    },
+  };
+}

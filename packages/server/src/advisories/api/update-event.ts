@@ -1,0 +1,42 @@
+/** Changes an event of an advisory, and how far its review is. */
+import { clone } from "@bufbuild/protobuf";
+import { type AdvisoryEvent, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { WriteCall } from "../../api/call/call.ts";
+import { assertNone } from "../../api/resource/names.ts";
+import { notFound } from "../../lib/errors.ts";
+import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { parentOf } from "../../lib/uid.ts";
+import { eventViolations } from "../model/event-rules.ts";
+import { assertChangeable, isDecision } from "../model/review.ts";
+import { assertMayDecide } from "./new-events.ts";
+import { loadLive, saveAdvisory } from "./write-advisory.ts";
+
+const encode = compileJsonEncoder(AdvisoryEventSchema);
+
+/** What is left out stays as it is, so that a reviewer who says no more than a decision erases nothing. The advisory is locked, so of two decisions one is first. */
+export async function updateEvent(given: AdvisoryEvent, call: WriteCall): Promise<AdvisoryEvent> {
+  const loaded = await loadLive(call.db, parentOf(given.id));
+  const { advisory } = loaded;
+  const current = advisory.events.find(({ id }) => id === given.id);
+  if (current === undefined) throw notFound("AdvisoryEvent", given.id);
+  const next = merge(current, given);
+  assertNone(eventViolations(next));
+  const isDecided = next.status !== current.status && isDecision(next.status);
+  if (isDecided) next.reviewer = given.reviewer || (call.principal?.uid ?? "");
+  if (encode(next) !== encode(current)) assertChangeable(current.status, next.status);
+  if (isDecided) await assertMayDecide(advisory, call);
+  const events = advisory.events.map((event) => (event === current ? next : event));
+  const saved = await saveAdvisory(loaded, { ...advisory, events }, call);
+  return saved.events.find(({ id }) => id === given.id) ?? next;
+}
+
+function merge(current: AdvisoryEvent, given: AdvisoryEvent): AdvisoryEvent {
+  const next = clone(AdvisoryEventSchema, current);
+  if (given.type.case !== undefined) next.type = given.type;
+  if (given.findings.length > 0) next.findings = given.findings;
+  if (given.author !== "") next.author = given.author;
+  if (given.reviewer !== "") next.reviewer = given.reviewer;
+  if (given.status !== ReviewStatus.UNKNOWN) next.status = given.status;
+  if (given.issue !== undefined) next.issue = given.issue;
+  return next;
+}

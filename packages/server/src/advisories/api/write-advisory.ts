@@ -1,0 +1,158 @@
+/** Makes, changes and deletes advisories, as version 1 of the API says it. */
+import { clone, create } from "@bufbuild/protobuf";
+import {
+  type Advisory,
+  AdvisorySchema,
+  type CreateAdvisoryRequest,
+  ReviewStatus,
+} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { WriteCall } from "../../api/call/call.ts";
+import { assertNone } from "../../api/resource/names.ts";
+import { assertGroupExists, isDuplicate } from "../../api/resource/write.ts";
+import type { WriteDb } from "../../db/store.ts";
+import { timestampFromDate } from "../../lib/clock.ts";
+import { alreadyExists, failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
+import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { isUid, newUid, parentOf } from "../../lib/uid.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { newAdvisoryId } from "../model/advisory-id.ts";
+import { advisoryViolations, sizeViolations } from "../model/advisory-rules.ts";
+import { aboutOf, deriveAdvisory } from "../storage/derive.ts";
+import { type LoadedAdvisory, loadForUpdate } from "../storage/load.ts";
+import { storeAdvisories } from "../storage/store.ts";
+import { addEvents, assertEvents, assertMayDecide } from "./new-events.ts";
+
+const encode = compileJsonEncoder(AdvisorySchema);
+
+export async function createAdvisory(
+  { parentId, advisory: given = create(AdvisorySchema) }: CreateAdvisoryRequest,
+  call: WriteCall,
+  { advisoryPrefix }: VendorProfile,
+): Promise<Advisory> {
+  const id = newUid(parentId);
+  if (!isUid(newUid(id)))
+    throw invalidArgument("parent_id", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
+  const now = timestampFromDate(call.now);
+  const advisory = create(AdvisorySchema, {
+    ...aboutFieldsOf(given),
+    id,
+    advisoryId: given.advisoryId || newAdvisoryId(advisoryPrefix),
+    author: given.author || (call.principal?.uid ?? ""),
+    createdAt: now,
+    updatedAt: now,
+    ...(given.legacyAdvisoryID !== undefined && { legacyAdvisoryID: given.legacyAdvisoryID }),
+  });
+  assertNone(advisoryViolations(advisory));
+  assertEvents(given.events, (index) => `events[${index}].`);
+  await assertGroupExists(parentId, call.db);
+  advisory.events = await addEvents(advisory, given.events, call);
+  await store(call.db, undefined, advisory);
+  return advisory;
+}
+
+/** All that it is about is replaced; who wrote it, and under which ids it is known, stays where nothing else is said. Its events stay as they are. */
+export async function updateAdvisory(given: Advisory, call: WriteCall): Promise<Advisory> {
+  const loaded = await loadLive(call.db, given.id);
+  const { advisory } = loaded;
+  const legacyAdvisoryID = given.legacyAdvisoryID ?? advisory.legacyAdvisoryID;
+  const next = create(AdvisorySchema, {
+    ...aboutFieldsOf(given),
+    id: advisory.id,
+    advisoryId: given.advisoryId || advisory.advisoryId,
+    author: given.author || advisory.author,
+    events: advisory.events,
+    ...(advisory.createdAt && { createdAt: advisory.createdAt }),
+    ...(advisory.updatedAt && { updatedAt: advisory.updatedAt }),
+    ...(legacyAdvisoryID !== undefined && { legacyAdvisoryID }),
+  });
+  assertNone(advisoryViolations(next));
+  // What was approved would speak of something else: that is a decision, too.
+  if (isApproved(advisory) && subjectOf(next) !== subjectOf(advisory)) await assertMayDecide(advisory, call);
+  return saveAdvisory(loaded, next, call);
+}
+
+/** It is kept, and answers to Get. */
+export async function deleteAdvisory(id: string, call: WriteCall): Promise<void> {
+  const { row, advisory } = await load(call.db, id);
+  if (advisory.deletedAt !== undefined) {
+    call.changed = false;
+    return;
+  }
+  const now = timestampFromDate(call.now);
+  await storeAdvisories(call.db, [{ before: row, after: deriveAdvisory({ ...advisory, updatedAt: now, deletedAt: now }) }]);
+}
+
+/** Locked. @throws NOT_FOUND; FAILED_PRECONDITION where it is deleted */
+export async function loadLive(db: WriteDb, id: string): Promise<LoadedAdvisory> {
+  const loaded = await load(db, id);
+  if (loaded.advisory.deletedAt !== undefined) throw failedPrecondition("ADVISORY_DELETED", "the advisory is deleted and changes no more");
+  return loaded;
+}
+
+/** Stores `next` with a new update time; where it is as before, nothing. */
+export async function saveAdvisory({ row, advisory }: LoadedAdvisory, next: Advisory, call: WriteCall): Promise<Advisory> {
+  if (encode(next) === encode(advisory)) {
+    call.changed = false;
+    return advisory;
+  }
+  const after = clone(AdvisorySchema, next);
+  after.updatedAt = timestampFromDate(call.now);
+  await store(call.db, row, after);
+  return after;
+}
+
+async function load(db: WriteDb, id: string): Promise<LoadedAdvisory> {
+  const [loaded] = await loadForUpdate(db, [id]);
+  if (loaded === undefined) throw notFound("Advisory", id);
+  return loaded;
+}
+
+async function store(db: WriteDb, before: LoadedAdvisory["row"] | undefined, after: Advisory): Promise<void> {
+  const derived = deriveAdvisory(after);
+  assertNone(sizeViolations(after, derived.row));
+  if (before?.about !== derived.row.about) await claimPlace(after, db);
+  await storeAdvisories(db, [{ before, after: derived }]).catch((thrown) => {
+    // Somebody was first since the look at it.
+    throw isDuplicate(thrown) ? taken(after, after.advisoryId) : thrown;
+  });
+}
+
+/** A group has one advisory about the same. A deleted one gives way, and keeps imports from making it again until then. */
+async function claimPlace(advisory: Advisory, db: WriteDb): Promise<void> {
+  const parent = parentOf(advisory.id);
+  const query = db
+    .selectFrom("advisory")
+    .select(["uid", "delete_time"])
+    .where("parent", "=", parent)
+    .where("about", "=", aboutOf(advisory));
+  const other = await db.dialect.forUpdate(query).executeTakeFirst();
+  if (other === undefined || other.uid === advisory.id) return;
+  if (other.delete_time === null) throw taken(advisory, other.uid);
+  await db.updateTable("advisory").set({ about: other.uid }).where("uid", "=", other.uid).execute();
+}
+
+function taken({ advisoryId }: Advisory, uid: string): Error {
+  return alreadyExists("Advisory", uid, `the group has an advisory ${advisoryId} about this artifact and component`);
+}
+
+function isApproved({ events }: Advisory): boolean {
+  return events.some(({ status }) => status === ReviewStatus.APPROVED);
+}
+
+/** All that its events speak of. */
+function subjectOf(advisory: Advisory): string {
+  return JSON.stringify([aboutOf(advisory), advisory.aliases, advisory.legacyAdvisoryID ?? ""]);
+}
+
+function aboutFieldsOf(given: Advisory) {
+  const { artifactType, artifactName, artifactArchitecture, componentName, componentType, componentLocation, aliases } = given;
+  return {
+    artifactType,
+    artifactName,
+    artifactArchitecture,
+    aliases,
+    ...(componentName !== undefined && { componentName }),
+    ...(componentType !== undefined && { componentType }),
+    ...(componentLocation !== undefined && { componentLocation }),
+  };
+}

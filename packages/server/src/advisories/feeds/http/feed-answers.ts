@@ -1,0 +1,120 @@
+/** Answers with feeds, with single records of them, and with the list of what there is. */
+import { createHash } from "node:crypto";
+import { close, open } from "node:fs";
+import { promisify } from "node:util";
+import { ReaderLeft, sendFile } from "../../../blobs/send-file.ts";
+import { allowLongBody } from "../../../http/body-time.ts";
+import type { HttpRequest, HttpResponse } from "../../../http/http-exchange.ts";
+import { type FeedFormat, feedFormats } from "../feed-format.ts";
+import type { Feed, Feeds } from "../feeds.ts";
+import { isKnown, takesGzip, type Validators } from "./conditions.ts";
+import { FEEDS_PATH } from "./feed-path.ts";
+
+export interface FeedExchange {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly group: string;
+  /** Whether everybody may read it. */
+  readonly isPublic: boolean;
+  /** Whether nobody said who is asking. */
+  readonly isStranger: boolean;
+  /** How long a file's transfer may pause. */
+  readonly transferIdleMs: number;
+  /** Called when nothing is left to do but to send a file, which takes as long as the client likes. */
+  readonly onSend: () => void;
+}
+
+export async function answerFeed(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
+  try {
+    await answerFeedOnce(exchange, format, feeds);
+  } catch (error) {
+    // Another one took its place since it was found.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || exchange.response.headersSent) throw error;
+    await answerFeedOnce(exchange, format, feeds);
+  }
+}
+
+async function answerFeedOnce(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
+  const { request, group, isStranger } = exchange;
+  const feed = await feeds.feed(group, format, isStranger);
+  const isList = format.layout.kind === "list";
+  const isGzip = isList && takesGzip(request);
+  const etags = [`"${feed.sum}"`, `"${feed.sum}-gzip"`];
+  const validators = { etags, lastModified: feed.lastModified };
+  const headers = { etag: isGzip ? etags[1] : etags[0], ...(isList && { vary: "accept-encoding" }) };
+  if (isKnown(request, validators)) answerKnown(exchange, validators, headers);
+  else
+    await answerFile(exchange, validators, isGzip ? await feeds.gzipped(feed) : feed, {
+      ...headers,
+      "content-type": format.contentType,
+      ...(isGzip && { "content-encoding": "gzip" }),
+    });
+}
+
+async function answerFile(exchange: FeedExchange, validators: Validators, file: Feed, headers: Headers): Promise<void> {
+  const fd = await openAsync(file.path, "r");
+  try {
+    begin(exchange, 200, validators, { ...headers, "content-length": file.size });
+    await send(fd, file, exchange);
+  } finally {
+    close(fd, () => {});
+  }
+}
+
+async function send(fd: number, { size }: Feed, { request, response, transferIdleMs, onSend }: FeedExchange): Promise<void> {
+  if (request.method === "HEAD") return void response.end();
+  allowLongBody(request, transferIdleMs);
+  onSend();
+  try {
+    await sendFile(fd, 0, size - 1, response);
+  } catch (error) {
+    if (!(error instanceof ReaderLeft)) throw error;
+  }
+}
+
+export async function answerRecord(exchange: FeedExchange, format: FeedFormat, id: string, feeds: Feeds): Promise<void> {
+  const { text, time } = await feeds.record(exchange.group, format, id);
+  answerText(exchange, text, time);
+}
+
+/** What there is of a group, without looking at any of it. */
+export async function answerList(exchange: FeedExchange, baseUrl: string, feeds: Feeds): Promise<void> {
+  await feeds.assertGroup(exchange.group);
+  const base = `${baseUrl}${FEEDS_PATH}${exchange.group}`;
+  const formats = feedFormats.map(({ name, file, contentType, description, layout }) => ({
+    format: name,
+    description,
+    contentType,
+    url: `${base}/${file}`,
+    ...(layout.kind === "archive" && { recordUrl: `${base}/${name}/{id}.json` }),
+  }));
+  answerText(exchange, `${JSON.stringify({ group: exchange.group, feeds: formats })}\n`, undefined);
+}
+
+function answerText(exchange: FeedExchange, text: string, lastModified: string | undefined): void {
+  const etag = `"${createHash("sha256").update(text).digest("base64url")}"`;
+  const validators = { etags: [etag], lastModified };
+  if (isKnown(exchange.request, validators)) {
+    answerKnown(exchange, validators, { etag });
+    return;
+  }
+  begin(exchange, 200, validators, { etag, "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+  exchange.response.end(exchange.request.method === "HEAD" ? "" : text);
+}
+
+function answerKnown(exchange: FeedExchange, validators: Validators, headers: Headers): void {
+  begin(exchange, 304, validators, headers);
+  exchange.response.end();
+}
+
+type Headers = Readonly<Record<string, string | number | undefined>>;
+
+/** What is kept must be asked for again each time: a new feed has the same URL. */
+function begin({ response, isPublic }: FeedExchange, status: number, { lastModified }: Validators, headers: Headers): void {
+  response.statusCode = status;
+  response.setHeader("cache-control", isPublic ? "public, no-cache" : "private, no-cache");
+  if (lastModified !== undefined) response.setHeader("last-modified", new Date(lastModified).toUTCString());
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
+}
+
+const openAsync = promisify(open);

@@ -1,0 +1,45 @@
+/** What a path below `/holt/v1/feeds/` asks for. Pure. */
+
+import { isUid } from "../../../lib/uid.ts";
+import { type FeedFormat, feedFormats } from "../feed-format.ts";
+
+export const FEEDS_PATH = "/holt/v1/feeds/";
+
+export type FeedPath =
+  | { readonly kind: "list"; readonly group: string }
+  | { readonly kind: "feed"; readonly group: string; readonly format: FeedFormat }
+  | { readonly kind: "record"; readonly group: string; readonly format: FeedFormat; readonly id: string };
+
+/** An advisory id is a text of any kind; a group's uid and the names of files are not. */
+const PATH = /^([0-9a-f]{40}(?:\/[0-9a-f]{16})*)(?:\/(?:([a-z]+)\/(.+)|([a-z.]+)))?$/s;
+
+/** Slashes of uids may be escaped. @returns undefined where there is nothing of that form */
+export function parseFeedPath(path: string): FeedPath | undefined {
+  const [, group = "", folder, file, name] = PATH.exec(unescaped(path.slice(FEEDS_PATH.length)) ?? "") ?? [];
+  if (!isUid(group)) return undefined;
+  if (name !== undefined)
+    return withFormat(
+      (format) => format.file === name,
+      (format) => ({ kind: "feed", group, format }),
+    );
+  if (folder === undefined || file === undefined) return { kind: "list", group };
+  if (!file.endsWith(".json") || file === ".json") return undefined;
+  return withFormat(
+    (format) => format.layout.kind === "archive" && format.name === folder,
+    (format) => ({ kind: "record", group, format, id: file.slice(0, -".json".length) }),
+  );
+}
+
+function withFormat(isMeant: (format: FeedFormat) => boolean, path: (format: FeedFormat) => FeedPath): FeedPath | undefined {
+  const format = feedFormats.find(isMeant);
+  return format === undefined ? undefined : path(format);
+}
+
+function unescaped(text: string): string | undefined {
+  try {
+    const path = decodeURIComponent(text);
+    return /\p{Cc}/u.test(path) ? undefined : path;
+  } catch {
+    return undefined;
+  }
+}

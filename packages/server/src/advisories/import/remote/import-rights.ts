@@ -1,0 +1,51 @@
+/** What those may do for whom something is imported. Asked when it is begun and again whenever it runs: rights that are gone do not act any more. */
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import type { Access } from "../../../access/capabilities.ts";
+import { capabilitySet } from "../../../access/capability-set.ts";
+import type { AdvisoryImportTable } from "../../../db/schema.ts";
+import type { ReadDb } from "../../../db/store.ts";
+import type { Grants, Session } from "../../../iam/grants/grants.ts";
+import { isStaffAt } from "../../../iam/grants/staff.ts";
+
+const WRITE = capabilitySet([Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORIES_UPDATE]);
+const APPROVE = capabilitySet([Capability.CAP_ADVISORIES_APPROVE]);
+const DELETE = capabilitySet([Capability.CAP_ADVISORIES_DELETE]);
+
+export interface ImportRights {
+  readonly mayImport: boolean;
+  /** Whether new events are approved. */
+  readonly approves: boolean;
+  /** Whether advisories are deleted whose source withdrew them. */
+  readonly mayDelete: boolean;
+}
+
+const NONE: ImportRights = { mayImport: false, approves: false, mayDelete: false };
+
+/** Where something is imported, and what. */
+export type Destination = Pick<AdvisoryImportTable, "parent" | "kind">;
+
+export interface RightsDependencies {
+  readonly grants: Pick<Grants, "loadSession">;
+  readonly bootstrapOwner: string;
+}
+
+export function rightsIn({ parent, kind }: Destination, session: Session, access: Access, bootstrapOwner: string): ImportRights {
+  // What is the same for everybody is for those who run the server.
+  const isTheirs = kind === "advisories" || isStaffAt(parent, session, access, bootstrapOwner);
+  return {
+    mayImport: isTheirs && access.holds(WRITE, parent),
+    approves: access.holds(APPROVE, parent),
+    mayDelete: access.holds(DELETE, parent),
+  };
+}
+
+/** @param db of the transaction in which the answer must hold; left out outside of one */
+export async function rightsOf(
+  destination: Destination,
+  session: Session,
+  { grants, bootstrapOwner }: RightsDependencies,
+  db?: ReadDb,
+): Promise<ImportRights> {
+  const { exists, access } = await grants.loadSession(session, db);
+  return exists ? rightsIn(destination, session, access, bootstrapOwner) : NONE;
+}

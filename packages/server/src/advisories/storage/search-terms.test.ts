@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "../../../test/harness/property.ts";
+import { firstSuffixOf, suffixesOf, suffixRangeOf } from "./search-terms.ts";
+
+test("a term has an end from each of its characters on, each once", () => {
+  assert.deepEqual(suffixesOf("curl"), ["curl", "url", "rl", "l"]);
+  assert.deepEqual(suffixesOf("aaaa"), ["aaaa", "aaa", "aa", "a"]);
+  assert.deepEqual(suffixesOf("x😀y"), ["x😀y", "😀y", "y"]);
+  assert.equal(suffixesOf("ab".repeat(100)).length, 33, "the repeating ends of a long term are the same text");
+});
+
+test("just the terms with a text in them have an end in its range, for texts that an end can hold", () => {
+  const letters = fc.string({ unit: fc.constantFrom("a", "b", "-", "é", "😀"), minLength: 1, maxLength: 40 });
+  const inByteOrder = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+  fc.assert(
+    fc.property(letters, letters, (term, text) => {
+      const { lower, upper, isExact } = suffixRangeOf(text);
+      const isFound = suffixesOf(term).some((suffix) => inByteOrder(suffix, lower) >= 0 && inByteOrder(suffix, upper) < 0);
+      assert.equal(isExact, [...text].length <= 32);
+      if (isExact) assert.equal(isFound, term.includes(text));
+      else if (term.includes(text)) assert.ok(isFound);
+    }),
+  );
+});
+
+test("the end that stands for the whole term is one of its ends", () => {
+  const term = "github.com/example/a-name-that-is-longer-than-an-end";
+  assert.equal(suffixesOf(term)[0], firstSuffixOf(term));
+});

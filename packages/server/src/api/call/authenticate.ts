@@ -1,0 +1,44 @@
+/** Bearer token → principal and what it may do now. The only place that looks at the Authorization header of an API call. */
+import { type Access, NO_ACCESS } from "../../access/capabilities.ts";
+import type { Principal } from "../../access/principal.ts";
+import { unauthenticated } from "../../lib/errors.ts";
+import type { AccessRule } from "./operation.ts";
+
+export interface Authenticator {
+  /** Rejects with UNAUTHENTICATED what is not a valid access token of this server. */
+  verify(token: string): Promise<Principal>;
+  /** What the token is good for as things stand now; `exists` is false once its identity is deleted, or deactivated by its directory. */
+  load(principal: Principal): Promise<{ readonly exists: boolean; readonly access: Access }>;
+}
+
+export interface Caller {
+  readonly principal: Principal | undefined;
+  readonly access: Access;
+}
+
+const NOBODY: Caller = { principal: undefined, access: NO_ACCESS };
+
+/** Whether strangers may call: operations that are public, and those that authenticate by themselves. */
+export function isOpen({ mode }: AccessRule): boolean {
+  return mode === "public" || mode === "self";
+}
+
+/** Open operations do not have the header looked at here at all, so that a stale token cannot make them fail. */
+export async function authenticate(rule: AccessRule, authorization: string | undefined, authenticator: Authenticator): Promise<Caller> {
+  if (isOpen(rule)) return NOBODY;
+  const principal = await authenticator.verify(bearerToken(authorization));
+  const { exists, access } = await authenticator.load(principal);
+  if (!exists) throw unauthenticated("the identity of this token no longer exists");
+  return { principal, access };
+}
+
+/** The token of an `Authorization: Bearer …` header (RFC 6750 §2.1); the scheme compares case-insensitively (RFC 9110 §11.1). */
+export function bearerToken(authorization: string | undefined): string {
+  if (authorization === undefined || authorization === "")
+    throw unauthenticated("send an access token in the header Authorization: Bearer <token>");
+  if (authorization.slice(0, 7).toLowerCase() !== "bearer ")
+    throw unauthenticated("the Authorization header must have the form: Bearer <token>");
+  const token = authorization.slice(7).trim();
+  if (token === "") throw unauthenticated("the bearer token is empty");
+  return token;
+}

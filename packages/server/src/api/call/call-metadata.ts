@@ -1,0 +1,35 @@
+/** What every transport reads of a request's headers for the call it starts. */
+import { randomUUID } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { CallMetadata } from "./call.ts";
+
+export type CallOrigin = Pick<CallMetadata, "protocol" | "remoteAddress" | "alias" | "signal">;
+
+export function metadataFromHeaders(headers: IncomingHttpHeaders, { protocol, remoteAddress, alias, signal }: CallOrigin): CallMetadata {
+  return {
+    protocol,
+    authorization: headers.authorization,
+    requestId: requestIdOf(headers),
+    clientId: clientText(headers.cgclientid),
+    userAgent: clientText(headers["user-agent"]),
+    remoteAddress,
+    alias,
+    signal,
+  };
+}
+
+const REQUEST_ID = /^[!-~]{1,64}$/;
+
+/** The client's own id where it can be put into a header and a log line without care, else a new one. */
+export function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers.cgrequestid ?? headers["x-request-id"];
+  return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** As much of a client's own words as a log line should carry. */
+const MAX_TEXT = 256;
+
+export function clientText(value: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(value) ? value[0] : value;
+  return text === undefined || text === "" ? undefined : text.slice(0, MAX_TEXT);
+}

@@ -1,0 +1,65 @@
+/** How a service file says what implements its methods, typed by the contract. */
+import type { DescMethodUnary, DescService, Message, MessageShape } from "@bufbuild/protobuf";
+import type { ReadDb } from "../../db/store.ts";
+import type { Call, JsonText, WriteCall } from "./call.ts";
+
+/** A handler as the pipeline sees it. A `write` handler runs in the call's transaction. */
+export type Handler =
+  | { readonly kind: "read"; handle(request: Message, call: Call): Promise<Message | JsonText> }
+  | {
+      readonly kind: "write";
+      /** Before the transaction: the only place for network I/O and slow computing. What it returns is handed to `handle`. */
+      prepare?(request: Message, call: Call): Promise<unknown>;
+      handle(request: Message, call: WriteCall, prepared: unknown): Promise<Message | JsonText>;
+    };
+
+type Request<M extends DescMethodUnary> = MessageShape<M["input"]>;
+type Answer<M extends DescMethodUnary> = Promise<MessageShape<M["output"]> | JsonText<M["output"]>>;
+
+export interface ReadHandler<M extends DescMethodUnary> {
+  readonly kind: "read";
+  handle(request: Request<M>, call: Call<ReadDb>): Answer<M>;
+}
+export interface WriteHandler<M extends DescMethodUnary, Prepared = unknown> {
+  readonly kind: "write";
+  prepare?(request: Request<M>, call: Call<ReadDb>): Promise<Prepared>;
+  handle(request: Request<M>, call: WriteCall, prepared: Prepared): Answer<M>;
+}
+
+type UnaryMethods<S extends DescService> = {
+  [K in keyof S["method"] as S["method"][K] extends DescMethodUnary ? K : never]: Extract<S["method"][K], DescMethodUnary>;
+};
+/** Handlers by local method name. A method that is left out must be on the list of the unimplemented. */
+export type Handlers<S extends DescService> = {
+  // biome-ignore lint/suspicious/noExplicitAny: what `prepare` hands to `handle` differs from handler to handler
+  readonly [K in keyof UnaryMethods<S>]?: ReadHandler<UnaryMethods<S>[K]> | WriteHandler<UnaryMethods<S>[K], any>;
+};
+
+export interface ServiceImplementation {
+  readonly service: DescService;
+  /** What all its operations are about; undefined where their names say it. */
+  readonly kind: string | undefined;
+  /** By full method name. */
+  readonly handlers: ReadonlyMap<string, Handler>;
+}
+
+/** A handler that only reads. */
+export function read<M extends DescMethodUnary>(handle: ReadHandler<M>["handle"]): ReadHandler<M> {
+  return { kind: "read", handle };
+}
+
+/** A handler that runs in a write transaction. */
+export function write<M extends DescMethodUnary>(handle: WriteHandler<M, undefined>["handle"]): WriteHandler<M, undefined> {
+  return { kind: "write", handle };
+}
+
+/** @param kind what all operations of the service are about, where it is not in their names: a message's name */
+export function implement<S extends DescService>(service: S, handlers: Handlers<S>, kind?: string): ServiceImplementation {
+  const byName = new Map<string, Handler>();
+  for (const [localName, handler] of Object.entries(handlers)) {
+    const method = service.method[localName];
+    if (method === undefined) throw new Error(`${service.typeName} has no method ${localName}`);
+    byName.set(`${service.typeName}/${method.name}`, handler as Handler);
+  }
+  return { service, kind, handlers: byName };
+}

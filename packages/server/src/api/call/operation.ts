@@ -1,0 +1,178 @@
+/** An operation is an RPC of the contract, compiled once at boot from its descriptor: routes, access rule, event, handler. A contract that cannot be served fails the boot. */
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+  hasOption,
+  type Message,
+} from "@bufbuild/protobuf";
+import { events, http, iam, iamScope, isInternalOnly } from "@holt/api";
+import { Audience } from "@holt/api/gen/platform/annotations/annotations_pb.ts";
+import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { capabilitySet } from "../../access/capability-set.ts";
+import type { Handler, ServiceImplementation } from "./implement.ts";
+import { compileValidator } from "./validate.ts";
+
+/** One `google.api.http` binding. `body` is a proto field name, `*`, or the empty string for none. */
+export interface HttpBinding {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly body: string;
+}
+
+/** Who may call. `public` and `self` pass without a Holt token; `self` operations authenticate the caller by themselves. */
+export type AccessRule =
+  | { readonly mode: "public" | "self" }
+  | { readonly mode: "unscoped"; readonly capabilities: bigint }
+  | { readonly mode: "scoped"; readonly capabilities: bigint; scopeOf(request: Message): string };
+
+export interface EventRule {
+  /** Without the vendor's prefix, e.g. `api.iam.group.created.v1`. */
+  readonly type: string;
+  readonly extensions: readonly string[];
+  readonly audience: "customer" | "internal";
+}
+
+export interface Operation {
+  /** Full name as on the gRPC wire without the leading slash: `platform.iam.v2.GroupsService/GetGroup`. */
+  readonly name: string;
+  readonly method: DescMethodUnary;
+  /** `iam`, `registry` …, `holt` for Holt's own additions: names the error domain. */
+  readonly domain: string;
+  /** The resource that the operation is about, by its method's name or its service's word: `Group` for GetGroup. */
+  readonly kind: string;
+  /** Throws INVALID_ARGUMENT where a request lacks what its message requires. */
+  validate(request: Message): void;
+  readonly bindings: readonly HttpBinding[];
+  readonly access: AccessRule;
+  readonly event: EventRule | undefined;
+  /** Whether the handler gets a write handle: every operation that has a binding other than GET, unless its handler says that it only reads. */
+  readonly writes: boolean;
+  /** Absent where the operation is on the list of the unimplemented. */
+  readonly handler: Handler | undefined;
+}
+
+/**
+ * Compiles every method of the services.
+ * @param implementations one per implemented service
+ * @param unimplemented full names of the methods that are knowingly not served yet
+ * @throws Error naming the method, where an annotation is missing, a scope field cannot be found, or a handler is missing or superfluous
+ */
+export function compileOperations(
+  services: readonly DescService[],
+  implementations: readonly ServiceImplementation[],
+  unimplemented: ReadonlySet<string>,
+): Operation[] {
+  const handlers = new Map(implementations.flatMap((implementation) => [...implementation.handlers]));
+  const kinds = new Map(implementations.map(({ service, kind }) => [service, kind]));
+  const operations = services.flatMap((service) =>
+    service.methods.map((method) => {
+      const kind = kinds.get(service) ?? kindOf(method);
+      return compileOperation(method, kind, handlers.get(fullName(method)), unimplemented.has(fullName(method)));
+    }),
+  );
+  const known = new Set(operations.map((operation) => operation.name));
+  for (const name of [...handlers.keys(), ...unimplemented]) {
+    if (!known.has(name)) throw new Error(`${name}: the contract has no such method`);
+  }
+  return operations;
+}
+
+export function fullName(method: DescMethod): string {
+  return `${method.parent.typeName}/${method.name}`;
+}
+
+function kindOf(method: DescMethod): string {
+  return method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete)(?=[A-Z])/, "");
+}
+
+function compileOperation(method: DescMethod, kind: string, handler: Handler | undefined, isUnimplemented: boolean): Operation {
+  const name = fullName(method);
+  if (!isUnary(method)) throw new Error(`${name}: only unary methods can be served`);
+  if (handler === undefined && !isUnimplemented)
+    throw new Error(`${name}: has no handler and is not on the list of unimplemented operations`);
+  if (handler !== undefined && isUnimplemented) throw new Error(`${name}: has a handler and is on the list of unimplemented operations`);
+  const bindings = compileBindings(method);
+  return {
+    name,
+    method,
+    domain: domainOf(method.parent.typeName),
+    kind,
+    validate: compileValidator(method.input),
+    bindings,
+    access: compileAccess(method),
+    event: compileEvent(method),
+    writes: bindings.some((binding) => binding.method !== "GET") && handler?.kind !== "read",
+    handler,
+  };
+}
+
+/** `iam` of `platform.iam.v2.GroupsService`; packages of others than the platform are a domain as a whole. */
+function domainOf(typeName: string): string {
+  const [root = "", domain = ""] = typeName.split(".");
+  return root === "platform" ? domain : root;
+}
+
+function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+function compileBindings(method: DescMethod): HttpBinding[] {
+  if (!hasOption(method, http)) throw new Error(`${fullName(method)}: has no google.api.http annotation`);
+  const rule = getOption(method, http);
+  return [rule, ...rule.additionalBindings].map(({ pattern, body }) => {
+    if (pattern.case === undefined || pattern.case === "custom")
+      throw new Error(`${fullName(method)}: the http pattern is not one of GET, POST, PUT, PATCH, DELETE`);
+    return { method: pattern.case.toUpperCase() as HttpBinding["method"], path: pattern.value, body };
+  });
+}
+
+function compileAccess(method: DescMethod): AccessRule {
+  if (!hasOption(method, iam)) return { mode: "self" };
+  const { mode } = getOption(method, iam);
+  if (mode.case === undefined) throw new Error(`${fullName(method)}: the iam annotation says neither enabled nor disabled`);
+  if (mode.case === "disabled") return { mode: "public" };
+  const capabilities = capabilitySet(required(mode.value.capabilities));
+  if (mode.value.unscoped || mode.value.capabilities.length === 0) return { mode: "unscoped", capabilities };
+  const path = scopePath(method.input);
+  if (path === undefined)
+    throw new Error(`${fullName(method)}: is scoped, but no field of ${method.input.typeName} is marked as its scope`);
+  return { mode: "scoped", capabilities, scopeOf: (request) => readPath(request, path) };
+}
+
+/**
+ * Internal-only capabilities that stand beside others are waived: they keep a vendor's customers from what its staff
+ * curates. No role here can have them, and who runs a server of their own is the staff, so the other capabilities decide.
+ * A method that asks for nothing else stays closed.
+ */
+function required(capabilities: readonly Capability[]): readonly Capability[] {
+  const others = capabilities.filter((capability) => !isInternalOnly(capability));
+  return others.length === 0 ? capabilities : others;
+}
+
+/** Local names from the request to the string field that carries the scope; a marked message field is entered. */
+function scopePath(message: DescMessage): string[] | undefined {
+  for (const field of message.fields) {
+    if (!hasOption(field, iamScope) || !getOption(field, iamScope)) continue;
+    if (field.fieldKind === "scalar") return [field.localName];
+    if (field.fieldKind === "message") {
+      const inner = scopePath(field.message);
+      if (inner !== undefined) return [field.localName, ...inner];
+    }
+  }
+  return undefined;
+}
+
+function readPath(request: Message, path: readonly string[]): string {
+  let value: unknown = request;
+  for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key];
+  return typeof value === "string" ? value : "";
+}
+
+function compileEvent(method: DescMethod): EventRule | undefined {
+  if (!hasOption(method, events)) return undefined;
+  const { type, extensions, audience } = getOption(method, events);
+  return { type, extensions, audience: audience === Audience.CUSTOMER ? "customer" : "internal" };
+}

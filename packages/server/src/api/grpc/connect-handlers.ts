@@ -1,0 +1,139 @@
+/** gRPC-Web, Connect, and whatever of gRPC is not served natively, by Connect: HTTP/1.1 and HTTP/2, unary and streaming. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { DescService, Message } from "@bufbuild/protobuf";
+import {
+  ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  type ContextValues,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type ServiceImpl,
+} from "@connectrpc/connect";
+import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { compressionGzip, universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
+import { limitBodyTime } from "../../http/http2-server.ts";
+import type { Log } from "../../lib/log.ts";
+import type { CallMetadata } from "../call/call.ts";
+import { metadataFromHeaders } from "../call/call-metadata.ts";
+import type { Operation } from "../call/operation.ts";
+import { readMessage, withoutMessage } from "./connect-message.ts";
+import { connectError, grpcStatus } from "./grpc-status.ts";
+import { isBeyondTimers, LONGEST_MS } from "./grpc-timeout.ts";
+import { invoke, untilAborted } from "./invoke.ts";
+import type { UnaryOptions } from "./native-unary.ts";
+
+/** Adds services that are not operations: health, reflection. */
+export type ConnectRoutes = (router: ConnectRouter) => void;
+
+export type ConnectHandler = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;
+
+interface Origin {
+  readonly request: HttpRequest;
+  readonly alias: string | undefined;
+}
+const originKey = createContextKey<Origin | undefined>(undefined);
+
+/** Connect's handlers by canonical path. */
+export function createConnectHandlers(
+  operations: readonly Operation[],
+  options: UnaryOptions,
+  others: ConnectRoutes,
+): Map<string, ConnectHandler> {
+  const router = createConnectRouter(ROUTER_OPTIONS);
+  for (const [service, members] of Map.groupBy(operations, (operation) => operation.method.parent)) {
+    router.service(service, implementation(members, options));
+  }
+  const otherRouter = createConnectRouter(ROUTER_OPTIONS);
+  others(otherRouter);
+  return new Map<string, ConnectHandler>([
+    ...router.handlers.map((handler) => [handler.requestPath, onceKnown(handler, options)] as const),
+    ...otherRouter.handlers.map((handler) => [handler.requestPath, handler] as const),
+  ]);
+}
+
+const ROUTER_OPTIONS: ConnectRouterOptions = {
+  // Of what Connect reads by itself: questions of health and reflection, which anybody may ask on streams without an end.
+  readMaxBytes: 4_096,
+  acceptCompression: [compressionGzip],
+  // Nothing leaves compressed: most answers are small, and the large ones cost the one thread all others wait for.
+  compressMinBytes: 0xffff_ffff,
+  jsonOptions: { alwaysEmitImplicit: true },
+};
+
+/** The handler of an operation. Its message is read when `run` asks for it, in the time that a request may take. */
+function onceKnown(handler: UniversalHandler, { limits }: UnaryOptions): ConnectHandler {
+  return (universal) => {
+    const { request } = (universal.contextValues as ContextValues).get(originKey) as Origin;
+    if ("stream" in request) limitBodyTime(request.stream, limits.requestMs);
+    return handler(withoutMessage(universal));
+  };
+}
+
+function implementation(operations: readonly Operation[], options: UnaryOptions): Partial<ServiceImpl<DescService>> {
+  const methods = operations.map((operation) => [
+    operation.method.localName,
+    async (_empty: never, context: HandlerContext) => {
+      try {
+        return await untilAborted(answerCall(operation, context, options), context.signal);
+      } catch (error) {
+        // Deadline and cancellation are said by Connect itself, as the reason of the context's signal.
+        throw error instanceof ConnectError ? error : connectError(grpcStatus(error, operation.domain, options));
+      }
+    },
+  ]);
+  return Object.fromEntries(methods);
+}
+
+async function answerCall(operation: Operation, context: HandlerContext, { run, memory }: UnaryOptions): Promise<Message> {
+  const origin = context.values.get(originKey) as Origin;
+  const allowance = memory.allow(operation.access);
+  try {
+    return await invoke(run, operation, () => readMessage(origin.request, operation, allowance), metadataOf(origin, context));
+  } finally {
+    allowance.release();
+  }
+}
+
+function metadataOf(origin: Origin, { signal, protocolName }: HandlerContext): CallMetadata {
+  const remoteAddress = origin.request.socket.remoteAddress ?? "";
+  return metadataFromHeaders(origin.request.headers, {
+    protocol: protocolName as CallMetadata["protocol"],
+    remoteAddress,
+    alias: origin.alias,
+    signal,
+  });
+}
+
+/** Answers the request; never rejects. */
+export async function serveByConnect(handler: ConnectHandler, origin: Origin, response: HttpResponse, log: Log): Promise<void> {
+  const { request } = origin;
+  dropFarDeadline(request.headers);
+  try {
+    const universal = universalRequest(origin, response);
+    if (universal === undefined) return send(response, 400, "text/plain", "The request has no usable host.\n");
+    await universalResponseToNodeResponse(await handler(universal), response);
+  } catch (err) {
+    // The client went away, mostly; whatever else it was, there is nobody to tell.
+    log.debug({ err, path: request.url }, "Connect call failed");
+    response.destroy(err as Error);
+  }
+}
+
+/** Connect hands any number to node's timers, in which one that is too large ends at once. */
+function dropFarDeadline(headers: IncomingHttpHeaders): void {
+  if (isBeyondTimers(headers["grpc-timeout"])) delete headers["grpc-timeout"];
+  if (Number(headers["connect-timeout-ms"]) > LONGEST_MS) delete headers["connect-timeout-ms"];
+}
+
+/** Connect makes a URL of the request, which throws on a Host header that is none. */
+function universalRequest(origin: Origin, response: HttpResponse) {
+  try {
+    return universalRequestFromNodeRequest(origin.request, response, undefined, createContextValues().set(originKey, origin));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,28 @@
+/** The bytes of one message, as a message. Trusts nothing. */
+import { type DescMessage, fromBinary, fromJson, type Message } from "@bufbuild/protobuf";
+import { HoltError } from "../../lib/errors.ts";
+import { assertFewFields } from "../element-limit.ts";
+import { parseJsonBody } from "../json-body.ts";
+import { malformed } from "./message-framing.ts";
+
+/** How deep messages may nest; the library's own limit for protobuf. */
+const MAX_DEPTH = 100;
+
+export function decodeBinary(schema: DescMessage, bytes: Uint8Array): Message {
+  return decode(schema, () => {
+    assertFewFields(schema, bytes);
+    return fromBinary(schema, bytes);
+  });
+}
+
+export function decodeJson(schema: DescMessage, bytes: Buffer): Message {
+  return decode(schema, () => fromJson(schema, parseJsonBody(bytes, MAX_DEPTH), { ignoreUnknownFields: true }));
+}
+
+function decode(schema: DescMessage, work: () => Message): Message {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof HoltError ? error : malformed(`the request is not a ${schema.typeName}`);
+  }
+}

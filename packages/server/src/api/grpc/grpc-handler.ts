@@ -1,0 +1,78 @@
+/** All of the contract over gRPC, gRPC-Web and Connect, under all names of its services. */
+
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { DescService } from "@bufbuild/protobuf";
+import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import { unimplemented } from "../../lib/errors.ts";
+import type { Operation } from "../call/operation.ts";
+import { compileCanonicalPaths, serviceNames } from "./aliases.ts";
+import { createConnectHandlers, serveByConnect } from "./connect-handlers.ts";
+import { grpcStatus, statusTrailers } from "./grpc-status.ts";
+import { type Health, healthRoutes } from "./health.ts";
+import { isNative, serveUnary, type UnaryOptions, type UnaryRoute } from "./native-unary.ts";
+import { reflectionRoutes } from "./reflection.ts";
+
+export interface GrpcOptions extends UnaryOptions {
+  readonly operations: readonly Operation[];
+  readonly services: readonly DescService[];
+  readonly health: Health;
+}
+
+/** Both answer false where the request is not theirs, and have then done nothing to it. */
+export interface GrpcHandler {
+  handleStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
+  handleRequest(request: HttpRequest, response: HttpResponse): boolean;
+}
+
+export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
+  const { operations, services, profile, health, log } = options;
+  const names = serviceNames(services, profile);
+  const paths = compileCanonicalPaths(names);
+  const unary = compileUnaryRoutes(operations, paths);
+  const handlers = createConnectHandlers(operations, options, (router) => {
+    healthRoutes(router, health, new Set(names.map(({ name }) => name)));
+    reflectionRoutes(router, names);
+  });
+
+  return {
+    handleStream(stream, headers) {
+      const route = unary.get(headers[":path"] ?? "");
+      if (route === undefined || !isNative(headers)) return false;
+      void serveUnary(stream, headers, route, options);
+      return true;
+    },
+    handleRequest(request, response) {
+      const [requested = ""] = (request.url ?? "").split("?", 1);
+      const { path, alias } = paths.get(requested) ?? { path: requested, alias: undefined };
+      const handler = handlers.get(path);
+      if (handler !== undefined) void serveByConnect(handler, { request, alias }, response, log);
+      else if (isGrpc(request)) refuseUnknown(request, requested, response, options);
+      else return false;
+      return true;
+    },
+  };
+}
+
+function compileUnaryRoutes(operations: readonly Operation[], paths: ReturnType<typeof compileCanonicalPaths>): Map<string, UnaryRoute> {
+  const byPath = new Map(operations.map((operation) => [`/${operation.name}`, operation]));
+  const routes = new Map<string, UnaryRoute>();
+  for (const [requested, { path, alias }] of paths) {
+    const operation = byPath.get(path);
+    if (operation !== undefined) routes.set(requested, { operation, alias });
+  }
+  return routes;
+}
+
+function isGrpc({ headers }: HttpRequest): boolean {
+  return headers["content-type"]?.startsWith("application/grpc") ?? false;
+}
+
+/** "Trailers-Only" in gRPC and in gRPC-Web alike: the status stands in the headers. */
+function refuseUnknown({ headers }: HttpRequest, path: string, response: HttpResponse, options: GrpcOptions): void {
+  const domain = path.split(".")[1] ?? "";
+  const trailers = statusTrailers(grpcStatus(unimplemented(path.slice(1)), domain, options));
+  response.statusCode = 200;
+  response.setHeader("content-type", headers["content-type"] ?? "application/grpc");
+  for (const [name, value] of Object.entries(trailers)) response.setHeader(name, value);
+  response.end();
+}

@@ -1,0 +1,115 @@
+/** Unary gRPC straight on HTTP/2 streams: what nearly all calls are, so spared the layers that the other protocols need (see connect-handlers.ts). */
+
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { type Message, toBinary } from "@bufbuild/protobuf";
+import { limitBodyTime } from "../../http/http2-server.ts";
+import { readBody } from "../../http/read-body.ts";
+import type { Allowance, RequestMemory } from "../../http/request-memory.ts";
+import type { TransportLimits } from "../../http/transport-limits.ts";
+import { Code, HoltError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { metadataFromHeaders } from "../call/call-metadata.ts";
+import type { Operation } from "../call/operation.ts";
+import type { Run } from "../call/run.ts";
+import { decodeBinary } from "./decode-message.ts";
+import { grpcStatus, statusTrailers } from "./grpc-status.ts";
+import { parseGrpcTimeout } from "./grpc-timeout.ts";
+import { invoke, untilAborted } from "./invoke.ts";
+import { assertEncoding, frameMessage, OVERHEAD, unframe } from "./message-framing.ts";
+
+export interface UnaryOptions {
+  readonly run: Run;
+  readonly profile: VendorProfile;
+  readonly limits: TransportLimits;
+  readonly memory: RequestMemory;
+  readonly log: Log;
+}
+
+/** An operation, and the version it was called by where that is an alias. */
+export interface UnaryRoute {
+  readonly operation: Operation;
+  readonly alias: string | undefined;
+}
+
+const OK = { "grpc-status": "0" };
+
+/** Whether a request is one for `serveUnary`, given that its path is that of an operation. */
+export function isNative(headers: IncomingHttpHeaders): boolean {
+  const type = headers["content-type"];
+  return (type === "application/grpc" || type === "application/grpc+proto") && headers[":method"] === "POST";
+}
+
+/** Answers the call; never rejects. */
+export async function serveUnary(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  route: UnaryRoute,
+  options: UnaryOptions,
+): Promise<void> {
+  const caller = new AbortController();
+  const leave = () => caller.abort(new HoltError(Code.CANCELLED, "The caller is gone"));
+  stream.once("close", leave);
+  limitBodyTime(stream, options.limits.requestMs);
+  let deadline: NodeJS.Timeout | undefined;
+  try {
+    deadline = startDeadline(caller, parseGrpcTimeout(headers["grpc-timeout"]));
+    const answer = await untilAborted(answerCall(stream, headers, route, options, caller.signal), caller.signal);
+    sendAnswer(stream, headers, answer);
+  } catch (error) {
+    refuseStream(stream, statusTrailers(grpcStatus(error, route.operation.domain, options)));
+  } finally {
+    stream.off("close", leave);
+    clearTimeout(deadline);
+  }
+}
+
+function startDeadline(caller: AbortController, ms: number | undefined): NodeJS.Timeout | undefined {
+  if (ms === undefined) return undefined;
+  return setTimeout(() => caller.abort(new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed")), ms);
+}
+
+async function answerCall(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  { operation, alias }: UnaryRoute,
+  { run, memory }: UnaryOptions,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const remoteAddress = stream.session?.socket.remoteAddress ?? "";
+  const metadata = metadataFromHeaders(headers, { protocol: "grpc", remoteAddress, alias, signal });
+  const encoding = headers["grpc-encoding"] as string | undefined;
+  const allowance = memory.allow(operation.access);
+  try {
+    const reply = await invoke(run, operation, () => readMessage(stream, encoding, operation, allowance), metadata);
+    return toBinary(operation.method.output, reply);
+  } finally {
+    allowance.release();
+  }
+}
+
+async function readMessage(
+  stream: ServerHttp2Stream,
+  encoding: string | undefined,
+  { method }: Operation,
+  allowance: Allowance,
+): Promise<Message> {
+  assertEncoding(encoding);
+  const body = await readBody(stream, allowance, OVERHEAD);
+  return decodeBinary(method.input, await unframe(body, encoding, allowance));
+}
+
+function sendAnswer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answer: Uint8Array): void {
+  if (stream.closed || stream.destroyed) return;
+  stream.once("wantTrailers", () => stream.sendTrailers(OK));
+  stream.respond({ ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true });
+  stream.end(frameMessage(answer));
+}
+
+/** Ends a stream with an error ("Trailers-Only"), and asks a client that still sends to stop (RFC 9113 §8.1). */
+function refuseStream(stream: ServerHttp2Stream, trailers: Record<string, string>): void {
+  if (stream.closed || stream.destroyed || stream.headersSent) return;
+  stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "gzip", ...trailers }, { endStream: true });
+  // Not in the turn in which the request came: the reset would overtake the answer, and the client wait for it.
+  if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+}

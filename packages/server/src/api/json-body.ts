@@ -1,0 +1,34 @@
+/** A request body as JSON. Trusts nothing: it must be UTF-8 and JSON, and must not nest deeper than the limit. What it means is request-reader.ts. */
+import { isUtf8 } from "node:buffer";
+import type { JsonValue } from "@bufbuild/protobuf";
+import { invalidArgument } from "../lib/errors.ts";
+import { assertFewMarks } from "./element-limit.ts";
+
+/** An empty body is an empty object, and so is `null`. Of equal keys the last counts. */
+export function parseJsonBody(body: Buffer, maxDepth: number): JsonValue {
+  assertFewMarks(body);
+  if (!isUtf8(body)) throw invalidArgument("", "the body is not valid UTF-8");
+  const text = body.toString("utf8");
+  if (text.trim() === "") return {};
+  const json = parse(text);
+  if (!isWithin(json, maxDepth)) throw invalidArgument("", `the body nests more than ${maxDepth} levels`);
+  return json ?? {};
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalidArgument("", `the body is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Stops at the limit, so that the check itself cannot overflow the stack. */
+function isWithin(json: JsonValue, levels: number): boolean {
+  if (typeof json !== "object" || json === null) return true;
+  if (levels === 0) return false;
+  for (const value of Array.isArray(json) ? json : Object.values(json)) {
+    if (typeof value === "object" && !isWithin(value, levels - 1)) return false;
+  }
+  return true;
+}

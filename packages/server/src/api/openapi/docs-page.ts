@@ -1,0 +1,74 @@
+/** The page that shows the OpenAPI document for browsing and trying: Swagger UI, served from here with nothing from elsewhere. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { type HttpRequest, type RequestHandler, send } from "../../http/http-exchange.ts";
+import { createStaticAsset, type StaticAsset, sendAsset } from "../../http/static-asset.ts";
+
+const HTML = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Holt API</title>
+<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="docs"></div>
+<noscript>This page needs JavaScript. The document itself is at <a href="/openapi.json">/openapi.json</a>.</noscript>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`;
+
+/** Without a validator, which would send the document to a stranger, and without options from the page's own URL. */
+const START = `SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#docs",
+  deepLinking: true,
+  docExpansion: "none",
+  filter: true,
+  validatorUrl: null,
+  queryConfigEnabled: false,
+});
+`;
+
+/** Scripts, styles and requests of this server alone; the icons of the style sheet are data: URLs. */
+const SECURITY = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+};
+
+/** Answers `/docs` and what is below. Files are read when they are first asked for. */
+export function createDocsHandler(): RequestHandler {
+  const sources: ReadonlyMap<string, () => StaticAsset> = new Map([
+    ["/docs", () => createStaticAsset("text/html; charset=utf-8", Buffer.from(HTML))],
+    ["/docs/start.js", () => createStaticAsset("text/javascript; charset=utf-8", Buffer.from(START))],
+    ["/docs/swagger-ui-bundle.js", () => swaggerAsset("swagger-ui-bundle.js", "text/javascript; charset=utf-8")],
+    ["/docs/swagger-ui.css", () => swaggerAsset("swagger-ui.css", "text/css; charset=utf-8")],
+    ["/docs/favicon-32x32.png", () => swaggerAsset("favicon-32x32.png", "image/png")],
+  ]);
+  const assets = new Map<string, StaticAsset>();
+  return (request, response) => {
+    const path = pathOf(request);
+    const asset = assets.get(path) ?? sources.get(path)?.();
+    if (asset === undefined) return send(response, 404, "text/plain", "Not found\n");
+    assets.set(path, asset);
+    sendAsset(request, response, asset, SECURITY);
+  };
+}
+
+function pathOf({ url = "" }: HttpRequest): string {
+  const query = url.indexOf("?");
+  const path = query < 0 ? url : url.slice(0, query);
+  return path === "/docs/" ? "/docs" : path;
+}
+
+function swaggerAsset(file: string, contentType: string): StaticAsset {
+  const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  return createStaticAsset(contentType, readFileSync(join(folder, file)));
+}

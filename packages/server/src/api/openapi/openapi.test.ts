@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { services } from "@holt/api";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { contractOperations } from "../rest/contract-routes.ts";
+import { openApiDocument } from "./openapi.ts";
+
+const document = openApiDocument({ operations: contractOperations, baseUrl: "https://holt.test" });
+const paths = document.paths as Record<string, Record<string, JsonObject>>;
+const operations = Object.values(paths).flatMap((item) => Object.values(item));
+
+test("the document is valid OpenAPI 3.1, and all its references lead somewhere", async () => {
+  const validator = new Validator();
+  const result = await validator.validate(structuredClone(document));
+  assert.deepEqual(result.errors ?? [], []);
+  assert.equal(validator.version, "3.1");
+  for (const [, name = ""] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
+    assert.ok(Object.hasOwn((document.components as JsonObject).schemas as JsonObject, name), name);
+  }
+});
+
+test("every route of the contract is there, under an id of its own", () => {
+  const routes = contractOperations.reduce((count, operation) => count + operation.bindings.length, 0);
+  assert.equal(operations.length, routes);
+  assert.equal(new Set(operations.map((operation) => operation.operationId)).size, routes);
+  assert.equal(new Set(operations.flatMap((operation) => operation.tags as string[])).size, services.length);
+});
+
+test("no two paths differ in the names of their parameters only", () => {
+  const shapes = Object.keys(paths).map((path) => path.replace(/\{[^}]*\}/g, "{}"));
+  assert.deepEqual(shapes, [...new Set(shapes)]);
+});
+
+test("every parameter of a path is described, and no other", () => {
+  for (const [path, item] of Object.entries(paths)) {
+    const expected = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name);
+    for (const { parameters } of Object.values(item)) {
+      const found = (parameters as JsonObject[]).filter((parameter) => parameter.in === "path").map((parameter) => parameter.name);
+      assert.deepEqual(found, expected);
+    }
+  }
+});
+
+test("a list has its filters as parameters, in camelCase and with dots", () => {
+  const parameters = paths["/iam/v2/groups"]?.get?.parameters as JsonObject[];
+  const names = parameters.map((parameter) => parameter.name);
+  for (const name of ["uidp.descendantsOf", "uidp.ids", "pageSize", "pageToken", "orderBy", "skip"]) assert.ok(names.includes(name), name);
+});
+
+test("a list of messages that a query spells as texts is a parameter", () => {
+  const parameters = paths["/advisory/v2/images/resolvedVulns"]?.get?.parameters as JsonObject[];
+  const images = parameters.find(({ name }) => name === "imageRefs") as { schema: { items: JsonObject } };
+  assert.partialDeepStrictEqual(images, { in: "query", required: true, schema: { type: "array", items: { type: "string" } } });
+  assert.match(String(images.schema.items.description), /repo:tag/);
+});
+
+test("a creation says what it needs, an update does not", () => {
+  const bodyOf = (path: string, method: string) => JSON.stringify(paths[path]?.[method]?.requestBody);
+  const tag = '{"allOf":[{"$ref":"#/components/schemas/registry.v2.Tag"},{"required":["name","digest"]}]}';
+  assert.equal(bodyOf("/registry/v2/tags/{uid}", "post"), `{"content":{"application/json":{"schema":${tag}}}}`);
+  assert.doesNotMatch(bodyOf("/registry/v2/repos/{uid}", "patch"), /required/);
+});
+
+test("a body does not repeat what the path says", () => {
+  const { requestBody } = paths["/holt/v1/subscriptions/{uid}/deliveries:redeliver"]?.post ?? {};
+  assert.match(JSON.stringify(requestBody), /"properties":\{"eventId":.*,"failedSince":/);
+  assert.doesNotMatch(JSON.stringify(requestBody), /"uid"/);
+});
+
+test("what is public asks for no token, what checks by itself may have one", () => {
+  assert.deepEqual(paths["/ping/v2/ping"]?.get?.security, []);
+  assert.deepEqual(paths["/sts/exchange"]?.post?.security, [{}, { bearer: [] }]);
+  assert.equal(paths["/iam/v2/groups"]?.get?.security, undefined);
+});
+
+test("what is not implemented says so", () => {
+  assert.ok(operations.every((operation) => operation["x-unimplemented"] === true && /not implemented/.test(String(operation.summary))));
+});

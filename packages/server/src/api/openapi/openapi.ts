@@ -1,0 +1,67 @@
+/** The contract as an OpenAPI 3.1 document, made from the operations when it is first asked for. */
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { RequestHandler } from "../../http/http-exchange.ts";
+import { createStaticAsset, type StaticAsset, sendAsset } from "../../http/static-asset.ts";
+import type { Operation } from "../call/operation.ts";
+import { openApiPaths, tagOf } from "./openapi-paths.ts";
+import { createSchemas } from "./openapi-schemas.ts";
+
+export interface OpenApiOptions {
+  readonly operations: readonly Operation[];
+  /** Where clients reach the server. */
+  readonly baseUrl: string;
+}
+
+export function createOpenApiHandler(options: OpenApiOptions): RequestHandler {
+  let asset: StaticAsset | undefined;
+  return (request, response) => {
+    asset ??= createStaticAsset("application/json", Buffer.from(JSON.stringify(openApiDocument(options))));
+    sendAsset(request, response, asset);
+  };
+}
+
+export function openApiDocument({ operations, baseUrl }: OpenApiOptions): JsonObject {
+  const schemas = createSchemas();
+  const paths = openApiPaths(operations, schemas);
+  return {
+    openapi: "3.1.0",
+    info: { title: "Holt", version: "2.0", summary: "A self-hosted platform-management server.", description: DESCRIPTION },
+    servers: [{ url: baseUrl }],
+    security: [{ bearer: [] }],
+    tags: [...new Set(operations.map(tagOf))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { ...schemas.components, Error: ERROR },
+      responses: {
+        Error: { description: "The call failed.", content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } } },
+      },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+    },
+  };
+}
+
+const DESCRIPTION = [
+  "Every operation is also served as gRPC, gRPC-Web and Connect on the same port.",
+  "`v2beta1` in a path means `v2`.",
+  "Query parameters may be written in camelCase or snake_case.",
+  "Answers have every field that is not optional, also where it is empty.",
+].join(" ");
+
+/** google.rpc.Status, as REST has it. */
+const ERROR: JsonObject = {
+  type: "object",
+  required: ["code", "message", "details"],
+  properties: {
+    code: { type: "integer", description: "A google.rpc.Code: 3 is INVALID_ARGUMENT, 5 NOT_FOUND …" },
+    message: { type: "string" },
+    details: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["@type"],
+        properties: { "@type": { type: "string", examples: ["type.googleapis.com/google.rpc.ErrorInfo"] } },
+        additionalProperties: true,
+      },
+    },
+  },
+};

@@ -1,0 +1,83 @@
+/** What a PATCH changes (AIP-134, AIP-161): a mask applied to a stored message. */
+import {
+  clearField,
+  clone,
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  hasOption,
+  isFieldSet,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { fieldBehavior } from "@holt/api";
+import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
+import { invalidArgument } from "../../lib/errors.ts";
+
+export interface Mask {
+  readonly paths: readonly string[];
+}
+
+/**
+ * `current` with the fields that the mask names taken from `incoming`; neither is changed. An empty or absent mask means
+ * the fields of `incoming` that are set, `*` every writable one. Output-only paths are ignored, since clients echo whole resources.
+ * @throws INVALID_ARGUMENT on update_mask for a path that the message does not have
+ */
+export function applyMask<Desc extends DescMessage>(
+  schema: Desc,
+  current: MessageShape<Desc>,
+  incoming: MessageShape<Desc>,
+  mask: Mask | undefined,
+): MessageShape<Desc> {
+  const next = clone(schema, current);
+  const from = reflect(schema, incoming);
+  const to = reflect(schema, next);
+  const paths = mask === undefined || mask.paths.length === 0 ? setPaths(schema, incoming) : mask.paths;
+  for (const path of paths) {
+    if (path === "*") for (const field of schema.fields) copyField(field, from, to);
+    else copyPath(path, path.split("."), from, to);
+  }
+  return next;
+}
+
+/** A copy with what a caller may give; output-only fields count for nothing. */
+export function writableFields<Desc extends DescMessage>(schema: Desc, given: MessageShape<Desc>): MessageShape<Desc> {
+  return applyMask(schema, create(schema), given, { paths: ["*"] });
+}
+
+function setPaths<Desc extends DescMessage>(schema: Desc, incoming: MessageShape<Desc>): string[] {
+  return schema.fields.filter((field) => isFieldSet(incoming, field)).map((field) => field.name);
+}
+
+/** Both spellings of a name are accepted: clients send snake_case, documentation writes camelCase. */
+function fieldByName(schema: DescMessage, name: string): DescField | undefined {
+  return schema.fields.find((field) => field.name === name || field.jsonName === name || field.localName === name);
+}
+
+function copyPath(path: string, [head = "", ...rest]: string[], from: ReflectMessage, to: ReflectMessage): void {
+  const field = fieldByName(to.desc, head);
+  if (field === undefined) throw invalidArgument("update_mask", `${to.desc.name} has no field "${path.slice(0, 200)}"`);
+  if (isOutputOnly(field)) return;
+  if (rest.length === 0) {
+    copyField(field, from, to);
+    return;
+  }
+  if (field.fieldKind !== "message")
+    throw invalidArgument("update_mask", `"${path.slice(0, 200)}" goes into ${field.name}, which can only be replaced whole`);
+  // Entering an unset message makes an empty one; below it the path decides what it gets.
+  const target = to.get(field);
+  copyPath(path, rest, from.get(field), target);
+  to.set(field, target);
+}
+
+function copyField(field: DescField, from: ReflectMessage, to: ReflectMessage): void {
+  if (isOutputOnly(field)) return;
+  if (from.isSet(field)) to.set(field, from.get(field) as never);
+  else if (field.oneof === undefined || to.isSet(field)) clearField(to.message as Message, field);
+}
+
+function isOutputOnly(field: DescField): boolean {
+  return hasOption(field, fieldBehavior) && getOption(field, fieldBehavior).includes(FieldBehavior.OUTPUT_ONLY);
+}

@@ -1,0 +1,35 @@
+/** Reads one resource by its uid. */
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { notFound } from "../../lib/errors.ts";
+import { messageFromJson } from "../../lib/proto-json.ts";
+import { JsonText } from "../call/call.ts";
+import type { Resource } from "./define.ts";
+
+/** The stored body as it is. @throws NOT_FOUND */
+export async function getBody<Desc extends DescMessage>(resource: Resource<Desc>, uid: string, db: ReadDb): Promise<JsonText<Desc>> {
+  const row = await db.selectFrom(resource.table).select("body").where("uid", "=", uid).executeTakeFirst();
+  if (row === undefined) throw notFound(resource.kind, uid);
+  return new JsonText(resource.schema, row.body);
+}
+
+/** The resource as a message, or undefined. */
+export async function find<Desc extends DescMessage>(
+  resource: Resource<Desc>,
+  uid: string,
+  db: ReadDb,
+): Promise<MessageShape<Desc> | undefined> {
+  const row = await db.selectFrom(resource.table).select("body").where("uid", "=", uid).executeTakeFirst();
+  return row === undefined ? undefined : messageFromJson(resource.schema, row.body);
+}
+
+/** The resource, locked until the transaction ends, so that what is decided on it still holds when it is written. @throws NOT_FOUND */
+export async function findForUpdate<Desc extends DescMessage>(
+  resource: Resource<Desc>,
+  uid: string,
+  db: WriteDb,
+): Promise<MessageShape<Desc>> {
+  const row = await db.dialect.forUpdate(db.selectFrom(resource.table).select("body").where("uid", "=", uid)).executeTakeFirst();
+  if (row === undefined) throw notFound(resource.kind, uid);
+  return messageFromJson(resource.schema, row.body);
+}

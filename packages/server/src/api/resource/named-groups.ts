@@ -1,0 +1,65 @@
+/** From names of groups, as people write them in paths, to the group. Tells nobody of what they hold no right at. */
+import type { Access } from "../../access/capabilities.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { isAtOrBelow } from "../../lib/uid.ts";
+
+const ROOT_UID = /^[0-9a-f]{40}$/;
+const SEGMENT_UID = /^[0-9a-f]{16}$/;
+
+/** Several groups have the name; its text says what to do. */
+export class AmbiguousName extends Error {
+  override readonly name = "AmbiguousName";
+}
+
+/**
+ * `[organization's name or uid, folder, …]`; the last 16 digits of a uid stand for a folder, too. Groups at and above which and below
+ * which the caller holds nothing do not exist for it.
+ * @returns undefined where no group that the caller may know of has such a name
+ * @throws AmbiguousName
+ */
+export async function findNamedGroup(db: ReadDb, segments: readonly string[], access: Access): Promise<string | undefined> {
+  let groupUid: string | undefined;
+  for (const [depth, segment] of segments.entries()) {
+    const found = depth === 0 ? await organizationsNamed(db, segment, access) : await foldersNamed(db, groupUid ?? "", segment, access);
+    if (found.length > 1)
+      throw new AmbiguousName(
+        `there are several ${depth === 0 ? "organizations" : "folders"} named "${segment}": use the uid in its place`,
+      );
+    groupUid = found[0];
+    if (groupUid === undefined) return undefined;
+  }
+  return groupUid;
+}
+
+/** Whether a text stands for the last part of a uid. */
+export function isUidSegment(text: string): boolean {
+  return SEGMENT_UID.test(text);
+}
+
+/** A verified organization's name is its own: another of the same name, which anybody can found, must not get into its way. */
+async function organizationsNamed(db: ReadDb, name: string, access: Access): Promise<string[]> {
+  if (ROOT_UID.test(name)) return isVisible(name, access) ? [name] : [];
+  const rows = await db.selectFrom("group").select(["uid", "verified"]).where("name", "=", name).where("parent", "is", null).execute();
+  const visible = rows.filter(({ uid }) => isVisible(uid, access));
+  return (visible.some(({ verified }) => verified === 1) ? visible.filter(({ verified }) => verified === 1) : visible).map(
+    ({ uid }) => uid,
+  );
+}
+
+/** Uids come first: who may name a folder could otherwise put it before another's uid. */
+async function foldersNamed(db: ReadDb, parent: string, name: string, access: Access): Promise<string[]> {
+  const rows = await db.selectFrom("group").select("uid").where("parent", "=", parent).where("name", "=", name).execute();
+  if (SEGMENT_UID.test(name)) {
+    const uid = `${parent}/${name}`;
+    const row = await db.selectFrom("group").select("uid").where("uid", "=", uid).executeTakeFirst();
+    if (row !== undefined && isVisible(uid, access)) return [uid];
+  }
+  return rows.map(({ uid }) => uid).filter((uid) => isVisible(uid, access));
+}
+
+/** Whether the caller holds anything there, above, or below. */
+function isVisible(uid: string, access: Access): boolean {
+  if (access.capabilitiesAt(uid) !== 0n) return true;
+  for (const [at] of access.entries()) if (isAtOrBelow(at, uid)) return true;
+  return false;
+}

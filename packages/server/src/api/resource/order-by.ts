@@ -1,0 +1,30 @@
+/** `order_by`: one field, optionally followed by a direction (AIP-132). */
+import { invalidArgument } from "../../lib/errors.ts";
+import type { Resource } from "./define.ts";
+
+export interface Order {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+/** Names that earlier clients use. */
+const aliases: Readonly<Record<string, string>> = {
+  id: "uid",
+  created_at: "create_time",
+  updated_at: "update_time",
+  last_updated: "update_time",
+};
+
+/** Proto names in both spellings, and earlier ones. @throws INVALID_ARGUMENT on order_by */
+export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | "defaultOrder">): Order {
+  const words = text.trim().split(/\s+/);
+  const [name = "", direction = "asc"] = words;
+  if (name === "") return parseOrderBy(resource.defaultOrder, resource);
+  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const column = !resource.orderBy.includes(snake) && Object.hasOwn(aliases, snake) ? (aliases[snake] ?? snake) : snake;
+  if (!resource.orderBy.includes(column)) throw invalidArgument("order_by", `order_by must name one of ${resource.orderBy.join(", ")}`);
+  const lower = direction.toLowerCase();
+  if (words.length > 2 || (lower !== "asc" && lower !== "desc"))
+    throw invalidArgument("order_by", 'order_by must be a field, optionally followed by "asc" or "desc"');
+  return { column, descending: lower === "desc" };
+}

@@ -1,0 +1,66 @@
+/** Page tokens: sealed, bound to who lists what in which order, dead after three days. The position they carry is a key, never an offset. */
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
+import { invalidArgument } from "../../lib/errors.ts";
+
+const LIFETIME_MS = 3 * 24 * 60 * 60 * 1000;
+const NONCE = 12;
+const TAG = 16;
+
+/** The last row of the page before: its sort value and uid; and how many rows `skip` has left out so far. */
+export interface Position {
+  readonly key: string;
+  readonly uid: string;
+  readonly skipped: number;
+}
+
+interface Sealed extends Position {
+  readonly issued: number;
+}
+
+export interface PageTokens {
+  seal(position: Position, binding: string, now: Date): string;
+  /** The position, or undefined where the token has expired: the listing then restarts. @throws INVALID_ARGUMENT on page_token */
+  open(token: string, binding: string, now: Date): Position | undefined;
+}
+
+/** @param bytes 32 of a key, the same on all servers of one database */
+export function createPageTokens(bytes: Uint8Array): PageTokens {
+  const key = createSecretKey(bytes);
+  return {
+    seal(position, binding, now) {
+      const nonce = randomBytes(NONCE);
+      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(digest(binding));
+      const text = JSON.stringify({ ...position, issued: now.getTime() } satisfies Sealed);
+      return Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]).toString("base64url");
+    },
+    open(token, binding, now) {
+      const { issued, ...position } = unseal(token, key, digest(binding));
+      return now.getTime() - issued > LIFETIME_MS ? undefined : position;
+    },
+  };
+}
+
+function unseal(token: string, key: KeyObject, binding: Uint8Array): Sealed {
+  const bytes = Buffer.from(token, "base64url");
+  // Node decodes leniently: only the one spelling that we made is ours.
+  if (bytes.length <= NONCE + TAG || bytes.toString("base64url") !== token) throw malformed();
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE), { authTagLength: TAG })
+    .setAAD(binding)
+    .setAuthTag(bytes.subarray(-TAG));
+  try {
+    return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(NONCE, -TAG)), decipher.final()]).toString("utf8"));
+  } catch {
+    throw malformed();
+  }
+}
+
+function malformed(): Error {
+  return invalidArgument(
+    "page_token",
+    "page_token is not one of this list: use nextPageToken of the page before, as the same caller with the same filters and order_by",
+  );
+}
+
+function digest(binding: string): Uint8Array {
+  return createHash("sha256").update(binding).digest();
+}

@@ -1,0 +1,112 @@
+/**
+ * Reads the rows of one page. Two plans, of which the number of matching rows decides: few are found by the indexes of
+ * what confines them and sorted; many are met soon enough by walking the index of the order. Bodies are fetched last.
+ */
+import { type RawBuilder, sql } from "kysely";
+import type { Dialect } from "../../db/dialect.ts";
+import { countOf } from "../../db/resource-count.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { afterCursor, and, metInRoot, metWithin, sought, source } from "./conditions.ts";
+import type { RowCount } from "./count-rows.ts";
+import type { Selection } from "./selection.ts";
+
+export interface Row {
+  readonly uid: string;
+  /** The row's value of the order's column. */
+  readonly key: string;
+  readonly body: string;
+}
+
+/** Up to `limit + 1` rows: one more than the page tells that there is a next one. */
+export async function readRows(selection: Selection, count: RowCount, db: ReadDb): Promise<Row[]> {
+  const { total } = count;
+  if (total === 0) return [];
+  const { skip, limit, after } = selection;
+  // Without a cursor, a far skip is nearer from the other end.
+  const fromEnd = after === undefined && total !== undefined && skip > total / 2;
+  if (!fromEnd) return query(selection, { ...count, offset: skip, limit: limit + 1, backward: false }, db);
+  const end = Math.min(skip + limit + 1, total);
+  const rows = end <= skip ? [] : await query(selection, { ...count, offset: total - end, limit: end - skip, backward: true }, db);
+  return rows.reverse();
+}
+
+interface Window extends RowCount {
+  readonly offset: number;
+  readonly limit: number;
+  /** Read from the end of the order. */
+  readonly backward: boolean;
+}
+
+/** From here on, rows that are skipped must not cost a look at their bodies. */
+const FAR = 200;
+
+async function query(selection: Selection, window: Window, db: ReadDb): Promise<Row[]> {
+  const isSorted = await isCheaperToSort(selection, window, db);
+  // An index that is read in place of the rows has no bodies.
+  const isNear = !isSorted && window.offset < FAR && selection.view.index === undefined;
+  const page = isSorted ? sorted(selection, window, db.dialect) : walked(selection, window, isNear, db.dialect);
+  const { rows } = await (isNear ? sql<Row>`${page}` : withBodies(page, selection, window)).execute(db);
+  return rows;
+}
+
+function withBodies(page: Sql, selection: Selection, window: Window): RawBuilder<Row> {
+  return sql`with page as materialized (${page})
+    select page.uid, page.key, t.body from page join ${sql.table(selection.resource.table)} as t on t.uid = page.uid
+    order by page.key ${direction(selection, window)}, page.uid ${ties(window)}`;
+}
+
+/** Materialized, so that the planner cannot trade the found rows for a walk along the order's index. */
+function sorted(selection: Selection, window: Window, dialect: Dialect): Sql {
+  const found = select(selection, source(selection, dialect), and([sought(selection, dialect), ...afterCursor(selection)]), false);
+  return sql`with found as materialized (${found}) select uid, key from found ${cut(selection, window, window.offset, window.limit)}`;
+}
+
+/**
+ * Rows beside the ranges are merged in. However they lie, among the first `offset` rows are no more of them than there are
+ * at all, so the rest of the skip passes rows of the ranges alone.
+ */
+function walked(selection: Selection, window: Window, body: boolean, dialect: Dialect): Sql {
+  const inRoot = metInRoot(selection);
+  // In another order than the uid's, it is that order's index which is walked.
+  const table = sql.table(selection.resource.table);
+  const walkedBy = selection.order.column === "uid" ? source(selection, dialect) : table;
+  const merged = inRoot === undefined ? 0 : Math.min(window.beside, window.offset);
+  const within = select(selection, walkedBy, metWithin(selection, dialect), body);
+  const met = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
+  if (inRoot === undefined) return met;
+  return sql`with met as materialized (${met})
+    select * from met union all ${select(selection, table, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
+}
+
+type Sql = RawBuilder<unknown>;
+
+function select({ order }: Selection, from: Sql, where: RawBuilder<boolean>, body: boolean): Sql {
+  return sql`select uid, ${sql.ref(order.column)} as key${body ? sql`, body` : sql``} from ${from} where ${where}`;
+}
+
+function cut(selection: Selection, window: Window, offset: number, limit: number): Sql {
+  return sql`order by key ${direction(selection, window)}, uid ${ties(window)} limit ${limit} offset ${offset}`;
+}
+
+function direction({ order }: Selection, { backward }: Window): Sql {
+  return order.descending !== backward ? sql`desc` : sql`asc`;
+}
+
+function ties({ backward }: Window): Sql {
+  return backward ? sql`desc` : sql`asc`;
+}
+
+/** Sorting that many takes longer than walking past what is not wanted, unless that is a hundred times as much. */
+const TOO_MANY_TO_SORT = 100_000;
+
+/**
+ * Sorting costs all matching rows; walking costs the rows passed until the page is full, which is the more the rarer a
+ * match is. In uid order within one range the index of the uid is both at once.
+ */
+async function isCheaperToSort(selection: Selection, { total, effort = total, offset, limit }: Window, db: ReadDb): Promise<boolean> {
+  const { resource, order, view, isIndexed } = selection;
+  if (order.column === "uid" && view.ranges.length === 1 && view.conditions.length === 0) return false;
+  if (isIndexed || total === undefined || effort === undefined || effort > TOO_MANY_TO_SORT) return false;
+  const all = (await countOf(db, resource.table, "/")).below;
+  return effort < ((offset + limit) * all) / total;
+}

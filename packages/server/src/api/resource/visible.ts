@@ -1,0 +1,164 @@
+/** Which rows a caller may see, and which of them a request asks for, as SQL conditions on `uid` and other columns. The only place where lists are confined. */
+import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
+import { type RawBuilder, sql } from "kysely";
+import type { Dialect } from "../../db/dialect.ts";
+import { ancestry, isAtOrBelow, isUid, parentOf, rangeAtOrBelow, rangeBelow, type UidRange } from "../../lib/uid.ts";
+import type { Resource } from "./define.ts";
+
+/** One condition, twice: as an index finds its rows, and as it is tested on a row of an index that holds no more than a sort value and the uid. */
+export interface Condition {
+  readonly seek: RawBuilder<boolean>;
+  readonly test: RawBuilder<boolean>;
+}
+
+/** The part of the tree that a list looks at. */
+export interface View {
+  /** Disjoint stretches of uids, in order. */
+  readonly ranges: readonly UidRange[];
+  /** Narrower than the ranges; all must hold. */
+  readonly conditions: readonly Condition[];
+  /** Set where no row that the conditions find is outside the ranges, so that finding need not look at uids. */
+  readonly isWithinRanges?: boolean;
+  /** An index by uid with what the conditions test, by which SQLite is to read the rows. */
+  readonly index?: string;
+  /** Whether rows in root that the caller sees beside its scopes can be in it. */
+  readonly includesRoot: boolean;
+  /** Set where the view is exactly the rows that are counted for some groups: their number is maintained. */
+  readonly counted: Counted | undefined;
+}
+
+/** The rows below these groups, or with `direct` their children; and the groups themselves, where `itself` is set. */
+interface Counted {
+  readonly groups: readonly string[];
+  readonly direct: boolean;
+  readonly itself: boolean;
+}
+
+const NOTHING: View = { ranges: [], conditions: [same(sql<boolean>`1 = 0`)], includesRoot: false, counted: undefined };
+
+/**
+ * What is left of the caller's scopes after the request's hierarchy filter.
+ * @param scopes topmost groups where the caller holds the list capability; groups see themselves, which other resources' rows cannot be
+ */
+export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined, { hasUidOfGroup }: Resource, dialect: Dialect): View {
+  const all = {
+    ranges: scopes.map(rangeAtOrBelow),
+    conditions: [],
+    includesRoot: true,
+    counted: { groups: scopes, direct: false, itself: true },
+  };
+  if (filter === undefined) return all;
+  const parts = [
+    descendants(filter.descendantsOf, scopes, hasUidOfGroup),
+    hasUidOfGroup ? ofGroup(filter.childrenOf, scopes) : children(filter.childrenOf, scopes, dialect),
+    ancestors(filter.ancestorsOf, dialect),
+    root(filter.inRoot),
+    chosen(filter.ids, dialect),
+  ];
+  return parts.reduce<View>((view, part) => (part === undefined ? view : intersect(view, part)), all);
+}
+
+/** A part confines: its ranges replace wider ones (`undefined`: it has none of its own), its conditions are added. */
+interface Part extends Omit<View, "ranges"> {
+  readonly ranges: readonly UidRange[] | undefined;
+}
+
+function descendants(of: string, scopes: readonly string[], hasUidOfGroup: boolean): Part | undefined {
+  if (of === "") return undefined;
+  if (!isUid(of)) return NOTHING;
+  if (scopes.some((scope) => isAtOrBelow(of, scope))) {
+    const range = hasUidOfGroup ? rangeAtOrBelow(of) : rangeBelow(of);
+    return { ranges: [range], conditions: [], includesRoot: false, counted: { groups: [of], direct: false, itself: false } };
+  }
+  const below = scopes.filter((scope) => isAtOrBelow(scope, of));
+  return {
+    ranges: below.map(rangeAtOrBelow),
+    conditions: [],
+    includesRoot: false,
+    counted: { groups: below, direct: false, itself: true },
+  };
+}
+
+function children(of: string, scopes: readonly string[], dialect: Dialect): Part | undefined {
+  if (of === "") return undefined;
+  if (of === "/") return root(true);
+  if (!isUid(of)) return NOTHING;
+  if (scopes.some((scope) => isAtOrBelow(of, scope))) {
+    return {
+      ranges: [rangeBelow(of)],
+      conditions: [childOf(of, dialect)],
+      isWithinRanges: true,
+      includesRoot: false,
+      counted: { groups: [of], direct: true, itself: false },
+    };
+  }
+  const below = scopes.filter((scope) => parentOf(scope) === of);
+  return { ranges: below.map(rangeAtOrBelow), conditions: [childOf(of, dialect)], includesRoot: false, counted: undefined };
+}
+
+/** The one that has the uid of the group. */
+function ofGroup(of: string, scopes: readonly string[]): Part | undefined {
+  if (of === "") return undefined;
+  if (of === "/") return root(true);
+  if (!isUid(of) || !scopes.some((scope) => isAtOrBelow(of, scope))) return NOTHING;
+  const range = { lower: of, upper: `${of}/` };
+  return { ranges: [range], conditions: [], includesRoot: false, counted: { groups: [of], direct: true, itself: false } };
+}
+
+function ancestors(of: string, dialect: Dialect): Part | undefined {
+  if (of === "") return undefined;
+  if (!isUid(of)) return NOTHING;
+  return { ranges: undefined, conditions: [oneOf("uid", ancestry(of).slice(1), dialect)], includesRoot: true, counted: undefined };
+}
+
+function root(inRoot: boolean): Part | undefined {
+  return inRoot
+    ? { ranges: undefined, conditions: [{ seek: sql<boolean>`parent is null`, test: IS_IN_ROOT }], includesRoot: true, counted: undefined }
+    : undefined;
+}
+
+function chosen(ids: readonly string[], dialect: Dialect): Part | undefined {
+  if (ids.length === 0) return undefined;
+  return { ranges: undefined, conditions: [oneOf("uid", ids.filter(isUid), dialect)], includesRoot: true, counted: undefined };
+}
+
+function oneOf(column: string, values: readonly string[], dialect: Dialect): Condition {
+  return same(sql<boolean>`${sql.ref(column)} in (select chosen.value from ${dialect.valuesOf(values)} as chosen)`);
+}
+
+function same(condition: RawBuilder<boolean>): Condition {
+  return { seek: condition, test: condition };
+}
+
+/** What is said of one column; a walk along the index of another must not be tempted by an index of this one. */
+export function onColumn(column: string, dialect: Dialect, say: (column: RawBuilder<unknown>) => RawBuilder<boolean>): Condition {
+  return { seek: say(sql.ref(column)), test: say(dialect.unindexed(column)) };
+}
+
+/** Uids in root, and only they, have one segment. */
+export const IS_IN_ROOT = sql<boolean>`length(uid) = 40`;
+
+function childOf(uid: string, dialect: Dialect): Condition {
+  return { seek: sql<boolean>`parent = ${uid}`, test: dialect.isChildOf(uid) };
+}
+
+/** Parts are held against the caller's scopes already, so the first one takes the place of the whole. */
+function intersect(view: View, part: Part): View {
+  if (isWhole(view)) return { ...part, ranges: part.ranges ?? view.ranges };
+  return {
+    ranges: part.ranges === undefined ? view.ranges : intersectRanges(view.ranges, part.ranges),
+    conditions: [...view.conditions, ...part.conditions],
+    includesRoot: view.includesRoot && part.includesRoot,
+    counted: undefined,
+  };
+}
+
+function isWhole(view: View): boolean {
+  return view.conditions.length === 0 && view.includesRoot;
+}
+
+/** Uid ranges are either disjoint or one lies inside the other. */
+function intersectRanges(a: readonly UidRange[], b: readonly UidRange[]): UidRange[] {
+  const isInside = (inner: UidRange, outer: UidRange) => inner.lower >= outer.lower && inner.upper <= outer.upper;
+  return a.flatMap((x) => b.flatMap((y) => (isInside(x, y) ? [x] : isInside(y, x) ? [y] : [])));
+}

@@ -1,0 +1,66 @@
+/** Errors as REST says them: an HTTP status and the JSON of google.rpc.Status, whose details carry no empty fields. */
+import { toJson } from "@bufbuild/protobuf";
+import { type HttpResponse, send } from "../../http/http-exchange.ts";
+import { MessageTooLargeError } from "../../http/request-memory.ts";
+import { Code, type HoltError } from "../../lib/errors.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { errorDetails, typeUrlOf } from "../status.ts";
+
+/** google/rpc/code.proto, "HTTP Mapping". FAILED_PRECONDITION is 400, not 412, which is for conditional requests. */
+const HTTP_STATUS: Readonly<Record<Code, number>> = {
+  [Code.CANCELLED]: 499,
+  [Code.UNKNOWN]: 500,
+  [Code.INVALID_ARGUMENT]: 400,
+  [Code.DEADLINE_EXCEEDED]: 504,
+  [Code.NOT_FOUND]: 404,
+  [Code.ALREADY_EXISTS]: 409,
+  [Code.PERMISSION_DENIED]: 403,
+  [Code.RESOURCE_EXHAUSTED]: 429,
+  [Code.FAILED_PRECONDITION]: 400,
+  [Code.ABORTED]: 409,
+  [Code.OUT_OF_RANGE]: 400,
+  [Code.UNIMPLEMENTED]: 501,
+  [Code.INTERNAL]: 500,
+  [Code.UNAVAILABLE]: 503,
+  [Code.DATA_LOSS]: 500,
+  [Code.UNAUTHENTICATED]: 401,
+};
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Record<string, string>;
+}
+
+export const UNKNOWN_PATH: ErrorAnswer = { status: 404, text: plain(Code.NOT_FOUND, "Not Found"), headers: {} };
+export const WRONG_METHOD: ErrorAnswer = { status: 501, text: plain(Code.UNIMPLEMENTED, "Method Not Allowed"), headers: {} };
+
+/** @param domain of the operation, e.g. `iam`; empty where none is known */
+export function answerFromError(error: HoltError, domain: string, profile: VendorProfile): ErrorAnswer {
+  const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
+    "@type": typeUrlOf(schema, profile),
+    ...(toJson(schema, message) as object),
+  }));
+  const text = JSON.stringify({ code: error.code, message: error.message, details });
+  return { status: error instanceof MessageTooLargeError ? 413 : HTTP_STATUS[error.code], text, headers: headersOf(error, profile) };
+}
+
+/** For what is refused before it comes to REST, such as a URL that is too long: an error as REST has it, with an HTTP status of its own. */
+export function createRefusal(profile: VendorProfile): (response: HttpResponse, status: number, error: HoltError) => void {
+  return (response, status, error) => {
+    const { text, headers } = answerFromError(error, "", profile);
+    send(response, status, "application/json", text, headers);
+  };
+}
+
+function headersOf({ code, details }: HoltError, profile: VendorProfile): Record<string, string> {
+  const headers: Record<string, string> = {};
+  // RFC 6750 §3: the scheme is followed by at least one parameter.
+  if (code === Code.UNAUTHENTICATED) headers["www-authenticate"] = `Bearer realm="${profile.errorDomain}"`;
+  if (details.retryAfterSeconds !== undefined) headers["retry-after"] = String(Math.ceil(details.retryAfterSeconds));
+  return headers;
+}
+
+function plain(code: Code, message: string): string {
+  return JSON.stringify({ code, message, details: [] });
+}

@@ -1,0 +1,141 @@
+/** Makes the request message of a route from path, query and body, as google.api.http maps them. What a route needs is compiled at boot. */
+import { create, type DescField, type DescMessage, type JsonObject, type JsonValue, type Message } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { invalidArgument } from "../../lib/errors.ts";
+import { fieldsBySpelling } from "../../lib/field-spellings.ts";
+import { JsonFieldError } from "../../lib/json-field-error.ts";
+import { compileFieldDecoder, compileJsonDecoder } from "../../lib/proto-json-decode.ts";
+import { assertFewMarks } from "../element-limit.ts";
+import { parseJsonBody } from "../json-body.ts";
+import { inferMask } from "./inferred-mask.ts";
+import { compileTextDecoder, resolveFieldPath, setField } from "./message-fields.ts";
+import { compileQueryReader } from "./query-parameters.ts";
+import type { Route } from "./route-table.ts";
+
+export interface RequestParts {
+  /** What the route's path variables matched. */
+  readonly variables: readonly string[];
+  /** Without the question mark. */
+  readonly query: string;
+  /** Undefined where the route takes none. */
+  readonly body: Buffer | undefined;
+  readonly contentType: string | undefined;
+}
+
+export interface RequestReader {
+  /** `form`: a POST that maps no body reads application/x-www-form-urlencoded, as the token endpoints do (RFC 6749 §4.1.3). */
+  readonly takes: "nothing" | "json" | "form";
+  /** @throws HoltError INVALID_ARGUMENT naming the field, where one is known */
+  read(parts: RequestParts): Message;
+}
+
+type BodyReader = (json: JsonValue, message: Message) => void;
+
+/** @throws Error naming the operation, where the route refers to fields that its request has not */
+export function compileRequestReader(route: Route, maxDepth: number): RequestReader {
+  const schema = route.operation.method.input;
+  const { body, method } = route.binding;
+  const setVariables = compileVariables(route);
+  const bound = new Set(route.template.variables.map((variable) => variable.field.join(".")));
+  const readQuery = compileQueryReader(schema, (name) => body === "*" || bound.has(name) || name === body || name.startsWith(`${body}.`));
+  const takes = body !== "" ? "json" : method === "POST" ? "form" : "nothing";
+  const newRequest = body === "*" ? compileJsonDecoder(schema) : () => create(schema);
+  const readBody = body === "" || body === "*" ? undefined : compileBodyField(fieldOf(route, [body]));
+  const infer = method === "PATCH" ? compileMaskInference(schema, body) : undefined;
+  return {
+    takes,
+    read: (parts) => {
+      const json = takes === "json" && parts.body !== undefined ? parseJsonBody(parts.body, maxDepth) : {};
+      const request = atField("", () => newRequest(json));
+      readBody?.(json, request);
+      // One list, as a parameter may be given in both.
+      readQuery(request, takes === "form" ? [parts.query, formOf(parts)].filter((text) => text !== "").join("&") : parts.query);
+      setVariables(request, parts.variables);
+      infer?.(json, request);
+      return request;
+    },
+  };
+}
+
+/** A body that is not a form has no parameters; in particular it is never read as JSON. */
+function formOf({ body, contentType = "" }: RequestParts): string {
+  if (body === undefined || !contentType.startsWith("application/x-www-form-urlencoded")) return "";
+  assertFewMarks(body);
+  return body.toString("utf8");
+}
+
+function compileVariables(route: Route): (request: Message, values: readonly string[]) => void {
+  const setters = route.template.variables.map((variable) => {
+    const path = fieldOf(route, variable.field);
+    const decode = compileTextDecoder(path.at(-1) as DescField);
+    if (decode === undefined) throw new Error(`${route.operation.name}: ${variable.field.join(".")} cannot stand in a path`);
+    const name = variable.field.join(".");
+    return (request: Message, text: string) =>
+      setField(
+        request,
+        path,
+        atField(name, () => decode(text)),
+      );
+  });
+  return (request, values) => {
+    for (const [index, set] of setters.entries()) set(request, values[index] ?? "");
+  };
+}
+
+function compileBodyField(path: readonly DescField[]): BodyReader {
+  const field = path[0] as DescField;
+  const decode = compileFieldDecoder(field);
+  const isObject = field.fieldKind === "message" || field.fieldKind === "map";
+  return (json, message) => {
+    // No body is an empty object; where the field is none, it stays unset.
+    if (!isObject && isEmptyObject(json)) return;
+    // Clients know the body as the resource itself, so paths in errors begin there.
+    setField(
+      message,
+      path,
+      atField("", () => decode(json)),
+    );
+  };
+}
+
+function isEmptyObject(json: JsonValue): boolean {
+  return typeof json === "object" && json !== null && !Array.isArray(json) && Object.keys(json).length === 0;
+}
+
+/** For an update: fills a mask that nobody gave. Undefined where the request has no mask, or no single resource that it could be about. */
+function compileMaskInference(schema: DescMessage, body: string): BodyReader | undefined {
+  const mask = schema.fields.find((field) => field.name === "update_mask" && field.message?.typeName === FieldMaskSchema.typeName);
+  const candidates = schema.fields.filter(
+    (field) => field.fieldKind === "message" && field !== mask && (body === "*" || field.name === body),
+  );
+  const [resource] = candidates;
+  if (mask === undefined || resource?.fieldKind !== "message" || candidates.length > 1) return undefined;
+  return (json, message) => {
+    const given = (message as unknown as Record<string, { paths: string[] } | undefined>)[mask.localName];
+    if (given !== undefined && given.paths.length > 0) return;
+    const sent = body === "*" ? valueOfField(schema, resource, json as JsonObject) : json;
+    setField(message, [mask], inferMask(resource.message, sent as JsonObject));
+  };
+}
+
+function valueOfField(schema: DescMessage, field: DescField, json: JsonObject): JsonValue {
+  const spellings = fieldsBySpelling(schema);
+  const key = Object.keys(json).findLast((spelling) => spellings.get(spelling) === field);
+  return (key === undefined ? undefined : json[key]) ?? {};
+}
+
+function fieldOf(route: Route, path: readonly string[]): DescField[] {
+  const fields = resolveFieldPath(route.operation.method.input, path);
+  if (fields === undefined)
+    throw new Error(`${route.operation.name}: ${route.operation.method.input.typeName} has no field ${path.join(".")}`);
+  return fields;
+}
+
+function atField<T>(name: string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof JsonFieldError)) throw error;
+    throw invalidArgument(error.path === "" ? name : error.path, error.description);
+  }
+}

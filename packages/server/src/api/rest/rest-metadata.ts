@@ -1,0 +1,52 @@
+/** What REST knows of a request beside its message. What few calls ask for is found out only when it is asked for. */
+
+import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import type { CallMetadata } from "../call/call.ts";
+import { clientText } from "../call/call-metadata.ts";
+
+export class RestMetadata implements CallMetadata {
+  readonly protocol = "rest";
+  readonly requestId: string;
+  readonly alias: string | undefined;
+  readonly #request: HttpRequest;
+  readonly #response: HttpResponse;
+  #signal: AbortSignal | undefined;
+
+  constructor(request: HttpRequest, response: HttpResponse, requestId: string, alias: string | undefined) {
+    this.#request = request;
+    this.#response = response;
+    this.requestId = requestId;
+    this.alias = alias;
+  }
+
+  get authorization(): string | undefined {
+    return this.#request.headers.authorization;
+  }
+
+  get clientId(): string | undefined {
+    return clientText(this.#request.headers.cgclientid);
+  }
+
+  get userAgent(): string | undefined {
+    return clientText(this.#request.headers["user-agent"]);
+  }
+
+  get remoteAddress(): string {
+    return this.#request.socket.remoteAddress ?? "";
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#response);
+    return this.#signal;
+  }
+}
+
+function signalOf(response: HttpResponse): AbortSignal {
+  const controller = new AbortController();
+  const abort = (): void => {
+    if (!response.writableFinished) controller.abort();
+  };
+  if (response.destroyed) abort();
+  else response.once("close", abort);
+  return controller.signal;
+}

@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type ClientRequest, createServer as createHttp1, request as http1Request, type IncomingMessage } from "node:http";
+import { connect, createServer as createHttp2 } from "node:http2";
+import { type AddressInfo, connect as connectSocket } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RequestMemory } from "../../http/request-memory.ts";
+import {
+  alreadyExists,
+  failedPrecondition,
+  internal,
+  invalidArgument,
+  notFound,
+  permissionDenied,
+  resourceExhausted,
+  unauthenticated,
+} from "../../lib/errors.ts";
+import { createLog } from "../../lib/log.ts";
+import { vendorProfiles } from "../../lib/vendor-profile.ts";
+import { type CallMetadata, JsonText } from "../call/call.ts";
+import type { Run } from "../call/run.ts";
+import { contractOperations } from "./contract-routes.ts";
+import { createRestHandler } from "./rest.ts";
+
+const LIMIT = 4096;
+const errors: Record<string, () => Error> = {
+  invalid: () => invalidArgument("name", 'name must match "^x$"'),
+  missing: () => notFound("Group", "a/b"),
+  exists: () => alreadyExists("Group", "a/b", "there is a group of this name"),
+  denied: () => permissionDenied("groups.list is needed", { capability: "groups.list" }),
+  blocked: () => failedPrecondition("RESOURCE_NOT_EMPTY", "cannot delete group with child repos"),
+  busy: () => resourceExhausted("too many calls", 1.5),
+  stranger: () => unauthenticated("no token"),
+  secret: () => internal(new Error("the password is x")),
+  bug: () => new TypeError("the password is x"),
+};
+
+let seen: CallMetadata | undefined;
+let aborted: Promise<unknown> | undefined;
+
+const run: Run = async (operation, source, metadata) => {
+  seen = metadata;
+  const { uid = "" } = (await source()) as unknown as { uid?: string };
+  if (uid === "wait") {
+    aborted = once(metadata.signal, "abort");
+    await aborted;
+  }
+  if (errors[uid] !== undefined) throw errors[uid]();
+  if (uid === "text") return new JsonText(GroupSchema, '{"uid":"as it is"}');
+  if (operation.method.output.typeName === EmptySchema.typeName) return create(EmptySchema);
+  return create(operation.method.output, { uid } as never);
+};
+
+const profile = vendorProfiles.get("chainguard");
+assert.ok(profile);
+const handler = createRestHandler({
+  operations: contractOperations,
+  run,
+  profile,
+  memory: new RequestMemory({ messageBytes: LIMIT, heldBytes: 64 * LIMIT, strangerMessageBytes: LIMIT, strangerHeldBytes: LIMIT }),
+  log: createLog("silent"),
+});
+const http1 = createHttp1((request, response) => void handler(request, response));
+const http2 = createHttp2((request, response) => void handler(request, response));
+
+function portOf(server: { address(): unknown }): number {
+  return (server.address() as AddressInfo).port;
+}
+
+before(async () => {
+  for (const server of [http1, http2]) await once(server.listen(0, "127.0.0.1"), "listening");
+});
+after(() => {
+  http1.closeAllConnections();
+  http1.close();
+  http2.close();
+});
+
+function call(path: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(`http://127.0.0.1:${portOf(http1)}${path}`, init);
+}
+
+async function failure(uid: string): Promise<{ status: number; headers: Headers; body: unknown }> {
+  const response = await call(`/iam/v2/groups/${uid}`);
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+const info = (reason: string, metadata?: object) => ({
+  "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+  reason,
+  domain: "iam.chainguard.dev",
+  ...(metadata && { metadata }),
+});
+
+describe("a reply", () => {
+  it("is 200 and the message as JSON", async () => {
+    const response = await call("/iam/v2/groups/a/b");
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    const text = await response.text();
+    assert.equal(response.headers.get("content-length"), String(Buffer.byteLength(text)));
+    assert.equal(JSON.parse(text).uid, "a/b");
+  });
+
+  it("that is JSON already is sent as it is", async () => {
+    assert.equal(await (await call("/iam/v2/groups/text")).text(), '{"uid":"as it is"}');
+  });
+
+  it("that is empty has no bytes in v2, and braces in v1", async () => {
+    const v2 = await call("/iam/v2/groups/a", { method: "DELETE" });
+    assert.deepEqual([v2.status, await v2.text(), v2.headers.get("content-length")], [200, "", "0"]);
+    const v1 = await call("/auth/v1/delete/a", { method: "DELETE" });
+    assert.deepEqual([v1.status, await v1.text()], [200, "{}"]);
+  });
+
+  it("to HEAD is that to GET without the body", async () => {
+    const response = await call("/iam/v2/groups/a", { method: "HEAD" });
+    const full = await call("/iam/v2/groups/a");
+    assert.equal(response.headers.get("content-length"), full.headers.get("content-length"));
+    assert.equal(await response.text(), "");
+  });
+
+  it("carries the client's request id where that is harmless, else a new one", async () => {
+    const idFor = async (headers: Record<string, string>) => (await call("/ping/v2/ping", { headers })).headers.get("x-request-id");
+    assert.equal(await idFor({ cgrequestid: "abc-1" }), "abc-1");
+    assert.equal(await idFor({ "x-request-id": "abc-2" }), "abc-2");
+    for (const bad of ["x".repeat(65), "a b", ""]) assert.match((await idFor({ cgrequestid: bad })) ?? "", /^[0-9a-f-]{36}$/);
+  });
+});
+
+describe("an error", () => {
+  it("says what is wrong with which field", async () => {
+    const { status, body } = await failure("invalid");
+    assert.equal(status, 400);
+    const violation = { field: "name", description: 'name must match "^x$"' };
+    const details = [info("INVALID_ARGUMENT"), { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [violation] }];
+    assert.deepEqual(body, { code: 3, message: 'Invalid argument: name: name must match "^x$"', details });
+  });
+
+  it("says which resource is meant", async () => {
+    const resource = {
+      "@type": "type.googleapis.com/google.rpc.ResourceInfo",
+      resourceType: "iam.chainguard.dev/Group",
+      resourceName: "a/b",
+    };
+    const { status, body } = await failure("missing");
+    assert.deepEqual([status, body], [404, { code: 5, message: 'Not found: Group "a/b"', details: [info("NOT_FOUND"), resource] }]);
+    assert.equal((await failure("exists")).status, 409);
+  });
+
+  it("says which condition is not met", async () => {
+    const violation = { type: "RESOURCE_NOT_EMPTY", description: "cannot delete group with child repos" };
+    const details = [
+      info("FAILED_PRECONDITION"),
+      { "@type": "type.googleapis.com/google.rpc.PreconditionFailure", violations: [violation] },
+    ];
+    const { status, body } = await failure("blocked");
+    assert.deepEqual([status, body], [400, { code: 9, message: "Precondition failed: cannot delete group with child repos", details }]);
+  });
+
+  it("says who may not, who is unknown, and when to come again", async () => {
+    const denied = await failure("denied");
+    assert.deepEqual(
+      [denied.status, (denied.body as { details: unknown }).details],
+      [403, [info("PERMISSION_DENIED", { capability: "groups.list" })]],
+    );
+    const stranger = await failure("stranger");
+    assert.equal(stranger.status, 401);
+    assert.match(stranger.headers.get("www-authenticate") ?? "", /^Bearer\b/);
+    const busy = await failure("busy");
+    assert.deepEqual([busy.status, busy.headers.get("retry-after")], [429, "2"]);
+    const retry = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "1.500s" };
+    assert.deepEqual((busy.body as { details: unknown }).details, [info("RESOURCE_EXHAUSTED"), retry]);
+  });
+
+  it("that nobody foresaw says nothing", async () => {
+    for (const uid of ["secret", "bug"]) {
+      const { status, body } = await failure(uid);
+      assert.deepEqual([status, body], [500, { code: 13, message: "Internal error", details: [] }]);
+    }
+  });
+
+  it("tells a wrong method from an unknown path", async () => {
+    const wrong = await call("/iam/v2/groups/a", { method: "PUT" });
+    assert.deepEqual([wrong.status, await wrong.text()], [501, '{"code":12,"message":"Method Not Allowed","details":[]}']);
+    const unknown = await call("/iam/v9/groups");
+    assert.deepEqual([unknown.status, await unknown.text()], [404, '{"code":5,"message":"Not Found","details":[]}']);
+    assert.ok(unknown.headers.get("x-request-id"));
+  });
+
+  it("of a request that cannot be read is the client's", async () => {
+    const response = await call("/iam/v2/groups", { method: "POST", body: '{"name":5}' });
+    const { code, message } = (await response.json()) as { code: number; message: string };
+    assert.deepEqual([response.status, code, message], [400, 3, "Invalid argument: name: must be a string, not 5"]);
+  });
+});
+
+describe("a body over the limit", () => {
+  const tooLarge = async (request: ClientRequest): Promise<[number | undefined, number]> => {
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    const text = (await response.setEncoding("utf8").toArray()).join("");
+    return [response.statusCode, JSON.parse(text).code];
+  };
+  const post = (headers: Record<string, string | number>): ClientRequest =>
+    http1Request({ port: portOf(http1), host: "127.0.0.1", path: "/iam/v2/groups", method: "POST", headers }).on("error", () => {});
+
+  it("is refused by what it announces, before it is sent", async () => {
+    const request = post({ "content-length": LIMIT + 1 });
+    request.flushHeaders();
+    assert.deepEqual(await tooLarge(request), [413, 8]);
+    request.destroy();
+  });
+
+  it("is refused by what it turns out to be", async () => {
+    const request = post({ "transfer-encoding": "chunked" });
+    request.write("x".repeat(LIMIT));
+    request.end("x");
+    assert.deepEqual(await tooLarge(request), [413, 8]);
+  });
+
+  it("is not one of exactly the limit", async () => {
+    const body = '{"name":"a"}'.padEnd(LIMIT);
+    assert.equal((await call("/iam/v2/groups", { method: "POST", body })).status, 200);
+  });
+});
+
+describe("a call", () => {
+  it("learns of its client's headers and alias", async () => {
+    await call("/iam/v2beta1/groups/a", { headers: { authorization: "Bearer x", cgclientid: "tool", "user-agent": "tool/1" } });
+    assert.deepEqual(
+      [seen?.protocol, seen?.authorization, seen?.clientId, seen?.userAgent, seen?.remoteAddress, seen?.alias],
+      ["rest", "Bearer x", "tool", "tool/1", "127.0.0.1", "v2beta1"],
+    );
+    assert.equal(seen?.signal.aborted, false);
+  });
+
+  it("is aborted when its client leaves", async () => {
+    const controller = new AbortController();
+    const response = call("/iam/v2/groups/wait", { signal: controller.signal });
+    while (aborted === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+    controller.abort();
+    await assert.rejects(response);
+    await aborted;
+  });
+
+  it("may come in the absolute form", async () => {
+    const socket = connectSocket(portOf(http1), "127.0.0.1");
+    socket.end("GET http://example.test/iam/v2/groups/a HTTP/1.1\r\nhost: example.test\r\nconnection: close\r\n\r\n");
+    assert.match((await socket.setEncoding("utf8").toArray()).join(""), /^HTTP\/1\.1 200 OK\r\n.*"uid":"a"/s);
+  });
+
+  it("may come over HTTP/2, with and without a body", async () => {
+    const session = connect(`http://127.0.0.1:${portOf(http2)}`);
+    const exchange = async (method: string, path: string, body?: string): Promise<[unknown, string]> => {
+      const stream = session.request({ ":method": method, ":path": path }, { endStream: body === undefined });
+      if (body !== undefined) stream.end(body);
+      const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+      return [headers[":status"], (await stream.setEncoding("utf8").toArray()).join("")];
+    };
+    assert.equal((await exchange("GET", "/iam/v2/groups/a"))[0], 200);
+    assert.deepEqual(await exchange("HEAD", "/iam/v2/groups/a"), [200, ""]);
+    assert.equal((await exchange("POST", "/iam/v2/groups/a", '{"name":"x"}'))[0], 200);
+    assert.equal((await exchange("POST", "/iam/v2/groups/a"))[0], 200);
+    assert.equal((await exchange("POST", "/iam/v2/groups/a", "x".repeat(LIMIT + 1)))[0], 413);
+    assert.deepEqual(await exchange("DELETE", "/iam/v2/groups/a"), [200, ""]);
+    session.close();
+  });
+});

@@ -1,0 +1,121 @@
+/** REST: from an HTTP request to the operation it stands for, and from its reply or error to a response. What an operation does is not known here. */
+import type { Message } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import { readBody } from "../../http/read-body.ts";
+import { type Allowance, MessageTooLargeError, type RequestMemory } from "../../http/request-memory.ts";
+import { HoltError, internal } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { type CallMetadata, JsonText, type Reply } from "../call/call.ts";
+import { requestIdOf } from "../call/call-metadata.ts";
+import type { Operation } from "../call/operation.ts";
+import type { Run } from "../call/run.ts";
+import { answerFromError, UNKNOWN_PATH, WRONG_METHOD } from "./error.ts";
+import { compileRequestReader, type RequestReader } from "./request-reader.ts";
+import { sendError, sendReply } from "./response.ts";
+import { RestMetadata } from "./rest-metadata.ts";
+import { type Route, type RouteMatch, RouteTable, routesOf } from "./route-table.ts";
+
+export interface RestOptions {
+  readonly operations: readonly Operation[];
+  readonly run: Run;
+  readonly profile: VendorProfile;
+  readonly memory: RequestMemory;
+  readonly log: Log;
+}
+
+/** How deep the JSON of a body may nest; the library's limit for gRPC is the same. */
+const MAX_DEPTH = 100;
+
+interface CompiledRoute extends Route {
+  readonly reader: RequestReader;
+  encode(reply: Reply): string;
+}
+
+/** Answers everything, with an error where it must; the promise never rejects. */
+export type RestHandler = (request: HttpRequest, response: HttpResponse) => Promise<void>;
+
+/** @throws Error naming the operation, where its routes collide with others or do not fit its messages */
+export function createRestHandler(options: RestOptions): RestHandler {
+  const routes = new RouteTable(routesOf(options.operations).map(compileRoute));
+  return async (request, response) => {
+    const requestId = requestIdOf(request.headers);
+    let domain = "";
+    try {
+      const { path, query } = splitTarget(request.url ?? "");
+      const match = routes.match(request.method === "HEAD" ? "GET" : (request.method ?? ""), path);
+      if (match.kind !== "match")
+        return sendError(request, response, requestId, match.kind === "unknown-path" ? UNKNOWN_PATH : WRONG_METHOD);
+      domain = match.route.operation.domain;
+      const metadata = new RestMetadata(request, response, requestId, match.alias);
+      sendReply(request, response, requestId, await answer(request, query, match, metadata, options));
+    } catch (thrown) {
+      const error = holtErrorOf(thrown, requestId, options.log);
+      sendError(request, response, requestId, answerFromError(error, domain, options.profile));
+      if (error instanceof MessageTooLargeError) request.resume();
+    }
+  };
+}
+
+type Match = Extract<RouteMatch<CompiledRoute>, { kind: "match" }>;
+
+async function answer(
+  request: HttpRequest,
+  query: string,
+  { route, variables }: Match,
+  metadata: CallMetadata,
+  { run, memory }: RestOptions,
+): Promise<string> {
+  const { operation, reader, encode } = route;
+  const allowance = memory.allow(operation.access);
+  try {
+    return encode(await run(operation, () => readMessage(request, query, variables, reader, allowance), metadata));
+  } finally {
+    allowance.release();
+  }
+}
+
+function readMessage(
+  request: HttpRequest,
+  query: string,
+  variables: readonly string[],
+  reader: RequestReader,
+  allowance: Allowance,
+): Message | Promise<Message> {
+  const decode = (body: Buffer | undefined) => reader.read({ variables, query, body, contentType: request.headers["content-type"] });
+  if (reader.takes === "nothing") return decode(undefined);
+  const body = readBody(request, allowance);
+  return body instanceof Promise ? body.then(decode) : decode(body);
+}
+
+function compileRoute(route: Route): CompiledRoute {
+  const { output, parent } = route.operation.method;
+  const encodeMessage = compileJsonEncoder(output) as (message: Message) => string;
+  // v2 answers an empty message with no bytes at all, v1 with {}.
+  const isSilent = output.typeName === EmptySchema.typeName && /\.v2$/.test(parent.file.proto.package);
+  const encode = (reply: Reply): string => (isSilent ? "" : reply instanceof JsonText ? reply.text : encodeMessage(reply));
+  return { ...route, reader: compileRequestReader(route, MAX_DEPTH), encode };
+}
+
+/** `run` has logged what it throws; anything else is a fault of this transport. */
+function holtErrorOf(thrown: unknown, requestId: string, log: Log): HoltError {
+  if (thrown instanceof HoltError) return thrown;
+  log.error({ err: thrown, requestId }, "REST could not serve a request");
+  return internal(thrown);
+}
+
+function splitTarget(target: string): { path: string; query: string } {
+  const from = target.startsWith("/") ? 0 : startOfPath(target);
+  const mark = target.indexOf("?", from);
+  return mark < 0
+    ? { path: from === 0 ? target : target.slice(from), query: "" }
+    : { path: target.slice(from, mark), query: target.slice(mark + 1) };
+}
+
+/** A server must also take the absolute form, `GET http://host/path` (RFC 9112 §3.2.2). */
+function startOfPath(target: string): number {
+  const authority = target.indexOf("://");
+  return authority < 0 ? 0 : Math.max(target.indexOf("/", authority + 3), 0);
+}

@@ -1,0 +1,120 @@
+/**
+ * Finds the operation that a method and path stand for. All paths of the contract become one tree of segments at boot; a match walks it once.
+ *
+ * Of several routes that fit, the one with a verb wins, then, segment by segment, a literal over `*` over `**`, and of two `**` the one with
+ * the longer rest behind it. A route of another method never hides one of the right method: POST /iam/v2/groups creates in root, though
+ * /iam/v2/groups itself only has GET. `**` may be no segment at all.
+ */
+
+import { invalidArgument } from "../../lib/errors.ts";
+import type { HttpBinding, Operation } from "../call/operation.ts";
+import { type PathTemplate, parsePathTemplate } from "./path-template.ts";
+import { find, grow, type Node, newNode, type Search } from "./route-tree.ts";
+
+export interface Route {
+  readonly operation: Operation;
+  readonly binding: HttpBinding;
+  readonly template: PathTemplate;
+}
+
+export type RouteMatch<R extends Route = Route> =
+  | {
+      readonly kind: "match";
+      readonly route: R;
+      /** Decoded, as many as the template has. */
+      readonly variables: readonly string[];
+      readonly alias: string | undefined;
+    }
+  | { readonly kind: "wrong-method" }
+  | { readonly kind: "unknown-path" };
+
+export function routesOf(operations: readonly Operation[]): Route[] {
+  return operations.flatMap((operation) =>
+    operation.bindings.map((binding) => ({ operation, binding, template: parsePathTemplate(binding.path) })),
+  );
+}
+
+const WRONG_METHOD = { kind: "wrong-method" } as const;
+const UNKNOWN_PATH = { kind: "unknown-path" } as const;
+
+export class RouteTable<R extends Route = Route> {
+  readonly #root: Node<R> = newNode();
+  readonly #verbs = new Set<string>();
+
+  /** @throws Error naming both operations, where two routes have the same method and the same path */
+  constructor(routes: readonly R[]) {
+    for (const route of routes) this.#add(route);
+  }
+
+  /**
+   * @param target the path as it came, without the query
+   * @throws HoltError INVALID_ARGUMENT, where the path is not percent-encoded UTF-8
+   */
+  match(method: string, target: string): RouteMatch<R> {
+    const path = withoutSlash(target);
+    const search: Search = { method, verb: "", segments: split(path), alias: undefined, fits: false };
+    const route = this.#withVerb(search, path) ?? find(this.#root, search, 0);
+    if (route === undefined) return search.fits ? WRONG_METHOD : UNKNOWN_PATH;
+    return { kind: "match", route, variables: capture(route.template, search.segments), alias: search.alias };
+  }
+
+  /** Looks for what the path means if it ends in a verb; leaves the search as it was if it means nothing. */
+  #withVerb(search: Search, path: string): R | undefined {
+    const colon = path.lastIndexOf(":");
+    if (colon <= path.lastIndexOf("/") || !this.#verbs.has(path.slice(colon + 1))) return undefined;
+    const whole = search.segments;
+    search.verb = path.slice(colon + 1);
+    search.segments = split(withoutSlash(path.slice(0, colon)));
+    const route = find(this.#root, search, 0);
+    if (route !== undefined) return route;
+    search.verb = "";
+    search.segments = whole;
+    return undefined;
+  }
+
+  #add(route: R): void {
+    const { verb = "" } = route.template;
+    const node = grow(this.#root, route.template);
+    if (verb !== "") this.#verbs.add(verb);
+    const methods = node.ends.get(verb) ?? new Map<string, R>();
+    node.ends.set(verb, methods);
+    const other = methods.get(route.binding.method);
+    if (other !== undefined) throw new Error(collision(route, other));
+    methods.set(route.binding.method, route);
+  }
+}
+
+function collision(route: Route, other: Route): string {
+  return `${route.operation.name} and ${other.operation.name} both claim ${route.binding.method} ${route.binding.path} (${other.binding.path})`;
+}
+
+/** A slash at the end is as good as none. */
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+/** The decoded segments. */
+function split(path: string): string[] {
+  const segments = path.slice(1).split("/");
+  return path.includes("%") ? segments.map(decode) : segments;
+}
+
+function decode(segment: string): string {
+  try {
+    return segment.includes("%") ? decodeURIComponent(segment) : segment;
+  } catch {
+    throw invalidArgument("", "the path is not percent-encoded UTF-8");
+  }
+}
+
+function capture(template: PathTemplate, segments: readonly string[]): string[] {
+  const { variables } = template;
+  if (variables.length === 0) return [];
+  const many = template.segments.findIndex((segment) => segment.kind === "many");
+  // What stands behind `**` stands later in the path, by as many segments as `**` took beyond one.
+  const extra = segments.length - template.segments.length;
+  const shift = (index: number): number => (many >= 0 && index > many ? index + extra : index);
+  return variables.map(({ start, end }) =>
+    end - start === 1 && start !== many ? (segments[shift(start)] ?? "") : segments.slice(shift(start), shift(end)).join("/"),
+  );
+}

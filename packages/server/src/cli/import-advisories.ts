@@ -1,0 +1,130 @@
+/** `holtd import advisories` and `holtd import vulnerabilities`: stores what files in many formats say, also while the server runs. */
+import { parseArgs } from "node:util";
+import { FIRST_ORGANIZATION } from "../advisories/documents/publication.ts";
+import { importRecords } from "../advisories/import/import.ts";
+import type { ImportOptions, ImportResult } from "../advisories/import/import-options.ts";
+import { createRecordReader } from "../advisories/import/record-reader.ts";
+import { bootstrap } from "../bootstrap.ts";
+import type { Config } from "../config.ts";
+import { openStore } from "../db/open.ts";
+import { readState } from "../db/server-state.ts";
+import type { Store } from "../db/store.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../lib/log.ts";
+import { findGroup, interruption } from "./import-group.ts";
+import { createImportReport } from "./import-report.ts";
+
+const COMMON = `Files, folders and archives (zip, tar, tar.gz) may hold any mix. What is known already is left as it is, so an import can
+be repeated and goes on where one before it ended.`;
+const STATUS = "Exit status: 0 all is stored, 1 the import failed, 2 usage, 3 some records could not be used.";
+
+const usages = {
+  advisories: `Usage: holtd import advisories [--group UID|NAME] PATH...
+
+Stores advisories of packages: Wolfi and Chainguard YAML, OSV, OpenVEX, CSAF 2.0, secdb JSON; one document to a file, a list
+of them, or one on each line. ${COMMON}
+
+  --group       whose advisories they become: an organization, or a folder as my-org:team-a, or a uid; by default the
+                organization that the first start made
+
+${STATUS}`,
+  vulnerabilities: `Usage: holtd import vulnerabilities PATH...
+
+Stores what public databases say of vulnerabilities, for all organizations: OSV records, and CVE records in version 5 of
+their format. ${COMMON}
+
+${STATUS}`,
+} as const;
+
+type Kind = keyof typeof usages;
+
+interface Given {
+  readonly kind: Kind;
+  readonly group: string | undefined;
+  readonly paths: readonly string[];
+}
+
+/** @param args after `import advisories`. @returns the exit status */
+export function importAdvisories(args: readonly string[], readConfig: () => Config): Promise<number> {
+  return runCommand("advisories", args, readConfig);
+}
+
+/** @param args after `import vulnerabilities`. @returns the exit status */
+export function importVulnerabilities(args: readonly string[], readConfig: () => Config): Promise<number> {
+  return runCommand("vulnerabilities", args, readConfig);
+}
+
+async function runCommand(kind: Kind, args: readonly string[], readConfig: () => Config): Promise<number> {
+  const given = parseGiven(kind, args);
+  if (given === "help") {
+    console.log(usages[kind]);
+    return 0;
+  }
+  if (typeof given === "string") {
+    console.error(`holtd: ${given}\n\n${usages[kind]}`);
+    return 2;
+  }
+  const { read, created, updated, unchanged, ignored, problems } = await runImport(given, readConfig());
+  console.log(`Read ${read} ${kind}: ${created} are new, ${updated} have changed, ${unchanged} were known already.`);
+  console.log(`Problems: ${problems}. Files that held nothing of the kind: ${ignored}.`);
+  return problems > 0 ? 3 : 0;
+}
+
+/** @returns a text that says what is wrong with them */
+function parseGiven(kind: Kind, args: readonly string[]): Given | "help" | string {
+  try {
+    const { values, positionals: paths } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { group: { type: "string" }, help: { type: "boolean", short: "h" } },
+    });
+    if (values.help) return "help";
+    if (values.group === "") return "--group must name a group";
+    if (values.group !== undefined && kind === "vulnerabilities") return "vulnerabilities belong to no group: leave --group out";
+    if (paths.length === 0 || paths.includes("")) return "name what to import";
+    return { kind, group: values.group, paths };
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+async function runImport({ kind, group, paths }: Given, config: Config): Promise<ImportResult> {
+  const { dataDir, databaseUrl: url, baseUrl: issuer, orgName } = config;
+  await using store = await openStore({ url, dataDir, log: createLog("warn"), isForBulk: true });
+  const { bootstrapOwner: actor } = await bootstrap({ store, orgName, issuer, now: systemClock.now() });
+  const parent = kind === "vulnerabilities" ? "" : await groupOf(store, group, actor);
+  const { signal, release } = interruption();
+  // Whoever can open the database could approve and delete them as well.
+  await using reader = createRecordReader();
+  const options = { store, reader, clock: systemClock, kind, parent, approves: true, mayDelete: true, actor, signal };
+  try {
+    const total = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
+    for (const path of paths) addTo(total, await importPath(path, options));
+    return total;
+  } finally {
+    release();
+  }
+}
+
+async function importPath(path: string, options: Omit<ImportOptions, "path" | "onProblem">): Promise<ImportResult> {
+  using report = createImportReport(process.stderr, "records");
+  return await importRecords({
+    ...options,
+    path,
+    onProblem: ({ file, position, reason }) => report.problem(position === "" ? file : `${file}:${position}`, reason),
+    onProgress({ read, bytes, totalBytes = 0, problems }) {
+      report.begin(totalBytes);
+      report.progress({ files: read, bytes, problems });
+    },
+  });
+}
+
+function addTo(total: { -readonly [name in keyof ImportResult]: number }, result: ImportResult): void {
+  for (const name of Object.keys(total) as (keyof ImportResult)[]) total[name] += result[name];
+}
+
+async function groupOf(store: Store, group: string | undefined, owner: string): Promise<string> {
+  const first = group === undefined ? await readState(store.reader, FIRST_ORGANIZATION) : undefined;
+  const isThere = first !== undefined && (await store.reader.selectFrom("group").select("uid").where("uid", "=", first).executeTakeFirst());
+  return isThere ? first : findGroup(store, group, owner);
+}

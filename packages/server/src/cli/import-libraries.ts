@@ -1,0 +1,110 @@
+/** `holtd import libraries`: publishes the packages of a folder, also while the server runs. */
+import { parseArgs } from "node:util";
+import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { assertTermsAccepted } from "../api/call/required-terms.ts";
+import { assertBlobFolder } from "../blobs/blob-folder.ts";
+import { createFilesystemBlobs } from "../blobs/filesystem.ts";
+import { bootstrap } from "../bootstrap.ts";
+import type { Config } from "../config.ts";
+import { openStore } from "../db/open.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../lib/log.ts";
+import { type ImportResult, importTree, measureTree } from "../libraries/import/import.ts";
+import { createMavenTree } from "../libraries/import/maven-tree.ts";
+import { createPythonTree } from "../libraries/import/python-tree.ts";
+import { openTree } from "../libraries/import/source-tree.ts";
+import { createStaging } from "../libraries/stage.ts";
+import { findGroup, interruption } from "./import-group.ts";
+import { createImportReport } from "./import-report.ts";
+
+const USAGE = `Usage: holtd import libraries --ecosystem python|java [--group UID|NAME] DIR
+
+Publishes the packages below the folder DIR into the library of a group: wheels and source distributions of Python, or a
+repository in the layout of Maven 2. What is there already is left as it is, so an import can be repeated.
+
+  --ecosystem   python or java
+  --group       whose library it is: an organization, or a folder as my-org:team-a, or a uid; the organization, where
+                there is only one
+
+Exit status: 0 all is there, 1 the import failed, 2 usage, 3 some files could not be imported.`;
+
+const FORMATS = {
+  python: { ecosystem: Ecosystem.PYTHON, createTree: createPythonTree },
+  java: { ecosystem: Ecosystem.JAVA, createTree: createMavenTree },
+} as const;
+
+interface Given {
+  readonly format: (typeof FORMATS)[keyof typeof FORMATS];
+  readonly group: string | undefined;
+  readonly folder: string;
+}
+
+/** @param args after `import libraries`. @returns the exit status */
+export async function importLibraries(args: readonly string[], readConfig: () => Config): Promise<number> {
+  const given = parseGiven(args);
+  if (given === "help") {
+    console.log(USAGE);
+    return 0;
+  }
+  if (typeof given === "string") {
+    console.error(`holtd: ${given}\n\n${USAGE}`);
+    return 2;
+  }
+  const { created, unchanged, problems, others, bytes } = await runImport(given, readConfig());
+  const counts = `Imported ${created} files; ${unchanged} were there already, ${problems} could not be imported`;
+  console.log(`${counts}, ${others} others were passed over. ${bytes} bytes were read.`);
+  return problems > 0 ? 3 : 0;
+}
+
+/** @returns a text that says what is wrong with them */
+function parseGiven(args: readonly string[]): Given | "help" | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { ecosystem: { type: "string" }, group: { type: "string" }, help: { type: "boolean", short: "h" } },
+    });
+    if (values.help) return "help";
+    const { ecosystem = "", group } = values;
+    const [folder, another] = positionals;
+    if (ecosystem !== "python" && ecosystem !== "java") return "--ecosystem must be python or java";
+    if (group === "") return "--group must name a group";
+    if (folder === undefined || folder === "" || another !== undefined) return "name one folder to import";
+    return { format: FORMATS[ecosystem], group, folder };
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+async function runImport({ format: { ecosystem, createTree }, group, folder }: Given, config: Config): Promise<ImportResult> {
+  const { dataDir, databaseUrl: url, baseUrl, vendorProfile: profile, requiredTerms } = config;
+  const tree = await openTree(folder);
+  const log = createLog("warn");
+  await using store = await openStore({ url, dataDir, log });
+  if (url !== "") await assertBlobFolder(store, dataDir);
+  const clock = systemClock;
+  const { bootstrapOwner: owner } = await bootstrap({ store, orgName: config.orgName, issuer: baseUrl, now: clock.now() });
+  const groupUid = await findGroup(store, group, owner);
+  await assertTermsAccepted(groupUid, requiredTerms, store.reader);
+  await using blobs = createFilesystemBlobs({ dataDir, log });
+  const format = createTree(profile.remediatedLabels);
+  const names = { profile, baseUrl, onAppend() {} };
+  const actor = { subject: owner, act: { iss: baseUrl, sub: owner, aud: baseUrl } };
+  const origin = { remoteAddress: "", userAgent: "holtd import", actor };
+  const { signal, release } = interruption();
+  using report = createImportReport(process.stderr);
+  try {
+    report.begin(await measureTree({ tree, format, signal }));
+    return await importTree(
+      {
+        ...{ library: { groupUid, ecosystem }, tree, format, signal },
+        change: () => ({ origin, names, now: clock.now() }),
+        onProblem: report.problem,
+        onProgress: report.progress,
+      },
+      { store, staging: createStaging({ store, blobs }) },
+    );
+  } finally {
+    release();
+  }
+}

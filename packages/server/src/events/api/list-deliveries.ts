@@ -1,0 +1,156 @@
+/** Lists deliveries of a subscription, newest first, at a cost that does not grow with how many there are. */
+import { create } from "@bufbuild/protobuf";
+import {
+  type Delivery,
+  Delivery_State,
+  DeliverySchema,
+  type ListDeliveriesRequest,
+  type ListDeliveriesResponse,
+  ListDeliveriesResponseSchema,
+} from "@holt/api/gen/holt/v1/deliveries_pb.ts";
+import type { Call } from "../../api/call/call.ts";
+import { parsePageRequest } from "../../api/resource/list.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
+import type { DeliveryTable } from "../../db/schema.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { timestampFromText } from "../../lib/clock.ts";
+import { invalidArgument } from "../../lib/errors.ts";
+
+type State = DeliveryTable["state"];
+
+const states = new Map<Delivery_State, State | undefined>([
+  [Delivery_State.UNSPECIFIED, undefined],
+  [Delivery_State.PENDING, "pending"],
+  [Delivery_State.DELIVERED, "delivered"],
+  [Delivery_State.FAILED, "failed"],
+]);
+
+/** Above this many that are pending, they are met soon among all. */
+const FEW = 10_000;
+/** So many are looked at for one page where no index has those of the state in their order. */
+const MAX_WALK = 20_000;
+
+interface Window {
+  readonly uid: string;
+  readonly state: State | undefined;
+  /** Positions below this one. */
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** Positions of a page, and where the next one begins; undefined after the last. */
+interface Found {
+  readonly positions: readonly number[];
+  readonly next: number | undefined;
+}
+
+export async function listDeliveries(request: ListDeliveriesRequest, call: Call, tokens: PageTokens): Promise<ListDeliveriesResponse> {
+  const { uid, pageToken } = request;
+  const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
+  if (!states.has(request.state)) throw invalidArgument("state", "state must be one of those of a Delivery");
+  const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state]);
+  const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
+  const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.key);
+  const { positions, next } = await find(call.db, { uid, state: states.get(request.state), before, limit });
+  return create(ListDeliveriesResponseSchema, {
+    deliveries: await readDeliveries(call.db, uid, positions),
+    nextPageToken: next === undefined ? "" : tokens.seal({ key: String(next), uid: "", skipped: 0 }, binding, call.now),
+  });
+}
+
+async function find(db: ReadDb, window: Window): Promise<Found> {
+  const { state } = window;
+  if (state === undefined || state === "failed") return page(await positionsOf(db, window, window.limit + 1), window);
+  const few = state === "pending" ? await fewPending(db, window) : undefined;
+  return few === undefined ? walk(db, window, state) : page(few, window);
+}
+
+/** One row more than the page tells that there is a next one. */
+function page(found: readonly number[], { limit }: Window): Found {
+  const positions = found.slice(0, limit);
+  return { positions, next: found.length > limit ? positions.at(-1) : undefined };
+}
+
+/** By the primary key, or by the index of what failed. */
+async function positionsOf(db: ReadDb, { uid, state, before }: Window, limit: number): Promise<number[]> {
+  const all = db.selectFrom("delivery").select("position").where("subscription_uid", "=", uid).where("position", "<", before);
+  const some = state === undefined ? all : all.where("state", "=", state);
+  return (await some.orderBy("position", "desc").limit(limit).execute()).map((row) => row.position);
+}
+
+/** Those of the page and the next, sorted; undefined where there are too many to sort. */
+async function fewPending(db: ReadDb, { uid, before, limit }: Window): Promise<number[] | undefined> {
+  // In the order of their index, so that no other is taken.
+  const rows = await db
+    .selectFrom("delivery")
+    .select("position")
+    .where("subscription_uid", "=", uid)
+    .where("state", "=", "pending")
+    .orderBy("next_attempt_time")
+    .limit(FEW + 1)
+    .execute();
+  if (rows.length > FEW) return undefined;
+  const positions = rows.map((row) => row.position).filter((position) => position < before);
+  return positions.toSorted((a, b) => b - a).slice(0, limit + 1);
+}
+
+/** Through all states, as far as it is worth for one page; the next page goes on from there. */
+async function walk(db: ReadDb, window: Window, state: State): Promise<Found> {
+  const { uid, before, limit } = window;
+  const passed = db
+    .selectFrom("delivery")
+    .select(["position", "state"])
+    .where("subscription_uid", "=", uid)
+    .where("position", "<", before)
+    .orderBy("position", "desc")
+    .limit(MAX_WALK);
+  const rows = await db
+    .selectFrom(passed.as("passed"))
+    .select("position")
+    .where("state", "=", state)
+    .orderBy("position", "desc")
+    .limit(limit + 1)
+    .execute();
+  const found = page(
+    rows.map((row) => row.position),
+    window,
+  );
+  if (found.next !== undefined) return found;
+  const { positions } = found;
+  const [end] = await db.selectFrom(passed.as("passed")).select("position").orderBy("position").limit(1).offset(0).execute();
+  const isAll = end === undefined || (await positionsOf(db, { ...window, state: undefined, before: end.position }, 1)).length === 0;
+  return { positions, next: isAll ? undefined : end.position };
+}
+
+async function readDeliveries(db: ReadDb, uid: string, positions: readonly number[]): Promise<Delivery[]> {
+  if (positions.length === 0) return [];
+  const chosen = db.dialect.rowsOf(
+    positions.map((position) => ({ position })),
+    { position: "bigint" },
+  );
+  const rows = await db
+    .selectFrom("delivery")
+    .leftJoin("outbox", "outbox.position", "delivery.position")
+    .select(["delivery.position", "event_id", "type", "subject", "time", "state", "attempts", "last_attempt_time", "next_attempt_time"])
+    .select(["status_code", "error", "latency_ms"])
+    .where("subscription_uid", "=", uid)
+    .where("delivery.position", "in", db.selectFrom(chosen.as("r")).select("r.position"))
+    .orderBy("delivery.position", "desc")
+    .execute();
+  return rows.map((row) =>
+    create(DeliverySchema, {
+      eventId: row.event_id,
+      // Empty where the event was pruned a moment before its delivery.
+      eventType: row.type ?? "",
+      subject: row.subject ?? "",
+      ...(row.time !== null && { eventTime: timestampFromText(row.time) }),
+      state: { pending: Delivery_State.PENDING, delivered: Delivery_State.DELIVERED, failed: Delivery_State.FAILED }[row.state],
+      attempts: row.attempts,
+      ...(row.last_attempt_time !== null && { lastAttemptTime: timestampFromText(row.last_attempt_time) }),
+      ...(row.next_attempt_time !== null && { nextAttemptTime: timestampFromText(row.next_attempt_time) }),
+      statusCode: row.status_code,
+      error: row.error,
+      latencyMs: row.latency_ms,
+    }),
+  );
+}

@@ -1,0 +1,126 @@
+/** External group role mappings: whom an identity provider puts in a group has a role for the length of a session. Immutable; what they give is sign-in's. */
+import { create as createMessage } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import {
+  BatchDeleteExternalGroupRoleMappingsResponseSchema,
+  type ExternalGroupRoleMapping,
+  ExternalGroupRoleMappingSchema,
+  ExternalGroupRoleMappingsService,
+} from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { sql } from "kysely";
+import { JsonText, type WriteCall } from "../../api/call/call.ts";
+import { implement, write } from "../../api/call/implement.ts";
+import { defineResource } from "../../api/resource/define.ts";
+import { writableFields } from "../../api/resource/field-mask.ts";
+import { assertNone } from "../../api/resource/names.ts";
+import { standardMethods } from "../../api/resource/standard-methods.ts";
+import { insert, isDuplicate } from "../../api/resource/write.ts";
+import { appendToCounts } from "../../db/resource-count.ts";
+import type { WriteDb } from "../../db/store.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { alreadyExists, type FieldViolation, invalidArgument, notFound } from "../../lib/errors.ts";
+import { isUid, newUid, parentOf, rootOf } from "../../lib/uid.ts";
+import { assertGrantable, uidViolations } from "./bindable.ts";
+import { required, tooLong } from "./identity-relationship.ts";
+
+const MAX_BATCH = 1000;
+
+export const externalGroupRoleMappings = defineResource(ExternalGroupRoleMappingSchema, {
+  table: "external_group_role_mapping",
+  columns: ({ externalGroupId, roleUid, scope }) => ({ external_group: externalGroupId, role_uid: roleUid, scope }),
+  filters: { identityProviderUid: "parent" },
+  orderBy: ["uid", "create_time"],
+});
+
+export function externalGroupRoleMappingsService(dependencies: ServiceDependencies) {
+  return implement(ExternalGroupRoleMappingsService, {
+    ...standardMethods(ExternalGroupRoleMappingsService, externalGroupRoleMappings, dependencies.pageTokens),
+
+    createExternalGroupRoleMapping: write(async ({ parent, externalGroupRoleMapping: given }, call) => {
+      const mapping = writableFields(ExternalGroupRoleMappingSchema, given as ExternalGroupRoleMapping);
+      assertNone(violationsOf(mapping, parent));
+      await lockProvider(parent, call.db);
+      await assertGrantable("role_uid", mapping.roleUid, mapping.scope, call, dependencies);
+      await assertNew(mapping, parent, call);
+      mapping.identityProviderUid = parent;
+      return insert(externalGroupRoleMappings, newUid(parent), mapping, call.now, call.db).catch((thrown) => {
+        throw isDuplicate(thrown) ? duplicate(mapping.uid, mapping) : thrown;
+      });
+    }),
+
+    deleteExternalGroupRoleMapping: write(async ({ uid }, call) => {
+      if ((await removeAll(parentOf(uid), [uid], call, dependencies)).length === 0) throw notFound("ExternalGroupRoleMapping", uid);
+      return createMessage(EmptySchema);
+    }),
+
+    batchDeleteExternalGroupRoleMappings: write(async ({ parent, names }, call) => {
+      await lockProvider(parent, call.db);
+      if (names.length > MAX_BATCH) throw invalidArgument("names", `names must have at most ${MAX_BATCH} elements`);
+      assertNone(names.flatMap((name, index) => nameViolations(name, index, parent)));
+      const bodies = await removeAll(parent, names, call, dependencies);
+      call.changed = bodies.length > 0;
+      return new JsonText(
+        BatchDeleteExternalGroupRoleMappingsResponseSchema,
+        `{"parent":${JSON.stringify(parent)},"externalGroupRoleMappings":[${bodies.join(",")}]}`,
+      );
+    }),
+  });
+}
+
+function violationsOf({ externalGroupId, roleUid, scope }: ExternalGroupRoleMapping, idpUid: string): FieldViolation[] {
+  return [
+    ...(externalGroupId === "" ? required("external_group_id", "external_group_id is required") : []),
+    ...tooLong("external_group_id", externalGroupId),
+    ...(/\p{Cc}/u.test(externalGroupId) ? required("external_group_id", "external_group_id must have no control characters") : []),
+    ...uidViolations("role_uid", roleUid),
+    ...(scope === rootOf(idpUid) ? [] : required("scope", "scope must be the uid of the identity provider's organization")),
+  ];
+}
+
+function nameViolations(name: string, index: number, parent: string): FieldViolation[] {
+  const isChild = isUid(name) && parentOf(name) === parent;
+  return isChild ? [] : [{ field: `names[${index}]`, description: "must be the uid of a mapping of the parent" }];
+}
+
+/** As it is, and against its removal: who changes how it signs in looks at its mappings. */
+async function lockProvider(uid: string, db: WriteDb): Promise<void> {
+  const row = await db.dialect.forShare(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
+  if (row === undefined) throw notFound("IdentityProvider", uid);
+}
+
+/** The index would refuse it too, but could not say which mapping is in the way. */
+async function assertNew(mapping: ExternalGroupRoleMapping, parent: string, { db }: WriteCall): Promise<void> {
+  const existing = await db
+    .selectFrom("external_group_role_mapping")
+    .select("uid")
+    .where("parent", "=", parent)
+    .where("external_group", "=", mapping.externalGroupId)
+    .where("role_uid", "=", mapping.roleUid)
+    .where("scope", "=", mapping.scope)
+    .executeTakeFirst();
+  if (existing !== undefined) throw duplicate(existing.uid, mapping);
+}
+
+function duplicate(uid: string, { externalGroupId, roleUid }: ExternalGroupRoleMapping): Error {
+  return alreadyExists("ExternalGroupRoleMapping", uid, `group ${JSON.stringify(externalGroupId)} is mapped to role ${roleUid}`);
+}
+
+/** @returns the bodies of those that there were, in the order of `uids`; sessions have nothing of them from now on */
+async function removeAll(parent: string, uids: readonly string[], { db }: WriteCall, { grants }: ServiceDependencies): Promise<string[]> {
+  const deleted = await db
+    .deleteFrom("external_group_role_mapping")
+    .where("parent", "=", parent)
+    .where(sql<boolean>`uid in (select wanted.value from ${db.dialect.valuesOf(uids)} as wanted)`)
+    .returning(["uid", "body"])
+    .execute();
+  if (deleted.length === 0) return [];
+  await appendToCounts(
+    db,
+    "external_group_role_mapping",
+    deleted.map((row) => row.uid),
+    -1,
+  );
+  await grants.changed(db, "*");
+  const bodies = new Map(deleted.map((row) => [row.uid, row.body]));
+  return [...new Set(uids)].flatMap((uid) => bodies.get(uid) ?? []);
+}

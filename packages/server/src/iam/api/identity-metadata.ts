@@ -1,0 +1,49 @@
+/** A user's own profile: names from the token it signed in with, and what it told us. */
+import { clone, create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import {
+  type IdentityMetadata,
+  IdentityMetadataSchema,
+  type UpdateIdentityMetadataRequest,
+} from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import type { WriteCall } from "../../api/call/call.ts";
+import { applyMask } from "../../api/resource/field-mask.ts";
+import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
+import { isNarrowed } from "../tokens/narrowing.ts";
+
+const MAX_BODY = 16 * 1024;
+
+/** Changes the caller's own metadata and no one else's. `hubspot_utk` goes into the event and is never kept. */
+export async function updateIdentityMetadata(
+  { identityMetadata, updateMask }: UpdateIdentityMetadataRequest,
+  call: WriteCall,
+): Promise<IdentityMetadata> {
+  const { principal, db } = call;
+  if (principal === undefined || identityMetadata === undefined) throw unauthenticated("sign in first");
+  // An account is nobody's but its user's: a tenant who was shown a token of it must not write in it.
+  if (isNarrowed(principal)) throw permissionDenied("this token is narrowed to less than changing the account");
+  const row = await db.dialect
+    .forUpdate(db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid))
+    .executeTakeFirst();
+  const stored = row === undefined ? create(IdentityMetadataSchema) : fromJsonString(IdentityMetadataSchema, row.body);
+  const next = applyMask(IdentityMetadataSchema, stored, identityMetadata, updateMask);
+  const kept = clone(IdentityMetadataSchema, next);
+  kept.hubspotUtk = "";
+  const body = toJsonString(IdentityMetadataSchema, kept);
+  if (body.length > MAX_BODY) throw invalidArgument("identity_metadata", `identity_metadata must be smaller than ${MAX_BODY} characters`);
+  call.changed = body !== row?.body || next.hubspotUtk !== "";
+  if (call.changed) await store(principal.uid, body, call);
+  next.uid = principal.uid;
+  next.name = principal.upstream.name ?? "";
+  next.givenName = principal.upstream.given_name ?? "";
+  next.familyName = principal.upstream.family_name ?? "";
+  return next;
+}
+
+async function store(uid: string, body: string, { db, now }: WriteCall): Promise<void> {
+  const update_time = now.toISOString();
+  await db
+    .insertInto("identity_metadata")
+    .values({ uid, body, update_time })
+    .onConflict((conflict) => conflict.column("uid").doUpdateSet({ body, update_time }))
+    .execute();
+}

@@ -1,0 +1,62 @@
+/** The client secrets of identity providers: they come in with a message, are taken out of it, and are stored sealed in a column of their own. */
+import type { IdentityProvider, IdentityProvider_OIDC } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import type { WriteCall } from "../../api/call/call.ts";
+import type { Mask } from "../../api/resource/field-mask.ts";
+import type { ReadDb } from "../../db/store.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { notFound } from "../../lib/errors.ts";
+import { clientSecretContext, findIdentityProvider, openClientSecret } from "../identities/identity-provider-record.ts";
+
+/** What an update makes of the stored secret. */
+export interface SecretUpdate {
+  /** The new one; the empty string to clear it, or to keep what is stored. */
+  readonly text: string;
+  readonly isThere: boolean;
+  readonly isKept: boolean;
+  readonly isChanged: boolean;
+}
+
+/** An empty secret keeps the stored one, unless the mask names this very field: clients echo whole resources, which never show it. */
+export async function secretAfter(
+  next: IdentityProvider,
+  mask: Mask | undefined,
+  db: ReadDb,
+  { secrets }: ServiceDependencies,
+): Promise<SecretUpdate> {
+  const record = await findIdentityProvider(db, next.uid);
+  if (record === undefined) throw notFound("IdentityProvider", next.uid);
+  const isStored = record.clientSecret !== "";
+  const text = secretIn(next);
+  if (text !== "") {
+    const isSame = isStored && openedOrNone(() => openClientSecret(record, secrets)) === text;
+    return { text, isThere: true, isKept: false, isChanged: !isSame };
+  }
+  const isKept = isStored && !(mask?.paths ?? []).some((path) => /^oidc\.client(_s|S)ecret$/.test(path));
+  return { text, isThere: isKept, isKept, isChanged: isStored && !isKept };
+}
+
+/** A secret whose key is lost can only be replaced. */
+function openedOrNone(open: () => string | undefined): string | undefined {
+  try {
+    return open();
+  } catch {
+    return undefined;
+  }
+}
+
+export function secretIn({ configuration }: IdentityProvider): string {
+  return configuration.case === "oidc" ? configuration.value.clientSecret : "";
+}
+
+/** Nothing of it is left in the message. */
+export function takeSecret(oidc: IdentityProvider_OIDC): string {
+  const { clientSecret } = oidc;
+  oidc.clientSecret = "";
+  return clientSecret;
+}
+
+/** @param text empty to clear it */
+export async function storeSecret(uid: string, text: string, { db }: WriteCall, { secrets }: ServiceDependencies): Promise<void> {
+  const sealed = text === "" ? "" : secrets.seal(text, clientSecretContext(uid));
+  await db.updateTable("identity_provider").set({ client_secret: sealed }).where("uid", "=", uid).execute();
+}

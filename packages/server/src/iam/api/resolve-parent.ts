@@ -1,0 +1,36 @@
+/** A parent that is not a whole uid: the beginning or end of the uid, or the name, of one group that the caller can see. */
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { sql } from "kysely";
+import { capabilitySet } from "../../access/capability-set.ts";
+import type { Call } from "../../api/call/call.ts";
+import { atOrBelow } from "../../api/resource/conditions.ts";
+import { invalidArgument, notFound } from "../../lib/errors.ts";
+import { MAX_UID_LENGTH } from "../../lib/uid.ts";
+
+const LIST = capabilitySet([Capability.CAP_IAM_GROUPS_LIST]);
+const UID_PART = /^[0-9a-f/]{4,}$/;
+
+/** @throws NOT_FOUND where no visible group is meant, INVALID_ARGUMENT on parent where several are */
+export async function resolveParent(text: string, call: Call): Promise<string> {
+  const found = text.length > MAX_UID_LENGTH || text.includes("\0") ? [] : await candidates(text, call);
+  const [only, another] = found;
+  if (only === undefined) throw notFound("Group", text.slice(0, 200));
+  if (another !== undefined) throw invalidArgument("parent", `"${text}" may mean several groups; give the whole uid`);
+  return only;
+}
+
+/** One or two of the visible groups that are meant: two are ambiguous already. */
+async function candidates(text: string, { access, db }: Call): Promise<string[]> {
+  const visible = atOrBelow(access.scopes(LIST), "group", "uid", db.dialect);
+  const conditions = [sql<boolean>`name = ${text}`];
+  if (UID_PART.test(text)) {
+    conditions.push(sql<boolean>`(uid >= ${text} and uid < ${`${text}g`})`);
+    conditions.push(sql<boolean>`substr(uid, length(uid) - ${sql.lit(text.length - 1)}) = ${text}`);
+  }
+  const found = new Set<string>();
+  for (const condition of conditions) {
+    const rows = await db.selectFrom("group").select("uid").where(condition).where(visible).limit(2).execute();
+    for (const { uid } of rows) found.add(uid);
+  }
+  return [...found];
+}

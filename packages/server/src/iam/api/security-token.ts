@@ -1,0 +1,53 @@
+/** The token service on the wire: what is exchanged is in the Authorization header, and the answers hold nothing that strict clients do not know. */
+import { create } from "@bufbuild/protobuf";
+import {
+  type RawToken,
+  RawTokenSchema,
+  SecurityTokenService,
+  TokenPairSchema,
+} from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { bearerToken } from "../../api/call/authenticate.ts";
+import type { Call } from "../../api/call/call.ts";
+import { implement } from "../../api/call/implement.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { timestampFromDate } from "../../lib/clock.ts";
+import type { IssuedToken, PreparedExchange } from "../tokens/exchange-token.ts";
+
+export function securityTokenService({ exchange }: ServiceDependencies) {
+  return implement(SecurityTokenService, {
+    exchange: {
+      kind: "write",
+      prepare: (request, call) =>
+        exchange.prepareExchange(
+          { ...common(request, call), identity: request.identity, identityProvider: request.identityProvider },
+          call.now,
+          call.db,
+        ),
+      async handle(_request, call, prepared: PreparedExchange) {
+        const { token, refreshToken } = await exchange.recordExchange(call.db, prepared);
+        return create(RawTokenSchema, {
+          token: token.token,
+          refreshToken: refreshToken?.token ?? "",
+          expiry: timestampFromDate(token.expiry),
+        });
+      },
+    },
+    exchangeRefreshToken: {
+      kind: "write",
+      prepare: (request, call) => exchange.prepareRefresh(common(request, call), call.now, call.db),
+      async handle(_request, call, prepared: PreparedExchange) {
+        const { token, refreshToken } = await exchange.recordExchange(call.db, prepared);
+        return create(TokenPairSchema, { token: rawToken(token), ...(refreshToken && { refreshToken: rawToken(refreshToken) }) });
+      },
+    },
+  });
+}
+
+/** `scope` is the deprecated spelling of one of the `scopes`. */
+function common({ aud, cap, scope, scopes }: { aud: string[]; cap: string[]; scope: string; scopes: string[] }, { metadata }: Call) {
+  return { bearer: bearerToken(metadata.authorization), aud, cap, scopes: scope === "" ? scopes : [...new Set([scope, ...scopes])] };
+}
+
+function rawToken({ token, expiry }: IssuedToken): RawToken {
+  return create(RawTokenSchema, { token, expiry: timestampFromDate(expiry) });
+}

@@ -1,0 +1,149 @@
+/** Finds the identities that a token might sign in as, and tries it on them. What fits is auth/token-trial.ts; here is which are compared, and how many. */
+import { setImmediate } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import {
+  type TestTokenRequest,
+  type TestTokenResponse,
+  TestTokenResponseSchema,
+  type TokenMatch,
+  TokenMatchSchema,
+} from "@holt/api/gen/holt/v1/access_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { type Identity, IdentitySchema, RelationshipType } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { capabilitySet } from "../../access/capability-set.ts";
+import { assertHolds } from "../../api/call/authorize.ts";
+import type { Call } from "../../api/call/call.ts";
+import type { ReadDb } from "../../db/store.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
+import { messageFromJson } from "../../lib/proto-json.ts";
+import { rangeBelow } from "../../lib/uid.ts";
+import type { Trial, Tried, Verdict } from "../tokens/token-trial.ts";
+
+const READ = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
+const MAX_NEAR_MISSES = 50;
+/** As many of each kind: those that name issuer and subject, those with a pattern for one of them, those that name the issuer alone. */
+const MAX_OF_A_KIND = 200;
+/** As long as a token may be. */
+const MAX_CLAIMS_LENGTH = 16 * 1024;
+/** What of issuers and subjects is in an index. */
+const INDEXED_LENGTH = 128;
+
+export async function testToken(request: TestTokenRequest, call: Call, { tokenTrials }: ServiceDependencies): Promise<TestTokenResponse> {
+  const { db, access, now } = call;
+  // A user's uid would pass as the parent for whoever may read the user.
+  await assertHolds("Group", request.parent, READ, access, db);
+  const tried = triedOf(request);
+  let trial: Trial;
+  try {
+    trial = tokenTrials.begin(tried, now);
+  } catch (error) {
+    if (!(error instanceof HoltError) || error.code !== Code.UNAUTHENTICATED) throw error;
+    if ("claims" in tried) throw invalidArgument("claims", "must have an issuer (iss) and, as text, a subject (sub)");
+    return create(TestTokenResponseSchema, { tokenError: withoutCode(error.message) });
+  }
+  const { identities, isComplete } = await candidatesBelow(request.parent, trial, db);
+  const verdicts = await verdictsOf(trial, identities);
+  const nearMisses = verdicts.filter(({ isMatch }) => !isMatch).sort(nearestFirst(trial.subject ?? ""));
+  return create(TestTokenResponseSchema, {
+    tokenError: await trial.tokenError(),
+    matches: verdicts.filter(({ isMatch }) => isMatch).map(matchOf),
+    nearMisses: nearMisses.slice(0, MAX_NEAR_MISSES).map(matchOf),
+    incomplete: !isComplete || trial.isExhausted(),
+  });
+}
+
+/** @throws INVALID_ARGUMENT */
+function triedOf({ token, claims }: TestTokenRequest): Tried {
+  if ((token === "") === (claims === undefined)) throw invalidArgument("token", "either token or claims is required, and not both");
+  if (claims === undefined) return { token: token.trim() };
+  if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
+    throw invalidArgument("claims", `must be at most ${MAX_CLAIMS_LENGTH} characters of JSON, as in a token`);
+  return { claims };
+}
+
+function withoutCode(message: string): string {
+  return message.replace(/^Unauthenticated: /, "");
+}
+
+interface Candidates {
+  readonly identities: readonly Identity[];
+  /** Whether all that could match are among them. */
+  readonly isComplete: boolean;
+}
+
+/** By the issuer first, so that it does not matter how many others there are. */
+async function candidatesBelow(parent: string, { issuer, subject, principals }: Trial, db: ReadDb): Promise<Candidates> {
+  const { lower, upper } = rangeBelow(parent);
+  const below = db
+    .selectFrom("identity")
+    .select("body")
+    .where("uid", ">=", lower)
+    .where("uid", "<", upper)
+    .orderBy("uid")
+    .limit(MAX_OF_A_KIND + 1);
+  const ofIssuer = below.where("token_issuer", "in", issuerNames(issuer).map(indexed));
+  const named = subject === undefined ? undefined : indexed(subject);
+  const kinds = [
+    ...(named === undefined ? [] : [ofIssuer.where("token_subject", "=", named)]),
+    ofIssuer.where("token_subject", "is", null),
+    below.where("token_issuer", "is", null).where("relationship_type", "in", [RelationshipType.CLAIM_MATCH, RelationshipType.STATIC]),
+    ...(principals.size === 0 ? [] : [below.where("relationship_type", "=", RelationshipType.SERVICE_PRINCIPAL)]),
+  ];
+  // They can only be near misses, so it does not matter which they are.
+  const others = named === undefined ? ofIssuer.where("token_subject", "is not", null) : ofIssuer.where("token_subject", "<>", named);
+
+  const identities: Identity[] = [];
+  let isComplete = true;
+  for (const query of [...kinds, others]) {
+    const rows = await query.execute();
+    if (query !== others && rows.length > MAX_OF_A_KIND) isComplete = false;
+    for (const { body } of rows.slice(0, MAX_OF_A_KIND)) identities.push(messageFromJson(IdentitySchema, body));
+  }
+  return { identities, isComplete };
+}
+
+/** Google's has two names, and identities may have either. */
+function issuerNames(issuer: string): string[] {
+  return issuer === "https://accounts.google.com" ? [issuer, "accounts.google.com"] : [issuer];
+}
+
+/** Characters as databases count them. */
+function indexed(text: string): string {
+  return [...text].slice(0, INDEXED_LENGTH).join("");
+}
+
+/** One after the other, so that others are answered meanwhile. */
+async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  for (const identity of identities) {
+    const verdict = trial.compare(identity);
+    if (verdict !== undefined) verdicts.push(verdict.isMatch ? await trial.prove(verdict) : verdict);
+    await setImmediate();
+  }
+  return verdicts;
+}
+
+/** The further the comparison came; then, the more of the subject agrees. */
+function nearestFirst(subject: string): (a: Verdict, b: Verdict) => number {
+  return (a, b) => progressOf(b) - progressOf(a) || commonLength(subjectOf(b), subject) - commonLength(subjectOf(a), subject);
+}
+
+function progressOf({ claim }: Verdict): number {
+  return claim === "" ? 3 : claim === "sub" ? 0 : claim === "aud" ? 1 : 2;
+}
+
+function subjectOf({ identity: { relationship } }: Verdict): string {
+  if (relationship.case === "claimMatch") return relationship.value.sub.value ?? "";
+  return relationship.case === "staticKeys" ? relationship.value.subject : "";
+}
+
+function commonLength(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return length;
+}
+
+function matchOf({ identity: { uid, name }, claim, explanation }: Verdict): TokenMatch {
+  return create(TokenMatchSchema, { identityUid: uid, name, claim, explanation });
+}

@@ -1,0 +1,89 @@
+/** Auth.Validate: who the caller is and what its token lets it do where. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { capabilityName } from "@holt/api";
+import { type WhoAmI, type WhoAmI_CapabilitySchema, WhoAmISchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RoleSchema } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { sql } from "kysely";
+import { capabilitiesIn, hexFromCapabilitySet } from "../../access/capability-set.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { Call } from "../../api/call/call.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { timestampFromDate } from "../../lib/clock.ts";
+import { unauthenticated } from "../../lib/errors.ts";
+import { messageFromJson } from "../../lib/proto-json.ts";
+
+export async function whoAmI(call: Call): Promise<WhoAmI> {
+  const { principal } = call;
+  if (principal === undefined) throw unauthenticated("sign in first");
+  const { name = "", picture = "", given_name: givenName = "", family_name: familyName = "" } = principal.upstream;
+  return create(WhoAmISchema, {
+    issuer: principal.issuer,
+    subject: principal.uid,
+    audience: [...principal.audience],
+    expiry: timestampFromDate(new Date(principal.expiry * 1000)),
+    issuedAt: timestampFromDate(new Date(principal.issuedAt * 1000)),
+    capabilities: await held(call, principal),
+    email: principal.email ?? "",
+    profile: { name, picture, givenName, familyName },
+  });
+}
+
+/** One entry a group: the role that is exactly what is held there, or else the capabilities by name. */
+async function held({ access, db }: Call, principal: Principal): Promise<MessageInitShape<typeof WhoAmI_CapabilitySchema>[]> {
+  const entries = [...access.entries()];
+  const groups = await groupsOf(
+    entries.map(([uid]) => uid),
+    db,
+  );
+  const roles = await rolesOf(principal, db);
+  return entries.map(([uid, capabilities]) => {
+    const role = roles.get(hexFromCapabilitySet(capabilities));
+    const named = capabilitiesIn(capabilities).map((capability) => capabilityName(capability));
+    return {
+      group: groups.get(uid) ?? { id: uid },
+      ...(role === undefined ? { capabilities: named } : { role: { ...role, capabilities: named } }),
+    };
+  });
+}
+
+async function groupsOf(uids: readonly string[], db: ReadDb) {
+  const rows = await db
+    .selectFrom("group")
+    .select(["uid", "body"])
+    .where(sql<boolean>`uid in (select wanted.value from ${db.dialect.valuesOf(uids)} as wanted)`)
+    .execute();
+  return new Map(
+    rows.map(({ uid, body }) => {
+      const { name, description, verified, resourceLimits } = messageFromJson(GroupSchema, body);
+      return [uid, { id: uid, name, description, verified, resourceLimits }];
+    }),
+  );
+}
+
+/** The roles bound to the identity, and those of the mapped groups of its session, by what they contain. */
+async function rolesOf({ uid, session }: Principal, db: ReadDb) {
+  const mappings = session === undefined ? [] : [...session.mappings, ...session.directoryMappings];
+  const rows = await db
+    .selectFrom("role")
+    .select(["capabilities", "body"])
+    .where(({ or, eb, selectFrom }) =>
+      or([
+        eb("uid", "in", selectFrom("role_binding").select("role_uid").where("identity_uid", "=", uid)),
+        eb(
+          "uid",
+          "in",
+          selectFrom("external_group_role_mapping")
+            .innerJoin(db.dialect.valuesOf(mappings).as("wanted"), "wanted.value", "external_group_role_mapping.uid")
+            .select("role_uid"),
+        ),
+      ]),
+    )
+    .execute();
+  return new Map(
+    rows.map(({ capabilities, body }) => {
+      const { uid, name, description } = messageFromJson(RoleSchema, body);
+      return [capabilities, { id: uid, name, description }];
+    }),
+  );
+}

@@ -1,0 +1,42 @@
+/** The identity of a person who logs in with another issuer's account: its uid follows from the account, so rights can be given before the first login. Pure. */
+import { create } from "@bufbuild/protobuf";
+import { type Identity, Identity_ClaimMatchSchema, IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { timestampFromDate } from "../../lib/clock.ts";
+import { uidFromText } from "../../lib/uid.ts";
+import { normalizeIssuer } from "../tokens/jwt.ts";
+import type { Profile } from "../tokens/subject.ts";
+
+/** The same on every server and for ever. */
+export function userIdentityUid(issuer: string, subject: string): string {
+  return uidFromText(`${normalizeIssuer(issuer)}\n${subject}`);
+}
+
+export function newUserIdentity(issuer: string, subject: string, { email, emailVerified }: Profile, now: Date): Identity {
+  const time = timestampFromDate(now);
+  return create(IdentitySchema, {
+    uid: userIdentityUid(issuer, subject),
+    name: nameOf(email ?? subject),
+    email: emailVerified ? (email ?? "") : "",
+    emailUnverified: emailVerified ? "" : (email ?? ""),
+    lastSeenTime: time,
+    createTime: time,
+    updateTime: time,
+    relationship: {
+      case: "claimMatch",
+      value: create(Identity_ClaimMatchSchema, {
+        iss: { case: "issuer", value: normalizeIssuer(issuer) },
+        sub: { case: "subject", value: subject },
+      }),
+    },
+  });
+}
+
+/** Names have small letters, digits, spaces, dots, underscores and hyphens only. */
+function nameOf(text: string): string {
+  return (
+    text
+      .toLowerCase()
+      .replace(/[^a-z0-9 ._-]/g, "-")
+      .slice(0, 255) || "user"
+  );
+}

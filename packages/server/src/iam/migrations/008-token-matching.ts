@@ -1,0 +1,29 @@
+/** Which identities take tokens of an issuer and subject, found without a look at the others. */
+import type { Dialect } from "../../db/dialect.ts";
+import type { Migration } from "../../db/migrate.ts";
+
+/** The database makes the columns of the body by itself, so servers that do not know of them fill them, too. */
+export const tokenMatching: Migration = {
+  name: "token-matching",
+  statements: (dialect) => [
+    column(dialect, "token_issuer", "issuer"),
+    column(dialect, "token_subject", "subject"),
+    "create index identity_by_token on identity (token_issuer, token_subject, uid)",
+    "create index identity_by_token_issuer on identity (token_issuer, uid)",
+    "create index identity_by_no_issuer on identity (uid) where relationship_type in (1, 2) and token_issuer is null",
+  ],
+};
+
+/**
+ * 128 characters: PostgreSQL has no room for more in an index. A body with a zero character or half a surrogate pair is not read, since
+ * PostgreSQL has no text with either.
+ */
+function column({ name, types: { text } }: Dialect, column: string, member: string): string {
+  const [read, kind] =
+    name === "sqlite"
+      ? [(path: string) => `json_extract(body, '$.${path}.${member}')`, "virtual"]
+      : [(path: string) => `body::jsonb #>> '{${path},${member}}'`, "stored"];
+  const value = `substr(coalesce(${read("claimMatch")}, ${read("staticKeys")}), 1, 128)`;
+  const guarded = `case when replace(replace(body, '\\u0000', ''), '\\ud', '') <> body then null else ${value} end`;
+  return `alter table identity add column ${column} ${text} generated always as (${guarded}) ${kind}`;
+}

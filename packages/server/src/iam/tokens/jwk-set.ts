@@ -1,0 +1,87 @@
+/** Public keys from a JWK set (RFC 7517) that may verify a signature. Pure; what cannot be used is left out, never an error. */
+import { Lru } from "../../lib/lru.ts";
+
+export interface VerificationKey {
+  readonly kid: string | undefined;
+  /** Where the key says that it is for one algorithm only. */
+  readonly alg: string | undefined;
+  readonly kty: "RSA" | "EC" | "OKP";
+  readonly crv: string | undefined;
+  /** The public members and nothing else; one object per key, by which jose remembers the imported key. */
+  readonly jwk: Readonly<Record<string, string>>;
+}
+
+const MAX_KEYS = 64;
+const MEMBERS = { RSA: ["kty", "n", "e"], EC: ["kty", "crv", "x", "y"], OKP: ["kty", "crv", "x"] } as const;
+const CURVES = new Set(["P-256", "P-384", "P-521", "Ed25519"]);
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+/** @param set a parsed JWK set, or whatever else a stranger sent in its place */
+export function parseJwkSet(set: unknown): VerificationKey[] {
+  const keys = isRecord(set) && Array.isArray(set.keys) ? set.keys.slice(0, MAX_KEYS) : [];
+  return keys.map(parseJwk).filter((key) => key !== undefined);
+}
+
+/** Stored sets serve again and again, and the keys with them: importing one costs more than to verify with it. */
+const parsedTexts = new Lru<string, readonly VerificationKey[]>(1000);
+const MAX_REMEMBERED_LENGTH = 16 * 1024;
+
+/** @param text the JWK set as it was stored; anything may stand there */
+export function parseJwkSetText(text: string): readonly VerificationKey[] {
+  const known = parsedTexts.get(text);
+  if (known !== undefined) return known;
+  const keys = parseJwkSet(parseJson(text));
+  if (text.length <= MAX_REMEMBERED_LENGTH) parsedTexts.set(text, keys);
+  return keys;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseJwk(jwk: unknown): VerificationKey | undefined {
+  if (!isRecord(jwk) || !isForVerifying(jwk)) return undefined;
+  const kty = jwk.kty;
+  if (kty !== "RSA" && kty !== "EC" && kty !== "OKP") return undefined;
+  const members = MEMBERS[kty].map((name) => [name, jwk[name]] as const);
+  if (!members.every((member): member is [(typeof member)[0], string] => typeof member[1] === "string" && member[1] !== ""))
+    return undefined;
+  const key: VerificationKey = {
+    kid: optionalString(jwk.kid),
+    alg: optionalString(jwk.alg),
+    kty,
+    crv: optionalString(jwk.crv),
+    jwk: Object.freeze(Object.fromEntries(members)),
+  };
+  return (kty === "RSA" ? isStrongRsa(key.jwk) : CURVES.has(key.crv ?? "")) ? key : undefined;
+}
+
+/** RFC 7517 §4.2, §4.3: `use` and `key_ops` say what a key may do; without them it may do anything. */
+function isForVerifying(jwk: Record<string, unknown>): boolean {
+  const { use, key_ops: operations } = jwk;
+  return (use === undefined || use === "sig") && (operations === undefined || (Array.isArray(operations) && operations.includes("verify")));
+}
+
+/** RFC 7518 §3.3: at least 2048 bits. At most 8192, because a longer one only costs time. An exponent of 1 makes every signature good. */
+function isStrongRsa({ n = "", e = "" }: Readonly<Record<string, string>>): boolean {
+  const bits = bitLength(n);
+  return bits >= 2048 && bits <= 8192 && BASE64URL.test(e) && bitLength(e) > 1 && bitLength(e) <= 64;
+}
+
+function bitLength(base64url: string): number {
+  if (!BASE64URL.test(base64url)) return 0;
+  const hex = Buffer.from(base64url, "base64url").toString("hex").replace(/^0+/, "");
+  return hex === "" ? 0 : hex.length * 4 - Math.clz32(Number.parseInt(hex[0] ?? "0", 16)) + 28;
+}
+
+function optionalString(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

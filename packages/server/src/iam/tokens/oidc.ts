@@ -1,0 +1,53 @@
+/** OpenID Connect discovery: where a verifier of Holt's tokens finds the keys. */
+
+import { type RequestHandler, send } from "../../http/http-exchange.ts";
+import type { Log } from "../../lib/log.ts";
+
+export interface OidcOptions {
+  /** Exactly as in the `iss` of tokens: verifiers compare byte for byte (OpenID Connect Discovery §4.3). */
+  readonly issuer: string;
+  /** The public keys, as a JSON Web Key Set. */
+  readonly jwks: () => Promise<object>;
+  readonly log: Log;
+}
+
+export interface OidcHandlers {
+  readonly discovery: RequestHandler;
+  readonly jwks: RequestHandler;
+}
+
+/** A rotated key stays published for a day, and a new one signs at once: verifiers that meet an unknown key ask again, others may be this late. */
+const JWKS_CACHE = "public, max-age=300";
+const DISCOVERY_CACHE = "public, max-age=3600";
+
+export function createOidcHandlers({ issuer, jwks, log }: OidcOptions): OidcHandlers {
+  const discovery = JSON.stringify(discoveryDocument(issuer));
+  return {
+    discovery: (_request, response) => send(response, 200, "application/json", discovery, { "cache-control": DISCOVERY_CACHE }),
+    jwks: (_request, response) => {
+      jwks().then(
+        (keys) => send(response, 200, "application/json", JSON.stringify(keys), { "cache-control": JWKS_CACHE }),
+        (err: unknown) => {
+          log.error({ err }, "the key set cannot be read");
+          send(response, 503, "application/json", JSON.stringify({ error: "temporarily_unavailable" }), { "retry-after": "5" });
+        },
+      );
+    },
+  };
+}
+
+function discoveryDocument(issuer: string): object {
+  const base = issuer.replace(/\/$/, "");
+  return {
+    issuer,
+    authorization_endpoint: `${base}/oauth`,
+    jwks_uri: `${base}/.well-known/jwks.json`,
+    device_authorization_endpoint: `${base}/oauth/device_authorization`,
+    token_endpoint: `${base}/oauth/token`,
+    token_endpoint_auth_methods_supported: ["none"],
+    grant_types_supported: ["urn:ietf:params:oauth:grant-type:device_code"],
+    response_types_supported: ["id_token"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: ["RS256"],
+  };
+}

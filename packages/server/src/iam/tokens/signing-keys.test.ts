@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createFixture } from "../../../test/harness/exchange-fixture.ts";
+import { createDatabase } from "../../../test/harness/postgres.ts";
+import { openStore } from "../../db/open.ts";
+import type { Store } from "../../db/store.ts";
+import { createLog } from "../../lib/log.ts";
+import { createSigningKeys } from "./signing-keys.ts";
+
+const HOUR = 3_600_000;
+
+test("the first start makes a key, and the next one uses it", async () => {
+  await using world = await createFixture();
+  const again = await createSigningKeys(world);
+  assert.equal((await again.current()).kid, (await world.keys.current()).kid);
+  const { keys } = await again.jwks();
+  assert.deepEqual(
+    keys.map(({ kty, alg, use, kid }) => ({ kty, alg, use, kid })),
+    [{ kty: "RSA", alg: "RS256", use: "sig", kid: (await again.current()).kid }],
+  );
+  for (const member of ["d", "p", "q", "dp", "dq", "qi"]) assert.ok(!(member in (keys[0] ?? {})), member);
+});
+
+test("a rotated key signs no more and stays published for 24 hours", async () => {
+  await using world = await createFixture();
+  const old = await world.keys.current();
+  const generation = world.keys.generation();
+  world.clock.advance(1000);
+  const fresh = await world.keys.rotate();
+  assert.notEqual(fresh.kid, old.kid);
+  assert.notEqual(world.keys.generation(), generation);
+  assert.equal((await world.keys.current()).kid, fresh.kid);
+  world.clock.advance(23 * HOUR);
+  assert.equal((await world.keys.jwks()).keys.length, 2);
+  assert.equal((await world.keys.byKid(old.kid))?.kid, old.kid);
+  world.clock.advance(2 * HOUR);
+  assert.deepEqual(
+    (await world.keys.jwks()).keys.map((key) => key.kid),
+    [fresh.kid],
+  );
+  assert.equal(await world.keys.byKid(old.kid), undefined);
+  await world.keys.rotate();
+  const rows = await world.store.reader.selectFrom("signing_key").select("kid").execute();
+  assert.ok(!rows.some((row) => row.kid === old.kid));
+});
+
+test("another server's rotation is noticed at once by its key id, and by the half minute without", async () => {
+  await using world = await createFixture();
+  const other = await createSigningKeys(world);
+  world.clock.advance(1000);
+  const first = await other.rotate();
+  assert.equal((await world.keys.byKid(first.kid))?.kid, first.kid);
+  world.clock.advance(1000);
+  const second = await other.rotate();
+  assert.notEqual((await world.keys.current()).kid, second.kid);
+  world.clock.advance(30_000);
+  assert.equal((await world.keys.current()).kid, second.kid);
+});
+
+test("servers that start at once on one new database agree on one key", async () => {
+  const url = await createDatabase();
+  const log = createLog("silent");
+  const clock = { now: () => new Date() };
+  const stores = await Promise.all(Array.from({ length: 4 }, () => openStore({ url, dataDir: "", log, readers: 2, writers: 2 })));
+  let waiting = stores.length;
+  const all = Promise.withResolvers<void>();
+  /** Nobody writes before all have found that there is no key. */
+  const transaction =
+    (store: Store): Store["transaction"] =>
+    async (work) => {
+      if (--waiting <= 0) all.resolve();
+      await all.promise;
+      return store.transaction(work);
+    };
+  const together = (store: Store): Store => ({ reader: store.reader, transaction: transaction(store) }) as unknown as Store;
+  const servers = await Promise.all(stores.map((store) => createSigningKeys({ store: together(store), clock, log })));
+  const kids = await Promise.all(servers.map(async (keys) => (await keys.current()).kid));
+  assert.equal(new Set(kids).size, 1);
+  const rotated = await Promise.all(servers.map((keys) => keys.rotate()));
+  await Promise.all(servers.map((keys) => keys.refresh()));
+  assert.equal(new Set(await Promise.all(servers.map(async (keys) => (await keys.current()).kid))).size, 1);
+  assert.equal((await servers[0]?.jwks())?.keys.length, 1 + rotated.length);
+  for (const store of stores) await store[Symbol.asyncDispose]();
+});

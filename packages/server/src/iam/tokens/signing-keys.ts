@@ -1,0 +1,181 @@
+/** The keys with which Holt signs: RSA keys in the database, shared by all servers on it. What is signed with them is for others to decide. */
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
+import type { SigningKeyTable } from "../../db/schema.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+
+export const SIGNING_ALGORITHM = "RS256";
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly privateKey: CryptoKey;
+  readonly publicKey: CryptoKey;
+}
+
+export interface SigningKeys {
+  /** Changes whenever the set of keys has changed: what was concluded from the keys before is void then. Asking keeps the keys fresh in the background. */
+  generation(): number;
+  /** The key to sign with. */
+  current(): Promise<SigningKey>;
+  /** A key that is still published. Looks into the database again before it says no. */
+  byKid(kid: string): Promise<SigningKey | undefined>;
+  /** The published keys as a JWK set (RFC 7517): the current one and those retired in the last 24 hours. */
+  jwks(): Promise<{ keys: JWK[] }>;
+  /** Makes a new current key, for all servers; they notice within 30 seconds. The old ones stay published for 24 hours. */
+  rotate(): Promise<SigningKey>;
+  /** Reads the keys again. */
+  refresh(): Promise<void>;
+}
+
+export interface SigningKeysOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What one reading of the table gave. */
+interface KeySet {
+  readonly keys: ReadonlyMap<string, SigningKey & { readonly publicJwk: JWK; readonly retireTime: string | null }>;
+  readonly current: SigningKey;
+  readonly readAt: number;
+}
+
+const REREAD_MS = 30_000;
+const PUBLISHED_MS = 24 * 3_600_000;
+/** The row of server_state whose lock makes servers that create a key wait for each other. */
+const LOCK = "signing_key";
+
+/** Makes the first key where there is none. */
+export async function createSigningKeys({ store, clock, log }: SigningKeysOptions): Promise<SigningKeys> {
+  const load = async (): Promise<KeySet> => keySetOf(await readRows(store.reader, clock.now()), clock.now());
+  if ((await readRows(store.reader, clock.now())).every(isRetired)) await createFirstKey(store, clock);
+  let set = await load();
+  let generation = 0;
+  let pending: Promise<void> | undefined;
+
+  const reread = async (): Promise<void> => {
+    const fresh = await load();
+    if ([...fresh.keys.keys()].join() !== [...set.keys.keys()].join()) generation++;
+    set = fresh;
+  };
+  const refresh = (): Promise<void> => (pending ??= reread().finally(() => (pending = undefined)));
+  const isOld = (): boolean => clock.now().getTime() - set.readAt >= REREAD_MS;
+  const keepFresh = (): Promise<void> =>
+    refresh().catch((error: unknown) => log.warn({ err: error }, "the signing keys could not be read again"));
+  /** The keys, at most 30 seconds old; older ones serve on while the database does not answer. */
+  const fresh = async (): Promise<KeySet> => {
+    if (isOld()) await keepFresh();
+    return set;
+  };
+
+  return {
+    generation() {
+      if (isOld()) void keepFresh();
+      return generation;
+    },
+    refresh,
+    current: async () => (await fresh()).current,
+    async byKid(kid) {
+      const known = (await fresh()).keys.get(kid);
+      if (known !== undefined) return isPublished(known.retireTime, clock.now()) ? known : undefined;
+      // Another server may have made it a moment ago.
+      await refresh();
+      return set.keys.get(kid);
+    },
+    async jwks() {
+      const { keys } = await fresh();
+      return { keys: [...keys.values()].filter((key) => isPublished(key.retireTime, clock.now())).map((key) => key.publicJwk) };
+    },
+    async rotate() {
+      const row = await generateRow(clock.now());
+      await store.transaction((db) => replaceKeys(db, row, clock.now()));
+      // Not `refresh`, which may have begun to read before this commit.
+      await reread();
+      log.info({ kid: row.kid }, "made a new signing key");
+      return set.current;
+    },
+  };
+}
+
+async function createFirstKey(store: Store, clock: Clock): Promise<void> {
+  const row = await generateRow(clock.now());
+  await store.transaction(async (db) => {
+    await lock(db);
+    const rows = await readRows(db, clock.now());
+    if (rows.every(isRetired)) await db.insertInto("signing_key").values(row).execute();
+  });
+}
+
+async function replaceKeys(db: WriteDb, row: SigningKeyTable, now: Date): Promise<void> {
+  await lock(db);
+  await db.updateTable("signing_key").set({ retire_time: now.toISOString() }).where("retire_time", "is", null).execute();
+  await db.deleteFrom("signing_key").where("retire_time", "<", publishedSince(now)).execute();
+  await db.insertInto("signing_key").values(row).execute();
+}
+
+/** An insert waits for the transaction that inserted the same name first, and the update for the one that holds its row. */
+async function lock(db: WriteDb): Promise<void> {
+  await db
+    .insertInto("server_state")
+    .values({ name: LOCK, value: "" })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: "" }))
+    .execute();
+}
+
+async function readRows(db: ReadDb, now: Date): Promise<SigningKeyTable[]> {
+  return db
+    .selectFrom("signing_key")
+    .selectAll()
+    .where((where) => where.or([where("retire_time", "is", null), where("retire_time", ">=", publishedSince(now))]))
+    .orderBy("create_time", "desc")
+    .orderBy("kid")
+    .execute();
+}
+
+function isRetired(row: SigningKeyTable): boolean {
+  return row.retire_time !== null;
+}
+
+function isPublished(retireTime: string | null, now: Date): boolean {
+  return retireTime === null || retireTime >= publishedSince(now);
+}
+
+function publishedSince(now: Date): string {
+  return new Date(now.getTime() - PUBLISHED_MS).toISOString();
+}
+
+async function keySetOf(rows: readonly SigningKeyTable[], now: Date): Promise<KeySet> {
+  const keys = await Promise.all(
+    rows.map(async (row) => ({ ...(await importRow(row)), publicJwk: JSON.parse(row.public_jwk) as JWK, retireTime: row.retire_time })),
+  );
+  const current = keys.find((key) => key.retireTime === null);
+  if (current === undefined) throw new Error("the database holds no current signing key");
+  return { keys: new Map(keys.map((key) => [key.kid, key])), current, readAt: now.getTime() };
+}
+
+async function importRow(row: SigningKeyTable): Promise<SigningKey> {
+  const [privateKey, publicKey] = await Promise.all([importRsa(row.private_jwk), importRsa(row.public_jwk)]);
+  return { kid: row.kid, privateKey, publicKey };
+}
+
+async function importRsa(text: string): Promise<CryptoKey> {
+  const key = await importJWK(JSON.parse(text) as JWK, SIGNING_ALGORITHM);
+  if (key instanceof Uint8Array) throw new Error("a signing key is not an RSA key");
+  return key;
+}
+
+async function generateRow(now: Date): Promise<SigningKeyTable> {
+  const pair = await generateKeyPair(SIGNING_ALGORITHM, { modulusLength: 2048, extractable: true });
+  const [privateJwk, publicJwk] = await Promise.all([exportJWK(pair.privateKey), exportJWK(pair.publicKey)]);
+  // RFC 7638: the id follows from the key, so no two keys share one.
+  const kid = await calculateJwkThumbprint(publicJwk);
+  const named = { ...publicJwk, kid, alg: SIGNING_ALGORITHM, use: "sig" };
+  return {
+    kid,
+    private_jwk: JSON.stringify(privateJwk),
+    public_jwk: JSON.stringify(named),
+    create_time: now.toISOString(),
+    retire_time: null,
+  };
+}

@@ -1,0 +1,91 @@
+/** The versions of a library's artifact, in the order of its ecosystem. They are no resource of their own: who may list the artifact may list them. */
+import { create } from "@bufbuild/protobuf";
+import {
+  ArtifactSchema,
+  ArtifactVersionSchema,
+  type ListArtifactVersionsRequest,
+  type ListArtifactVersionsResponse,
+  ListArtifactVersionsResponseSchema,
+} from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { sql } from "kysely";
+import type { Call } from "../../api/call/call.ts";
+import { listCapabilities } from "../../api/resource/conditions.ts";
+import { parsePageRequest } from "../../api/resource/list.ts";
+import { type Order, parseOrderBy } from "../../api/resource/order-by.ts";
+import type { PageTokens, Position } from "../../api/resource/page-token.ts";
+import { timestampFromDate } from "../../lib/clock.ts";
+import { notFound } from "../../lib/errors.ts";
+import { messageFromJson } from "../../lib/proto-json.ts";
+import { isUid } from "../../lib/uid.ts";
+
+const ORDERS = { orderBy: ["version", "create_time", "update_time"], defaultOrder: "version desc" };
+
+interface Row {
+  readonly uid: string;
+  readonly key: string;
+  readonly version: string;
+  readonly description: string;
+  readonly create_time: string;
+  readonly update_time: string;
+  readonly size_bytes: number;
+}
+
+/** @throws NOT_FOUND where there is no such artifact, or none that the caller may list */
+export async function listVersions(
+  { artifactId, pageSize, pageToken, skip, orderBy }: ListArtifactVersionsRequest,
+  call: Call,
+  tokens: PageTokens,
+): Promise<ListArtifactVersionsResponse> {
+  const { limit } = parsePageRequest({ pageSize, skip });
+  const order = parseOrderBy(orderBy, ORDERS);
+  const artifact = await findArtifact(artifactId, call);
+  const binding = JSON.stringify([call.operation.name, call.principal?.uid, artifactId, order.column, order.descending]);
+  const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
+  const rows = await readRows(artifactId, order, after, skip, limit + 1, call);
+  const skipped = (after?.skipped ?? 0) + skip;
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return create(ListArtifactVersionsResponseSchema, {
+    artifactVersions: rows.slice(0, limit).map((row) => versionOf(row, artifact.name)),
+    nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding, call.now),
+    totalCount: BigInt(artifact.versionCount),
+    skipped,
+  });
+}
+
+async function findArtifact(uid: string, call: Call) {
+  const isVisible = isUid(uid) && call.access.holds(listCapabilities(call), uid);
+  const row = isVisible ? await call.db.selectFrom("library_artifact").select("body").where("uid", "=", uid).executeTakeFirst() : undefined;
+  if (row === undefined) throw notFound("Artifact", uid.slice(0, 200));
+  return messageFromJson(ArtifactSchema, row.body);
+}
+
+async function readRows(
+  artifactUid: string,
+  { column, descending }: Order,
+  after: Position | undefined,
+  skip: number,
+  limit: number,
+  { db }: Call,
+): Promise<Row[]> {
+  const key = sql.ref(column === "version" ? "sort_key" : column);
+  const direction = descending ? sql`desc` : sql`asc`;
+  const beyond = after === undefined ? sql`1 = 1` : sql`(${key}, uid) ${descending ? sql`<` : sql`>`} (${after.key}, ${after.uid})`;
+  const { rows } = await sql<Row>`
+    select uid, ${key} as key, version, description, create_time, update_time, size_bytes from library_version
+    where artifact_uid = ${artifactUid} and ${beyond} order by ${key} ${direction}, uid ${direction} limit ${limit} offset ${skip}`.execute(
+    db,
+  );
+  return rows;
+}
+
+function versionOf({ uid, version, description, create_time, update_time, size_bytes }: Row, name: string) {
+  return create(ArtifactVersionSchema, {
+    uid,
+    name,
+    version,
+    description,
+    createTime: timestampFromDate(new Date(create_time)),
+    updateTime: timestampFromDate(new Date(update_time)),
+    sizeBytes: BigInt(size_bytes),
+  });
+}

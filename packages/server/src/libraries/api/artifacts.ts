@@ -1,0 +1,124 @@
+/** The catalogue of libraries: what is published, for who may list it. It is read here and written by publishing. */
+import { create } from "@bufbuild/protobuf";
+import {
+  ArtifactsService,
+  Ecosystem,
+  GetArtifactCountResponseSchema,
+  type ListArtifactsRequest,
+  ListArtifactsResponseSchema,
+} from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { sql } from "kysely";
+import { implement, read } from "../../api/call/implement.ts";
+import { listCapabilities } from "../../api/resource/conditions.ts";
+import { type ListTerms, listPage, listResponse } from "../../api/resource/list.ts";
+import { parseOrderBy } from "../../api/resource/order-by.ts";
+import type { Entries } from "../../api/resource/selection.ts";
+import type { Condition } from "../../api/resource/visible.ts";
+import type { Dialect } from "../../db/dialect.ts";
+import { countOfAll } from "../../db/resource-count.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { invalidArgument } from "../../lib/errors.ts";
+import { artifacts, countKinds } from "../artifacts-resource.ts";
+import { entriesNamed, ofEcosystems, patternOf } from "../name-index.ts";
+import { listVersions } from "./artifact-versions.ts";
+
+export function artifactsService({ pageTokens }: ServiceDependencies) {
+  return implement(ArtifactsService, {
+    listArtifacts: read(async (request, call) => {
+      const all = { ...request, uidp: undefined };
+      return listResponse(ListArtifactsResponseSchema, await listPage(artifacts, all, call, pageTokens, termsOf(request, call.db.dialect)));
+    }),
+
+    listArtifactVersions: read((request, call) => listVersions(request, call, pageTokens)),
+
+    getArtifactCount: read(async ({ ecosystems }, call) => {
+      const scopes = call.access.scopes(listCapabilities(call));
+      const counts = parseEcosystems(ecosystems).map(async (ecosystem) => {
+        const kind = countKinds.get(ecosystem);
+        const below = kind === undefined || scopes.length === 0 ? 0 : (await countOfAll(call.db, kind, scopes)).below;
+        return { ecosystem, totalCount: BigInt(below) };
+      });
+      return create(GetArtifactCountResponseSchema, { counts: await Promise.all(counts) });
+    }),
+  });
+}
+
+/** Each once, in the order given. @throws INVALID_ARGUMENT on ecosystems */
+function parseEcosystems(ecosystems: readonly Ecosystem[]): readonly Ecosystem[] {
+  const wanted = [...new Set(ecosystems)];
+  if (wanted.length === 0) throw invalidArgument("ecosystems", "name at least one: ECOSYSTEM_PYTHON, ECOSYSTEM_JAVA");
+  if (!wanted.every((ecosystem) => countKinds.has(ecosystem)))
+    throw invalidArgument("ecosystems", "must be ECOSYSTEM_PYTHON or ECOSYSTEM_JAVA");
+  return wanted;
+}
+
+/** Longer than any name. */
+const MAX_QUERY = 200;
+
+function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListArtifactsRequest, dialect: Dialect): ListTerms {
+  const wanted = parseEcosystems(ecosystems);
+  if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
+  if (cudaVersion && !wanted.includes(Ecosystem.PYTHON)) throw invalidArgument("cuda_version", "only Python libraries are built for CUDA");
+  const { column } = parseOrderBy(orderBy, artifacts);
+  const only = wanted.length === countKinds.size ? undefined : wanted[0];
+  const ofOne = only === undefined ? [] : [ofEcosystem(only, column, dialect)];
+  const filters = [
+    ...(query === "" ? [] : [named(query, wanted, dialect, remediated || Boolean(cudaVersion))]),
+    ...(cudaVersion ? [forCuda(cudaVersion, dialect)] : []),
+    ...(remediated ? [withPatches(wanted, column, dialect)] : []),
+  ];
+  const conditions = [...filters, ...ofOne];
+  if (filters.length === 0) {
+    const counted = only === undefined ? artifacts.table : countKinds.get(only);
+    return { conditions, ...(counted && { counted }), isIndexed: only !== undefined && column !== "uid" };
+  }
+  const entries = entriesOf({ query, cudaVersion, remediated }, wanted, dialect);
+  return { conditions, ...(entries && { entries }) };
+}
+
+/** Undefined for filters that no index has together. */
+function entriesOf(
+  { query, cudaVersion, remediated }: Pick<ListArtifactsRequest, "query" | "cudaVersion" | "remediated">,
+  wanted: readonly Ecosystem[],
+  dialect: Dialect,
+): Entries | undefined {
+  if (query.includes("\0")) return undefined;
+  if (cudaVersion) {
+    const where = sql<boolean>`cuda_version = ${cudaVersion}`;
+    return query === "" && !remediated ? { table: "library_version", uid: sql`artifact_uid`, where, isRepeated: true } : undefined;
+  }
+  if (!remediated) return entriesNamed(query, wanted);
+  const isNamed = query === "" ? [] : [dialect.isLike(sql`name`, patternOf(query))];
+  const where = sql<boolean>`${sql.join([ofEcosystems(wanted), sql`remediated = 1`, ...isNamed], sql` and `)}`;
+  return { table: artifacts.table, uid: dialect.unindexed("uid"), where };
+}
+
+/** Each order but that of uids has an index that begins with the ecosystem. */
+function ofEcosystem(ecosystem: Ecosystem, order: string, dialect: Dialect): Condition {
+  const test = sql<boolean>`${dialect.unindexed("ecosystem")} = ${ecosystem}`;
+  return { seek: test, test: order === "uid" ? test : sql<boolean>`ecosystem = ${ecosystem}` };
+}
+
+/** The remediated ones have an index in the order of names. */
+function withPatches(wanted: readonly Ecosystem[], order: string, dialect: Dialect): Condition {
+  const column = order === "name" && wanted.length === 1 ? sql`remediated` : dialect.unindexed("remediated");
+  return { seek: sql`remediated = 1 and ${ofEcosystems(wanted)}`, test: sql`${column} = 1` };
+}
+
+/** Whose name has the text in it, in any case. @param isRest of few that are found otherwise */
+function named(query: string, wanted: readonly Ecosystem[], dialect: Dialect, isRest: boolean): Condition {
+  // PostgreSQL knows no NUL in a text, so no name has one.
+  if (query.includes("\0")) return { seek: sql`1 = 0`, test: sql`1 = 0` };
+  const test = dialect.isLike(dialect.unindexed("name"), patternOf(query));
+  if (isRest) return { seek: test, test };
+  const { table, uid, where } = entriesNamed(query, wanted);
+  return { test, seek: dialect.isAmong(sql`uid`, sql`select ${uid} from ${sql.table(table)} where ${where}`) };
+}
+
+function forCuda(version: string, dialect: Dialect): Condition {
+  const built = sql`select distinct v.artifact_uid from library_version v where v.cuda_version = ${version}`;
+  return {
+    seek: dialect.isAmong(sql`uid`, built),
+    test: sql`exists (select 1 from library_version v where v.artifact_uid = ${dialect.unindexed("library_artifact.uid")} and v.cuda_version = ${version})`,
+  };
+}

@@ -1,0 +1,73 @@
+/** What a library has at a place of the Maven layout. */
+import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { type FoundFile, findFile } from "../find-file.ts";
+import type { Library } from "../library.ts";
+import { type MavenFile, type MavenFolder, mavenName, pathInArtifact } from "./maven-path.ts";
+import type { PluginFile } from "./maven-plugins.ts";
+
+export function findMavenFile(db: ReadDb, library: Library, file: MavenFile): Promise<FoundFile | undefined> {
+  return findFile(db, library, mavenName(file), pathInArtifact(file));
+}
+
+export interface FoundVersion {
+  readonly version: string;
+  readonly update_time: string;
+}
+
+/** From the smallest to the greatest; none where there is no such artifact. */
+export function findMavenVersions(
+  db: ReadDb,
+  { groupUid }: Library,
+  artifact: Omit<MavenFolder, "version">,
+): Promise<readonly FoundVersion[]> {
+  return db
+    .selectFrom("library_artifact as a")
+    .innerJoin("library_version as v", "v.artifact_uid", "a.uid")
+    .select(["v.version", "v.update_time"])
+    .where("a.parent", "=", groupUid)
+    .where("a.ecosystem", "=", Ecosystem.JAVA)
+    .where("a.key", "=", mavenName(artifact))
+    .orderBy("v.sort_key")
+    .orderBy("v.uid")
+    .execute();
+}
+
+export interface FoundSnapshotFile {
+  readonly path: string;
+  readonly create_time: string;
+}
+
+export function findSnapshotFiles(db: ReadDb, { groupUid }: Library, folder: MavenFolder): Promise<readonly FoundSnapshotFile[]> {
+  return db
+    .selectFrom("library_artifact as a")
+    .innerJoin("library_version as v", "v.artifact_uid", "a.uid")
+    .innerJoin("library_file as f", "f.version_uid", "v.uid")
+    .select(["f.path", "f.create_time"])
+    .where("a.parent", "=", groupUid)
+    .where("a.ecosystem", "=", Ecosystem.JAVA)
+    .where("a.key", "=", mavenName(folder))
+    .where("v.version", "=", folder.version)
+    .orderBy("f.path")
+    .execute();
+}
+
+/** Of all plugins of a group, from the oldest on. */
+export async function findPluginFiles(db: ReadDb, { groupUid }: Library, groupId: string): Promise<readonly PluginFile[]> {
+  const start = mavenName({ groupId, artifactId: "" });
+  const rows = await db
+    .selectFrom("library_artifact as a")
+    .innerJoin("library_file as f", "f.artifact_uid", "a.uid")
+    .select(["a.key", "f.path", "f.metadata"])
+    .where("a.parent", "=", groupUid)
+    .where("a.ecosystem", "=", Ecosystem.JAVA)
+    .where("a.key", ">=", start)
+    // What comes after all names that begin so: the next character after the colon.
+    .where("a.key", "<", `${groupId};`)
+    .where((eb) => eb("f.plugin", "=", eb.lit(1)))
+    .orderBy("f.create_time")
+    .orderBy("a.key")
+    .orderBy("f.path")
+    .execute();
+  return rows.map(({ key, path, metadata }) => ({ artifactId: key.slice(start.length), path, metadata: JSON.parse(metadata) }));
+}

@@ -1,0 +1,74 @@
+/** `maven-metadata.xml` and its checksums: made of what is published, so what clients send of it is read over. */
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type { ReadDb } from "../../../db/store.ts";
+import { isKnown } from "../../../http/send-blob.ts";
+import { notFound } from "../../../lib/errors.ts";
+import { answer, answerText, type LibraryParts, type LibraryRequest } from "../../http/library-request.ts";
+import type { Library } from "../../library.ts";
+import { findMavenVersions, findPluginFiles, findSnapshotFiles } from "../find-maven.ts";
+import { artifactMetadata, groupMetadata, type MetadataPart, metadataDocument, snapshotMetadata } from "../maven-metadata.ts";
+import { type Algorithm, parseMavenArtifact, parseMavenFolder, parseMavenGroup } from "../maven-path.ts";
+import { pluginsOf } from "../maven-plugins.ts";
+import { isSnapshot } from "../maven-version.ts";
+import { attempt } from "./attempt.ts";
+
+const CACHING = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff" };
+
+export async function sendMetadata(
+  exchange: LibraryRequest,
+  library: Library,
+  algorithm: Algorithm | undefined,
+  { store }: LibraryParts,
+): Promise<void> {
+  const text = await metadataAt(store.reader, library, exchange.path.slice(0, -1));
+  if (text === undefined) throw notFound("Metadata", exchange.path.join("/").slice(0, 300));
+  if (algorithm !== undefined) return answerText(exchange, "text/plain", hashOf(text, algorithm), CACHING);
+  const etag = hashOf(text, "sha256");
+  const headers = { ...CACHING, etag: `"${etag}"` };
+  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
+  answerText(exchange, "application/xml", text, {
+    ...headers,
+    "x-checksum-sha1": hashOf(text, "sha1"),
+    "x-checksum-md5": hashOf(text, "md5"),
+  });
+}
+
+/** Of a snapshot, or else of an artifact; and of a group, which may have the same path. */
+async function metadataAt(db: ReadDb, library: Library, folder: readonly string[]): Promise<string | undefined> {
+  const own = (await ofSnapshot(db, library, folder)) ?? (await ofArtifact(db, library, folder));
+  const parts = [own, await ofGroup(db, library, folder)].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : metadataDocument(parts);
+}
+
+async function ofSnapshot(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+  const snapshot = isSnapshot(folder.at(-1) ?? "") ? attempt(() => parseMavenFolder(folder)) : undefined;
+  const files = snapshot === undefined ? [] : await findSnapshotFiles(db, library, snapshot);
+  return snapshot === undefined || files.length === 0 ? undefined : snapshotMetadata(snapshot, files);
+}
+
+async function ofArtifact(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+  const artifact = attempt(() => parseMavenArtifact(folder));
+  const versions = artifact === undefined ? [] : await findMavenVersions(db, library, artifact);
+  return artifact === undefined || versions.length === 0 ? undefined : artifactMetadata(artifact, versions);
+}
+
+async function ofGroup(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+  const groupId = attempt(() => parseMavenGroup(folder));
+  const plugins = groupId === undefined ? [] : pluginsOf(await findPluginFiles(db, library, groupId));
+  return plugins.length === 0 ? undefined : groupMetadata(plugins);
+}
+
+function hashOf(text: string, algorithm: Algorithm): string {
+  return createHash(algorithm).update(text).digest("hex");
+}
+
+/** Accepted, since no client publishes without; nothing of it is kept. */
+export async function takeMetadata(exchange: LibraryRequest): Promise<void> {
+  const body: Readable = exchange.request;
+  body.resume();
+  // A client that leaves in the middle waits for no answer.
+  await finished(body, { writable: false }).catch(() => {});
+  answer(exchange, 200);
+}

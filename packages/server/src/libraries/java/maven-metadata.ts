@@ -1,0 +1,137 @@
+/**
+ * `maven-metadata.xml`, made of what is published whenever somebody asks: of an artifact its versions, of a snapshot its builds, of a group its
+ * plugins. A folder may be an artifact's and a group's; then its document has the parts of both. Pure.
+ */
+import { escapeMarkup } from "../../lib/markup.ts";
+import type { FoundSnapshotFile, FoundVersion } from "./find-maven.ts";
+import { type MavenFile, type MavenFolder, parseMavenFile, type SnapshotBuild, splitSuffix } from "./maven-path.ts";
+import type { PluginOfGroup } from "./maven-plugins.ts";
+import { isSnapshot, snapshotBase } from "./maven-version.ts";
+
+/** Lines of XML. */
+export type MetadataPart = readonly string[];
+
+/** @param parts each of another kind */
+export function metadataDocument(parts: readonly MetadataPart[]): string {
+  return ['<?xml version="1.0" encoding="UTF-8"?>', '<metadata modelVersion="1.1.0">', ...indent(parts.flat()), "</metadata>", ""].join(
+    "\n",
+  );
+}
+
+/** @param plugins at least one */
+export function groupMetadata(plugins: readonly PluginOfGroup[]): MetadataPart {
+  return ["<plugins>", ...indent(plugins.flatMap(pluginElement)), "</plugins>"];
+}
+
+function pluginElement({ name, prefix, artifactId }: PluginOfGroup): string[] {
+  const lines = [element("name", escapeMarkup(name) || artifactId), element("prefix", prefix), element("artifactId", artifactId)];
+  return ["<plugin>", ...indent(lines), "</plugin>"];
+}
+
+/** @param versions from the smallest to the greatest, at least one */
+export function artifactMetadata({ groupId, artifactId }: Omit<MavenFolder, "version">, versions: readonly FoundVersion[]): MetadataPart {
+  const names = versions.map(({ version }) => version);
+  const release = names.findLast((version) => !isSnapshot(version));
+  const lastUpdated = versions.reduce((last, { update_time: time }) => (time > last ? time : last), "");
+  return [
+    element("groupId", groupId),
+    element("artifactId", artifactId),
+    "<versioning>",
+    ...indent([
+      element("latest", names.at(-1) ?? ""),
+      ...(release === undefined ? [] : [element("release", release)]),
+      "<versions>",
+      ...indent(names.map((version) => element("version", version))),
+      "</versions>",
+      element("lastUpdated", compactTime(lastUpdated)),
+    ]),
+    "</versioning>",
+  ];
+}
+
+/** The newest file of each classifier and extension. */
+interface Newest {
+  readonly classifier: string;
+  readonly extension: string;
+  readonly value: string;
+  /** `20260131235959`. */
+  readonly updated: string;
+  readonly build: SnapshotBuild | undefined;
+}
+
+/** @param files of the version, at least one */
+export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, files: readonly FoundSnapshotFile[]): MetadataPart {
+  const segments = [...groupId.split("."), artifactId];
+  const newest = newestOf(files.map((file) => ({ ...file, ...parseMavenFile([...segments, ...file.path.split("/")]) })));
+  const lastUpdated = newest.reduce((last, { updated }) => (updated > last ? updated : last), "");
+  const build = newest.reduce<SnapshotBuild | undefined>((last, each) => laterOf(last, each.build), undefined);
+  return [
+    element("groupId", groupId),
+    element("artifactId", artifactId),
+    element("version", version),
+    "<versioning>",
+    ...indent([
+      ...(build === undefined ? [] : snapshotElement(build)),
+      element("lastUpdated", lastUpdated),
+      "<snapshotVersions>",
+      ...indent(newest.flatMap(snapshotVersionElement)),
+      "</snapshotVersions>",
+    ]),
+    "</versioning>",
+  ];
+}
+
+function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly Newest[] {
+  const newest = new Map<string, Newest>();
+  for (const { suffix, version, build, create_time: time } of files) {
+    const split = splitSuffix(suffix);
+    if (split === undefined) continue;
+    const value = build === undefined ? version : `${snapshotBase(version)}${build.timestamp}-${build.number}`;
+    const each = { ...split, value, updated: build?.timestamp.replace(".", "") ?? compactTime(time), build };
+    const known = newest.get(suffix);
+    if (known === undefined || isNewer(each, known)) newest.set(suffix, each);
+  }
+  return [...newest.values()];
+}
+
+function isNewer(one: Newest, other: Newest): boolean {
+  return one.updated > other.updated || (one.updated === other.updated && (one.build?.number ?? 0) > (other.build?.number ?? 0));
+}
+
+/** The number counts first: clients take the next one for their next build, whatever their clocks say. */
+function laterOf(one: SnapshotBuild | undefined, other: SnapshotBuild | undefined): SnapshotBuild | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  if (one.number !== other.number) return one.number > other.number ? one : other;
+  return one.timestamp >= other.timestamp ? one : other;
+}
+
+function snapshotElement({ timestamp, number }: SnapshotBuild): string[] {
+  return ["<snapshot>", ...indent([element("timestamp", timestamp), element("buildNumber", String(number))]), "</snapshot>"];
+}
+
+function snapshotVersionElement({ classifier, extension, value, updated }: Newest): string[] {
+  return [
+    "<snapshotVersion>",
+    ...indent([
+      ...(classifier === "" ? [] : [element("classifier", classifier)]),
+      element("extension", extension),
+      element("value", value),
+      element("updated", updated),
+    ]),
+    "</snapshotVersion>",
+  ];
+}
+
+/** What the layout admits needs no escaping. */
+function element(name: string, text: string): string {
+  return `<${name}>${text}</${name}>`;
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+/** `20260131235959` of an ISO time. */
+function compactTime(iso: string): string {
+  return iso.replace(/\D/g, "").slice(0, 14);
+}

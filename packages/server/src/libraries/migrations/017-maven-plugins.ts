@@ -1,0 +1,15 @@
+/** Plugins of Maven, which clients find by a prefix that a group's metadata tells: the files that make an artifact one. */
+import type { Migration } from "../../db/migrate.ts";
+
+/** ECOSYSTEM_JAVA */
+const JAVA = 1;
+
+export const mavenPlugins: Migration = {
+  name: "maven-plugins",
+  statements: ({ types: { integer } }) => [
+    `alter table library_file add column plugin ${integer} not null default 0`,
+    `update library_file set plugin = 1 where metadata = '{"packaging":"maven-plugin"}'
+      and artifact_uid in (select uid from library_artifact where ecosystem = ${JAVA})`,
+    "create index library_file_of_plugin on library_file (artifact_uid, path) where plugin = 1",
+  ],
+};

@@ -1,0 +1,67 @@
+/** `simple/` and `simple/<project>/`: what there is, for pip, uv and others. */
+import { Readable } from "node:stream";
+import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { begin } from "../../../http/http-exchange.ts";
+import { isKnown } from "../../../http/send-blob.ts";
+import { notFound } from "../../../lib/errors.ts";
+import { LibraryRefusal } from "../../http/error.ts";
+import {
+  answer,
+  answerStream,
+  answerText,
+  assertMethod,
+  type LibraryParts,
+  type LibraryRequest,
+  openForReading,
+} from "../../http/library-request.ts";
+import { isProjectName, normalizeProject } from "../python-name.ts";
+import { findProject, projectPage, projectsPage } from "../simple-pages.ts";
+import { type PageType, pageTypeFrom } from "./accept.ts";
+
+/** May be kept by the client, who asks each time whether it is still right. */
+const CACHING = { "cache-control": "private, no-cache", vary: "Accept, Authorization" };
+const FILES = "../../files/";
+
+/** @param rest what follows `simple`: a slash and nothing, or not even a slash */
+export async function serveProjects(exchange: LibraryRequest, rest: "" | undefined, parts: LibraryParts): Promise<void> {
+  assertMethod(exchange, "GET", "HEAD");
+  const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
+  if (rest === undefined) return redirect(exchange, "simple/");
+  const { format, contentType } = typeOf(exchange);
+  const headers = { ...CACHING, "content-type": contentType };
+  if (exchange.method === "HEAD") return answer(exchange, 200, headers);
+  begin(exchange.response, 200, headers);
+  await answerStream(exchange, Readable.from(projectsPage(parts.store.reader, library, format)));
+}
+
+export async function serveProject(exchange: LibraryRequest, name: string, parts: LibraryParts): Promise<void> {
+  assertMethod(exchange, "GET", "HEAD");
+  const { reader } = parts.store;
+  const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
+  if (!isProjectName(name)) throw nothing(name);
+  const key = normalizeProject(name);
+  const hasSlash = exchange.path.length === 3;
+  if (name !== key || !hasSlash) return redirect(exchange, `${hasSlash ? "../../../transport/libraries/" : ""}${key}/`);
+  const { format, contentType } = typeOf(exchange);
+  const project = await findProject(reader, library, key);
+  if (project === undefined) throw nothing(name);
+  const etag = `${project.uid.slice(-16)}-${project.serial}-${format}`;
+  const headers = { ...CACHING, etag: `"${etag}"` };
+  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
+  answerText(exchange, contentType, await projectPage(reader, project, format, FILES), headers);
+}
+
+function typeOf({ request }: LibraryRequest): PageType {
+  const type = pageTypeFrom(request.headers.accept);
+  if (type === undefined) throw new LibraryRefusal(406, "this page is application/vnd.pypi.simple.v1+json or +html, or text/html", CACHING);
+  return type;
+}
+
+/** Relative, since a proxy may have put something before the path. */
+function redirect(exchange: LibraryRequest, location: string): void {
+  answer(exchange, 301, { location, "cache-control": "private" });
+}
+
+function nothing(name: string): Error {
+  return notFound("Project", name.slice(0, 200));
+}

@@ -1,0 +1,59 @@
+/** The upload of twine, uv and others: a form with one file, and what they say of it. */
+import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { allowLongBody } from "../../../http/body-time.ts";
+import { invalidArgument } from "../../../lib/errors.ts";
+import { parsePythonVersion } from "../../../lib/version-order/python.ts";
+import {
+  answerText,
+  assertMethod,
+  changeBy,
+  type LibraryParts,
+  type LibraryRequest,
+  openForPublishing,
+} from "../../http/library-request.ts";
+import type { Library } from "../../library.ts";
+import type { Publication } from "../../publish.ts";
+import { namingFile, publishStaged } from "../../publish-staged.ts";
+import { MAX_FILE, type Staged } from "../../stage.ts";
+import { normalizeProject } from "../python-name.ts";
+import { readPythonPackage } from "../python-package.ts";
+import { receiveForm, type UploadForm } from "./upload-form.ts";
+
+export async function receiveUpload(exchange: LibraryRequest, parts: LibraryParts): Promise<void> {
+  assertMethod(exchange, "POST");
+  const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
+  allowLongBody(exchange.request, parts.transferIdleMs);
+  const form = await receiveForm(exchange.request, (bytes, isWhole) => parts.staging.stage(bytes, MAX_FILE, isWhole), parts.staging);
+  const outcome = await publishStaged(
+    form.staged,
+    () => publicationFrom(form, library, parts),
+    () => changeBy(exchange, parts),
+    parts,
+  );
+  answerText(exchange, "text/plain; charset=utf-8", outcome === "created" ? "Published.\n" : "It was published already.\n");
+}
+
+async function publicationFrom({ fields, fileName, staged }: UploadForm, library: Library, parts: LibraryParts): Promise<Publication> {
+  const action = fields.get(":action");
+  if (action !== "file_upload") throw invalidArgument(":action", "only file_upload is known here");
+  assertDigests(fields, staged);
+  const labels = parts.names.profile.remediatedLabels;
+  const publication = await namingFile(fileName, readPythonPackage(staged, fileName, library, parts.staging, labels));
+  assertAgrees(fields, publication);
+  return publication;
+}
+
+function assertDigests(fields: ReadonlyMap<string, string>, { digest, md5 }: Staged): void {
+  const [sha256, md5Digest] = [fields.get("sha256_digest"), fields.get("md5_digest")];
+  if (sha256 !== undefined && `sha256:${sha256.toLowerCase()}` !== digest)
+    throw invalidArgument("sha256_digest", `the file that came has ${digest.slice("sha256:".length)}`);
+  if (md5Digest !== undefined && md5Digest.toLowerCase() !== md5) throw invalidArgument("md5_digest", `the file that came has ${md5}`);
+}
+
+function assertAgrees(fields: ReadonlyMap<string, string>, { name, key, version }: Publication): void {
+  const [formName, formVersion] = [fields.get("name"), fields.get("version")];
+  if (formName !== undefined && normalizeProject(formName) !== key)
+    throw invalidArgument("name", `the form says "${formName.slice(0, 100)}", and the package "${name}"`);
+  if (formVersion !== undefined && parsePythonVersion(formVersion)?.sortKey !== version.sortKey)
+    throw invalidArgument("version", `the form says "${formVersion.slice(0, 100)}", and the package ${version.text}`);
+}

@@ -1,0 +1,69 @@
+/** What is in images, as it was read after the push. Read-only. */
+import { create } from "@bufbuild/protobuf";
+import {
+  ImagePackageSchema,
+  ImagePackagesService,
+  type ImageScan,
+  ImageScan_State,
+  ImageScanSchema,
+  ListImagePackagesResponseSchema,
+} from "@holt/api/gen/holt/v1/image_packages_pb.ts";
+import { implement, read } from "../../api/call/implement.ts";
+import { parsePageRequest } from "../../api/resource/list.ts";
+import { isDigest } from "../../blobs/digest.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { timestampFromText } from "../../lib/clock.ts";
+import { notFound } from "../../lib/errors.ts";
+import { type Description, findDescriptions } from "../packages/descriptions.ts";
+import { keyOf, type ListedPackage, listPackages, type PackageKey } from "../packages/list-packages.ts";
+
+const states = { pending: ImageScan_State.PENDING, done: ImageScan_State.DONE, failed: ImageScan_State.FAILED } as const;
+
+export function imagePackagesService({ pageTokens }: ServiceDependencies) {
+  return implement(
+    ImagePackagesService,
+    {
+      listImagePackages: read(async (request, { db, now, operation, principal }) => {
+        const { uid, digest, pageToken } = request;
+        const { limit } = parsePageRequest({ pageSize: request.pageSize, skip: 0 });
+        const binding = JSON.stringify([operation.name, principal?.uid, uid, digest]);
+        const position = pageToken === "" ? undefined : pageTokens.open(pageToken, binding, now);
+        const after = position === undefined ? undefined : (JSON.parse(position.key) as PackageKey);
+        const descriptions = isDigest(digest) ? await findDescriptions(db, uid, digest) : undefined;
+        if (descriptions === undefined) throw notFound("Image", digest.slice(0, 200));
+        const found = await listPackages(db, descriptions, after, limit + 1);
+        const packages = found.slice(0, limit);
+        const last = found.length > limit ? packages.at(-1) : undefined;
+        return create(ListImagePackagesResponseSchema, {
+          packages: packages.map(packageOf),
+          nextPageToken: last === undefined ? "" : pageTokens.seal({ key: JSON.stringify(keyOf(last)), uid: "", skipped: 0 }, binding, now),
+          state: stateOf(descriptions),
+          scans: descriptions.map(scanOf),
+        });
+      }),
+    },
+    "Repo",
+  );
+}
+
+function packageOf({ description, ...found }: ListedPackage) {
+  const { type, name, version, architecture, origin, purl, source, location } = found;
+  const { imageDigest, platform } = description;
+  return create(ImagePackageSchema, { type, name, version, architecture, origin, purl, source, location, imageDigest, platform });
+}
+
+function scanOf({ digest, imageDigest, platform, scan }: Description): ImageScan {
+  return create(ImageScanSchema, {
+    ...{ digest, imageDigest, platform },
+    state: states[scan.state],
+    distribution: scan.distribution,
+    ...(scan.read_time !== null && { readTime: timestampFromText(scan.read_time) }),
+    error: scan.error,
+    packageCount: scan.package_count,
+  });
+}
+
+function stateOf(descriptions: readonly Description[]): ImageScan_State {
+  const found = (["pending", "failed", "done"] as const).find((state) => descriptions.some(({ scan }) => scan.state === state));
+  return found === undefined ? ImageScan_State.UNSPECIFIED : states[found];
+}

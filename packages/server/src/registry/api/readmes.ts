@@ -1,0 +1,67 @@
+/** The readme that every repo has. A synced repo shows its source's. */
+import { create } from "@bufbuild/protobuf";
+import { type RepoReadme, RepoReadmeSchema, type UpdateRepoReadmeRequest } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import type { Call, WriteCall } from "../../api/call/call.ts";
+import { applyMask } from "../../api/resource/field-mask.ts";
+import { findForUpdate } from "../../api/resource/get.ts";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { invalidArgument, notFound } from "../../lib/errors.ts";
+import { repos } from "../resources.ts";
+import { isSafeReadme } from "./readme-html.ts";
+
+/** Ample for text; rendering a readme to check it takes time that others wait. */
+const MAX_BYTES = 256 * 1024;
+const LONGEST_CHAIN = 100;
+
+export async function getReadme({ uid }: { uid: string }, { db }: Call): Promise<RepoReadme> {
+  return create(RepoReadmeSchema, { uid, content: await readmeOf(uid, db) });
+}
+
+/** Before the transaction: rendering takes long. */
+export async function checkReadme({ repoReadme }: UpdateRepoReadmeRequest): Promise<undefined> {
+  const content = repoReadme?.content ?? "";
+  if (Buffer.byteLength(content) > MAX_BYTES) throw invalidArgument("content", `readme must have at most ${MAX_BYTES} bytes`);
+  if (content.includes("\0")) throw invalidArgument("content", "readme must not contain NUL");
+  if (!isSafeReadme(content)) throw invalidArgument("content", "readme contained unsafe html content");
+}
+
+export async function updateReadme({ repoReadme, updateMask }: UpdateRepoReadmeRequest, call: WriteCall): Promise<RepoReadme> {
+  const incoming = repoReadme as RepoReadme;
+  const { uid, syncConfig } = await findForUpdate(repos, incoming.uid, call.db);
+  const current = create(RepoReadmeSchema, { uid, content: await readmeOf(uid, call.db) });
+  const next = applyMask(RepoReadmeSchema, current, incoming, updateMask);
+  call.changed = next.content !== current.content;
+  if (!call.changed) return current;
+  if (syncConfig !== undefined) throw invalidArgument("content", "readme of a synced repo is that of its source");
+  await storeReadme(uid, next.content, call.db);
+  return next;
+}
+
+export async function storeReadme(uid: string, content: string, db: WriteDb): Promise<void> {
+  await db
+    .insertInto("repo_readme")
+    .values({ uid, content })
+    .onConflict((conflict) => conflict.column("uid").doUpdateSet({ content }))
+    .execute();
+}
+
+/** What a reader sees: the readme of the repo at the end of the sources. @throws NOT_FOUND */
+export async function readmeOf(uid: string, db: ReadDb): Promise<string> {
+  let row = await find(uid, db);
+  if (row === undefined) throw notFound(repos.kind, uid);
+  for (let hops = 0; row.source !== null && hops < LONGEST_CHAIN; hops++) {
+    const source = await find(row.source, db);
+    if (source === undefined) break;
+    row = source;
+  }
+  return row.content ?? "";
+}
+
+function find(uid: string, db: ReadDb): Promise<{ source: string | null; content: string | null } | undefined> {
+  return db
+    .selectFrom("repo")
+    .leftJoin("repo_readme", "repo_readme.uid", "repo.uid")
+    .select(["repo.source", "repo_readme.content"])
+    .where("repo.uid", "=", uid)
+    .executeTakeFirst();
+}

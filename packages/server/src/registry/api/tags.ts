@@ -1,0 +1,71 @@
+/** Tags: names of digests in a repo. Whether anybody has pushed what a digest stands for is not their question. */
+import { create as createMessage } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { type ListTagsRequest, ListTagsResponseSchema, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { sql } from "kysely";
+import { implement, read, write } from "../../api/call/implement.ts";
+import { findForUpdate } from "../../api/resource/get.ts";
+import { type ListTerms, listPage, listResponse } from "../../api/resource/list.ts";
+import { assertNone } from "../../api/resource/names.ts";
+import { standardMethods } from "../../api/resource/standard-methods.ts";
+import { type Condition, onColumn } from "../../api/resource/visible.ts";
+import type { Dialect } from "../../db/dialect.ts";
+import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { parseTime } from "../../lib/clock.ts";
+import { notFound } from "../../lib/errors.ts";
+import { removeTag, upsertTag } from "../content/tags.ts";
+import { TagClass, tags } from "../resources.ts";
+import { bundleViolations, digestViolations, tagNameViolations } from "./fields.ts";
+
+const ALL_CLASSES = TagClass.REFERRER | TagClass.DATE | TagClass.EPOCH;
+
+export function tagsService({ pageTokens }: ServiceDependencies) {
+  return implement(TagsService, {
+    ...standardMethods(TagsService, tags, pageTokens),
+
+    listTags: read(async (request, call) =>
+      listResponse(ListTagsResponseSchema, await listPage(tags, request, call, pageTokens, termsOf(request, call.db.dialect))),
+    ),
+
+    // Makes a tag or moves the one of that name: whoever publishes an image need not know which.
+    createTag: write(async ({ parent, tag: given }, call) => {
+      const { name, digest, deprecated, bundles } = given as Tag;
+      assertNone(tagNameViolations(name));
+      assertNone([...digestViolations(digest), ...bundleViolations(bundles)]);
+      const { db, now, principal } = call;
+      const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", parent)).executeTakeFirst();
+      if (repo === undefined) throw notFound("Repo", parent);
+      const fields = { deprecated, bundles };
+      const move = await upsertTag(db, { repoUid: parent, name, digest, fields, now, actor: principal?.uid ?? "" });
+      call.changed = move.changed;
+      return move.tag;
+    }),
+
+    deleteTag: write(async ({ uid }, call) => {
+      await removeTag(call.db, await findForUpdate(tags, uid, call.db), call.now);
+      return createMessage(EmptySchema);
+    }),
+  });
+}
+
+/** Tags that machines make are left out unless they are asked for, by their class or by their very name. */
+function termsOf({ name, includeReferrers, includeDates, includeEpochs, updatedSince }: ListTagsRequest, dialect: Dialect): ListTerms {
+  const since = updatedSince === undefined ? [] : [updatedFrom(parseTime("updated_since", updatedSince), dialect)];
+  const shown = (includeReferrers ? TagClass.REFERRER : 0) | (includeDates ? TagClass.DATE : 0) | (includeEpochs ? TagClass.EPOCH : 0);
+  if (name !== "" || shown === ALL_CLASSES) return { conditions: since };
+  const ofShown = ofClasses(shown, dialect);
+  // SQLite would rather go by the class, which most tags have in common, than by the time.
+  const conditions = since.length === 0 ? [ofShown] : [...since, { seek: ofShown.test, test: ofShown.test }];
+  return shown === 0 && updatedSince === undefined ? { conditions, counted: "plain_tag" } : { conditions };
+}
+
+function updatedFrom(time: string, dialect: Dialect): Condition {
+  return onColumn("update_time", dialect, (column) => sql`${column} >= ${time}`);
+}
+
+/** Plain tags, and those that look like nothing but what is shown. */
+function ofClasses(shown: number, dialect: Dialect): Condition {
+  const combinations = Array.from({ length: ALL_CLASSES + 1 }, (_, bits) => bits).filter((bits) => (bits & ~shown) === 0);
+  const list = sql.join(combinations.map((bits) => sql.lit(bits)));
+  return onColumn("class", dialect, (column) => sql`${column} in (${list})`);
+}

@@ -1,0 +1,110 @@
+/** Deletes tags, manifests and links to blobs. What they let go of stays readable by its digest until collection takes it, a grace period later. */
+import type { Store, WriteDb } from "../../db/store.ts";
+import { appendTagDeleted, type Origin, type RegistryNames } from "../content/oci-events.ts";
+import { findTagForUpdate, removeTag, touchManifests } from "../content/tags.ts";
+import { OciError } from "../oci-error.ts";
+
+export interface Deletion {
+  readonly repoUid: string;
+  readonly origin: Origin;
+  readonly now: Date;
+}
+
+export interface DeletionOptions {
+  readonly store: Store;
+  readonly names: RegistryNames;
+}
+
+/** Distribution specification 1.1, "Deleting tags": the manifest stays. @throws OciError MANIFEST_UNKNOWN */
+export function deleteTag(name: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
+  return store.transaction(async (db) => {
+    await lockRepo(db, deletion.repoUid);
+    const tag = await findTagForUpdate(db, deletion.repoUid, name);
+    if (tag === undefined) throw new OciError("MANIFEST_UNKNOWN", `there is no tag "${name}"`);
+    await removeTag(db, tag, deletion.now);
+    await appendTagDeleted(db, tag.uid, deletion.origin, deletion.now, names);
+  });
+}
+
+/** "Deleting manifests": with the tags that name it, which would lead nowhere. @throws OciError MANIFEST_UNKNOWN */
+export function deleteManifest(digest: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
+  const { repoUid, origin, now } = deletion;
+  return store.transaction(async (db) => {
+    await lockRepo(db, repoUid);
+    const tags = await db
+      .selectFrom("tag")
+      .select(["uid", "name", "digest"])
+      .where("parent", "=", repoUid)
+      .where("digest", "=", digest)
+      .execute();
+    for (const tag of tags) {
+      await removeTag(db, tag, now);
+      await appendTagDeleted(db, tag.uid, origin, now, names);
+    }
+    await letGoOfReferences(db, repoUid, digest, now);
+    const { numDeletedRows } = await db
+      .deleteFrom("manifest")
+      .where("repo_uid", "=", repoUid)
+      .where("digest", "=", digest)
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows === 0n) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${digest}`);
+  });
+}
+
+/** "Deleting blobs": from this repository. @throws OciError BLOB_UNKNOWN; DENIED where a manifest of the repository needs it */
+export function deleteBlob(digest: string, { repoUid }: Deletion, { store }: DeletionOptions): Promise<void> {
+  return store.transaction(async (db) => {
+    await lockRepo(db, repoUid);
+    const user = await db
+      .selectFrom("manifest_reference")
+      .select("manifest_digest")
+      .where("repo_uid", "=", repoUid)
+      .where("digest", "=", digest)
+      .where("kind", "=", "blob")
+      .executeTakeFirst();
+    if (user !== undefined) throw new OciError("UNSUPPORTED", `the manifest ${user.manifest_digest} needs the blob: delete that first`);
+    const { numDeletedRows } = await db
+      .deleteFrom("repo_blob")
+      .where("repo_uid", "=", repoUid)
+      .where("digest", "=", digest)
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows === 0n) throw new OciError("BLOB_UNKNOWN", `there is no blob ${digest}`);
+  });
+}
+
+/** Pushes take the same lock: what one of them relies on is not taken away under it. */
+async function lockRepo(db: WriteDb, repoUid: string): Promise<void> {
+  const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
+  if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
+}
+
+async function letGoOfReferences(db: WriteDb, repoUid: string, digest: string, now: Date): Promise<void> {
+  const references = await db
+    .selectFrom("manifest_reference")
+    .select(["digest", "kind"])
+    .where("repo_uid", "=", repoUid)
+    .where("manifest_digest", "=", digest)
+    .execute();
+  // Referrers hold on to what they refer to, and nothing else holds on to them.
+  const referrers = await db
+    .selectFrom("manifest")
+    .select("digest")
+    .where("repo_uid", "=", repoUid)
+    .where("subject", "=", digest)
+    .execute();
+  const manifests = references.filter(({ kind }) => kind === "manifest");
+  await touchManifests(
+    db,
+    repoUid,
+    [...manifests, ...referrers].map((row) => row.digest),
+    now,
+  );
+  const blobs = references.filter(({ kind }) => kind === "blob").map((row) => row.digest);
+  if (blobs.length === 0) return;
+  await db
+    .updateTable("repo_blob")
+    .set({ touch_time: now.toISOString() })
+    .where("repo_uid", "=", repoUid)
+    .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(blobs).as("d")).select("d.value"))
+    .execute();
+}

@@ -1,0 +1,127 @@
+/**
+ * What becomes of garbage that a collection has found: it is removed, or only said to be.
+ *
+ * Nothing is decided outside the transaction that deletes it. Pushes, tags and deletions in a repo lock the repo's row, and so does this, so what was
+ * garbage a moment ago is looked at again when nobody can change it. How blobs leave is in `blobs/removal.ts`.
+ */
+
+import { type RemovedBlob, removeOrphan, removeUnlinked } from "../../blobs/removal.ts";
+import type { BlobStore } from "../../blobs/store.ts";
+import type { Store, WriteDb } from "../../db/store.ts";
+import type { Uploads } from "../content/uploads.ts";
+import { type Content, type Cutoff, garbageAmong } from "./garbage.ts";
+
+type ByRepo = ReadonlyMap<string, readonly string[]>;
+
+/** Each method answers what is gone of what was found, and of manifests also what had to go with it. */
+export interface Disposal {
+  uploads(): Promise<readonly string[]>;
+  manifests(found: ByRepo): Promise<readonly Content[]>;
+  links(found: ByRepo): Promise<readonly Content[]>;
+  blobs(found: readonly RemovedBlob[]): Promise<readonly RemovedBlob[]>;
+  orphan(digest: string, size: number): Promise<boolean>;
+  /** What is still there but to be taken for gone. */
+  readonly isGone?: (manifest: Content) => boolean;
+  readonly goneLinks?: ReadonlyMap<string, number>;
+}
+
+export interface DisposalOptions {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly uploads: Uploads;
+  readonly cutoff: Cutoff;
+}
+
+export function createDisposal({ store, blobs, uploads, cutoff }: DisposalOptions): Disposal {
+  return {
+    async uploads() {
+      const stale = await uploads.findStale();
+      for (const uid of stale) await uploads.cancel({ uid });
+      return stale;
+    },
+    manifests: (found) => inEachRepo(store, found, (db, repoUid, digests) => removeManifests(db, repoUid, digests, cutoff)),
+    links: (found) => inEachRepo(store, found, (db, repoUid, digests) => removeLinks(db, repoUid, digests, cutoff)),
+    blobs(found) {
+      const digests = found.map(({ digest }) => digest);
+      return removeUnlinked(store, blobs, digests);
+    },
+    orphan: (digest, size) => removeOrphan(store, blobs, digest, size),
+  };
+}
+
+type Remove = (db: WriteDb, repoUid: string, digests: readonly string[]) => Promise<readonly { readonly digest: string }[]>;
+
+/** All in one transaction. */
+function inEachRepo(store: Store, found: ByRepo, remove: Remove): Promise<readonly Content[]> {
+  return store.transaction(async (db) => {
+    const gone: Content[] = [];
+    // In order, so that two servers never wait for each other in a circle.
+    for (const [repoUid, digests] of [...found].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      await lockRepo(db, repoUid);
+      for (const { digest } of await remove(db, repoUid, digests)) gone.push({ repoUid, digest });
+    }
+    return gone;
+  });
+}
+
+async function removeManifests(db: WriteDb, repoUid: string, digests: readonly string[], cutoff: Cutoff): ReturnType<Remove> {
+  const garbage = await garbageAmong(db, repoUid, digests, cutoff);
+  return db
+    .deleteFrom("manifest")
+    .where("repo_uid", "=", repoUid)
+    .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(garbage).as("d")).select("d.value"))
+    .returning("digest")
+    .execute();
+}
+
+async function removeLinks(db: WriteDb, repoUid: string, digests: readonly string[], cutoff: Cutoff): ReturnType<Remove> {
+  return (
+    db
+      .deleteFrom("repo_blob")
+      .where("repo_uid", "=", repoUid)
+      .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
+      // Who links it anew does not lock the repo, but changes this.
+      .where("touch_time", "<=", cutoff)
+      .where(({ not, exists, selectFrom }) => {
+        const user = selectFrom("manifest_reference as r").select("r.digest");
+        return not(exists(user.whereRef("r.repo_uid", "=", "repo_blob.repo_uid").whereRef("r.digest", "=", "repo_blob.digest")));
+      })
+      .returning("digest")
+      .execute()
+  );
+}
+
+/** A repo that was deleted meanwhile has nothing left to remove. */
+async function lockRepo(db: WriteDb, repoUid: string): Promise<void> {
+  await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).execute();
+}
+
+/** Removes nothing and remembers what would be gone, for what would go because of that. */
+export function createPretence({ store, uploads, cutoff }: DisposalOptions): Disposal {
+  const manifests = new Set<string>();
+  const links = new Map<string, number>();
+  const keyOf = (repoUid: string, digest: string) => `${repoUid} ${digest}`;
+  return {
+    uploads: () => uploads.findStale(),
+    async manifests(found) {
+      const added: Content[] = [];
+      for (const [repoUid, digests] of found) {
+        for (const digest of await garbageAmong(store.reader, repoUid, digests, cutoff)) {
+          if (manifests.has(keyOf(repoUid, digest))) continue;
+          manifests.add(keyOf(repoUid, digest));
+          added.push({ repoUid, digest });
+        }
+      }
+      return added;
+    },
+    async links(found) {
+      const added = [...found].flatMap(([repoUid, digests]) => digests.map((digest) => ({ repoUid, digest })));
+      for (const { digest } of added) links.set(digest, (links.get(digest) ?? 0) + 1);
+      return added;
+    },
+    blobs: async (found) => found,
+    orphan: async () => true,
+    isGone: ({ repoUid, digest }) => manifests.has(keyOf(repoUid, digest)),
+    goneLinks: links,
+  };
+}

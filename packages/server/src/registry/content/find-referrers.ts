@@ -1,0 +1,54 @@
+/** Lists the manifests whose subject is a digest (distribution specification 1.1, "Listing referrers"). */
+import type { ReadDb } from "../../db/store.ts";
+
+export interface Referrer {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly artifactType?: string;
+  readonly annotations?: unknown;
+}
+
+export interface Referrers {
+  readonly descriptors: readonly Referrer[];
+  /** Digest to go on after; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+const MAX_PAGE = 500;
+/** Annotations are the pusher's, and may be large; a page is no larger than a manifest may be. */
+const MAX_ANNOTATION_BYTES = 3 * 1024 * 1024;
+
+export async function findReferrers(
+  db: ReadDb,
+  repoUid: string,
+  subject: string,
+  { artifactType, after }: { readonly artifactType: string | undefined; readonly after: string | undefined },
+): Promise<Referrers> {
+  let query = db
+    .selectFrom("manifest")
+    .select(["digest", "media_type", "size", "artifact_type", "annotations"])
+    .where("repo_uid", "=", repoUid)
+    .where("subject", "=", subject);
+  if (artifactType !== undefined) query = query.where("artifact_type", "=", artifactType);
+  if (after !== undefined) query = query.where("digest", ">", after);
+  const rows = await query
+    .orderBy("digest")
+    .limit(MAX_PAGE + 1)
+    .execute();
+  const descriptors: Referrer[] = [];
+  let bytes = 0;
+  for (const { digest, media_type: mediaType, size, artifact_type: type, annotations } of rows) {
+    bytes += annotations?.length ?? 0;
+    if (descriptors.length === MAX_PAGE || (bytes > MAX_ANNOTATION_BYTES && descriptors.length > 0))
+      return { descriptors, next: descriptors.at(-1)?.digest };
+    descriptors.push({
+      mediaType,
+      digest,
+      size,
+      ...(type !== null && { artifactType: type }),
+      ...(annotations !== null && { annotations: JSON.parse(annotations) as unknown }),
+    });
+  }
+  return { descriptors, next: undefined };
+}

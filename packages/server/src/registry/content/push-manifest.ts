@@ -1,0 +1,165 @@
+/** A push of a manifest, in one transaction: its bytes, what it refers to, its tag with history, what is known of the image, the events. */
+
+import { digestOf, parseDigest } from "../../blobs/digest.ts";
+import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
+import type { Store, WriteDb } from "../../db/store.ts";
+import { rootOf } from "../../lib/uid.ts";
+import { OciError } from "../oci-error.ts";
+import { readingOf } from "../packages/reading-of.ts";
+import { appendScan } from "../packages/scan-queue.ts";
+import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts } from "./image-facts.ts";
+import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
+import { appendPush, appendTagCreated, type Origin, type RegistryNames } from "./oci-events.ts";
+import { upsertTag } from "./tags.ts";
+
+export interface ManifestPush {
+  readonly repoUid: string;
+  /** A tag, or the digest that the content must have. */
+  readonly reference: string;
+  readonly content: Uint8Array;
+  readonly contentType: string | undefined;
+  readonly origin: Origin;
+  readonly now: Date;
+}
+
+export interface PushedManifest {
+  readonly digest: string;
+  readonly subject: string | undefined;
+}
+
+export interface PushOptions {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly names: RegistryNames;
+  /** Told, after the commit, that there may be a manifest to read. Must not throw. */
+  readonly onManifest: () => void;
+}
+
+/** @throws OciError MANIFEST_INVALID, MANIFEST_BLOB_UNKNOWN, DIGEST_INVALID, NAME_UNKNOWN */
+export async function pushManifest(push: ManifestPush, { store, blobs, names, onManifest }: PushOptions): Promise<PushedManifest> {
+  const { repoUid, reference, content, origin, now } = push;
+  const manifest = parseManifest(content, push.contentType);
+  const wanted = parseDigest(reference);
+  const digest = digestOf(content, wanted?.algorithm);
+  if (wanted !== undefined && digest !== reference) throw new OciError("DIGEST_INVALID", `the manifest has the digest ${digest}`);
+  const tag = wanted === undefined ? reference : undefined;
+  const platform = await platformOf(manifest, repoUid, store, blobs);
+
+  return store.transaction(async (db) => {
+    // Who pushes into a repo waits for who pushes into it already; so the repo stays, and nobody else makes the same tag meanwhile.
+    const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
+    if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
+    await assertHasBlobs(db, repoUid, manifest);
+    await storeManifest(db, push, digest, manifest, platform);
+    db.afterCommit(onManifest);
+    let previousDigest: string | undefined;
+    if (tag !== undefined) {
+      const move = await upsertTag(db, { repoUid, name: tag, digest, now, actor: origin.actor.subject });
+      previousDigest = move.previous;
+      if (move.changed) await appendTagCreated(db, move.tag, origin, now, names);
+    }
+    await appendPush(db, { repoUid, digest, mediaType: manifest.mediaType, tag, previousDigest, origin, now }, names);
+    return { digest, subject: manifest.subject };
+  });
+}
+
+/** Before the transaction, in which no blob is read. */
+async function platformOf({ config }: Manifest, repoUid: string, store: Store, blobs: BlobStore): Promise<Platform | undefined> {
+  if (config === undefined || config.size > MAX_CONFIG_BYTES) return undefined;
+  const link = await store.reader
+    .selectFrom("repo_blob as l")
+    .innerJoin("blob as b", "b.digest", "l.digest")
+    .select("b.size")
+    .where("l.repo_uid", "=", repoUid)
+    .where("l.digest", "=", config.digest)
+    .executeTakeFirst();
+  if (link === undefined || link.size === 0 || link.size > MAX_CONFIG_BYTES) return undefined;
+  const chunks: Buffer[] = [];
+  try {
+    // A file may be longer than its blob.
+    for await (const chunk of await blobs.read(config.digest, { start: 0, end: link.size - 1 })) chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw error instanceof NoSuchBlob ? blobUnknown(config.digest) : error;
+  }
+  return platformOfConfig(Buffer.concat(chunks));
+}
+
+/**
+ * The blobs of a manifest must be in the repo; the manifests of an index need not ("sparse" indexes are pushed on purpose, image
+ * specification, image-index.md). Locks the links, so that collection cannot take them away before the manifest holds them.
+ */
+async function assertHasBlobs(db: WriteDb, repoUid: string, { config, layers }: Manifest): Promise<void> {
+  const needed = [...(config === undefined ? [] : [config]), ...layers];
+  if (needed.length === 0) return;
+  const query = db
+    .selectFrom("repo_blob as l")
+    .innerJoin("blob as b", "b.digest", "l.digest")
+    .select(["l.digest as digest", "b.size as size"])
+    .where("l.repo_uid", "=", repoUid)
+    .where("l.digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(needed.map(({ digest }) => digest)).as("d")).select("d.value"));
+  const sizes = new Map((await db.dialect.forKeyShare(query).execute()).map(({ digest, size }) => [digest, size]));
+  for (const { digest, size, isForeign } of needed) {
+    const stored = sizes.get(digest);
+    if (stored === undefined && !isForeign) throw blobUnknown(digest);
+    if (stored !== undefined && stored !== size)
+      throw new OciError("MANIFEST_INVALID", `the manifest says that ${digest} has ${size} bytes, but it has ${stored}`, { digest });
+  }
+}
+
+function blobUnknown(digest: string): OciError {
+  return new OciError("MANIFEST_BLOB_UNKNOWN", `the manifest needs the blob ${digest}, which this repository does not have`, { digest });
+}
+
+async function storeManifest(
+  db: WriteDb,
+  { repoUid, content, now }: ManifestPush,
+  digest: string,
+  manifest: Manifest,
+  platform: Platform | undefined,
+): Promise<void> {
+  const time = now.toISOString();
+  const { numUpdatedRows } = await db
+    .updateTable("manifest")
+    .set({ touch_time: time, media_type: manifest.mediaType })
+    .where("repo_uid", "=", repoUid)
+    .where("digest", "=", digest)
+    .executeTakeFirstOrThrow();
+  // The same bytes refer to the same.
+  if (numUpdatedRows > 0n) return;
+  await db
+    .insertInto("manifest")
+    .values({
+      repo_uid: repoUid,
+      digest,
+      media_type: manifest.mediaType,
+      artifact_type: manifest.artifactType ?? null,
+      subject: manifest.subject ?? null,
+      size: content.length,
+      create_time: time,
+      touch_time: time,
+      annotations: manifest.annotations === undefined ? null : JSON.stringify(manifest.annotations),
+      content,
+    })
+    .execute();
+  const references = referencesOf(manifest);
+  for (let start = 0; start < references.length; start += MAX_ROWS) {
+    const rows = references
+      .slice(start, start + MAX_ROWS)
+      .map((reference) => ({ repo_uid: repoUid, manifest_digest: digest, ...reference }));
+    await db.insertInto("manifest_reference").values(rows).execute();
+  }
+  await recordImageFacts(db, repoUid, digest, manifest, platform);
+  if (readingOf(manifest) !== undefined) await appendScan(db, digest, rootOf(repoUid), now);
+}
+
+/** Of one statement. */
+const MAX_ROWS = 500;
+
+/** Each digest once. An index may hold blobs, too: builders keep their caches so. */
+function referencesOf({ config, layers, children }: Manifest): { digest: string; kind: "blob" | "manifest" }[] {
+  const kinds = new Map<string, "blob" | "manifest">();
+  const add = ({ digest }: Descriptor, kind: "blob" | "manifest") => kinds.set(digest, kind);
+  for (const blob of config === undefined ? layers : [config, ...layers]) add(blob, "blob");
+  for (const child of children) add(child, isManifestType(child.mediaType) ? "manifest" : "blob");
+  return [...kinds].map(([digest, kind]) => ({ digest, kind }));
+}

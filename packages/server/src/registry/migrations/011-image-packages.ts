@@ -1,0 +1,23 @@
+/** What is in an image: the packages of each manifest, read in the background. */
+import type { Migration } from "../../db/migrate.ts";
+
+export const imagePackages: Migration = {
+  name: "image-packages",
+  statements: ({ types: { text, integer } }) => [
+    `create table image_scan (
+      digest ${text} not null primary key, state ${text} not null, attempts ${integer} not null, due_time ${text}, lease_time ${text},
+      read_time ${text}, distribution ${text} not null, error ${text} not null, package_count ${integer} not null)`,
+    "create index image_scan_by_due_time on image_scan (due_time) where due_time is not null",
+    `create table image_package (
+      digest ${text} not null references image_scan (digest) on delete cascade, type ${text} not null, name ${text} not null,
+      version ${text} not null, architecture ${text} not null, origin ${text} not null, location ${text} not null, source ${text} not null,
+      purl ${text} not null, primary key (digest, name, type, version, architecture, location))`,
+    "create index image_package_by_name on image_package (name, type)",
+    // Which repos have a manifest that was read.
+    "create index manifest_by_digest on manifest (digest)",
+    // Of one organization: which package each is built from, as its images say.
+    `create table package_origin (
+      org_uid ${text} not null, type ${text} not null, name ${text} not null, origin ${text} not null, primary key (org_uid, type, name))`,
+    "create index package_origin_by_origin on package_origin (org_uid, origin)",
+  ],
+};

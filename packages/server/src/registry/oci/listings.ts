@@ -1,0 +1,85 @@
+/** What a registry lists: tags, referrers, and the digests that a tag has had. */
+import { isDigest } from "../../blobs/digest.ts";
+import { findReferrers } from "../content/find-referrers.ts";
+import { INDEX_TYPE } from "../content/manifest.ts";
+import { readTagHistory } from "../content/tag-history.ts";
+import { OciError } from "../oci-error.ts";
+import { openRepo, openRepoIfAny } from "../open-repo.ts";
+import { rights } from "../rights.ts";
+import { HttpOciError } from "./error.ts";
+import { answerJson, nextPage, type OciParts, type OciRequest } from "./oci-request.ts";
+
+/** Where the client names no number. Clients follow the link. */
+const DEFAULT_TAGS = 10_000;
+const MAX_TAGS = 10_000;
+
+/** "Listing tags", in byte order. */
+export async function listTags(exchange: OciRequest, { store }: OciParts): Promise<void> {
+  assertRead(exchange);
+  const { name, query, caller } = exchange;
+  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.listTags);
+  const limit = Math.min(numberOf(query.get("n")) ?? DEFAULT_TAGS, MAX_TAGS);
+  if (limit === 0) return answerJson(exchange, { name, tags: [] });
+  const rows = await store.reader
+    .selectFrom("tag")
+    .select("name")
+    .where("parent", "=", repoUid)
+    .where("name", ">", query.get("last") ?? "")
+    .orderBy("name")
+    .limit(limit + 1)
+    .execute();
+  const tags = rows.slice(0, limit).map((row) => row.name);
+  const link = rows.length > limit && { link: nextPage(`/v2/${name}/tags/list`, { n: String(limit), last: tags.at(-1) ?? "" }) };
+  answerJson(exchange, { name, tags }, { ...link });
+}
+
+function numberOf(text: string | null): number | undefined {
+  if (text === null || text === "") return undefined;
+  if (!/^\d{1,9}$/.test(text)) throw new HttpOciError("UNSUPPORTED", 400, "n must be a whole number");
+  return Number(text);
+}
+
+/**
+ * "Listing referrers": a subject that nothing refers to, or that is not there, has an empty list. So has one of a repo that nobody has pushed
+ * to yet: clients take a 404 for a registry without this list, and keep one of their own.
+ */
+export async function listReferrers(exchange: OciRequest, subject: string, { store }: OciParts): Promise<void> {
+  assertRead(exchange);
+  if (!isDigest(subject))
+    throw new OciError("DIGEST_INVALID", "the digest must be sha256: or sha512: and its lower-case hexadecimal digits");
+  const { name, query, caller } = exchange;
+  const repoUid = await openRepoIfAny(store.reader, name, caller, "pull", rights.listReferrers);
+  const artifactType = query.get("artifactType") || undefined;
+  const page = { artifactType, after: query.get("last") ?? undefined };
+  const { descriptors, next } =
+    repoUid === undefined ? { descriptors: [], next: undefined } : await findReferrers(store.reader, repoUid, subject, page);
+  const filter = artifactType === undefined ? {} : { artifactType };
+  const index = { schemaVersion: 2, mediaType: INDEX_TYPE, manifests: descriptors };
+  answerJson(exchange, index, {
+    "content-type": INDEX_TYPE,
+    ...(artifactType !== undefined && { "oci-filters-applied": "artifactType" }),
+    ...(next !== undefined && { link: nextPage(`/v2/${name}/referrers/${subject}`, { ...filter, last: next }) }),
+  });
+}
+
+/** Not of the specification: `/v2/<name>/_holt/history/<tag>?start=&end=`. Also of tags that are gone. */
+export async function listHistory(exchange: OciRequest, tag: string, { store }: OciParts): Promise<void> {
+  assertRead(exchange);
+  const { name, query, caller } = exchange;
+  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.listTags);
+  const history = await readTagHistory(store.reader, repoUid, tag, { start: timeOf(query, "start"), end: timeOf(query, "end") });
+  answerJson(exchange, { history: history.map(({ time, digest }) => ({ updateTimestamp: time, digest })) });
+}
+
+function timeOf(query: URLSearchParams, name: string): Date | undefined {
+  const text = query.get(name);
+  if (text === null || text === "") return undefined;
+  const time = new Date(text);
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(time.getTime()))
+    throw new HttpOciError("UNSUPPORTED", 400, `${name} must be a time as RFC 3339 writes it`);
+  return time;
+}
+
+function assertRead({ method }: OciRequest): void {
+  if (method !== "GET" && method !== "HEAD") throw new HttpOciError("UNSUPPORTED", 405, "lists take GET", { allow: "GET, HEAD" });
+}

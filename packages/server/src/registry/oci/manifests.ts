@@ -1,0 +1,90 @@
+/** Manifests by tag or digest: pulled, pushed, deleted. */
+import { isDigest } from "../../blobs/digest.ts";
+import { begin } from "../../http/http-exchange.ts";
+import { readBody } from "../../http/read-body.ts";
+import { type Allowance, MessageTooLargeError } from "../../http/request-memory.ts";
+import { deleteManifest, deleteTag } from "../collection/delete-content.ts";
+import { findManifest } from "../content/find-manifest.ts";
+import { type PushedManifest, pushManifest } from "../content/push-manifest.ts";
+import { OciError } from "../oci-error.ts";
+import { openRepo, openRepoForPush } from "../open-repo.ts";
+import { rights } from "../rights.ts";
+import { HttpOciError } from "./error.ts";
+import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
+
+/** Distribution specification 1.1, "Pulling manifests": the grammar of a tag. */
+const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
+
+export async function serveManifest(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
+  if (reference.includes(":") && !isDigest(reference))
+    throw new OciError("DIGEST_INVALID", "the digest must be sha256: or sha512: and its lower-case hexadecimal digits");
+  switch (exchange.method) {
+    case "GET":
+    case "HEAD":
+      return pull(exchange, reference, parts);
+    case "PUT":
+      return push(exchange, reference, parts);
+    case "DELETE":
+      return remove(exchange, reference, parts);
+    default:
+      throw new HttpOciError("UNSUPPORTED", 405, "manifests take GET, HEAD, PUT and DELETE", { allow: "GET, HEAD, PUT, DELETE" });
+  }
+}
+
+async function pull(exchange: OciRequest, reference: string, { store, pulls, clock }: OciParts): Promise<void> {
+  const { request, response, method, name, caller, origin } = exchange;
+  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.pullManifest);
+  const manifest = await findManifest(store.reader, repoUid, reference);
+  if (manifest === undefined) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${reference.slice(0, 200)} in this repository`);
+  const { digest, mediaType, content } = manifest;
+  const tag = reference === digest ? undefined : reference;
+  pulls.record({ repoUid, type: "manifest", digest, tag, method: method === "HEAD" ? "HEAD" : "GET", origin, now: clock.now() });
+  const headers = { "docker-content-digest": digest, etag: `"${digest}"`, "content-type": mediaType, "cache-control": "private, no-cache" };
+  if (request.headers["if-none-match"]?.includes(`"${digest}"`)) return answer(exchange, 304, headers);
+  begin(response, 200, { ...headers, "content-length": content.length });
+  response.end(method === "HEAD" ? "" : content);
+}
+
+async function push(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
+  const { request, name, caller, origin } = exchange;
+  if (!isDigest(reference) && !TAG.test(reference)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
+  const now = parts.clock.now();
+  const repoUid = await openRepoForPush(name, caller, origin, now, parts);
+  const allowance = parts.memory.allowCaller();
+  try {
+    const content = await readManifest(exchange, allowance);
+    const manifest = { repoUid, reference, content, contentType: request.headers["content-type"], origin, now };
+    pushed(exchange, await pushManifest(manifest, parts));
+  } finally {
+    allowance.release();
+  }
+}
+
+function pushed(exchange: OciRequest, { digest, subject }: PushedManifest): void {
+  answer(exchange, 201, {
+    location: `/v2/${exchange.name}/manifests/${digest}`,
+    "docker-content-digest": digest,
+    // Tells the client that it need not keep a list of referrers itself.
+    ...(subject !== undefined && { "oci-subject": subject }),
+  });
+}
+
+/** Distribution specification 1.1, "Pushing manifests": a registry should take at least 4 MiB, and may refuse more. */
+async function readManifest({ request }: OciRequest, allowance: Allowance): Promise<Buffer> {
+  try {
+    return await readBody(request, allowance);
+  } catch (error) {
+    if (error instanceof MessageTooLargeError)
+      throw new HttpOciError("SIZE_INVALID", 413, `a manifest has at most ${allowance.messageBytes} bytes`);
+    throw error;
+  }
+}
+
+async function remove(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
+  const { name, caller, origin } = exchange;
+  const byDigest = isDigest(reference);
+  const repoUid = await openRepo(parts.store.reader, name, caller, "delete", byDigest ? rights.deleteManifest : rights.deleteTag);
+  const deletion = { repoUid, origin, now: parts.clock.now() };
+  await (byDigest ? deleteManifest(reference, deletion, parts) : deleteTag(reference, deletion, parts));
+  answer(exchange, 202);
+}

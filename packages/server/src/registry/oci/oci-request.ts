@@ -1,0 +1,57 @@
+/** One registry request on its way through the handlers, and the ways to answer it. */
+import type { BlobStore } from "../../blobs/store.ts";
+import type { Store } from "../../db/store.ts";
+import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
+import type { RequestMemory } from "../../http/request-memory.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Origin, RegistryNames } from "../content/oci-events.ts";
+import type { PullEvents } from "../content/pull-events.ts";
+import type { Uploads } from "../content/uploads.ts";
+import type { RegistryCaller } from "../open-repo.ts";
+
+/** What the handlers work with. */
+export interface OciParts {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly uploads: Uploads;
+  readonly pulls: PullEvents;
+  readonly names: RegistryNames;
+  /** Told that a manifest was pushed. Must not throw. */
+  readonly onManifest: () => void;
+  readonly clock: Clock;
+  readonly memory: RequestMemory;
+  /** How long a transfer may pause. */
+  readonly transferIdleMs: number;
+}
+
+export interface OciRequest {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly method: string;
+  /** Of the repository, as the client wrote it. */
+  readonly name: string;
+  readonly query: URLSearchParams;
+  readonly caller: RegistryCaller;
+  readonly origin: Origin;
+}
+
+/** An answer without a body. */
+export function answer({ response }: OciRequest, status: number, headers: Headers = {}): void {
+  answerEmpty(response, status, headers);
+}
+
+export function answerJson({ request, response }: OciRequest, body: unknown, headers: Headers = {}): void {
+  const text = JSON.stringify(body);
+  begin(response, 200, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+    "cache-control": "no-store",
+    ...headers,
+  });
+  response.end(request.method === "HEAD" ? "" : text);
+}
+
+/** Link to the next page (RFC 8288), as a path: clients know the host. */
+export function nextPage(path: string, query: Readonly<Record<string, string>>): string {
+  return `<${path}?${new URLSearchParams(query)}>; rel="next"`;
+}

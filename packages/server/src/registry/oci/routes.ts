@@ -1,0 +1,51 @@
+/** What a registry request is about, read off its path (distribution specification 1.1, "Endpoints"). Pure. */
+import { OciError } from "../oci-error.ts";
+
+export type Route =
+  | { readonly kind: "base" }
+  | { readonly kind: "manifest"; readonly name: string; readonly reference: string }
+  | { readonly kind: "blob"; readonly name: string; readonly digest: string }
+  | { readonly kind: "uploads"; readonly name: string }
+  | { readonly kind: "upload"; readonly name: string; readonly upload: string }
+  | { readonly kind: "tags"; readonly name: string }
+  | { readonly kind: "referrers"; readonly name: string; readonly digest: string }
+  | { readonly kind: "history"; readonly name: string; readonly tag: string };
+
+/** Names may end in anything that looks like a path of ours, so the last match of these is what counts. */
+const PATTERNS: readonly (readonly [RegExp, (name: string, last: string) => Route])[] = [
+  [/^(.+)\/blobs\/uploads\/?$/, (name) => ({ kind: "uploads", name })],
+  [/^(.+)\/blobs\/uploads\/([^/]+)$/, (name, upload) => ({ kind: "upload", name, upload })],
+  [/^(.+)\/blobs\/([^/]+)$/, (name, digest) => ({ kind: "blob", name, digest })],
+  [/^(.+)\/manifests\/([^/]+)$/, (name, reference) => ({ kind: "manifest", name, reference })],
+  [/^(.+)\/tags\/list$/, (name) => ({ kind: "tags", name })],
+  [/^(.+)\/referrers\/([^/]+)$/, (name, digest) => ({ kind: "referrers", name, digest })],
+];
+
+/**
+ * @param path after `/v2`, without its query
+ * @param historySegments what may stand before `/history/{tag}`
+ * @returns undefined where there is nothing of that form
+ * @throws OciError NAME_INVALID where an escape is malformed
+ */
+export function routeOf(path: string, historySegments: readonly string[]): Route | undefined {
+  if (path === "" || path === "/") return { kind: "base" };
+  const text = decode(path.slice(1));
+  const history = /^(.+)\/([^/]+)\/history\/([^/]+)$/.exec(text);
+  if (history !== null && historySegments.includes(history[2] ?? ""))
+    return { kind: "history", name: history[1] ?? "", tag: history[3] ?? "" };
+  for (const [pattern, make] of PATTERNS) {
+    const match = pattern.exec(text);
+    if (match !== null) return make(match[1] ?? "", match[2] ?? "");
+  }
+  return undefined;
+}
+
+/** Nothing in such a path needs escaping but the colon of a digest, which some clients escape. */
+function decode(path: string): string {
+  if (!path.includes("%")) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    throw new OciError("NAME_INVALID", "the path is not escaped as a URL's must be", undefined, { cause: error });
+  }
+}

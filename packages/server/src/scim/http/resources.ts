@@ -1,0 +1,75 @@
+/** `/Users`, `/Groups` and searches: each method to what does it. */
+import type { ReadDb } from "../../db/store.ts";
+import { answerList, answerOne, type SearchRequest } from "../answer.ts";
+import type { Directory } from "../directory.ts";
+import { createGroup, deleteGroup, findGroup, patchGroup, replaceGroup } from "../groups.ts";
+import { groups, type Kind, users } from "../kind.ts";
+import { etagOf, type Row } from "../resource.ts";
+import type { Json } from "../schema.ts";
+import { createUser, deleteUser, findUser, patchUser, replaceUser } from "../users.ts";
+import { answerJson, answerNothing, assertMethod, readJson, type ScimExchange } from "./scim-exchange.ts";
+import { parametersOfBody, parametersOfQuery, projectionFrom, searchRequestFrom } from "./search-request.ts";
+
+export interface Endpoint {
+  readonly kind: Kind;
+  find(db: ReadDb, idpUid: string, id: string): Promise<Row>;
+  create(directory: Directory, body: Json): Promise<Row>;
+  replace(directory: Directory, id: string, body: Json, ifMatch: string | undefined): Promise<Row>;
+  patch(directory: Directory, id: string, body: Json, ifMatch: string | undefined): Promise<Row>;
+  remove(directory: Directory, id: string, ifMatch: string | undefined): Promise<void>;
+}
+
+export const endpoints: ReadonlyMap<string, Endpoint> = new Map([
+  ["Users", { kind: users, find: findUser, create: createUser, replace: replaceUser, patch: patchUser, remove: deleteUser }],
+  ["Groups", { kind: groups, find: findGroup, create: createGroup, replace: replaceGroup, patch: patchGroup, remove: deleteGroup }],
+]);
+
+export async function serveAll(exchange: ScimExchange, { kind, create }: Endpoint): Promise<void> {
+  assertMethod(exchange, "GET", "POST");
+  if (exchange.method === "GET") {
+    await answerPage(exchange, [kind], searchRequestFrom(parametersOfQuery(exchange.query)));
+    return;
+  }
+  const row = await create(exchange.directory, await readJson(exchange));
+  await answerRow(exchange, 201, kind, row, { location: `${exchange.base}${kind.type.endpoint}/${row.id}` });
+}
+
+export async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: string): Promise<void> {
+  assertMethod(exchange, "GET", "PUT", "PATCH", "DELETE");
+  const { method, request, query, directory } = exchange;
+  const { kind } = endpoint;
+  const ifMatch = request.headers["if-match"];
+  switch (method) {
+    case "GET":
+      return answerRow(exchange, 200, kind, await endpoint.find(directory.store.reader, directory.provider.uid, id));
+    case "PUT":
+      return answerRow(exchange, 200, kind, await endpoint.replace(directory, id, await readJson(exchange), ifMatch));
+    case "DELETE":
+      await endpoint.remove(directory, id, ifMatch);
+      return answerNothing(exchange);
+    default: {
+      const row = await endpoint.patch(directory, id, await readJson(exchange), ifMatch);
+      // Whoever adds one member to a large group does not want all of them back (RFC 7644 §3.5.2).
+      return kind === groups && !query.has("attributes")
+        ? answerNothing(exchange, { etag: etagOf(row) })
+        : answerRow(exchange, 200, kind, row);
+    }
+  }
+}
+
+export async function search(exchange: ScimExchange, kinds: readonly Kind[]): Promise<void> {
+  assertMethod(exchange, "POST");
+  await answerPage(exchange, kinds, searchRequestFrom(parametersOfBody(await readJson(exchange))));
+}
+
+async function answerPage(exchange: ScimExchange, kinds: readonly Kind[], request: SearchRequest): Promise<void> {
+  const { directory, base, scans } = exchange;
+  const scope = { store: directory.store, idpUid: directory.provider.uid, base, scans };
+  answerJson(exchange, 200, await answerList(kinds, request, scope));
+}
+
+async function answerRow(exchange: ScimExchange, status: 200 | 201, kind: Kind, row: Row, headers: Record<string, string> = {}) {
+  const { directory, base, query } = exchange;
+  const body = await answerOne(directory.store.reader, kind, row, base, projectionFrom(parametersOfQuery(query)));
+  answerJson(exchange, status, body, { ...headers, etag: etagOf(row) });
+}

@@ -1,0 +1,67 @@
+/** One SCIM request on its way through the handlers, and the ways to read and answer it. */
+
+import { assertFewMarks } from "../../api/element-limit.ts";
+import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
+import { readBody } from "../../http/read-body.ts";
+import type { Allowance } from "../../http/request-memory.ts";
+import type { Limit } from "../../jobs/limit.ts";
+import { parseStrictJson } from "../../lib/strict-json.ts";
+import type { Directory } from "../directory.ts";
+import { isObject } from "../patch-request.ts";
+import type { Json } from "../schema.ts";
+import { badRequest, ScimError } from "../scim-error.ts";
+import { CONTENT_TYPE } from "./error.ts";
+import type { ScimRoute } from "./routes.ts";
+
+/** Its sender is known. */
+export interface ScimExchange {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly method: string;
+  readonly route: ScimRoute;
+  readonly query: URLSearchParams;
+  readonly directory: Directory;
+  /** URL of the provider's SCIM, without a trailing slash. */
+  readonly base: string;
+  readonly allowance: Allowance;
+  readonly scans: Limit;
+}
+
+/** @throws ScimError invalidSyntax */
+export async function readJson({ request, allowance }: ScimExchange): Promise<Json> {
+  const bytes = await readBody(request, allowance);
+  assertFewMarks(bytes);
+  const body = parseBody(bytes);
+  if (!isObject(body)) throw badRequest("invalidSyntax", "the body must be a JSON object");
+  return body;
+}
+
+function parseBody(bytes: Uint8Array): unknown {
+  try {
+    return parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw badRequest("invalidSyntax", "the body is not JSON, or has the same name twice in one object");
+  }
+}
+
+export function answerJson({ response }: ScimExchange, status: number, body: Json, headers: Record<string, string> = {}): void {
+  send(response, status, CONTENT_TYPE, JSON.stringify(body), { ...headers, "cache-control": "no-store" });
+}
+
+export function answerNothing({ response }: ScimExchange, headers: Record<string, string> = {}): void {
+  if (response.headersSent || response.destroyed) return;
+  response.statusCode = 204;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.end();
+}
+
+/** @throws ScimError 405 */
+export function assertMethod({ method, response }: ScimExchange, ...allowed: readonly string[]): void {
+  if (allowed.includes(method)) return;
+  response.setHeader("allow", allowed.join(", "));
+  throw new ScimError(405, undefined, `use ${allowed.join(" or ")} here`);
+}
+
+export function nothingThere(): ScimError {
+  return new ScimError(404, undefined, "there is nothing of that name");
+}

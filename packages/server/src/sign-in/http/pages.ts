@@ -1,0 +1,177 @@
+/** The pages of sign-in. Plain documents: no script, nothing from elsewhere, each with one heading, a label for every field, and what to do next. */
+
+import type { Offer } from "../providers.ts";
+import type { SignInRequest } from "../request.ts";
+import type { Question } from "../sign-in.ts";
+import { type Html, html } from "./html.ts";
+
+export interface Page {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** @param head more for the document's head */
+function page(status: number, title: string, content: Html, head?: Html): Page {
+  const document = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">${head}
+<title>${title} – Holt</title>
+<link rel="icon" type="image/svg+xml" href="/oauth/icon.svg">
+<link rel="stylesheet" href="/oauth/style.css">
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`;
+  return { status, body: document.text };
+}
+
+export interface Choice {
+  readonly offer: Offer;
+  readonly request: SignInRequest;
+  readonly problem: string | undefined;
+  /** Where the forms lead, and what they carry along. */
+  readonly action: string;
+  readonly fields: readonly (readonly [name: string, value: string])[];
+}
+
+export function choicePage({ offer, request, problem, action, fields }: Choice): Page {
+  const { operatorHost, hasOrganizations } = offer;
+  if (operatorHost === undefined && !hasOrganizations) return notConfiguredPage();
+  const hidden = fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  const operators =
+    operatorHost === undefined
+      ? undefined
+      : html`<form method="get" action="${action}">
+${hidden}<input type="hidden" name="client_id" value="holt">
+<button${hasOrganizations ? html` class="other"` : undefined}>Sign in with ${operatorHost}</button>
+</form>`;
+  const content = html`${alert(problem)}${invited(request)}${hasOrganizations ? organizationForm(action, hidden, problem !== undefined) : undefined}
+${hasOrganizations && operators !== undefined ? html`<h2>Without an organization's sign-in</h2>` : undefined}
+${operators}`;
+  return page(problem === undefined ? 200 : 404, "Sign in", content);
+}
+
+function organizationForm(action: string, hidden: readonly Html[], isWrong: boolean): Html {
+  return html`<form method="get" action="${action}">
+${hidden}<label for="idp_id">Your organization</label>
+<p class="hint" id="idp_id-hint">Its name as it is written here, which is often its domain: example.com</p>
+<input id="idp_id" name="idp_id" required maxlength="1100" autocomplete="organization" autocapitalize="none" spellcheck="false" aria-describedby="idp_id-hint${isWrong ? " problem" : ""}"${isWrong ? html` aria-invalid="true"` : undefined}>
+<button>Continue</button>
+</form>`;
+}
+
+function invited({ invite }: SignInRequest): Html | undefined {
+  return invite === "" ? undefined : html`<p>You were invited. Sign in first; then you see what you join, and decide.</p>`;
+}
+
+function alert(problem: string | undefined): Html | undefined {
+  return problem === undefined ? undefined : html`<p class="problem" id="problem" role="alert">${problem}</p>`;
+}
+
+function notConfiguredPage(): Page {
+  return page(
+    503,
+    "Nobody can sign in yet",
+    html`<p>This server knows no identity provider, so there is nobody to ask who you are.</p>
+<h2>If you run this server</h2>
+<p>Set <code>HOLT_LOGIN_ISSUER</code>, <code>HOLT_LOGIN_CLIENT_ID</code> and, if your provider gave you one, <code>HOLT_LOGIN_CLIENT_SECRET</code>, and start it again. With the provider, register the address <code>/oauth/callback</code> of this server.</p>
+<h2>If you own an organization here</h2>
+<p>Register its identity provider: <code>POST /iam/v2/identityProviders</code>, described at <a href="/docs">/docs</a>.</p>
+<h2>Otherwise</h2>
+<p>Ask whoever runs this server.</p>`,
+  );
+}
+
+/** Where a redirect would not do: browsers hold what a form leads to against `form-action`, redirects included, and this may be anywhere. */
+export function leavingPage(url: string): Page {
+  return page(
+    200,
+    "One moment",
+    html`<p>If nothing happens, <a href="${url}">continue here</a>.</p>`,
+    html`
+<meta http-equiv="refresh" content="0; url=${url}">`,
+  );
+}
+
+export function questionPage(handle: string, { account, invite, elsewhere }: Question): Page {
+  const title = invite === undefined ? "Sign in elsewhere?" : elsewhere === undefined ? "Join?" : "Join and sign in elsewhere?";
+  const joining =
+    invite &&
+    html`<dt>You join</dt><dd>${invite.groupName}</dd>
+<dt>With the role</dt><dd>${invite.roleName}</dd>
+`;
+  const program =
+    elsewhere &&
+    html`<dt>What asks</dt><dd>${elsewhere.name === undefined ? "A program on another machine" : `What calls itself ${elsewhere.name}`}</dd>
+<dt>The code that it shows</dt><dd class="code">${elsewhere.code}</dd>
+`;
+  const warning =
+    elsewhere &&
+    html`<p>It can act as you from then on. Continue only if you started this yourself and it shows this very code. If somebody sent you here, do not.</p>`;
+  const yes = invite === undefined ? "Yes, sign it in" : elsewhere === undefined ? "Join" : "Join, and sign it in";
+  return page(
+    200,
+    title,
+    html`<dl>
+<dt>You are signed in as</dt><dd>${account}</dd>
+${joining}${program}</dl>
+${warning}
+<form method="post" action="/oauth/answer">
+<input type="hidden" name="handle" value="${handle}">
+<button name="answer" value="yes">${yes}</button>
+<button name="answer" value="no" class="other">No</button>
+</form>`,
+  );
+}
+
+export function tokenPage(token: string, expiry: Date, joined: boolean): Page {
+  const time = expiry.toISOString();
+  return page(
+    200,
+    "You are signed in",
+    html`${joined ? html`<p>You have joined. What you may do there counts from now on.</p>` : undefined}
+<p>No program waits for your access token, so here it is, good until <time datetime="${time}">${time.slice(0, 16).replace("T", " ")} UTC</time>. Whoever has it can act as you: do not send it to anybody.</p>
+<label for="token">Access token</label>
+<textarea id="token" readonly rows="6" spellcheck="false">${token}</textarea>
+<p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page.</p>`,
+  );
+}
+
+export function elsewherePage(): Page {
+  return page(200, "Done", html`<p>It is signed in where you started this. You can close this page and go back there.</p>`);
+}
+
+export function declinedPage(): Page {
+  return page(200, "Nothing was done", html`<p>Nobody was signed in and you joined nothing. You can close this page.</p>`);
+}
+
+export function refusalPage(status: number, message: string): Page {
+  return page(status, "You are not signed in", html`<p class="problem" role="alert">${message}</p>`);
+}
+
+/** @param typed what was typed and is the code of nothing that waits; undefined at first */
+export function devicePage(typed: string | undefined): Page {
+  const isWrong = typed !== undefined;
+  const problem = isWrong
+    ? "Nothing waits with this code. Look at the device again: codes are good for ten minutes, and then it shows another one."
+    : undefined;
+  return page(
+    isWrong ? 404 : 200,
+    "Sign in a device",
+    html`${alert(problem)}<form method="get" action="/oauth/device">
+<input type="hidden" name="from" value="page">
+<label for="user_code">The code that the device shows</label>
+<p class="hint" id="user_code-hint">Eight letters, such as BCDF-GHJK</p>
+<input class="code" id="user_code" name="user_code" value="${typed ?? ""}" required maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" aria-describedby="user_code-hint${isWrong ? " problem" : ""}"${isWrong ? html` aria-invalid="true"` : undefined}>
+<button>Continue</button>
+</form>`,
+  );
+}

@@ -1,0 +1,474 @@
+/** What is special to advisories: version 1 writes them, version 2 shows them, deleting keeps them, and severities come from elsewhere. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { before, test } from "node:test";
+import { type JsonObject, type MessageInitShape, toJson, toJsonString } from "@bufbuild/protobuf";
+import {
+  Advisories,
+  type Advisory,
+  AdvisoryEventSchema,
+  AdvisorySchema,
+  ReviewStatus,
+} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { AdvisoriesService, AdvisorySchema as AdvisorySchemaV2 } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import { sql } from "kysely";
+import { advisoryBodies } from "../../src/advisories/migrations/016-advisory-bodies.ts";
+import { eventTypeOf } from "../../src/advisories/model/event-types.ts";
+import { MAX_PEOPLE } from "../../src/advisories/model/people.ts";
+import { advisoryFrom } from "../../src/advisories/storage/load.ts";
+import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { parentOf } from "../../src/lib/uid.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
+import { assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
+import { builtInRole } from "../harness/samples.ts";
+import { describeWithWorld, type World } from "../harness/world.ts";
+
+const v1 = Advisories.method;
+const v2 = AdvisoriesService.method;
+type Init = MessageInitShape<typeof AdvisorySchema>;
+
+const base = { artifactType: "apk", artifactName: "openssl" };
+const fixed = { case: "fixed", value: { fixedVersion: "1.2-r0" } } as const;
+const later = { case: "fixed", value: { fixedVersion: "2" } } as const;
+const full: Init = {
+  ...base,
+  artifactArchitecture: "x86_64",
+  componentName: "stdlib",
+  componentType: "go-module",
+  componentLocation: "/usr/bin/é",
+  aliases: ["CVE-2024-0001", "GHSA-aaaa-bbbb-cccc", "CVE-2024-0001"],
+  author: "“ann” <b> & \\",
+  legacyAdvisoryID: "OLD-1",
+};
+
+describeWithWorld("advisories", (world: World) => {
+  let group: string;
+  before(async () => {
+    await world.bind(world.owner.uid, await builtInRole(world, "advisories.admin"), world.orgUid);
+    group = await world.group(world.orgUid, "advisories");
+  });
+
+  const make = (advisory: Init = base, parentId = group): Promise<Advisory> => world.must(v1.create, { parentId, advisory });
+  const post = (advisory: object, parentId = group) => world.raw("POST", "/vulnerabilities/v1/advisories", { parentId, advisory });
+  const put = (id: string, body: object) => world.raw("PUT", `/vulnerabilities/v1/advisories/${id}`, body);
+  const postEvent = (id: string, advisoryEvent: object) =>
+    world.raw("POST", `/vulnerabilities/v1/advisories/${id}/events`, { advisoryEvent });
+  const get = async (uid: string) => JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories/${uid}`)).text) as JsonObject;
+
+  test("what is written reads back in both versions, over REST and gRPC, lists in order", async () => {
+    for (const client of [world.rest, world.grpc]) {
+      const made: Advisory = answerOf(
+        await client.call(v1.create, { parentId: group, advisory: { ...full, events: [{ type: fixed }, { type: later }] } }, world.token),
+      );
+      const now = timestampFromDate(world.clock.now());
+      assert.match(made.advisoryId, /^HOLT(-[23456789cfghjmpqrvwx]{4}){3}$/);
+      assert.deepEqual(made.aliases, full.aliases);
+      assert.deepEqual([made.createdAt, made.updatedAt, made.deletedAt], [now, now, undefined]);
+      assert.deepEqual(
+        made.events.map(({ author, reviewer, status, type }) => [
+          author,
+          reviewer,
+          status,
+          type.case === "fixed" && type.value.fixedVersion,
+        ]),
+        [
+          [world.owner.uid, "", ReviewStatus.PENDING, "1.2-r0"],
+          [world.owner.uid, "", ReviewStatus.PENDING, "2"],
+        ],
+      );
+      const { items } = answerOf(await client.call(v1.list, { id: made.id }, world.token));
+      assert.deepEqual(
+        items.map((item) => toJson(AdvisorySchema, item)),
+        [toJson(AdvisorySchema, made)],
+      );
+      const got = answerOf(await client.call(v2.getAdvisory, { uid: made.id }, world.token));
+      const shown = toJson(AdvisorySchemaV2, got) as JsonObject;
+      assert.deepEqual(
+        [shown.uid, shown.advisoryId, shown.author, shown.componentLocation, shown.legacyAdvisoryId, shown.aliases],
+        [made.id, made.advisoryId, full.author, "/usr/bin/é", "OLD-1", full.aliases],
+      );
+      assert.deepEqual(
+        (shown.events as JsonObject[]).map(({ uid, reviewState }) => [uid, reviewState]),
+        made.events.map(({ id }) => [id, "REVIEW_STATE_PENDING"]),
+      );
+    }
+  });
+
+  test("version 2 shows the whole object, with the same text in Get and List", async () => {
+    const { id } = await make({ ...base, artifactName: "whole" });
+    const { text } = await world.raw("GET", `/vulnerabilities/v2/advisories/${id}`);
+    const list = await world.raw("GET", "/vulnerabilities/v2/advisories?artifactNames=whole");
+    assert.equal(list.text, `{"advisories":[${text}],"totalCount":"1","skipped":0}`);
+    assert.deepEqual(Object.keys(JSON.parse(text)), [
+      "uid",
+      "advisoryId",
+      "createTime",
+      "updateTime",
+      "author",
+      "artifactName",
+      "artifactType",
+      "artifactArchitecture",
+      "componentName",
+      "componentLocation",
+      "componentType",
+      "aliases",
+      "events",
+      "severities",
+    ]);
+  });
+
+  test("ids and times that a client gives of itself are not taken, an advisory id is", async () => {
+    const made = await make({
+      ...base,
+      id: "x",
+      advisoryId: "CGA-aaaa-bbbb-cccc",
+      createdAt: timestampFromDate(new Date(0)),
+      deletedAt: timestampFromDate(new Date(0)),
+    });
+    assert.ok(made.id.startsWith(`${group}/`));
+    assert.equal(made.advisoryId, "CGA-aaaa-bbbb-cccc");
+    assert.deepEqual([made.createdAt, made.deletedAt], [timestampFromDate(world.clock.now()), undefined]);
+  });
+
+  test("an event may have happened before it is told, and takes its place among the others", async () => {
+    const earlier = timestampFromDate(new Date("2024-01-02T03:04:05.678Z"));
+    const made = await make({
+      ...base,
+      events: [
+        { type: fixed, issue: "second" },
+        { type: fixed, issue: "first", timestamp: earlier },
+      ],
+    });
+    assert.deepEqual(
+      made.events.map(({ issue }) => issue),
+      ["first", "second"],
+    );
+    assert.deepEqual(made.events[0]?.timestamp, earlier);
+    assertInvalid(await postEvent(made.id, { fixed: { fixedVersion: "1" }, timestamp: "2200-01-01T00:00:00Z" }), "timestamp");
+    const between = await world.must(v1.createAdvisoryEvent, {
+      parentId: made.id,
+      advisoryEvent: { type: fixed, issue: "between", timestamp: timestampFromDate(new Date("2025-01-01")) },
+    });
+    const { items } = await world.must(v1.listAdvisoryEvents, { parentId: made.id });
+    assert.deepEqual(
+      items.map(({ issue }) => issue),
+      ["first", "between", "second"],
+    );
+    assert.equal(items[1]?.id, between.id);
+  });
+
+  test("events of the same moment stay in the order in which they were told", async () => {
+    const issues = Array.from({ length: 12 }, (_, i) => `${i}`);
+    const { id } = await make({ ...base, events: issues.slice(0, 8).map((issue) => ({ type: fixed, issue })) });
+    for (const issue of issues.slice(8)) await world.must(v1.createAdvisoryEvent, { parentId: id, advisoryEvent: { type: fixed, issue } });
+    assert.deepEqual(
+      (await world.must(v1.listAdvisoryEvents, { parentId: id })).items.map(({ issue }) => issue),
+      issues,
+    );
+    assert.deepEqual(
+      ((await get(id)).events as JsonObject[]).map(({ issue }) => issue),
+      issues,
+    );
+  });
+
+  test("a component that moved is known to version 1 alone", async () => {
+    const { id, events } = await make({
+      ...base,
+      events: [{ type: { case: "componentLocationChanged", value: { newLocation: "/opt" } } }, { type: fixed }],
+    });
+    assert.deepEqual(
+      ((await get(id)).events as JsonObject[]).map(({ uid }) => uid),
+      [events[1]?.id],
+    );
+    assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: id })).items.length, 2);
+  });
+
+  test("of the events that had a table of their own, none is lost", async () => {
+    const moved = (newLocation: string) => ({ case: "componentLocationChanged", value: { newLocation } }) as const;
+    const { id, events } = await make({
+      ...base,
+      artifactName: "migrated",
+      events: [{ type: moved("/b") }, { type: fixed }, { type: moved("/a") }, { type: later }],
+    });
+    const other = await make({ ...base, artifactName: "migrated, too", events: [{ type: fixed }] });
+    const { store } = world;
+    const rows = () => store.reader.selectFrom("advisory").selectAll().orderBy("uid").execute();
+    const made = await rows();
+    const { text, integer } = store.dialect.types;
+    await store.transaction(async (db) => {
+      await sql.raw("alter table advisory drop column other_events").execute(db);
+      await sql
+        .raw(`create table advisory_event (uid ${text}, advisory_uid ${text}, create_time ${text}, type ${integer}, body ${text})`)
+        .execute(db);
+      const all = made.flatMap((row) => advisoryFrom(row).events);
+      for (const event of all.toReversed()) {
+        const time = dateFromTimestamp(event.timestamp!).toISOString();
+        const [uid, body] = [event.id, toJsonString(AdvisoryEventSchema, event, { alwaysEmitImplicit: true })];
+        await sql`insert into advisory_event values (${uid}, ${parentOf(uid)}, ${time}, ${eventTypeOf(event)}, ${body})`.execute(db);
+      }
+      for (const statement of advisoryBodies.statements(store.dialect)) await sql.raw(statement).execute(db);
+    });
+    const migrated = await rows();
+    assert.deepEqual(migrated.map(advisoryFrom), made.map(advisoryFrom));
+    assert.deepEqual(
+      migrated.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
+      made.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
+    );
+    assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: id })).items, events);
+    assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: other.id })).items, other.events);
+  });
+
+  test("an update replaces what it is about, keeps ids, author and events, and changes no time where it changes nothing", async () => {
+    const made = await make({ ...full, artifactName: "replaced", advisoryId: "KEEP-1", events: [{ type: fixed }] });
+    world.clock.advance(1000);
+    const same = await put(made.id, toJson(AdvisorySchema, made) as JsonObject);
+    assert.deepEqual(
+      JSON.parse(same.text),
+      JSON.parse((await world.raw("GET", `/vulnerabilities/v1/advisories?id=${made.id}`)).text).items[0],
+    );
+    assert.equal((await get(made.id)).updateTime, (await get(made.id)).createTime);
+    const answer = await put(made.id, {
+      artifactType: "deb",
+      artifactName: "renamed",
+      aliases: ["CVE-1"],
+      events: [],
+      createdAt: "2000-01-01T00:00:00Z",
+      id: "other",
+    });
+    assert.equal(answer.status, 200, answer.text);
+    const after = (await world.must(v1.list, { id: made.id })).items[0] as Advisory;
+    const { componentName: _n, componentType: _t, componentLocation: _l, ...kept } = made;
+    assert.deepEqual(
+      { ...after, updatedAt: undefined, componentName: "", componentType: "", componentLocation: "" },
+      {
+        ...kept,
+        artifactType: "deb",
+        artifactName: "renamed",
+        artifactArchitecture: "",
+        aliases: ["CVE-1"],
+        componentName: "",
+        componentType: "",
+        componentLocation: "",
+        updatedAt: undefined,
+      },
+    );
+    assert.deepEqual(after.updatedAt, timestampFromDate(world.clock.now()));
+    const found = async (query: string) =>
+      JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories?uidp.ids=${made.id}&${query}`)).text).totalCount;
+    assert.deepEqual(
+      await Promise.all(["aliases=CVE-1", "aliases=CVE-2024-0001", "query=renam", "query=replaced", "artifactTypes=apk"].map(found)),
+      ["1", "0", "1", "0", "0"],
+    );
+  });
+
+  test("a deleted advisory is in no list, answers to Get, and changes no more", async () => {
+    const made = await make({ ...full, artifactName: "deleted", advisoryId: "DEL-1", events: [{ type: fixed }] });
+    const remove = () => world.raw("DELETE", `/vulnerabilities/v1/advisories/${made.id}`);
+    world.clock.advance(1000);
+    assert.deepEqual(
+      [await remove(), JSON.parse((await remove()).text)].map((answer) => answer.text ?? answer),
+      ["{}", {}],
+    );
+    const { deleteTime, updateTime } = await get(made.id);
+    assert.equal(deleteTime, world.clock.now().toISOString());
+    assert.equal(updateTime, deleteTime);
+    world.clock.advance(1000);
+    assert.equal((await remove()).status, 200);
+    assert.equal((await get(made.id)).deleteTime, deleteTime);
+    for (const query of ["artifactNames=deleted", "query=deleted", "advisoryIds=DEL-1", `uidp.ids=${made.id}`]) {
+      const { advisories, totalCount } = JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories?${query}`)).text);
+      assert.deepEqual([advisories, totalCount], [[], "0"], query);
+    }
+    const event = made.events[0]?.id ?? "";
+    const refusals = [
+      put(made.id, base),
+      postEvent(made.id, { fixed: { fixedVersion: "1" } }),
+      world.raw("PUT", `/vulnerabilities/v1/advisory_events/${event}`, { issue: "x" }),
+    ];
+    for (const answer of await Promise.all(refusals))
+      assertPrecondition(answer, "ADVISORY_DELETED", "the advisory is deleted and changes no more");
+    assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: made.id })).items.length, 1);
+  });
+
+  test("a group has one advisory about the same under one id; a deleted one gives way", async () => {
+    const about = { ...full, advisoryId: "ONE-1", artifactName: "once" };
+    const first = await make(about);
+    const { details } = assertRefused(await post({ ...about, aliases: [] }), Code.ALREADY_EXISTS);
+    assert.deepEqual([details[1]?.resourceType, details[1]?.resourceName], ["vulnerabilities.holt.dev/Advisory", first.id]);
+    const other = await make({ ...about, artifactArchitecture: "aarch64" });
+    assertRefused(await put(other.id, { ...about, events: [] }), Code.ALREADY_EXISTS);
+    await make(about, await world.group(group, "elsewhere"));
+    await world.must(v1.delete, { id: first.id });
+    const second = await make(about);
+    await world.must(v1.delete, { id: second.id });
+    await make(about);
+    assert.equal((await get(first.id)).uid, first.id);
+  });
+
+  test("of many who make the same at once one does", async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => post({ ...base, advisoryId: "RACE-1" })));
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+    for (const answer of answers) if (answer.status !== 200) assertRefused(answer, Code.ALREADY_EXISTS);
+  });
+
+  test("what lacks something or is too large is refused by the name of its field", async () => {
+    assertInvalid(await post({}), "artifact_type", "artifact_name");
+    assertInvalid(await post({ ...base, aliases: ["", "x".repeat(129), "a\nb"] }), "aliases[0]", "aliases[1]", "aliases[2]");
+    assertInvalid(await post({ ...base, aliases: Array.from({ length: 101 }, (_, i) => `CVE-${i}`) }), "aliases");
+    assertInvalid(
+      await post({ ...base, artifactName: "é".repeat(128), componentLocation: "x".repeat(513), author: "a\u0000" }),
+      "artifact_name",
+      "component_location",
+      "author",
+    );
+    assertInvalid(
+      await post({ ...base, events: [{}, { fixed: {} }, { falsePositiveDetermination: {} }, { patched: {} }] }),
+      "events[0].type",
+      "events[1].fixed.fixed_version",
+      "events[2].false_positive_determination.type",
+      "events[3].patched.patched_versions",
+    );
+    assertInvalid(
+      await post({ ...base, events: [{ fixed: { fixedVersion: "1", note: "x".repeat(16 * 1024 + 1) } }] }),
+      "events[0].fixed.note",
+    );
+    assertInvalid(await post({ ...base, events: [{ fixed: { fixedVersion: "1" }, findings: "A".repeat(88_000) }] }), "events[0].findings");
+    assertInvalid(await post({ ...base, events: [{ fixed: { fixedVersion: "1" }, status: 9 }] }), "events[0].status");
+    assertInvalid(await post({ ...base, events: Array.from({ length: 501 }, () => ({ fixed: { fixedVersion: "1" } })) }), "events");
+    assertInvalid(
+      await post({ ...base, events: Array.from({ length: 101 }, (_, i) => ({ fixed: { fixedVersion: "1" }, author: `a${i}` })) }),
+      "events",
+    );
+    const heavy = await post({
+      ...base,
+      events: Array.from({ length: 5 }, () => ({ fixed: { fixedVersion: "1" }, findings: "A".repeat(64_000) })),
+    });
+    assert.match(assertRefused(heavy, Code.INVALID_ARGUMENT).message, /smaller than 256 KiB/);
+    const { id } = await make();
+    assertInvalid(await put(id, { artifactType: "apk" }), "artifact_name");
+    assertInvalid(await postEvent(id, {}), "type");
+    assertInvalid(await post(base, "nonsense"), "parent_id");
+    assert.equal(codeOf(await world.grpc.call(v1.create, { parentId: "f".repeat(40), advisory: base }, world.token)), Code.NOT_FOUND);
+    assertRefused(await post(base, `${world.orgUid}/0000000000000000`), Code.NOT_FOUND);
+    for (const answer of [
+      await put(`${group}/0000000000000000`, base),
+      await postEvent(`${group}/0000000000000000`, { fixed: { fixedVersion: "1" } }),
+    ])
+      assert.equal(assertRefused(answer, Code.NOT_FOUND).details[1]?.resourceType, "vulnerabilities.holt.dev/Advisory");
+    assertRefused(await world.raw("GET", `/vulnerabilities/v1/advisories/${group}/0000000000000000/events`), Code.NOT_FOUND);
+    assertRefused(await world.raw("DELETE", `/vulnerabilities/v1/advisories/${group}/0000000000000000`), Code.NOT_FOUND);
+    assertInvalid(await world.raw("GET", "/vulnerabilities/v1/advisories?order_by=77"), "order_by");
+    assertInvalid(await world.raw("GET", "/vulnerabilities/v1/advisories?page_size=-1"), "page_size");
+  });
+
+  test("the largest that is allowed is stored, found and shown", async () => {
+    // What repeats itself would be compressed, and so be shorter in an index.
+    const textOf = (length: number) => randomBytes(length).toString("hex").slice(0, length);
+    const long = {
+      artifactType: textOf(64),
+      artifactName: textOf(255),
+      artifactArchitecture: textOf(64),
+      componentName: textOf(255),
+      componentType: textOf(64),
+      componentLocation: textOf(512),
+      aliases: Array.from({ length: 100 }, () => textOf(128)),
+    };
+    const people = Array.from({ length: MAX_PEOPLE }, () => textOf(40));
+    const events = Array.from({ length: 500 }, (_, i) => ({
+      type: fixed,
+      author: people[i % MAX_PEOPLE]!,
+      reviewer: people[i % MAX_PEOPLE]!,
+    }));
+    const { id } = await make({ ...long, advisoryId: textOf(128), events });
+    assert.equal(((await get(id)).events as unknown[]).length, 500);
+    for (const query of [
+      `artifactNames=${long.artifactName}`,
+      `query=${long.artifactName.slice(100, 200).toUpperCase()}`,
+      `eventAuthors=${people.at(-1)}`,
+      `eventReviewers=${people.at(-1)}`,
+      `aliases=${long.aliases[99]}`,
+    ])
+      assert.equal(JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories?${query}`)).text).totalCount, "1", query);
+    assertInvalid(await postEvent(id, { fixed: { fixedVersion: "1" }, author: people[0] }), "events");
+  });
+
+  test("severities are those of the records that its aliases name, each once, and follow them", async () => {
+    const score = (vector: string) => ({ type: "TYPE_CVSS_V3", score: vector });
+    const record = (id: string, severities: object[]) => ({
+      id,
+      update_time: "",
+      modified_time: "",
+      severities: JSON.stringify(severities),
+      body: "{}",
+    });
+    await world.store.transaction(async (db) => {
+      await db
+        .insertInto("vulnerability")
+        .values([record("CVE-9-1", [score("a"), score("b")]), record("GHSA-9-2", [score("b"), score("c")]), record("CVE-9-3", [])])
+        .execute();
+    });
+    const several = await make({ ...base, artifactName: "severe", aliases: ["GHSA-9-2", "CVE-9-1", "CVE-9-3", "CVE-9-4"] });
+    const one = await make({ ...base, artifactName: "severe", aliases: ["GHSA-9-2"] });
+    const none = await make({ ...base, artifactName: "severe", aliases: ["CVE-9-3"] });
+    const expected = new Map([
+      [several.id, ["a", "b", "c"]],
+      [one.id, ["b", "c"]],
+      [none.id, []],
+    ]);
+    const { advisories } = JSON.parse((await world.raw("GET", "/vulnerabilities/v2/advisories?artifactNames=severe")).text);
+    assert.deepEqual(
+      new Map(advisories.map((advisory: JsonObject) => [advisory.uid, advisory.severities])),
+      new Map([...expected].map(([uid, vectors]) => [uid, vectors.map(score)]).sort() as never),
+    );
+    assert.deepEqual((await get(one.id)).severities, ["b", "c"].map(score));
+    await world.store.transaction((db) =>
+      db
+        .updateTable("vulnerability")
+        .set({ severities: JSON.stringify([score("d")]) })
+        .where("id", "=", "GHSA-9-2")
+        .execute(),
+    );
+    assert.deepEqual((await get(one.id)).severities, [score("d")]);
+  });
+
+  test("a group with advisories cannot be deleted; what is left of deleted ones goes with it", async () => {
+    const folder = await world.group(group, "to delete");
+    const { id } = await make({ ...full, events: [{ type: fixed }] }, folder);
+    const remove = () => world.raw("DELETE", `/iam/v2/groups/${folder}`);
+    assertPrecondition(await remove(), "RESOURCE_NOT_EMPTY", "cannot delete group with child resources");
+    await world.must(v1.delete, { id });
+    assert.equal((await remove()).status, 200);
+    for (const table of ["advisory_alias", "advisory_term"] as const)
+      assert.deepEqual(await world.store.reader.selectFrom(table).select("advisory_uid").where("advisory_uid", "=", id).execute(), []);
+    for (const table of ["advisory_count", "advisory_people_count"] as const)
+      assert.deepEqual(await world.store.reader.selectFrom(table).select("group_uid").where("group_uid", "=", folder).execute(), []);
+  });
+
+  test("nobody sees, writes or counts what is not theirs", async () => {
+    const [mine, theirs] = [await world.group(world.orgUid, "mine"), await world.group(world.orgUid, "theirs")];
+    await make({ ...base, artifactName: "private" }, mine);
+    const reader = await world.robot(theirs);
+    await world.bind(reader.uid, await builtInRole(world, "advisories.admin"), theirs);
+    for (const query of ["", "artifactNames=private", "artifactTypes=apk", "query=private", "eventAuthors=nobody"]) {
+      const { advisories, totalCount } = JSON.parse(
+        (await world.raw("GET", `/vulnerabilities/v2/advisories?${query}`, undefined, reader.token)).text,
+      );
+      assert.deepEqual([advisories, totalCount], [[], "0"], query);
+    }
+    assert.deepEqual((await world.must(v1.list, {}, reader.token)).items, []);
+    assert.equal(codeOf(await world.rest.call(v1.create, { parentId: mine, advisory: base }, reader.token)), Code.PERMISSION_DENIED);
+  });
+});
+
+describeWithWorld(
+  "advisories of a vendor's profile",
+  (world: World) => {
+    test("have ids with the vendor's letters", async () => {
+      await world.bind(world.owner.uid, await builtInRole(world, "advisories.admin"), world.orgUid);
+      const { advisoryId } = await world.must(v1.create, { parentId: world.orgUid, advisory: base });
+      assert.match(advisoryId, /^CGA(-[23456789cfghjmpqrvwx]{4}){3}$/);
+    });
+  },
+  { env: { HOLT_VENDOR_PROFILE: "chainguard" } },
+);

@@ -1,0 +1,115 @@
+/** That who reads a feed slowly, or waits for one, is in nobody else's way. Nothing of it is in a store. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { NO_ACCESS } from "../../../src/access/capabilities.ts";
+import type { Principal } from "../../../src/access/principal.ts";
+import type { Publication } from "../../../src/advisories/documents/publication.ts";
+import type { Feed, Feeds } from "../../../src/advisories/feeds/feeds.ts";
+import { createFeedsHandler, type FeedsHandlerOptions } from "../../../src/advisories/feeds/http/feeds-handler.ts";
+import type { Store } from "../../../src/db/store.ts";
+import { unauthenticated } from "../../../src/lib/errors.ts";
+import { createLog } from "../../../src/lib/log.ts";
+import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
+import { startTransports, type Transports } from "../../harness/transport-server.ts";
+
+/** More than the buffers of a connection hold. */
+const SIZE = 64 * 1024 * 1024;
+const LIST = `/holt/v1/feeds/${"a".repeat(40)}`;
+const FEED = `${LIST}/osv.zip`;
+
+describe("feeds and those who are slow", () => {
+  let dir: string;
+  let feed: Feed;
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), "holt-feeds-"));
+    feed = { path: join(dir, "feed"), size: SIZE, sum: "sum", lastModified: new Date(0).toISOString() };
+    await writeFile(feed.path, "");
+    await truncate(feed.path, SIZE);
+  });
+  after(() => rm(dir, { recursive: true, force: true }));
+
+  /** Everything is public, and a token is the uid of its caller. */
+  function start(options: Partial<FeedsHandlerOptions>, made: Feeds["feed"] = async () => feed): Promise<Transports> {
+    const feeds = createFeedsHandler({
+      feeds: { assertGroup: async () => {}, feed: made } as unknown as Feeds,
+      publication: { isPublic: async () => true } as unknown as Publication,
+      authenticator: {
+        verify: async (uid) => (uid === "nonsense" ? Promise.reject(unauthenticated("no")) : ({ uid } as Principal)),
+        load: async () => ({ exists: true, access: NO_ACCESS }),
+      },
+      store: {} as Store,
+      profile: vendorProfiles.get("")!,
+      log: createLog("silent"),
+      baseUrl: "",
+      maxConcurrentCalls: 2,
+      maxOfOneCaller: 2,
+      transferIdleMs: 60_000,
+      ...options,
+    });
+    return startTransports({ feeds });
+  }
+
+  const bearer = (token: string): Record<string, string> => (token === "" ? {} : { authorization: `Bearer ${token}` });
+
+  /** Resolves when the answer has begun, of which nothing more is read. */
+  async function readSlowly({ port }: Transports, token: string): Promise<Socket> {
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    const lines = Object.entries({ host: "x", ...bearer(token) }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`GET ${FEED} HTTP/1.1\r\n${lines.join("")}\r\n`);
+    const [head] = (await once(socket, "data")) as [Buffer];
+    socket.pause();
+    assert.match(head.toString("latin1"), /^HTTP\/1.1 200 /);
+    return socket;
+  }
+
+  async function statusOf({ port }: Transports, token: string, path = LIST): Promise<number> {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: bearer(token) });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  async function untilServed(transports: Transports): Promise<void> {
+    while ((await statusOf(transports, "")) !== 200) await sleep(10);
+  }
+
+  it("have so many downloads of one caller, who takes no place of others", { timeout: 20_000 }, async () => {
+    await using transports = await start({});
+    const strangers = [await readSlowly(transports, ""), await readSlowly(transports, "nonsense")];
+    assert.equal(await statusOf(transports, ""), 429);
+    assert.equal(await statusOf(transports, "nonsense"), 429);
+    for (let i = 0; i < 2; i++) await readSlowly(transports, "alice");
+    assert.equal(await statusOf(transports, "alice"), 429);
+    assert.equal(await statusOf(transports, "bob"), 200);
+    assert.equal(await statusOf(transports, "bob", FEED), 200);
+    strangers[0]?.destroy();
+    await untilServed(transports);
+  });
+
+  it("have strangers wait for a feed in no place of callers with a token", { timeout: 20_000 }, async () => {
+    let waiting = 0;
+    await using transports = await start({ maxConcurrentCalls: 1 }, () => {
+      waiting++;
+      return new Promise<Feed>(() => {});
+    });
+    for (let i = 0; i < 2; i++) void statusOf(transports, "", FEED).catch(() => {});
+    while (waiting < 2) await sleep(5);
+    assert.equal(await statusOf(transports, ""), 429);
+    assert.equal(await statusOf(transports, "bob"), 200);
+    void statusOf(transports, "bob", FEED).catch(() => {});
+    while (waiting < 3) await sleep(5);
+    assert.equal(await statusOf(transports, "alice"), 429);
+  });
+
+  it("cut off who stands still", { timeout: 20_000 }, async () => {
+    await using transports = await start({ maxOfOneCaller: 1, transferIdleMs: 300 });
+    await readSlowly(transports, "");
+    assert.equal(await statusOf(transports, ""), 429);
+    await untilServed(transports);
+  });
+});

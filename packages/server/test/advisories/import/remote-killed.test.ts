@@ -1,0 +1,87 @@
+/** The server is killed or stopped in the middle of an import: the next one brings it to its end. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { secdbOf } from "../../harness/advisories/remote-client.ts";
+import { freePort } from "../../harness/harness.ts";
+import { printedToken, type Settings, startHoltd, temporaryFolder, until } from "../../harness/holtd.ts";
+import { createDatabase } from "../../harness/postgres.ts";
+
+const RECORDS = 8000;
+
+interface Answer {
+  readonly uid: string;
+  readonly state: string;
+  readonly counts: Readonly<Record<string, string>>;
+  readonly groups: readonly { readonly uid: string }[];
+}
+
+async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings): Promise<void> {
+  const token = await printedToken(settings);
+  const call = async (base: string, method: string, path: string, body?: object): Promise<Answer> => {
+    const text = body === undefined ? null : JSON.stringify(body);
+    const answer = await fetch(base + path, { method, headers: { authorization: `Bearer ${token}` }, body: text });
+    assert.equal(answer.status, 200, `${method} ${path}`);
+    return (await answer.json()) as Answer;
+  };
+  let uid = "";
+  {
+    await using server = await startHoltd(settings);
+    const { baseUrl } = server;
+    const { groups } = await call(baseUrl, "GET", "/iam/v2/groups?uidp.in_root=true");
+    const organization = groups[0]?.uid ?? "";
+    const role = await call(baseUrl, "POST", `/iam/v2/roles/${organization}`, {
+      name: "writer",
+      capabilities: ["CAP_ADVISORIES_CREATE", "CAP_ADVISORIES_UPDATE", "CAP_ADVISORIES_LIST"],
+    });
+    await call(baseUrl, "POST", `/iam/v2/roleBindings/${organization}`, { identityUid: subjectOf(token), roleUid: role.uid });
+    const bytes = secdbOf(RECORDS);
+    uid = (await call(baseUrl, "POST", `/holt/v1/imports/${organization}`, { kind: "IMPORT_KIND_ADVISORIES", fileName: "main.json" })).uid;
+    await call(baseUrl, "POST", `/holt/v1/imports/${uid}:write`, { data: bytes.toString("base64") });
+    await call(baseUrl, "POST", `/holt/v1/imports/${uid}:start`, { size: String(bytes.length) });
+    await until(async () => {
+      const { state, counts } = await call(baseUrl, "GET", `/holt/v1/imports/${uid}`);
+      assert.notEqual(state, "STATE_DONE", "it was over before the server could be killed");
+      return state === "STATE_RUNNING" && Number(counts.read) > 0;
+    });
+    server.kill(signal);
+    assert.equal((await server.ended).code, signal === "SIGKILL" ? null : 0);
+  }
+  await using server = await startHoltd(settings);
+  if (signal === "SIGTERM")
+    assert.notEqual((await call(server.baseUrl, "GET", `/holt/v1/imports/${uid}`)).state, "STATE_DONE", "it was brought to its end before");
+  let last: Answer | undefined;
+  await until(async () => {
+    last = await call(server.baseUrl, "GET", `/holt/v1/imports/${uid}`);
+    return last.state === "STATE_DONE" || last.state === "STATE_FAILED";
+  }, 120_000);
+  const { state, counts } = last as unknown as Answer;
+  assert.equal(state, "STATE_DONE");
+  assert.deepEqual([Number(counts.read), Number(counts.problems)], [RECORDS, 0]);
+  // What the killed server had stored was there already, and nothing twice.
+  assert.ok(Number(counts.unchanged) > 0, JSON.stringify(counts));
+  assert.equal(Number(counts.created) + Number(counts.unchanged), RECORDS);
+}
+
+/** Read without verifying: it is our own. */
+function subjectOf(token: string): string {
+  return (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { sub: string }).sub;
+}
+
+test("an import goes on where the server was killed, on SQLite at once", async () => {
+  await using folder = await temporaryFolder();
+  await endAndResume("SIGKILL", { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" });
+});
+
+test("an import goes on where the server was killed, on PostgreSQL when its lease has run out", async () => {
+  await using folder = await temporaryFolder();
+  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
+  await endAndResume("SIGKILL", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
+});
+
+test("an import goes on where the server was stopped, which does not wait for its end and gives it back", async () => {
+  await using folder = await temporaryFolder();
+  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
+  await endAndResume("SIGTERM", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
+});

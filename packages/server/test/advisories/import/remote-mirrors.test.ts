@@ -1,0 +1,376 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import { type AdvisoryMirror, AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import { Import_State, ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { Code } from "../../../src/lib/errors.ts";
+import { type FeedServer, plain, startFeedServer, status, tagged } from "../../harness/advisories/feed-server.ts";
+import {
+  APPROVER,
+  advisoriesIn,
+  advisoryYaml,
+  begin,
+  ended,
+  secdbOf,
+  stagedFiles,
+  WRITER,
+} from "../../harness/advisories/remote-client.ts";
+import { codeOf, errorOf } from "../../harness/clients.ts";
+import { startServer } from "../../harness/harness.ts";
+import { until } from "../../harness/holtd.ts";
+import { zipOf } from "../../harness/libraries/python-packages.ts";
+import { createDatabase } from "../../harness/postgres.ts";
+import { entitleOwner } from "../../harness/samples.ts";
+import { type Caller, describeWithWorld, startWorld, type World } from "../../harness/world.ts";
+
+const { createAdvisoryMirror, updateAdvisoryMirror, getAdvisoryMirror, runAdvisoryMirror, deleteAdvisoryMirror } =
+  AdvisoryMirrorsService.method;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const ADVISORIES = ImportKind.ADVISORIES;
+
+interface Feeds {
+  readonly feed: FeedServer;
+  /** A group, and somebody who may write advisories there. */
+  place(capabilities?: readonly Capability[]): Promise<{ group: string; writer: Caller }>;
+  make(group: string, path: string, token: string, interval?: bigint): Promise<AdvisoryMirror>;
+  get(uid: string): Promise<AdvisoryMirror>;
+  /** The mirror after its next attempt and what follows from it. */
+  run(uid: string, token?: string, full?: boolean): Promise<AdvisoryMirror>;
+  settled(uid: string, asked: () => boolean): Promise<AdvisoryMirror>;
+}
+
+function prepare(world: World): Feeds {
+  const feeds = {} as { feed: FeedServer };
+  before(async () => {
+    feeds.feed = await startFeedServer();
+    await entitleOwner(world, world.orgUid);
+  });
+  after(() => feeds.feed[Symbol.asyncDispose]());
+  const get = (uid: string) => world.must(getAdvisoryMirror, { uid });
+  const pathOf = async (uid: string) => new URL((await get(uid)).url).pathname;
+  const settled: Feeds["settled"] = async (uid, isAsked) => {
+    await until(async () => isAsked() && (await isIdle(world, uid)), 60_000);
+    return get(uid);
+  };
+  return Object.assign(feeds, {
+    async place(capabilities: readonly Capability[] = WRITER) {
+      const group = await world.group(world.orgUid);
+      return { group, writer: await world.robot(group, capabilities) };
+    },
+    async make(group: string, path: string, token: string, interval = 6n * 3600n) {
+      const advisoryMirror = { name: "feed", url: feeds.feed.url + path, kind: ADVISORIES, interval: { seconds: interval } };
+      return world.must(createAdvisoryMirror, { parent: group, advisoryMirror }, token);
+    },
+    get,
+    settled,
+    async run(uid: string, token = world.owner.token, full = false) {
+      const path = await pathOf(uid);
+      const before = feeds.feed.asked(path).length;
+      await world.must(runAdvisoryMirror, { uid, full }, token);
+      return settled(uid, () => feeds.feed.asked(path).length > before);
+    },
+  });
+}
+
+/** Neither fetched nor imported: one row says so, for one moment. */
+async function isIdle({ store }: World, uid: string): Promise<boolean> {
+  const { file, import_uid } = await store.reader
+    .selectFrom("advisory_mirror_run")
+    .select(["file", "import_uid"])
+    .where("mirror_uid", "=", uid)
+    .executeTakeFirstOrThrow();
+  return file === null && import_uid === null;
+}
+
+/** From the clock's time to the next attempt. */
+function waitOf(world: World, { status: its }: AdvisoryMirror): number {
+  return Number(its?.nextTime?.seconds) * 1000 + Math.floor((its?.nextTime?.nanos ?? 0) / 1e6) - world.clock.now().getTime();
+}
+
+describeWithWorld("advisory mirrors", (world) => {
+  const feeds = prepare(world);
+
+  it("fetch a feed after a minute, then at their interval and only where it has changed", async () => {
+    const { feed } = feeds;
+    const { group } = await feeds.place();
+    feed.answer("/tagged.yaml", tagged('"one"', advisoryYaml("openssl")));
+    const { uid, identity } = await feeds.make(group, "/tagged.yaml", world.owner.token, 3600n);
+    assert.equal(identity, world.owner.uid);
+    assert.equal(waitOf(world, await feeds.get(uid)), MINUTE);
+    assert.deepEqual(feed.asked("/tagged.yaml"), []);
+    world.clock.advance(MINUTE);
+    const first = await feeds.settled(uid, () => feed.asked("/tagged.yaml").length === 1);
+    assert.deepEqual([first.status?.httpStatus, first.status?.error, Number(first.status?.counts?.created)], [200, "", 1]);
+    assert.equal(first.status?.lastSuccessTime?.seconds, first.status?.lastAttemptTime?.seconds);
+    assert.equal(waitOf(world, first), HOUR);
+    const stored = await world.must(ImportsService.method.getImport, { uid: first.status?.lastImport ?? "" });
+    assert.deepEqual([stored.mirror, stored.fileName, stored.state], [uid, "tagged.yaml", Import_State.DONE]);
+    assert.deepEqual(
+      (await advisoriesIn(world, group)).map(({ artifact_name: name }) => name),
+      ["openssl"],
+    );
+
+    world.clock.advance(30 * MINUTE);
+    const second = await feeds.run(uid);
+    const [, asked] = feed.asked("/tagged.yaml");
+    assert.deepEqual([asked?.["if-none-match"], asked?.["if-modified-since"]], ['"one"', "Fri, 01 Mar 2024 10:00:00 GMT"]);
+    assert.deepEqual([second.status?.httpStatus, second.status?.error, second.status?.lastImport], [304, "", stored.uid]);
+    assert.deepEqual(second.status?.counts, first.status?.counts);
+    assert.equal(waitOf(world, second), HOUR);
+
+    feed.answer("/tagged.yaml", tagged('"two"', advisoryYaml("zlib")));
+    const third = await feeds.run(uid);
+    assert.deepEqual([third.status?.httpStatus, Number(third.status?.counts?.created)], [200, 1]);
+    assert.notEqual(third.status?.lastImport, stored.uid);
+    assert.deepEqual(
+      (await advisoriesIn(world, group)).map(({ artifact_name: name }) => name),
+      ["openssl", "zlib"],
+    );
+    // Of those that have ended only the last is kept.
+    assert.equal(codeOf(await world.rest.call(ImportsService.method.getImport, { uid: stored.uid }, world.owner.token)), Code.NOT_FOUND);
+    const fourth = await feeds.run(uid, world.owner.token, true);
+    assert.equal(feed.asked("/tagged.yaml").at(-1)?.["if-none-match"], undefined);
+    assert.deepEqual([fourth.status?.httpStatus, Number(fourth.status?.counts?.unchanged)], [200, 1]);
+    await until(async () => (await stagedFiles(world)).length === 0);
+    await world.must(deleteAdvisoryMirror, { uid });
+  });
+
+  it("read zips and JSON, too, and import the same bytes once where the feed has no tags", async () => {
+    const { feed } = feeds;
+    const { group, writer } = await feeds.place();
+    feed.answer(
+      "/all.zip",
+      plain(
+        zipOf([
+          { name: "a.yaml", content: advisoryYaml("a") },
+          { name: "b.yaml", content: advisoryYaml("b") },
+        ]),
+      ),
+    );
+    feed.answer("/secdb.json", plain(secdbOf(3)));
+    const zip = await feeds.run((await feeds.make(group, "/all.zip", writer.token)).uid);
+    assert.deepEqual([zip.status?.error, Number(zip.status?.counts?.created)], ["", 2]);
+    const json = await feeds.run((await feeds.make(group, "/secdb.json", writer.token)).uid);
+    assert.deepEqual([json.status?.error, Number(json.status?.counts?.created)], ["", 3]);
+    const again = await feeds.run(json.uid);
+    assert.deepEqual([again.status?.httpStatus, again.status?.lastImport], [200, json.status?.lastImport]);
+    assert.equal(feed.asked("/secdb.json").length, 2);
+  });
+
+  it("wait longer after each failure, as long as the feed asks for, and no longer than a day", async () => {
+    const { feed } = feeds;
+    const { group, writer } = await feeds.place();
+    feed.answer("/broken", status(500));
+    const { uid } = await feeds.make(group, "/broken", writer.token);
+    const waits: number[] = [];
+    for (let i = 0; i < 12; i++) {
+      const mirror = await feeds.run(uid, writer.token);
+      assert.deepEqual([mirror.status?.httpStatus, mirror.status?.error], [500, "the feed answered with status 500"]);
+      assert.equal(mirror.status?.lastSuccessTime, undefined);
+      waits.push(waitOf(world, mirror));
+    }
+    waits.forEach((wait, i) => {
+      const middle = Math.min(24 * HOUR, 5 * MINUTE * 2 ** i);
+      assert.ok(wait >= middle * 0.79 && wait <= Math.min(24 * HOUR, middle * 1.21), `${i}: ${wait}`);
+    });
+    feed.answer("/broken", status(503, { "retry-after": "90000" }));
+    assert.equal(waitOf(world, await feeds.run(uid)), 24 * HOUR);
+    feed.answer("/broken", plain(advisoryYaml("mended")));
+    const well = await feeds.run(uid);
+    assert.deepEqual([well.status?.error, Number(well.status?.counts?.created), waitOf(world, well)], ["", 1, 6 * HOUR]);
+    feed.answer("/broken", status(429, { "retry-after": "7200" }));
+    assert.equal(waitOf(world, await feeds.run(uid)), 2 * HOUR);
+    feed.answer("/broken", status(404));
+    assert.ok(waitOf(world, await feeds.run(uid)) < HOUR);
+  });
+
+  it("follow no redirect, and connect to no address that is not allowed", async () => {
+    const { feed } = feeds;
+    const { group, writer } = await feeds.place();
+    feed.answer("/moved", status(302, { location: "http://169.254.169.254/latest/meta-data" }));
+    const moved = await feeds.run((await feeds.make(group, "/moved", writer.token)).uid);
+    assert.deepEqual(
+      [moved.status?.httpStatus, moved.status?.error],
+      [302, "the feed answered with a redirect (status 302), which is not followed"],
+    );
+    const forbidden = { name: "feed", url: "https://169.254.169.254/latest", kind: ADVISORIES };
+    const { uid } = await world.must(createAdvisoryMirror, { parent: group, advisoryMirror: forbidden }, writer.token);
+    await world.must(runAdvisoryMirror, { uid }, writer.token);
+    await until(async () => (await feeds.get(uid)).status?.error !== "");
+    assert.match((await feeds.get(uid)).status?.error ?? "", /not at an address that this server may connect to/);
+  });
+
+  it("say what is wrong with an answer that breaks off, is empty, or is encoded though nobody asked", async () => {
+    const { feed } = feeds;
+    const { group, writer } = await feeds.place();
+    const { uid } = await feeds.make(group, "/bad", writer.token);
+    const errorFor = async (answer: Parameters<FeedServer["answer"]>[1]) => {
+      feed.answer("/bad", answer);
+      return (await feeds.run(uid)).status?.error;
+    };
+    assert.equal(await errorFor(plain("")), "the feed is empty");
+    assert.match((await errorFor(plain(gzipSync("{}"), { "content-encoding": "gzip" }))) ?? "", /content encoding/);
+    const half = await errorFor((response) => {
+      response.writeHead(200, { "content-length": "1000" });
+      response.write("half", () => response.destroy());
+    });
+    assert.match(half ?? "", /closed the connection/);
+    assert.match((await errorFor(status(304))) ?? "", /status 304/);
+    await until(async () => (await stagedFiles(world)).length === 0);
+  });
+
+  it("act for who named the feed, with the rights they have when it runs", async () => {
+    const { feed } = feeds;
+    const { group, writer: approver } = await feeds.place(APPROVER);
+    const writer = await world.robot(group, WRITER);
+    const states = async () => (await advisoriesIn(world, group)).map((row) => [row.artifact_name, row.review_state, row.author]);
+    feed.answer("/first", plain(advisoryYaml("a")));
+    feed.answer("/second", plain(advisoryYaml("b")));
+    const { uid, identity } = await feeds.make(group, "/first", approver.token);
+    assert.equal(identity, approver.uid);
+    await feeds.run(uid, writer.token);
+    assert.deepEqual(await states(), [["a", 2, approver.uid]]);
+    // Another interval is no other feed.
+    const update = (change: object, token: string) => world.must(updateAdvisoryMirror, { advisoryMirror: { uid, ...change } }, token);
+    assert.equal((await update({ interval: { seconds: 7200n } }, writer.token)).identity, approver.uid);
+    assert.equal((await update({ url: `${feed.url}/second` }, writer.token)).identity, writer.uid);
+    await feeds.run(uid, approver.token);
+    assert.deepEqual(await states(), [
+      ["a", 2, approver.uid],
+      ["b", 1, writer.uid],
+    ]);
+    await world.must(IdentitiesService.method.deleteIdentity, { uid: writer.uid });
+    const asked = feed.asked("/second").length;
+    await world.must(runAdvisoryMirror, { uid }, approver.token);
+    await until(async () => (await feeds.get(uid)).status?.error !== "");
+    assert.match((await feeds.get(uid)).status?.error ?? "", /may not import this any more/);
+    assert.equal(feed.asked("/second").length, asked);
+  });
+
+  it("of vulnerability metadata are for who runs the server", async () => {
+    const { group, writer } = await feeds.place([...APPROVER, Capability.CAP_ADVISORIES_DELETE]);
+    const advisoryMirror = { name: "osv", url: `${feeds.feed.url}/osv.json`, kind: ImportKind.VULNERABILITIES };
+    const create = (token: string) => world.rest.call(createAdvisoryMirror, { parent: group, advisoryMirror }, token);
+    assert.equal(codeOf(await create(writer.token)), Code.PERMISSION_DENIED);
+    const outcome = await create(world.owner.token);
+    assert.ok(outcome.ok);
+    const { uid } = outcome.value;
+    for (const change of [{ name: "x" }, { kind: ADVISORIES }]) {
+      const asWriter = await world.rest.call(updateAdvisoryMirror, { advisoryMirror: { uid, ...change } }, writer.token);
+      assert.equal(codeOf(asWriter), "kind" in change ? 0 : Code.PERMISSION_DENIED);
+    }
+  });
+
+  it("need a URL, a kind, a name and an interval that can be", async () => {
+    const { group, writer } = await feeds.place();
+    const good = { name: "feed", url: "https://feeds.example.com/all.zip", kind: ADVISORIES, interval: { seconds: 300n } };
+    const fieldsOf = async (change: object) => {
+      const { code, details } = errorOf(
+        await world.rest.call(createAdvisoryMirror, { parent: group, advisoryMirror: { ...good, ...change } }, writer.token),
+      );
+      assert.equal(code, Code.INVALID_ARGUMENT);
+      return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
+    };
+    assert.deepEqual(await fieldsOf({ name: "NOT A NAME" }), ["name"]);
+    for (const url of ["", "ftp://example.com/", "http://10.0.0.1/", "https://user:secret@example.com/", "feed.zip"])
+      assert.deepEqual(await fieldsOf({ url }), ["url"], url);
+    assert.deepEqual(await fieldsOf({ kind: 0, interval: { seconds: 299n, nanos: 999_000_000 } }), ["kind", "interval"]);
+    assert.deepEqual(await fieldsOf({ interval: { seconds: 366n * 86_400n } }), ["interval"]);
+    const { interval, ...without } = good;
+    const made = await world.must(createAdvisoryMirror, { parent: group, advisoryMirror: without }, writer.token);
+    assert.equal(made.interval?.seconds, 21_600n);
+  });
+
+  it("keep their group from being deleted, and take their imports with them", async () => {
+    const { feed } = feeds;
+    const { group } = await feeds.place();
+    feed.answer("/kept", plain("nothing that could be imported"));
+    const { uid } = await feeds.make(group, "/kept", world.owner.token);
+    const ran = await feeds.run(uid);
+    assert.ok(Number(ran.status?.counts?.problems) > 0);
+    const lastImport = ran.status?.lastImport ?? "";
+    await world.must(ImportsService.method.getImport, { uid: lastImport });
+    const refused = errorOf(await world.rest.call(GroupsService.method.deleteGroup, { uid: group }, world.owner.token));
+    assert.equal(refused.code, Code.FAILED_PRECONDITION);
+    await world.must(deleteAdvisoryMirror, { uid });
+    assert.equal(codeOf(await world.rest.call(ImportsService.method.getImport, { uid: lastImport }, world.owner.token)), Code.NOT_FOUND);
+  });
+
+  it("go on after their import was deleted, and after the server that fetched is gone", async () => {
+    const { feed } = feeds;
+    const { group } = await feeds.place();
+    feed.answer("/slow", plain(advisoryYaml("late")));
+    const { uid } = await feeds.make(group, "/slow", world.owner.token);
+    const busy = await begin(world, await world.group(world.orgUid), secdbOf(4000));
+    await world.must(runAdvisoryMirror, { uid });
+    await until(async () => (await feeds.get(uid)).status?.lastImport !== "");
+    const waiting = await feeds.get(uid);
+    assert.equal(waiting.status?.nextTime, undefined);
+    await world.must(ImportsService.method.deleteImport, { uid: waiting.status?.lastImport ?? "" });
+    assert.equal((await feeds.get(uid)).status?.error, "its import was deleted");
+    await ended(world, busy);
+    const claim = { file: "0123", lease_time: new Date(world.clock.now().getTime() + 30_000).toISOString() };
+    const due = { next_time: world.clock.now().toISOString() };
+    await world.store.transaction((db) =>
+      db
+        .updateTable("advisory_mirror_run")
+        .set({ ...claim, ...due })
+        .where("mirror_uid", "=", uid)
+        .execute(),
+    );
+    world.clock.advance(31_000);
+    await until(async () => feed.asked("/slow").length === 2);
+    const well = await feeds.settled(uid, () => true);
+    assert.deepEqual([well.status?.error, Number(well.status?.counts?.created)], ["", 1]);
+  });
+});
+
+describeWithWorld(
+  "advisory mirrors of feeds that are slow or large",
+  (world) => {
+    const feeds = prepare(world);
+
+    it("are given up, and leave nothing behind", async () => {
+      const { feed } = feeds;
+      const { group, writer } = await feeds.place();
+      feed.answer("/slow", (response) => void response.writeHead(200).write("it begins"));
+      const slow = await feeds.run((await feeds.make(group, "/slow", writer.token)).uid);
+      assert.equal(slow.status?.error, "the feed did not answer in time");
+      feed.answer("/large", plain(Buffer.alloc(1001)));
+      const large = await feeds.run((await feeds.make(group, "/large", writer.token)).uid);
+      assert.match(large.status?.error ?? "", /answered more than 1000 bytes/);
+      await until(async () => (await stagedFiles(world)).length === 0);
+    });
+  },
+  { env: { HOLT_IMPORT_MAX_BYTES: "1000", HOLT_MIRROR_TIMEOUT: "300ms" } },
+);
+
+describe("advisory mirrors on two servers with one database", () => {
+  it("are fetched by one of them", async () => {
+    const url = await createDatabase();
+    await using feed = await startFeedServer();
+    await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
+    const env = { HOLT_DATABASE_URL: url, HOLT_DATA_DIR: world.dataDir, HOLT_BASE_URL: world.baseUrl };
+    await using _other = await startServer({ clock: world.clock, env: { ...env, HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } });
+    await entitleOwner(world, world.orgUid);
+    const paths = Array.from({ length: 6 }, (_, i) => `/feed-${i}.yaml`);
+    const uids = await Promise.all(
+      paths.map(async (path, i) => {
+        feed.answer(path, plain(advisoryYaml(`package-${i}`)));
+        const advisoryMirror = { name: "feed", url: feed.url + path, kind: ADVISORIES };
+        return (await world.must(createAdvisoryMirror, { parent: await world.group(world.orgUid), advisoryMirror })).uid;
+      }),
+    );
+    world.clock.advance(MINUTE);
+    for (const uid of uids)
+      await until(async () => Number((await world.must(getAdvisoryMirror, { uid })).status?.counts?.created) === 1, 60_000);
+    assert.deepEqual(
+      paths.map((path) => feed.asked(path).length),
+      Array(6).fill(1),
+    );
+  });
+});

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { BadRequestSchema } from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { invalidArgument } from "../../src/lib/errors.ts";
+import { talk } from "../harness/raw-clients.ts";
+import { startTransports } from "../harness/transport-server.ts";
+
+const transports = [
+  ["gRPC-Web over HTTP/1.1", "grpc-web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+  ["gRPC-Web over HTTP/2", "grpc-web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "2" })],
+  ["gRPC-Web with JSON", "grpc-web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })],
+  ["Connect over HTTP/1.1", "connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect over HTTP/2", "connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true })],
+  ["gRPC by Connect's client", "grpc", (baseUrl: string) => createGrpcTransport({ baseUrl })],
+  ["gRPC with JSON", "grpc", (baseUrl: string) => createGrpcTransport({ baseUrl, useBinaryFormat: false })],
+] as const;
+
+for (const [name, protocol, createTransport] of transports) {
+  test(`${name}: a call is answered, and an error has its details`, async () => {
+    const run = async () => Promise.reject(invalidArgument("group.name", "名前 is wrong"));
+    await using server = await startTransports();
+    await using failing = await startTransports({ run });
+    const group = await createClient(GroupsService, createTransport(`http://127.0.0.1:${server.port}`)).getGroup({ uid: "u" });
+    assert.equal(group.uid, "u");
+    assert.equal(group.name, protocol);
+
+    const client = createClient(GroupsService, createTransport(`http://127.0.0.1:${failing.port}`));
+    const error = await client.getGroup({ uid: "u" }).then(
+      () => assert.fail("it was answered"),
+      (reason: unknown) => ConnectError.from(reason),
+    );
+    assert.equal(error.code, Code.InvalidArgument);
+    assert.equal(error.rawMessage, "Invalid argument: group.name: 名前 is wrong");
+    assert.equal(error.findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field, "group.name");
+  });
+
+  test(`${name}: a deadline ends the call`, async () => {
+    await using server = await startTransports({ run: () => new Promise(() => {}) });
+    const client = createClient(GroupsService, createTransport(`http://127.0.0.1:${server.port}`));
+    await assert.rejects(client.getGroup({}, { timeoutMs: 50 }), { code: Code.DeadlineExceeded });
+  });
+}
+
+test("plain JSON can be posted to a method, under any of its names", async () => {
+  await using server = await startTransports({ vendor: "chainguard" });
+  for (const [service, answer] of [
+    ["platform.ping.v2.PingService", "pong"],
+    ["chainguard.platform.ping.v2beta1.PingService", "v2beta1"],
+  ]) {
+    const url = `http://127.0.0.1:${server.port}/${service}/Ping`;
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+    assert.deepEqual(await response.json(), { response: answer });
+  }
+});
+
+test("an unknown method is UNIMPLEMENTED in gRPC-Web", async () => {
+  await using server = await startTransports();
+  const url = `http://127.0.0.1:${server.port}/platform.ping.v2.PingService/Pong`;
+  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/grpc-web+proto" }, body: new Uint8Array(5) });
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "application/grpc-web+proto");
+  assert.equal(response.headers.get("grpc-status"), String(Code.Unimplemented));
+});
+
+test("messages beyond the limit are RESOURCE_EXHAUSTED, decompressed ones too", async () => {
+  await using server = await startTransports({ limits: { messageBytes: 10_000 } });
+  const url = `http://127.0.0.1:${server.port}/platform.iam.v2.GroupsService/GetGroup`;
+  const large = JSON.stringify({ uid: "a".repeat(1_000_000) });
+  for (const [body, headers] of [
+    [large, {}],
+    [gzipSync(large), { "content-encoding": "gzip" }],
+  ] as const) {
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
+    assert.equal(response.status, 429);
+    assert.equal(((await response.json()) as { code: string }).code, "resource_exhausted");
+  }
+});
+
+test("a Host header that is none is answered with 400", async () => {
+  await using server = await startTransports();
+  const request = "POST /platform.ping.v2.PingService/Ping HTTP/1.1\r\nhost: [\r\ncontent-type: application/json\r\nconnection: close\r\n";
+  assert.match(await talk(server.port, `${request}content-length: 2\r\n\r\n{}`), /^HTTP\/1.1 400 /);
+  assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
+});

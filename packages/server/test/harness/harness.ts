@@ -1,0 +1,93 @@
+/** A real server in this process, on a random port and a fresh database, with its owner's token. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { Agent } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { createApp } from "../../src/app.ts";
+import { ownerToken } from "../../src/cli/commands.ts";
+import { readConfig } from "../../src/config.ts";
+import { openStore } from "../../src/db/open.ts";
+import type { Store } from "../../src/db/store.ts";
+import { type Clock, systemClock } from "../../src/lib/clock.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
+import { createDatabase } from "./postgres.ts";
+
+export type StoreName = "sqlite" | "postgres";
+export const storeNames: readonly StoreName[] = ["sqlite", "postgres"];
+
+export interface TestServer extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly port: number;
+  readonly dataDir: string;
+  /** Of the database, for other programs; empty for SQLite. */
+  readonly databaseUrl: string;
+  /** Of the bootstrap owner. */
+  readonly token: string;
+  readonly orgUid: string;
+  readonly rest: Client;
+  readonly grpc: Client;
+  /** The same database, opened beside the server: to look at what no API shows. */
+  readonly store: Store;
+  /** A plain HTTP/1.1 request with the owner's token, or with the headers given. */
+  http(method: string, path: string, body?: string | Buffer, headers?: Record<string, string>): Promise<HttpAnswer>;
+}
+
+export interface ServerOptions {
+  readonly store?: StoreName;
+  /** Settings by their environment names. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+}
+
+export async function startServer({ store: storeName = "sqlite", env = {}, clock = systemClock }: ServerOptions = {}): Promise<TestServer> {
+  await using cleanUp = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), "holt-test-"));
+  cleanUp.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const HOLT_DATABASE_URL = storeName === "postgres" ? await createDatabase() : "";
+  const config = readConfig({
+    HOLT_LISTEN: `127.0.0.1:${await freePort()}`,
+    HOLT_DATA_DIR: dataDir,
+    HOLT_DATABASE_URL,
+    HOLT_LOG_LEVEL: "silent",
+    ...env,
+  });
+  const log = createLog("silent");
+  const app = cleanUp.use(await createApp(config, log, clock));
+  const store = cleanUp.use(await openStore({ url: config.databaseUrl, dataDir, log }));
+  const { baseUrl } = config;
+  const rest = cleanUp.use(createRestClient(baseUrl));
+  const grpc = cleanUp.use(createGrpcClient(baseUrl));
+  const agent = new Agent({ keepAlive: true });
+  cleanUp.defer(() => agent.destroy());
+
+  const token = await ownerToken(config);
+  const organizations = await rest.call(GroupsService.method.listGroups, { uidp: { inRoot: true } }, token);
+  if (!organizations.ok) throw new Error(`the new server does not list its organization: ${organizations.error.message}`);
+  const orgUid = organizations.value.groups[0]?.uid ?? "";
+  const owned = cleanUp.move();
+  return {
+    baseUrl,
+    port: app.port,
+    dataDir: config.dataDir,
+    databaseUrl: config.databaseUrl,
+    token,
+    orgUid,
+    rest,
+    grpc,
+    store,
+    http: (method, path, body, headers = { authorization: `Bearer ${token}` }) => send(agent, baseUrl, method, path, headers, body),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A port that was free a moment ago: the server must know its own before it starts, since its tokens name it. */
+export async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

@@ -1,0 +1,123 @@
+/** holtd as an operator runs it: a process of its own, with nothing but the settings given. */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { freePort } from "./harness.ts";
+
+const PROGRAM = join(import.meta.dirname, "../../bin/holtd.js");
+const PATIENCE_MS = 30_000;
+
+export type Settings = Readonly<Record<string, string>>;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Process extends AsyncDisposable {
+  readonly pid: number;
+  stdout(): string;
+  stderr(): string;
+  kill(signal: NodeJS.Signals): void;
+  readonly ended: Promise<Ended>;
+}
+
+export interface RunningServer extends Process {
+  readonly baseUrl: string;
+  readonly port: number;
+}
+
+/** Starts holtd; disposing of it kills it. `uid` runs it as somebody else. */
+export function startProcess(args: readonly string[], settings: Settings, uid?: number): Process {
+  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, [PROGRAM, ...args], {
+    env: { PATH: process.env.PATH ?? "", ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(uid === undefined ? {} : { uid }),
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, stdout, stderr }) as Ended);
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    kill: (signal) => void child.kill(signal),
+    ended,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export async function runHoltd(args: readonly string[], settings: Settings, uid?: number): Promise<Ended> {
+  await using child = startProcess(args, settings, uid);
+  return await within(child.ended, () => `holtd ${args.join(" ")} did not end:\n${child.stderr()}`);
+}
+
+/** A server that has said that it is ready. */
+export async function startHoltd(settings: Settings): Promise<RunningServer> {
+  const listen = settings.HOLT_LISTEN ?? `127.0.0.1:${await freePort()}`;
+  const child = startProcess([], { ...settings, HOLT_LISTEN: listen });
+  await untilReady(child);
+  const port = Number(listen.slice(listen.lastIndexOf(":") + 1));
+  const scheme = settings.HOLT_TLS_CERT === undefined ? "http" : "https";
+  return { ...child, port, baseUrl: settings.HOLT_BASE_URL ?? `${scheme}://127.0.0.1:${port}` };
+}
+
+export async function untilReady(child: Process): Promise<void> {
+  let isOver = false;
+  const failure = child.ended.then(({ code, signal, stderr }) => {
+    isOver = true;
+    throw new Error(`holtd ended with ${code ?? signal} before it was ready:\n${stderr}`);
+  });
+  await Promise.race([until(() => isOver || child.stdout().includes("Holt is ready")), failure]);
+  if (isOver) await failure;
+  failure.catch(() => {});
+}
+
+export async function until(condition: () => boolean | Promise<boolean>, ms = PATIENCE_MS): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error("what was waited for did not happen");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export async function within<T>(result: Promise<T>, complaint: () => string, ms = PATIENCE_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(complaint())), ms);
+  });
+  return Promise.race([result, timeout]).finally(() => clearTimeout(timer));
+}
+
+export interface TemporaryFolder extends AsyncDisposable {
+  readonly path: string;
+}
+
+export async function temporaryFolder(): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(tmpdir(), "holt-process-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** The access token that `holtd token` prints. */
+export async function printedToken(settings: Settings): Promise<string> {
+  const { code, stdout, stderr } = await runHoltd(["token"], settings);
+  if (code !== 0) throw new Error(`holtd token failed:\n${stderr}`);
+  return stdout.trim();
+}
+
+/** A REST call with a token. */
+export async function get(baseUrl: string, path: string, token: string): Promise<{ status: number; json: never }> {
+  const answer = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } });
+  return { status: answer.status, json: (await answer.json()) as never };
+}

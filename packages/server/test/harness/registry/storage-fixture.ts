@@ -1,0 +1,145 @@
+/** What is below the registry's HTTP, on a store of its own: repos, uploads, manifests, collection, and a clock that tests move ahead. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { digestOf } from "../../../src/blobs/digest.ts";
+import { createFilesystemBlobs } from "../../../src/blobs/filesystem.ts";
+import type { BlobStore } from "../../../src/blobs/store.ts";
+import { openStore } from "../../../src/db/open.ts";
+import type { Store } from "../../../src/db/store.ts";
+import { createLog } from "../../../src/lib/log.ts";
+import { newUid } from "../../../src/lib/uid.ts";
+import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
+import { deleteManifest, deleteTag } from "../../../src/registry/collection/delete-content.ts";
+import { type Collector, type CollectorOptions, createCollector } from "../../../src/registry/collection/gc.ts";
+import type { Origin, RegistryNames } from "../../../src/registry/content/oci-events.ts";
+import { pushManifest } from "../../../src/registry/content/push-manifest.ts";
+import { createUploads, type Uploads } from "../../../src/registry/content/uploads.ts";
+import type { ManualClock } from "../manual-clock.ts";
+import { createDatabase } from "../postgres.ts";
+
+export const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
+export const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
+const profile = vendorProfiles.get("")!;
+const names: RegistryNames = { profile, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080", onAppend() {} };
+const origin: Origin = {
+  repository: "my-org/nginx",
+  remoteAddress: "127.0.0.1",
+  userAgent: "test",
+  actor: { subject: "somebody" } as Origin["actor"],
+};
+
+export interface Descriptor {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+}
+
+export interface StorageFixture extends AsyncDisposable {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly uploads: Uploads;
+  readonly collector: Collector;
+  /** Runs with the real one, ahead by as much as it was advanced. */
+  readonly clock: ManualClock;
+  newRepo(): Promise<string>;
+  /** A new collector, as another server's. */
+  otherCollector(options?: Partial<CollectorOptions>): Collector;
+  pushBlob(repoUid: string, content?: Buffer): Promise<Descriptor>;
+  /** An image of these layers, or of a new one; by its digest where no tag is given. */
+  pushImage(repoUid: string, image?: { tag?: string; layers?: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
+  pushIndex(repoUid: string, index: { tag?: string; manifests: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
+  /** A manifest as it is, by its digest. */
+  pushContent(repoUid: string, content: Buffer): Promise<Descriptor>;
+  deleteTag(repoUid: string, name: string): Promise<void>;
+  deleteManifest(repoUid: string, digest: string): Promise<void>;
+}
+
+export const GRACE_MS = 24 * 3_600_000;
+
+/** @param beside another server, whose database and folder this one shares */
+export async function createStorageFixture(
+  kind: "sqlite" | "postgres",
+  graceMs = GRACE_MS,
+  beside?: Pick<StorageFixture, "url" | "dataDir">,
+): Promise<StorageFixture> {
+  const dataDir = beside?.dataDir ?? (await mkdtemp(join(tmpdir(), "holt-storage-")));
+  const log = createLog("silent");
+  const url = beside?.url ?? (kind === "sqlite" ? "" : await createDatabase());
+  const store = await openStore({ url, dataDir, log });
+  const blobs = createFilesystemBlobs({ dataDir, log });
+  let ahead = 0;
+  const clock: ManualClock = {
+    now: () => new Date(Date.now() + ahead),
+    advance(ms) {
+      ahead += ms;
+    },
+  };
+  const uploads = createUploads({ store, blobs, clock, graceMs });
+  const otherCollector = (options: Partial<CollectorOptions> = {}) =>
+    createCollector({ store, blobs, uploads, clock, log, graceMs, ...options });
+
+  async function pushBlob(repoUid: string, content = randomBytes(500)): Promise<Descriptor> {
+    const digest = digestOf(content);
+    const { size } = await uploads.put(repoUid, Readable.from([content], { objectMode: false }), digest, () => true);
+    return { mediaType: "application/octet-stream", digest, size };
+  }
+
+  function pushFields(repoUid: string, mediaType: string, fields: object, tag: string | undefined): Promise<Descriptor> {
+    return pushContent(repoUid, Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, ...fields })), mediaType, tag);
+  }
+
+  async function pushContent(repoUid: string, content: Buffer, mediaType = IMAGE_TYPE, tag?: string): Promise<Descriptor> {
+    const digest = digestOf(content);
+    const push = { repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
+    await pushManifest(push, { store, blobs, names, onManifest() {} });
+    return { mediaType, digest, size: content.length };
+  }
+
+  return {
+    url,
+    dataDir,
+    store,
+    blobs,
+    uploads,
+    clock,
+    collector: otherCollector(),
+    otherCollector,
+    async newRepo() {
+      const group = newUid("");
+      const uid = newUid(group);
+      const times = { create_time: "", update_time: "", body: "{}" };
+      await store.transaction(async (db) => {
+        await db
+          .insertInto("group")
+          .values({ uid: group, parent: null, name: "my-org", verified: 0, ...times })
+          .execute();
+        await db
+          .insertInto("repo")
+          .values({ uid, parent: group, name: "nginx", source: null, ...times })
+          .execute();
+      });
+      return uid;
+    },
+    pushBlob,
+    pushContent,
+    async pushImage(repoUid, { tag, layers, subject } = {}) {
+      const config = await pushBlob(
+        repoUid,
+        Buffer.from(JSON.stringify({ architecture: "amd64", os: "linux", id: randomBytes(8).toString("hex") })),
+      );
+      return pushFields(repoUid, IMAGE_TYPE, { config, layers: layers ?? [await pushBlob(repoUid)], subject }, tag);
+    },
+    pushIndex: (repoUid, { tag, ...fields }) => pushFields(repoUid, INDEX_TYPE, fields, tag),
+    deleteTag: (repoUid, name) => deleteTag(name, { repoUid, origin, now: clock.now() }, { store, names }),
+    deleteManifest: (repoUid, digest) => deleteManifest(digest, { repoUid, origin, now: clock.now() }, { store, names }),
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      if (beside === undefined) await rm(dataDir, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,155 @@
+/** A server with people around it: robots made in its groups and users of an issuer beside it, who sign in as real ones do. */
+import { randomBytes } from "node:crypto";
+import { after, before, describe } from "node:test";
+import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { uidFromText } from "../../src/lib/uid.ts";
+import { answerOf, type HttpAnswer } from "./clients.ts";
+import { type ServerOptions, startServer, storeNames, type TestServer } from "./harness.ts";
+import { createManualClock, type ManualClock } from "./manual-clock.ts";
+import { startIssuer } from "./oidc-issuer.ts";
+
+/** Somebody with a token. */
+export interface Caller {
+  readonly uid: string;
+  readonly token: string;
+}
+
+export interface Narrowing {
+  readonly scopes?: string[];
+  /** String names. */
+  readonly cap?: string[];
+}
+
+export interface World extends TestServer {
+  /** Stands still until a test moves it. */
+  readonly clock: ManualClock;
+  readonly owner: Caller;
+  /** Issuer of the users. */
+  readonly issuer: string;
+  /** Calls over REST, as the owner unless another token is given, and throws where the server refuses. */
+  must<M extends DescMethodUnary>(method: M, request: MessageInitShape<M["input"]>, token?: string): Promise<MessageShape<M["output"]>>;
+  /** A REST call with its body as JSON, as the owner unless another token is given. */
+  raw(method: string, path: string, body?: unknown, token?: string): Promise<HttpAnswer>;
+  group(parent: string, name?: string): Promise<string>;
+  /** A role at the group with exactly these capabilities. */
+  role(group: string, capabilities: readonly Capability[]): Promise<string>;
+  bind(identityUid: string, roleUid: string, group: string): Promise<string>;
+  /** An identity with static keys, made in the group, signed in; with capabilities, it is bound there to a role of just these. */
+  robot(group: string, capabilities?: readonly Capability[]): Promise<Caller>;
+  /** A registered and signed-in user, who stands in root. */
+  user(subject?: string): Promise<Caller>;
+  /** The issuer's word for a user, with which they register and sign in. */
+  proofOf(subject: string, claims?: Readonly<Record<string, unknown>>): Promise<string>;
+  userUid(subject: string): string;
+  /** One more token for a robot. */
+  signIn(uid: string, narrowing?: Narrowing): Promise<Caller>;
+  /** A JWT as robots prove themselves with. */
+  robotProof(): Promise<string>;
+  /** What is made of a token by exchanging it. */
+  narrow(caller: Caller, narrowing: Narrowing): Promise<Caller>;
+}
+
+const ROBOT_ISSUER = "https://robots.test";
+const robotKeys = generateKeyPair("ES256").then(async ({ privateKey, publicKey }) => ({
+  privateKey,
+  jwks: JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: "ES256" }] }),
+}));
+
+export async function startWorld(options: Omit<ServerOptions, "clock"> = {}): Promise<World> {
+  await using cleanUp = new AsyncDisposableStack();
+  const clock = createManualClock(new Date());
+  const issuer = cleanUp.use(await startIssuer({ now: clock.now }));
+  const env = { HOLT_USER_ISSUERS: issuer.issuer, HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...options.env };
+  const server = cleanUp.use(await startServer({ ...options, env, clock }));
+  const { rest, baseUrl } = server;
+  const owner = { uid: subjectOf(server.token), token: server.token };
+  const owned = cleanUp.move();
+
+  async function exchange(proof: string, identity: string, { scopes = [], cap = [] }: Narrowing): Promise<Caller> {
+    const { token } = answerOf(await rest.call(SecurityTokenService.method.exchange, { identity, scopes, cap }, proof));
+    return { uid: subjectOf(token), token };
+  }
+
+  const world: World = {
+    ...server,
+    clock,
+    owner,
+    issuer: issuer.issuer,
+    async must(method, request, token = owner.token) {
+      return answerOf(await rest.call(method, request, token));
+    },
+    raw(method, path, body, token = owner.token) {
+      const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+      return server.http(method, path, text as string | undefined, { authorization: `Bearer ${token}` });
+    },
+    async group(parent, name = "folder") {
+      return (await world.must(GroupsService.method.createGroup, { parent, group: { name } })).uid;
+    },
+    async role(parent, capabilities) {
+      return (await world.must(RolesService.method.createRole, { parent, role: { name: "role", capabilities: [...capabilities] } })).uid;
+    },
+    async bind(identityUid, roleUid, parent) {
+      return (await world.must(RoleBindingsService.method.createRoleBinding, { parent, roleBinding: { identityUid, roleUid } })).uid;
+    },
+    async robot(parent, capabilities = []) {
+      const { jwks } = await robotKeys;
+      const staticKeys = { issuer: ROBOT_ISSUER, subject: "robot", issuerKeys: jwks };
+      const identity = { name: "robot", relationship: { case: "staticKeys", value: staticKeys } } as const;
+      const { uid } = await world.must(IdentitiesService.method.createIdentity, { parent, identity });
+      if (capabilities.length > 0) await world.bind(uid, await world.role(parent, capabilities), parent);
+      return world.signIn(uid);
+    },
+    async signIn(uid, narrowing = {}) {
+      return exchange(await world.robotProof(), uid, narrowing);
+    },
+    async robotProof() {
+      const seconds = Math.floor(clock.now().getTime() / 1000);
+      const { privateKey } = await robotKeys;
+      return new SignJWT({ iss: ROBOT_ISSUER, sub: "robot", aud: baseUrl, iat: seconds, exp: seconds + 3600 })
+        .setProtectedHeader({ alg: "ES256" })
+        .sign(privateKey);
+    },
+    async user(subject = randomBytes(4).toString("hex")) {
+      const proof = await world.proofOf(subject);
+      await world.must(Auth.method.register, {}, proof);
+      return exchange(proof, "", {});
+    },
+    proofOf: (subject, claims = {}) => issuer.sign({ sub: subject, aud: baseUrl, ...claims }),
+    userUid: (subject) => uidFromText(`${issuer.issuer}\n${subject}`),
+    narrow: ({ token }, narrowing) => exchange(token, "", narrowing),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+  return world;
+}
+
+/** Tests on each store, with one world for all of them. It is there from the first test on, not while they are defined. */
+export function describeWithWorld(
+  title: string,
+  define: (world: World) => void,
+  options: Omit<ServerOptions, "clock" | "store"> = {},
+): void {
+  for (const store of storeNames) {
+    describe(`${title} on ${store}`, () => {
+      const world = {} as World;
+      before(async () => {
+        Object.assign(world, await startWorld({ store, ...options }));
+      });
+      after(() => world[Symbol.asyncDispose]());
+      define(world);
+    });
+  }
+}
+
+/** Read without verifying: it is our own. */
+function subjectOf(token: string): string {
+  const [, claims = ""] = token.split(".");
+  return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { sub: string }).sub;
+}

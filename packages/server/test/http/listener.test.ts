@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request } from "node:http";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
+import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
+import { startTransports } from "../harness/transport-server.ts";
+
+const get = (path: string, extra = "") => `GET ${path} HTTP/1.1\r\nhost: holt\r\n${extra}\r\n`;
+
+test("HTTP/1.1 and clear-text HTTP/2 are served on one port", async () => {
+  await using server = await startTransports();
+  const response = await fetch(`http://127.0.0.1:${server.port}/iam/v2/groups`);
+  assert.deepEqual(await response.json(), { rest: "/iam/v2/groups" });
+  await using session = openHttp2(server.port);
+  const answer = await requestHttp2(session, { ":path": "/iam/v2/groups" });
+  assert.equal(answer.headers[":status"], 200);
+  assert.equal(String(answer.body), '{"rest":"/iam/v2/groups"}');
+});
+
+test("the protocol is found out however the first bytes are cut", async () => {
+  await using server = await startTransports();
+  const socket = openSocket(server.port);
+  for (const byte of get("/healthz", "connection: close\r\n")) {
+    socket.write(byte);
+    await delay(1);
+  }
+  assert.match(await untilClosed(socket), /^HTTP\/1.1 200 OK[\s\S]*ok\n$/);
+  const preface = openSocket(server.port);
+  for (const byte of "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") {
+    preface.write(byte);
+    await delay(1);
+  }
+  preface.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+  const [settings] = (await once(preface, "data")) as [Buffer];
+  assert.equal(settings[3], 4, "the answer is a SETTINGS frame");
+  preface.destroy();
+});
+
+test("a client that ends its side of the connection still gets its answer", async () => {
+  await using server = await startTransports();
+  const socket = openSocket(server.port);
+  socket.end(get("/healthz", "connection: close\r\n"));
+  assert.match(await untilClosed(socket), /^HTTP\/1.1 200 OK/);
+});
+
+test("requests in a row on one connection are all answered", async () => {
+  await using server = await startTransports();
+  const answers = await talk(server.port, get("/a") + get("/b") + get("/c", "connection: close\r\n"));
+  assert.deepEqual(answers.match(/"rest":"\/\w"/g), ['"rest":"/a"', '"rest":"/b"', '"rest":"/c"']);
+});
+
+test("garbage is answered with 400 and the connection closed", async () => {
+  await using server = await startTransports();
+  assert.match(await talk(server.port, "\x16\x03\x01\x02\x00\x01garbage\r\n\r\n"), /^HTTP\/1.1 400 /);
+  assert.match(await talk(server.port, "GET / HTTP/1.1\r\n\r\n"), /^HTTP\/1.1 400 /, "a request without a host");
+  assert.match(await talk(server.port, "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"), /^HTTP\/1.1 (400|505) /);
+  assert.match(await talk(server.port, get("/", "content-length: 1\r\ntransfer-encoding: chunked\r\n")), /^HTTP\/1.1 400 /);
+});
+
+test("garbage after the preface of HTTP/2 closes the connection", async () => {
+  await using server = await startTransports();
+  const answer = await talk(server.port, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\xff".repeat(64)}`);
+  assert.ok(answer.length > 0);
+  assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200, "the server is still there");
+});
+
+test("too many header bytes are answered with 431", async () => {
+  await using server = await startTransports();
+  assert.match(await talk(server.port, get("/", `x: ${"a".repeat(40_000)}\r\n`)), /^HTTP\/1.1 431 /);
+  assert.match(await talk(server.port, get("/", "x: y\r\n".repeat(200))), /^HTTP\/1.1 431 /, "so are too many fields");
+  await using session = openHttp2(server.port);
+  const answer = await requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) });
+  assert.equal(answer.headers[":status"], 431);
+  await assert.rejects(requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) }), "a client that has been told the limit is reset");
+  assert.equal((await requestHttp2(session, { ":path": "/healthz" })).headers[":status"], 200, "and the connection lives on");
+});
+
+test("a URL that is too long is answered with 414 and a structured error", async () => {
+  await using server = await startTransports();
+  const response = await fetch(`http://127.0.0.1:${server.port}/${"a".repeat(17_000)}`);
+  assert.equal(response.status, 414);
+  assert.equal(((await response.json()) as { code: number }).code, 3);
+});
+
+test("a client that sends nothing, or its headers too slowly, is cut off", async () => {
+  await using server = await startTransports({ limits: { firstByteMs: 200, headersMs: 300 } });
+  const silent = untilClosed(openSocket(server.port));
+  const slow = openSocket(server.port);
+  const dripping = setInterval(() => slow.write("x"), 50);
+  slow.write("GET / HTTP/1.1\r\nhost: holt\r\nx: ");
+  const started = performance.now();
+  assert.equal(await silent, "");
+  assert.match(await untilClosed(slow), /^HTTP\/1.1 408 /);
+  clearInterval(dripping);
+  assert.ok(performance.now() - started < 3_000);
+});
+
+test("a request whose body does not come in time is cut off", async () => {
+  const rest = (incoming: { on(event: string, listener: () => void): unknown }) => void incoming.on("data", () => {});
+  await using server = await startTransports({ limits: { requestMs: 400, headersMs: 300 }, rest });
+  const slow = openSocket(server.port);
+  slow.write("POST /x HTTP/1.1\r\nhost: holt\r\ncontent-length: 10\r\n\r\n12");
+  assert.match(await untilClosed(slow), /^HTTP\/1.1 408 /);
+  await using session = openHttp2(server.port);
+  const stream = session.request({ ":path": "/x", ":method": "POST" }).on("error", () => {});
+  stream.write("12");
+  await closed(stream);
+  assert.equal(stream.rstCode, 8, "CANCEL");
+});
+
+test("a client that does not read its answer is cut off", async () => {
+  const cutOff = Promise.withResolvers<void>();
+  const rest: RequestHandler = (_request, response) => {
+    response.once("close", cutOff.resolve);
+    send(response, 200, "text/plain", "x".repeat(32 << 20));
+  };
+  await using server = await startTransports({ limits: { stalledMs: 300 }, rest });
+  const socket = openSocket(server.port);
+  socket.write(get("/x"));
+  socket.pause();
+  await cutOff.promise;
+  socket.destroy();
+});
+
+test("a connection that idles between requests is closed after a while", async () => {
+  await using server = await startTransports({ limits: { keepAliveMs: 100 } });
+  const socket = openSocket(server.port);
+  socket.write(get("/healthz"));
+  assert.match(await untilClosed(socket), /^HTTP\/1.1 200 OK/);
+});
+
+test("a handler that throws loses its request, not the server", async () => {
+  const rest = () => {
+    throw new Error("a bug");
+  };
+  await using server = await startTransports({ rest });
+  assert.equal((await fetch(`http://127.0.0.1:${server.port}/x`)).status, 500);
+  await using session = openHttp2(server.port);
+  assert.equal((await requestHttp2(session, { ":path": "/x" })).headers[":status"], 500);
+  assert.equal((await requestHttp2(session, { ":path": "/healthz" })).headers[":status"], 200);
+});
+
+test("connections beyond the limit are refused", async () => {
+  await using server = await startTransports({ limits: { connections: 1 } });
+  const first = openSocket(server.port);
+  await once(first, "connect");
+  await delay(20);
+  assert.equal(await untilClosed(openSocket(server.port)), "");
+  first.destroy();
+});
+
+test("pings on an idle HTTP/2 connection are answered", async () => {
+  await using server = await startTransports();
+  await using session = openHttp2(server.port);
+  await once(session, "connect");
+  for (let i = 0; i < 50; i++)
+    await new Promise((resolve, reject) => session.ping((error) => (error === null ? resolve(undefined) : reject(error))));
+});
+
+test("an HTTP/2 connection without a stream is closed after a while, one with a stream is not", async () => {
+  await using server = await startTransports({ limits: { sessionIdleMs: 200 }, rest: () => {} });
+  await using idle = openHttp2(server.port);
+  await using busy = openHttp2(server.port);
+  busy.request({ ":path": "/waiting" }).on("error", () => {});
+  await closed(idle);
+  await delay(300);
+  assert.equal(busy.closed, false);
+});
+
+test("a flood of resets ends the connection, not the server", async () => {
+  await using server = await startTransports();
+  await using session = openHttp2(server.port);
+  const gone = closed(session);
+  for (let round = 0; round < 200 && !session.closed; round++) {
+    for (let i = 0; i < 50 && !session.closed; i++)
+      session
+        .request({ ":path": "/" })
+        .on("error", () => {})
+        .close(8);
+    await delay(1);
+  }
+  await gone;
+  assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
+});
+
+test("draining lets running requests end, closes idle connections and takes no new ones", async () => {
+  const running = Promise.withResolvers<void>();
+  await using server = await startTransports({
+    rest: (_request, response) => void running.promise.then(() => send(response, 200, "text/plain", "done")),
+  });
+  const idle = openSocket(server.port);
+  idle.write(get("/healthz"));
+  await once(idle, "data");
+  const http1 = fetch(`http://127.0.0.1:${server.port}/slow`);
+  await using session = openHttp2(server.port);
+  const http2 = requestHttp2(session, { ":path": "/slow" });
+  const goaway = once(session, "goaway");
+  const idleEnd = closed(idle);
+  await delay(100);
+
+  let isDrained = false;
+  const drained = server.listener.drain().then(() => {
+    isDrained = true;
+  });
+  await goaway;
+
+  await idleEnd;
+
+  assert.equal(await untilClosed(openSocket(server.port)), "");
+  assert.equal(isDrained, false);
+  running.resolve();
+
+  const response = await http1;
+  assert.equal(response.headers.get("connection"), "close");
+  assert.equal(await response.text(), "done");
+
+  assert.equal(String((await http2).body), "done");
+  await drained;
+});
+
+test("disposing closes everything, whatever is running", async () => {
+  const server = await startTransports({ rest: () => {} });
+  const running = untilClosed(
+    openSocket(server.port).on("connect", function (this: { write(text: string): void }) {
+      this.write(get("/slow"));
+    }),
+  );
+  await using session = openHttp2(server.port);
+  const gone = closed(session);
+  session.request({ ":path": "/slow" }).on("error", () => {});
+  await delay(50);
+  await server[Symbol.asyncDispose]();
+  assert.equal(await running, "");
+  await gone;
+});
+
+test("a client that vanishes in the middle of a request does no harm", async () => {
+  await using server = await startTransports({ rest: () => {} });
+  for (let i = 0; i < 20; i++) {
+    const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/x", method: "POST" }).on("error", () => {});
+    outgoing.write("half");
+    const session = openHttp2(server.port);
+    session
+      .request({ ":path": "/x", ":method": "POST" })
+      .on("error", () => {})
+      .write("half");
+    await delay(5);
+    outgoing.destroy();
+    session.destroy();
+  }
+  assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
+});

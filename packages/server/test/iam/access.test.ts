@@ -1,0 +1,422 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import { AccessService, type ExplainAccessResponse, type TestTokenResponse } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { IdentitiesService, type IdentitySchema, ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { exportJWK, generateKeyPair } from "jose";
+import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { newUid, parentOf } from "../../src/lib/uid.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
+import { startIssuer, type TestIssuer } from "../harness/oidc-issuer.ts";
+import { type Caller, describeWithWorld, type World } from "../harness/world.ts";
+
+const { explainAccess, testToken } = AccessService.method;
+const LIST = Capability.CAP_IAM_GROUPS_LIST;
+/** What it takes to ask. */
+const ASKING = [Capability.CAP_IAM_ROLE_BINDINGS_LIST, Capability.CAP_IAM_ROLES_LIST, Capability.CAP_IAM_IDENTITY_LIST];
+
+const explainer =
+  (world: World) =>
+  async (identityUid: string, uid: string, capability = LIST, { token }: Caller = world.owner): Promise<ExplainAccessResponse> => {
+    const request = { uid, identityUid, capability };
+    const [rest, grpc] = await Promise.all([world.rest, world.grpc].map((client) => client.call(explainAccess, request, token)));
+    assert.deepEqual(answerOf(rest!), answerOf(grpc!));
+    return answerOf(rest!);
+  };
+
+describeWithWorld("explaining access", (world) => {
+  const explain = (...args: Parameters<ReturnType<typeof explainer>>) => explainer(world)(...args);
+
+  it("names each binding that gives the capability and each that does not, nearest first", async () => {
+    const team = await world.group(world.orgUid, "team");
+    const robot = await world.robot(world.orgUid);
+    const [has, lacks] = [await world.role(world.orgUid, [LIST]), await world.role(world.orgUid, [Capability.CAP_REPO_LIST])];
+    const [above, here, other] = [
+      await world.bind(robot.uid, has, world.orgUid),
+      await world.bind(robot.uid, has, team),
+      await world.bind(robot.uid, lacks, team),
+    ];
+    const { allowed, summary, grants, lacking, confinedTo } = await explain(robot.uid, team);
+    assert.ok(allowed);
+    assert.equal(confinedTo, "");
+    assert.deepEqual(
+      grants.map(({ roleBindingUid, groupUid, roleUid, roleName, inherited }) => [roleBindingUid, groupUid, roleUid, roleName, inherited]),
+      [
+        [here, team, has, "role", false],
+        [above, world.orgUid, has, "role", true],
+      ],
+    );
+    assert.deepEqual(
+      lacking.map(({ roleBindingUid }) => roleBindingUid),
+      [other],
+    );
+    assert.equal(summary, `"robot" has groups.list at ${team}: it is bound to role "role" there, and 1 other binding gives it, too.`);
+  });
+
+  it("answers for what is in a group, too, and what it says is what calls are decided by", async () => {
+    const robot = await world.robot(world.orgUid, [LIST]);
+    const folder = await world.group(world.orgUid);
+    const uid = newUid(folder);
+    assert.equal((await explain(robot.uid, uid)).allowed, true);
+    const [binding] = (await explain(robot.uid, uid)).grants;
+    await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding?.roleBindingUid ?? "" });
+    const after = await explain(robot.uid, uid);
+    assert.deepEqual([after.allowed, after.grants, after.lacking], [false, [], []]);
+    assert.match(after.summary, /does not have groups\.list .*: no binding that you may see gives it; a role that you could bind would\.$/);
+  });
+
+  it("offers the roles that the caller could bind, those that give least first, and none that it could not", async () => {
+    const team = await world.group(world.orgUid);
+    const robot = await world.robot(team);
+    const [small, elsewhere] = [await world.role(team, [LIST]), await world.role(await world.group(world.orgUid), [LIST])];
+    const { rolesWithCapability: roles, allowed } = await explain(robot.uid, team);
+    assert.equal(allowed, false);
+    assert.equal(roles[0], small);
+    assert.ok(roles.includes(builtInRoles.find(({ name }) => name === "viewer")?.uid ?? ""));
+    assert.ok(!roles.includes(elsewhere));
+
+    const reader = await world.robot(team, ASKING);
+    assert.deepEqual((await explain(robot.uid, team, LIST, reader)).rolesWithCapability, []);
+    const binder = await world.robot(team, [...ASKING, LIST, Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);
+    const offered = (await explain(robot.uid, team, LIST, binder)).rolesWithCapability;
+    assert.ok(offered.includes(small));
+    assert.ok(!offered.includes(builtInRoles.find(({ name }) => name === "owner")?.uid ?? ""));
+    for (const roleUid of offered) {
+      const made = await world.rest.call(
+        RoleBindingsService.method.createRoleBinding,
+        { parent: team, roleBinding: { identityUid: robot.uid, roleUid } },
+        binder.token,
+      );
+      assert.equal(codeOf(made), 0, roleUid);
+    }
+  });
+
+  it("says where an identity is confined to, whatever is bound to it", async () => {
+    const [home, beside] = [await world.group(world.orgUid), await world.group(world.orgUid)];
+    const robot = await world.robot(home);
+    const unbound = await explain(robot.uid, beside);
+    assert.deepEqual([unbound.allowed, unbound.confinedTo, unbound.rolesWithCapability], [false, "", []]);
+    await world.bind(robot.uid, await world.role(world.orgUid, [LIST]), world.orgUid);
+    const bound = await explain(robot.uid, beside);
+    assert.deepEqual([bound.allowed, bound.confinedTo, bound.grants.length], [false, home, 1]);
+    assert.match(bound.summary, new RegExp(`it was made in ${home}, and acts there and below only\\.$`));
+    assert.equal((await explain(robot.uid, home)).allowed, true);
+  });
+
+  it("does not name bindings above where the caller may read them, and says that something above gives it", async () => {
+    const team = await world.group(world.orgUid);
+    const robot = await world.robot(team);
+    await world.bind(robot.uid, await world.role(world.orgUid, [LIST]), world.orgUid);
+    await world.bind(robot.uid, await world.role(world.orgUid, [Capability.CAP_REPO_LIST]), world.orgUid);
+    const { allowed, summary, grants, lacking } = await explain(robot.uid, team, LIST, await world.robot(team, ASKING));
+    assert.deepEqual([allowed, grants, lacking], [true, [], []]);
+    assert.ok(summary.endsWith(": something above, where you may not read bindings, gives it."), summary);
+    assert.ok(!summary.replaceAll(team, "").includes(world.orgUid));
+  });
+
+  it("does not know an identity that the caller may not see", async () => {
+    const team = await world.group(world.orgUid);
+    const asker = await world.robot(team, ASKING);
+    const above = await world.robot(world.orgUid);
+    const stranger = await world.user();
+    const foreign = await world.user();
+    for (const identityUid of [above.uid, stranger.uid, foreign.uid, newUid(team), newUid(""), "nonsense", team]) {
+      for (const client of [world.rest, world.grpc]) {
+        const outcome = await client.call(explainAccess, { uid: team, identityUid, capability: LIST }, asker.token);
+        assert.equal(codeOf(outcome), Code.NOT_FOUND, identityUid);
+      }
+    }
+    // Bound where the caller may list identities, a user is seen.
+    await world.bind(stranger.uid, await world.role(team, [LIST]), team);
+    assert.equal((await explain(stranger.uid, team, LIST, asker)).allowed, true);
+    assert.equal((await explain(asker.uid, team, LIST, asker)).allowed, false);
+  });
+
+  it("tells of a person that groups of an identity provider may give it, unless none do", async () => {
+    const user = await world.user();
+    const team = await world.group(world.orgUid);
+    await world.bind(user.uid, await world.role(team, [Capability.CAP_REPO_LIST]), team);
+    assert.doesNotMatch((await explain(user.uid, team)).summary, /session/);
+    const asker = await world.robot(team, ASKING);
+    assert.match((await explain(user.uid, team, LIST, asker)).summary, /for as long as the session lasts/);
+  });
+
+  it("is not for a user's uid as the place, not even one's own, and not for what is no capability", async () => {
+    const user = await world.user();
+    for (const client of [world.rest, world.grpc]) {
+      const own = await client.call(explainAccess, { uid: user.uid, identityUid: user.uid, capability: LIST }, user.token);
+      assert.equal(codeOf(own), Code.PERMISSION_DENIED);
+      const parent = await client.call(testToken, { parent: user.uid, claims: { iss: "https://a.test" } }, user.token);
+      assert.equal(codeOf(parent), Code.PERMISSION_DENIED);
+      for (const capability of [Capability.UNKNOWN, 9999 as Capability]) {
+        const outcome = await client.call(explainAccess, { uid: world.orgUid, identityUid: world.owner.uid, capability }, world.token);
+        assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT);
+      }
+    }
+  });
+});
+
+type Relationship = NonNullable<MessageInitShape<typeof IdentitySchema>["relationship"]>;
+
+describeWithWorld(
+  "trying a token",
+  (world) => {
+    const make = async (parent: string, name: string, relationship: Relationship): Promise<string> =>
+      (await world.must(IdentitiesService.method.createIdentity, { parent, identity: { name, relationship } })).uid;
+    const matcher = (issuer: string, subject: string, more: object = {}): Relationship =>
+      ({
+        case: "claimMatch",
+        value: { iss: { case: "issuer", value: issuer }, sub: { case: "subject", value: subject }, ...more },
+      }) as never;
+
+    const attempt = async (
+      parent: string,
+      tried: { token: string } | { claims: JsonObject },
+      { token }: Caller = world.owner,
+    ): Promise<TestTokenResponse> => {
+      const [rest, grpc] = await Promise.all([world.rest, world.grpc].map((client) => client.call(testToken, { parent, ...tried }, token)));
+      assert.deepEqual(answerOf(rest!), answerOf(grpc!));
+      return answerOf(rest!);
+    };
+    const uidsOf = (list: readonly { identityUid: string }[]) => list.map(({ identityUid }) => identityUid).sort();
+    const withIssuer = async (work: (issuer: TestIssuer) => Promise<void>): Promise<void> => {
+      await using issuer = await startIssuer({ now: world.clock.now });
+      await work(issuer);
+    };
+
+    it("finds every identity at or below the group that would take it, and nobody elsewhere", () =>
+      withIssuer(async (issuer) => {
+        const [team, beside] = [await world.group(world.orgUid), await world.group(world.orgUid)];
+        const squad = await world.group(team);
+        const exact = await make(team, "exact", matcher(issuer.issuer, "repo:acme/site"));
+        const pattern = await make(squad, "pattern", {
+          case: "claimMatch",
+          value: {
+            iss: { case: "issuerPattern", value: "http://127\\.0\\.0\\.1:\\d+" },
+            sub: { case: "subjectPattern", value: "repo:.*" },
+          },
+        });
+        const half = await make(squad, "half", {
+          case: "claimMatch",
+          value: { iss: { case: "issuer", value: issuer.issuer }, sub: { case: "subjectPattern", value: "repo:acme/.*" } },
+        });
+        await make(beside, "beside", matcher(issuer.issuer, "repo:acme/site"));
+        const claims = { iss: issuer.issuer, sub: "repo:acme/site", aud: world.baseUrl };
+        for (const tried of [{ claims }, { token: await issuer.sign(claims) }]) {
+          const { matches, nearMisses, tokenError, incomplete } = await attempt(team, tried);
+          assert.deepEqual(uidsOf(matches), [exact, pattern, half].sort());
+          assert.ok(matches.every(({ claim, explanation }) => claim === "" && explanation === ""));
+          assert.deepEqual([nearMisses, tokenError, incomplete], [[], "", false]);
+        }
+        assert.deepEqual(uidsOf((await attempt(squad, { claims })).matches), [pattern, half].sort());
+      }));
+
+    it("says of near misses which claim failed, what was wanted and what there was, the nearest first", () =>
+      withIssuer(async (issuer) => {
+        const team = await world.group(world.orgUid);
+        const other = await make(team, "other", matcher(issuer.issuer, "something else"));
+        const branch = await make(team, "branch", matcher(issuer.issuer, "repo:acme/site:ref:refs/heads/main"));
+        const audience = await make(
+          team,
+          "audience",
+          matcher(issuer.issuer, "repo:acme/site", { aud: { case: "audience", value: "aws" } }),
+        );
+        const claim = await make(team, "claim", matcher(issuer.issuer, "repo:acme/site", { claimPatterns: { ref: "refs/tags/.*" } }));
+        await make(team, "another issuer", matcher("https://other.test", "repo:acme/site"));
+        const claims = { iss: issuer.issuer, sub: "repo:acme/site", aud: world.baseUrl, ref: "refs/heads/main" };
+        const { matches, nearMisses } = await attempt(team, { token: await issuer.sign(claims) });
+        assert.deepEqual(matches, []);
+        assert.deepEqual(
+          nearMisses.map(({ identityUid, name, claim: failed, explanation }) => [identityUid, name, failed, explanation]),
+          [
+            [
+              claim,
+              "claim",
+              "ref",
+              'the identity wants what the pattern "refs/tags/.*" matches as a whole; the token has "refs/heads/main"',
+            ],
+            [audience, "audience", "aud", `the identity wants "aws"; the token has "${world.baseUrl}"`],
+            [branch, "branch", "sub", 'the identity wants "repo:acme/site:ref:refs/heads/main"; the token has "repo:acme/site"'],
+            [other, "other", "sub", 'the identity wants "something else"; the token has "repo:acme/site"'],
+          ],
+        );
+      }));
+
+    it("checks the signature, says what is wrong with the token, and calls nobody a match then", () =>
+      withIssuer(async (issuer) => {
+        await using forger = await startIssuer({ now: world.clock.now });
+        const team = await world.group(world.orgUid);
+        const uid = await make(team, "robot", matcher(issuer.issuer, "a"));
+        const claims = { iss: issuer.issuer, sub: "a", aud: world.baseUrl };
+        const seconds = Math.floor(world.clock.now().getTime() / 1000);
+        for (const [token, wrong] of [
+          [await forger.sign(claims), /the signature is not from a key of the issuer/],
+          [await issuer.sign({ ...claims, exp: seconds - 61 }), /expired/],
+        ] as const) {
+          const { tokenError, matches, nearMisses } = await attempt(team, { token });
+          assert.match(tokenError, wrong);
+          assert.deepEqual(matches, []);
+          assert.deepEqual(
+            nearMisses.map(({ identityUid, claim }) => [identityUid, claim]),
+            [[uid, ""]],
+          );
+          assert.match(nearMisses[0]?.explanation ?? "", wrong);
+        }
+        const before = issuer.requests;
+        for (const token of ["garbage", "a.b.c", await issuer.sign({ ...claims, iss: undefined })]) {
+          const answer = await attempt(team, { token });
+          assert.match(answer.tokenError, /the token is not acceptable/);
+          assert.deepEqual([answer.matches, answer.nearMisses], [[], []]);
+        }
+        assert.equal(issuer.requests, before);
+        assert.equal(forger.requests, 0);
+      }));
+
+    it("asks no issuer for keys that no identity here takes tokens of, and tells of one that does not answer", () =>
+      withIssuer(async (issuer) => {
+        const team = await world.group(world.orgUid);
+        const claims = { sub: "a", aud: world.baseUrl };
+        assert.deepEqual((await attempt(team, { token: await issuer.sign(claims) })).tokenError, "");
+        assert.equal(issuer.requests, 0);
+        await make(team, "robot", matcher(issuer.issuer, "a"));
+        issuer.setDown(true);
+        const { tokenError, matches } = await attempt(team, { token: await issuer.sign(claims) });
+        assert.match(tokenError, /does not give its keys/);
+        assert.deepEqual(matches, []);
+      }));
+
+    it("verifies with stored keys those identities that have them, each with its own", async () => {
+      const team = await world.group(world.orgUid);
+      const mine = await world.robot(team);
+      const { publicKey } = await generateKeyPair("ES256");
+      const issuerKeys = JSON.stringify({ keys: [await exportJWK(publicKey)] });
+      const foreign = await make(team, "foreign", {
+        case: "staticKeys",
+        value: { issuer: "https://robots.test", subject: "robot", issuerKeys },
+      });
+      const { matches, nearMisses, tokenError } = await attempt(team, { token: await world.robotProof() });
+      assert.deepEqual([uidsOf(matches), uidsOf(nearMisses), tokenError], [[mine.uid], [foreign], ""]);
+      assert.match(nearMisses[0]?.explanation ?? "", /the claims agree, but the token is not acceptable: the signature/);
+      const claims = { iss: "https://robots.test", sub: "robot", aud: world.baseUrl };
+      assert.deepEqual(uidsOf((await attempt(team, { claims })).matches), [mine.uid, foreign].sort());
+    });
+
+    it("knows tokens of this server, and whom the operator lets act as a service principal, without telling who that is", async () => {
+      const team = await world.group(world.orgUid);
+      const robot = await world.robot(team);
+      const accepting = await make(team, "accepting", matcher(world.baseUrl, robot.uid));
+      await make(team, "other", matcher(world.baseUrl, world.owner.uid));
+      const ours = await attempt(team, { token: robot.token });
+      assert.deepEqual([uidsOf(ours.matches), ours.tokenError], [[accepting], ""]);
+      const forged = await attempt(team, { token: `${robot.token.slice(0, -8)}AAAAAAAA` });
+      assert.match(forged.tokenError, /signature/);
+      assert.deepEqual(forged.matches, []);
+
+      const ingester = await make(team, "ingester", { case: "servicePrincipal", value: ServicePrincipal.INGESTER });
+      await make(team, "cosigned", { case: "servicePrincipal", value: ServicePrincipal.COSIGNED });
+      const claims = { iss: "https://operator.test", sub: "ingester-subject", aud: world.baseUrl };
+      assert.deepEqual(uidsOf((await attempt(team, { claims })).matches), [ingester]);
+      const { matches, nearMisses } = await attempt(team, { claims: { ...claims, sub: "x" } });
+      assert.deepEqual([matches, uidsOf(nearMisses)], [[], [ingester]]);
+      assert.doesNotMatch(nearMisses[0]?.explanation ?? "", /ingester-subject/);
+    });
+
+    it("takes either a token or claims that a token can have", async () => {
+      for (const request of [
+        {},
+        { token: "x", claims: { iss: "https://a.test" } },
+        { claims: {} },
+        { claims: { iss: 7 } },
+        { claims: { iss: "https://a.test\n" } },
+        { claims: { iss: "https://a.test", filler: "x".repeat(20_000) } },
+      ]) {
+        for (const client of [world.rest, world.grpc]) {
+          const outcome = await client.call(testToken, { parent: world.orgUid, ...request } as never, world.token);
+          assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT, JSON.stringify(request).slice(0, 80));
+        }
+      }
+    });
+
+    it("compares long and strange names as token exchange does", async () => {
+      const team = await world.group(world.orgUid);
+      const iss = "https://strange.test";
+      const subjects = [`${"é😀".repeat(100)}1`, "a\\u0000b", "quote\"'; drop table identity; --", "%", "_"];
+      for (const subject of subjects) {
+        const uid = await make(team, "strange", matcher(iss, subject));
+        await make(team, "strange", matcher(iss, `${subject.slice(0, -1)}2`));
+        assert.deepEqual(uidsOf((await attempt(team, { claims: { iss, sub: subject, aud: world.baseUrl } })).matches), [uid], subject);
+      }
+      for (const subject of ["a\u0000b", "half \ud800"]) {
+        const identity = { name: "odd", relationship: matcher(iss, subject) };
+        const outcome = await world.rest.call(IdentitiesService.method.createIdentity, { parent: team, identity } as never, world.token);
+        assert.notEqual(codeOf(outcome), Code.INTERNAL);
+      }
+    });
+
+    it("finds the one that matches among thousands, in a time that does not grow with those of others", async () => {
+      const [team, crowd] = [await world.group(world.orgUid), await world.group(world.orgUid)];
+      const iss = "https://crowded.test";
+      const uid = await make(team, "the one", matcher(iss, "me"));
+      const { body } = await world.store.reader.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirstOrThrow();
+      const time = world.clock.now().toISOString();
+      const rows = [team, crowd].flatMap((parent) =>
+        Array.from({ length: 2500 }, (_, i) => {
+          const copy = newUid(parent);
+          const text = body.replaceAll(uid, copy).replace('"me"', `"somebody ${i}"`);
+          return { uid: copy, parent, name: "crowd", create_time: time, update_time: time, relationship_type: 1, body: text };
+        }),
+      );
+      for (let i = 0; i < rows.length; i += 100)
+        await world.store.transaction((db) =>
+          db
+            .insertInto("identity")
+            .values(rows.slice(i, i + 100))
+            .execute(),
+        );
+      const start = performance.now();
+      const { matches, nearMisses, incomplete } = await attempt(team, { claims: { iss, sub: "me", aud: world.baseUrl } });
+      assert.ok(performance.now() - start < 3000);
+      assert.deepEqual([uidsOf(matches), nearMisses.length, incomplete], [[uid], 50, false]);
+      assert.ok(nearMisses.every(({ identityUid }) => parentOf(identityUid) === team));
+    });
+
+    it("says so where there are too many to compare", async () => {
+      const team = await world.group(world.orgUid);
+      const iss = "https://patterns.test";
+      const relationship = {
+        case: "claimMatch",
+        value: { iss: { case: "issuer", value: iss }, sub: { case: "subjectPattern", value: "b+" } },
+      } as const;
+      const uid = await make(team, "pattern", relationship);
+      const { body } = await world.store.reader.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirstOrThrow();
+      const time = world.clock.now().toISOString();
+      const rows = Array.from({ length: 250 }, () => {
+        const copy = newUid(team);
+        const row = { uid: copy, parent: team, name: "crowd", create_time: time, update_time: time, relationship_type: 1 };
+        return { ...row, body: body.replaceAll(uid, copy) };
+      });
+      await world.store.transaction((db) => db.insertInto("identity").values(rows).execute());
+      const { nearMisses, incomplete } = await attempt(team, { claims: { iss, sub: "a" } });
+      assert.deepEqual([nearMisses.length, incomplete], [50, true]);
+    });
+
+    it("leaves no trace of a token: no event, no login, nothing new in the database", () =>
+      withIssuer(async (issuer) => {
+        const team = await world.group(world.orgUid);
+        const uid = await make(team, "robot", matcher(issuer.issuer, "a"));
+        const read = async () => [
+          await world.store.reader.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirstOrThrow(),
+          await world.store.reader.selectFrom("outbox").select("seq").execute(),
+          await world.store.reader.selectFrom("refresh_token").select("token_hash").execute(),
+        ];
+        const before = await read();
+        const { matches } = await attempt(team, { token: await issuer.sign({ sub: "a", aud: world.baseUrl }) });
+        assert.deepEqual(uidsOf(matches), [uid]);
+        assert.deepEqual(await read(), before);
+      }));
+  },
+  { env: { HOLT_SERVICE_PRINCIPALS: "INGESTER=https://operator.test ingester-subject" } },
+);

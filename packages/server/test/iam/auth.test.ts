@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
+import { builtInRole, parse, textOf } from "../harness/samples.ts";
+import { type Caller, describeWithWorld } from "../harness/world.ts";
+
+const HOUR = 60 * 60 * 1000;
+
+describeWithWorld("signing in", (world) => {
+  const exchange = (query: Record<string, string>, token: string) =>
+    world.raw("POST", `/sts/exchange?${new URLSearchParams(query)}`, undefined, token);
+  const register = (body: JsonObject, token: string) => world.raw("POST", "/auth/v1/register", body, token);
+  const whoAmI = async ({ token }: Caller) => parse((await world.raw("GET", "/auth/v1/ok", undefined, token)).text);
+  const status = async (token: unknown) => (await world.raw("GET", "/auth/v1/ok", undefined, textOf(token as string))).status;
+
+  it("shows who one is, until when, and what one may do where", async () => {
+    const group = await world.group(world.orgUid, "mine");
+    const user = await world.user("me");
+    await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    const me = await whoAmI(user);
+    const now = Math.floor(world.clock.now().getTime() / 1000) * 1000;
+    assert.deepEqual([me.issuer, me.subject, me.audience], [world.baseUrl, user.uid, [world.baseUrl]]);
+    assert.deepEqual([Date.parse(textOf(me.issuedAt)), Date.parse(textOf(me.expiry))], [now, now + HOUR]);
+    const [held, ...more] = me.capabilities as { group: JsonObject; role: JsonObject; capabilities: string[] }[];
+    assert.ok(held);
+    assert.deepEqual([held.group.id, held.group.name, held.role.name, more], [group, "mine", "viewer", []]);
+    const viewer = parse((await world.raw("GET", `/iam/v2/roles/${held.role.id}`)).text).capabilities as string[];
+    assert.equal((held.role.capabilities as string[]).length, viewer.length);
+  });
+
+  it("shows what a narrowed token leaves", async () => {
+    const narrow = await world.narrow(world.owner, { cap: ["groups.list", "roles.list"] });
+    const { capabilities } = (await whoAmI(narrow)) as { capabilities: { group: JsonObject; capabilities: string[] }[] };
+    const own = capabilities.find(({ group }) => group.id === world.orgUid);
+    assert.deepEqual(own?.capabilities, ["groups.list", "roles.list"]);
+  });
+
+  it("ends with the token's hour", async () => {
+    const robot = await world.robot(world.orgUid);
+    assert.equal(await status(robot.token), 200);
+    world.clock.advance(HOUR);
+    assert.equal(await status(robot.token), 401);
+    assert.equal(await status((await world.signIn(robot.uid)).token), 200);
+    world.clock.advance(-HOUR);
+  });
+
+  it("makes users of who registers with a listed issuer, once", async () => {
+    const proof = await world.proofOf("new");
+    assertRefused(await exchange({}, proof), Code.NOT_FOUND);
+    for (let i = 0; i < 2; i++) assert.deepEqual(parse((await register({}, proof)).text), { identity: world.userUid("new"), group: "" });
+    assert.equal((await register({ identityId: world.userUid("new") }, proof)).status, 200);
+    assertInvalid(await register({ identityId: world.userUid("other") }, proof), "identity_id");
+    assert.equal((await exchange({}, proof)).status, 200);
+    assertRefused(await register({}, world.owner.token), Code.PERMISSION_DENIED);
+    assertRefused(await register({}, "garbage"), Code.UNAUTHENTICATED);
+  });
+
+  it("exchanges by GET and POST alike", async () => {
+    const robot = await world.robot(world.orgUid);
+    for (const method of ["GET", "POST"]) {
+      const answer = await world.raw(method, `/sts/exchange?aud=${encodeURIComponent(world.baseUrl)}`, undefined, robot.token);
+      const { token, expiry } = parse(answer.text);
+      assert.equal(await status(token), 200);
+      assert.match(textOf(expiry), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    }
+  });
+
+  it("exchanges for known audiences, capabilities and groups only", async () => {
+    assertInvalid(await exchange({ aud: "https://elsewhere.example.com" }, world.owner.token), "aud");
+    assertInvalid(await exchange({ cap: "nonsense" }, world.owner.token), "cap");
+    assertInvalid(await exchange({ scopes: "nonsense" }, world.owner.token), "scopes");
+    assertInvalid(await exchange({ scope: "nonsense" }, world.owner.token), "scopes");
+  });
+
+  it("as an identity is refused in the same words where it does not match and where there is none", async () => {
+    const { uid } = await world.robot(world.orgUid);
+    const user = await world.user("intruder");
+    const missing = `${world.orgUid}/0123456789abcdef`;
+    const proof = await world.proofOf("intruder");
+    for (const token of [proof, user.token]) {
+      const [there, gone] = [await exchange({ identity: uid }, token), await exchange({ identity: missing }, token)];
+      assertRefused(there, Code.PERMISSION_DENIED);
+      assert.equal(there.text, gone.text);
+    }
+  });
+
+  it("as an identity that matches claims follows its claims, at once, and says which does not match", async () => {
+    const claimMatch = { issuer: world.issuer, subject: "workload" };
+    const { uid } = parse((await world.raw("POST", `/iam/v2/identities/${world.orgUid}`, { name: "workload", claimMatch })).text);
+    const proof = await world.proofOf("workload");
+    const assume = () => exchange({ identity: textOf(uid) }, proof);
+    const patch = (body: JsonObject) => world.raw("PATCH", `/iam/v2/identities/${uid}`, { claimMatch: body });
+    const { token, refreshToken } = parse((await assume()).text);
+    assert.equal((await whoAmI({ uid: "", token: textOf(token) })).subject, uid);
+    assert.equal(refreshToken, "");
+    const changes: readonly (readonly [JsonObject, string])[] = [
+      [{ subject: "other" }, "sub"],
+      [{ subjectPattern: "work" }, "sub"],
+      [{ subjectPattern: "work.*" }, ""],
+      [{ claims: { role: "admin" } }, "role"],
+      [{ claims: {}, claimPatterns: { role: "a.*" } }, "role"],
+      [{ claimPatterns: {}, audience: "elsewhere" }, "aud"],
+      [{ audiencePattern: "http.*" }, ""],
+      [{ issuer: "https://elsewhere.example.com" }, "iss"],
+    ];
+    for (const [change, claim] of changes) {
+      assert.equal((await patch(change)).status, 200);
+      const answer = await assume();
+      if (claim === "") assert.equal(answer.status, 200, answer.text);
+      else assert.ok(assertRefused(answer, Code.PERMISSION_DENIED).message.includes(`invalid "${claim}"`), answer.text);
+    }
+  });
+
+  it("as an identity with static keys ends when they expire", async () => {
+    const robot = await world.robot(world.orgUid);
+    const expirationTime = new Date(world.clock.now().getTime() + HOUR / 2).toISOString();
+    assert.equal((await world.raw("PATCH", `/iam/v2/identities/${robot.uid}`, { staticKeys: { expirationTime } })).status, 200);
+    const { token } = await world.signIn(robot.uid);
+    world.clock.advance(HOUR / 2);
+    assert.equal(await status(token), 401);
+    await assert.rejects(world.signIn(robot.uid), /code 7/);
+    world.clock.advance(-HOUR / 2);
+  });
+
+  it("gives users a refresh token that is good once; used twice, it ends all that came of it", async () => {
+    await world.user("refreshing");
+    const refresh = (token: string) => world.raw("POST", "/sts/exchange_refresh_token", undefined, token);
+    const first = textOf(parse((await exchange({}, await world.proofOf("refreshing"))).text).refreshToken);
+    const pair = parse((await refresh(first)).text) as { token: JsonObject; refreshToken: JsonObject };
+    assert.equal(await status(pair.token.token), 200);
+    const again = parse((await refresh(textOf(pair.refreshToken.token))).text) as { refreshToken: JsonObject };
+    assertRefused(await refresh(first), Code.UNAUTHENTICATED);
+    assertRefused(await refresh(textOf(again.refreshToken.token)), Code.UNAUTHENTICATED);
+  });
+
+  it("keeps what a token was narrowed to when it is exchanged for another identity", async () => {
+    const user = await world.user("narrowed");
+    await world.bind(user.uid, await builtInRole(world, "owner"), world.orgUid);
+    const claimMatch = { issuer: world.baseUrl, subject: user.uid, audience: world.baseUrl };
+    const { uid } = parse((await world.raw("POST", `/iam/v2/identities/${world.orgUid}`, { name: "second", claimMatch })).text);
+    const role = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_GROUPS_CREATE]);
+    await world.bind(textOf(uid), role, world.orgUid);
+    const narrow = await world.narrow(user, { cap: ["groups.list"] });
+    const answer = await exchange({ identity: textOf(uid) }, narrow.token);
+    assert.equal(answer.status, 200, answer.text);
+    const token = textOf(parse(answer.text).token);
+    assert.equal((await world.raw("GET", `/iam/v2/groups/${world.orgUid}`, undefined, token)).status, 200);
+    assertRefused(await world.raw("POST", `/iam/v2/groups/${world.orgUid}`, { name: "x" }, token), Code.PERMISSION_DENIED);
+  });
+
+  it("does not believe what a workload says of its email, neither at once nor through another identity", async () => {
+    const email = "ceo@acme.test";
+    const claims = { email, email_verified: "true" };
+    const create = async (claimMatch: JsonObject) =>
+      textOf(parse((await world.raw("POST", `/iam/v2/identities/${world.orgUid}`, { name: "x", claimMatch })).text).uid);
+    const target = await create({ issuer: world.baseUrl, subjectPattern: ".*", claims });
+    const bot = await create({ issuer: world.issuer, subject: "bot" });
+    const proof = await world.proofOf("bot", { email, email_verified: true });
+    const token = textOf(parse((await exchange({ identity: bot }, proof)).text).token);
+    assert.equal((await whoAmI({ uid: bot, token })).email, "");
+    assert.match(assertRefused(await exchange({ identity: target }, token), Code.PERMISSION_DENIED).message, /invalid "email"/);
+    const stored = parse((await world.raw("GET", `/iam/v2/identities/${bot}`)).text);
+    assert.deepEqual([stored.email, stored.emailUnverified], ["", ""]);
+  });
+
+  it("does not let anybody sign in as the bootstrap owner, whom this server's address stands for", async () => {
+    const user = await world.user("not-the-owner");
+    for (const token of [user.token, await world.proofOf(world.owner.uid)])
+      assertRefused(await exchange({ identity: world.owner.uid }, token), Code.PERMISSION_DENIED);
+  });
+
+  it("takes the token in a Bearer header only, however the scheme is written", async () => {
+    const ask = async (authorization: string) => (await world.http("GET", "/auth/v1/ok", undefined, { authorization })).status;
+    const { token } = world.owner;
+    for (const good of [`Bearer ${token}`, `bearer ${token}`, `BEARER ${token}`]) assert.equal(await ask(good), 200);
+    for (const bad of [token, `Basic ${token}`, "Bearer", "Bearer ", `Bearer ${token}x`, `Bearer ${token}.x`])
+      assert.equal(await ask(bad), 401, bad);
+    assert.equal((await world.http("GET", `/auth/v1/ok?access_token=${token}`, undefined, {})).status, 401);
+  });
+
+  it("does not take a token whose algorithm is none, or that another signed", async () => {
+    const [, claims = ""] = world.owner.token.split(".");
+    const none = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${claims}.`;
+    assert.equal(await status(none), 401);
+    assert.equal(await status(await world.proofOf("me")), 401);
+  });
+});
+
+describeWithWorld("deleting an account", (world) => {
+  const remove = (uid: string, token: string) => world.raw("DELETE", `/auth/v1/delete/${uid}`, undefined, token);
+  const exchange = async (proof: string) => parse((await world.raw("POST", "/sts/exchange", undefined, proof)).text);
+  const found = async ({ token }: Caller) => textOf(parse((await world.raw("POST", "/iam/v2/groups", { name: "own" }, token)).text).uid);
+  const owner = () => builtInRole(world, "owner");
+
+  it("is for users alone, each its own, with a token that is not narrowed", async () => {
+    const [ann, bob] = [await world.user(), await world.user()];
+    const robot = await world.robot(world.orgUid);
+    const refused = [
+      await remove(bob.uid, ann.token),
+      await remove("0".repeat(40), ann.token),
+      await remove("nonsense", ann.token),
+      await remove(robot.uid.replace("/", "%2F"), robot.token),
+    ];
+    for (const answer of refused) assert.ok([403, 404].includes(answer.status), answer.text);
+    assert.equal(refused[0]?.text, refused[1]?.text);
+    assertRefused(await remove(world.owner.uid, world.owner.token), Code.PERMISSION_DENIED);
+    for (const narrowing of [{ cap: ["groups.list"] }, { scopes: [world.orgUid] }]) {
+      await world.bind(ann.uid, await builtInRole(world, "viewer"), world.orgUid).catch(() => undefined);
+      assertRefused(await remove(ann.uid, (await world.narrow(ann, narrowing)).token), Code.PERMISSION_DENIED);
+    }
+    for (const { token } of [ann, bob]) assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, token)).status, 200);
+  });
+
+  it("voids its tokens at once, and takes bindings, refresh tokens and what was said of oneself along", async () => {
+    const proof = await world.proofOf("leaving");
+    const user = await world.user("leaving");
+    const group = await world.group(world.orgUid);
+    const binding = await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    const { refreshToken } = await exchange(proof);
+    const metadata = { identityMetadata: { company: "acme" } };
+    assert.equal((await world.raw("PATCH", "/iam/v2/identities:updateIdentityMetadata", metadata, user.token)).status, 200);
+    const before = parse((await world.raw("GET", `/iam/v2/roleBindings?group=${group}`)).text).totalCount;
+    const answer = await remove(user.uid, user.token);
+    assert.deepEqual([answer.status, answer.text], [200, "{}"]);
+    assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, user.token)).status, 401);
+    assertRefused(await remove(user.uid, user.token), Code.UNAUTHENTICATED);
+    assertRefused(await world.raw("POST", "/sts/exchange_refresh_token", undefined, textOf(refreshToken)), Code.UNAUTHENTICATED);
+    assertRefused(await world.raw("POST", "/sts/exchange", undefined, proof), Code.NOT_FOUND);
+    assertAbout(await world.raw("GET", `/iam/v2/roleBindings/${binding}`), Code.NOT_FOUND, "RoleBinding");
+    assert.deepEqual([before, parse((await world.raw("GET", `/iam/v2/roleBindings?group=${group}`)).text).totalCount], ["1", "0"]);
+    const { reader } = world.store;
+    assert.deepEqual(await reader.selectFrom("refresh_token").selectAll().where("identity_uid", "=", user.uid).execute(), []);
+    assert.deepEqual(await reader.selectFrom("identity_metadata").selectAll().where("uid", "=", user.uid).execute(), []);
+  });
+
+  it("leaves the way back open: the same identity, without rights", async () => {
+    const user = await world.user("returning");
+    const group = await world.group(world.orgUid);
+    await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    assert.equal((await remove(user.uid, user.token)).status, 200);
+    const again = await world.user("returning");
+    assert.equal(again.uid, user.uid);
+    assertRefused(await world.raw("GET", `/iam/v2/groups/${group}`, undefined, again.token), Code.PERMISSION_DENIED);
+  });
+
+  it("is refused to the last owner of an organization, until another one is there or it is gone", async () => {
+    const [ann, bob] = [await world.user(), await world.user()];
+    const [kept, dropped] = [await found(ann), await found(ann)];
+    const { details, message } = assertRefused(await remove(ann.uid, ann.token), Code.FAILED_PRECONDITION);
+    assert.equal(details[1]?.violations?.[0]?.type, "LAST_OWNER");
+    for (const uid of [kept, dropped]) assert.ok(message.includes(uid));
+    assert.equal((await world.raw("DELETE", `/iam/v2/groups/${dropped}`, undefined, ann.token)).status, 200);
+    // Somebody who never came, and somebody who holds less, or less far, would leave it without an owner.
+    const bind = async (identityUid: string, roleUid: string, group: string) =>
+      world.raw("POST", `/iam/v2/roleBindings/${group}`, { identityUid, roleUid }, ann.token);
+    const folder = textOf(parse((await world.raw("POST", `/iam/v2/groups/${kept}`, { name: "folder" }, ann.token)).text).uid);
+    for (const answer of [
+      await bind(world.userUid("nobody yet"), await owner(), kept),
+      await bind(bob.uid, await builtInRole(world, "editor"), kept),
+      await bind(bob.uid, await owner(), folder),
+    ])
+      assert.equal(answer.status, 200, answer.text);
+    assertRefused(await remove(ann.uid, ann.token), Code.FAILED_PRECONDITION);
+    assert.equal((await bind(bob.uid, await owner(), kept)).status, 200);
+    assert.equal((await remove(ann.uid, ann.token)).status, 200);
+    assert.equal((await world.raw("GET", `/iam/v2/groups/${kept}`, undefined, bob.token)).status, 200);
+  });
+
+  it("leaves one of two owners who delete their accounts at once", async () => {
+    for (let round = 0; round < 5; round++) {
+      const [ann, bob] = [await world.user(), await world.user()];
+      const group = await found(ann);
+      const body = { identityUid: bob.uid, roleUid: await owner() };
+      assert.equal((await world.raw("POST", `/iam/v2/roleBindings/${group}`, body, ann.token)).status, 200);
+      const answers = await Promise.all([ann, bob].map(({ uid, token }) => remove(uid, token)));
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400], answers.map(({ text }) => text).join());
+    }
+  });
+});

@@ -1,0 +1,273 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { IdentitiesService, RelationshipType } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { codeOf } from "../harness/clients.ts";
+import { assertInvalid, assertRefused } from "../harness/refusal.ts";
+import { builtInRole, parse, textOf } from "../harness/samples.ts";
+import { type Caller, describeWithWorld } from "../harness/world.ts";
+
+const DAY = 24 * 60 * 60 * 1000;
+const RELATIONSHIPS = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"];
+const claimMatch = { issuer: "https://issuer.example.com", subject: "s" };
+const staticKeys = { issuer: "https://issuer.example.com", subject: "s", issuerKeys: "keys" };
+const awsIdentity = { awsAccount: "012345678901", arn: "bar", userId: "foo" };
+
+describeWithWorld("identities", (world) => {
+  const path = "/iam/v2/identities";
+  const post = (body: JsonObject) => world.raw("POST", `${path}/${world.orgUid}`, { name: "robot", ...body });
+  const make = async (body: JsonObject): Promise<JsonObject> => {
+    const answer = await post(body);
+    assert.equal(answer.status, 200, answer.text);
+    return parse(answer.text);
+  };
+  const patch = (uid: unknown, body: JsonObject, query = "") => world.raw("PATCH", `${path}/${uid}${query}`, body);
+  const list = async (query: string, who: Caller = world.owner) =>
+    parse((await world.raw("GET", `${path}?page_size=200&${query}`, undefined, who.token)).text).identities as JsonObject[];
+  const uids = (identities: readonly JsonObject[]) => identities.map(({ uid }) => textOf(uid)).toSorted();
+
+  it("with nothing in them are refused for their name alone, in the documented words", async () => {
+    const answer = await world.raw("POST", `${path}/${world.orgUid}`, {});
+    assertInvalid(answer, "name");
+    assert.equal(parse(answer.text).message, 'Invalid argument: name: name must match "^[a-z0-9 ._-]{1,}$"');
+  });
+
+  it("need exactly one relationship", async () => {
+    assertInvalid(await post({}), "relationship");
+    assertInvalid(await post({ servicePrincipal: "SERVICE_PRINCIPAL_UNSPECIFIED" }), "relationship");
+    assertRefused(await post({ claimMatch, staticKeys }), Code.INVALID_ARGUMENT);
+  });
+
+  it("are told everything that is wrong with a relationship at once", async () => {
+    assertInvalid(await post({ claimMatch: {} }), "claim_match.issuer", "claim_match.subject");
+    assertInvalid(await post({ staticKeys: {} }), "static_keys.issuer", "static_keys.subject", "static_keys.issuer_keys");
+    assertInvalid(await post({ awsIdentity: {} }), "aws_identity.aws_account", "aws_identity.arn", "aws_identity.user_id");
+    const description = "x".repeat(4097);
+    assertInvalid(await post({ description, claimMatch: { ...claimMatch, subject: "" } }), "description", "claim_match.subject");
+  });
+
+  it("that match claims take an issuer that is an https URL, or an http one of this machine", async () => {
+    for (const issuer of ["https://accounts.google.com", "https://issuer.example.com/", "http://localhost:8080", "http://127.0.0.1"])
+      assert.equal(((await make({ claimMatch: { issuer, subject: "s" } })).claimMatch as JsonObject).issuer, issuer);
+    for (const issuer of [
+      "http://issuer.example.com",
+      "issuer.example.com",
+      "ftp://localhost",
+      "https://user:password@issuer.example.com",
+      "http://127.0.0.1.example.com",
+    ])
+      assertInvalid(await post({ claimMatch: { issuer, subject: "s" } }), "claim_match.issuer");
+  });
+
+  it("that match claims take patterns that can be compiled, such as the documented ones", async () => {
+    const pattern = "{%uuid%}:.+";
+    const made = await make({
+      claimMatch: { issuerPattern: ".*", subjectPattern: pattern, audiencePattern: ".*", claimPatterns: { a: "b|c" } },
+    });
+    assert.equal((made.claimMatch as JsonObject).subjectPattern, pattern);
+    const broken = { issuerPattern: "(", subjectPattern: "[", audiencePattern: "*", claimPatterns: { a: "(?P<" } };
+    assertInvalid(
+      await post({ claimMatch: broken }),
+      "claim_match.issuer_pattern",
+      "claim_match.subject_pattern",
+      "claim_match.audience_pattern",
+      "claim_match.claim_patterns.a",
+    );
+  });
+
+  it("with static keys live 365 days at most, and that long where nothing else is said", async () => {
+    const expiryOf = (identity: JsonObject) => (identity.staticKeys as JsonObject).expirationTime;
+    const after = (ms: number) => new Date(world.clock.now().getTime() + ms).toISOString();
+    assert.equal(expiryOf(await make({ staticKeys })), after(365 * DAY));
+    for (const ms of [1, 3 * 60 * 60 * 1000, 365 * DAY])
+      assert.equal(expiryOf(await make({ staticKeys: { ...staticKeys, expirationTime: after(ms) } })), after(ms));
+    for (const ms of [365 * DAY + 1, 0, -1])
+      assertInvalid(await post({ staticKeys: { ...staticKeys, expirationTime: after(ms) } }), "static_keys.expiration_time");
+  });
+
+  it("with static keys can be changed after they have expired, but not to another past", async () => {
+    const expirationTime = new Date(world.clock.now().getTime() + 1000).toISOString();
+    const made = await make({ staticKeys: { ...staticKeys, expirationTime } });
+    world.clock.advance(2000);
+    const renamed = await patch(made.uid, { ...made, name: "renamed" }, "?updateMask=*");
+    assert.equal(renamed.status, 200, renamed.text);
+    assert.equal((parse(renamed.text).staticKeys as JsonObject).expirationTime, expirationTime);
+    const past = new Date(world.clock.now().getTime() - 1).toISOString();
+    assertInvalid(await patch(made.uid, { staticKeys: { expirationTime: past } }), "static_keys.expiration_time");
+  });
+
+  it("with static keys have one audience at most, and any text as keys", async () => {
+    await make({ staticKeys: { ...staticKeys, audiences: ["one"] } });
+    assertInvalid(await post({ staticKeys: { ...staticKeys, audiences: ["one", "two"] } }), "static_keys.audiences");
+  });
+
+  it("of AWS have an account of twelve digits, and an ARN and a user id of any form or pattern", async () => {
+    await make({ awsIdentity });
+    await make({ awsIdentity: { awsAccount: "012345678901", arnPattern: "arn:.*", userIdPattern: ".*" } });
+    for (const awsAccount of ["01234567890", "0123456789012", "01234567890a", ""])
+      assertInvalid(await post({ awsIdentity: { ...awsIdentity, awsAccount } }), "aws_identity.aws_account");
+    const broken = { awsAccount: "012345678901", arnPattern: "(", userIdPattern: "(" };
+    assertInvalid(await post({ awsIdentity: broken }), "aws_identity.arn_pattern", "aws_identity.user_id_pattern");
+    assertInvalid(await post({ awsIdentity: { awsAccount: "012345678901", arn: "" } }), "aws_identity.arn", "aws_identity.user_id");
+  });
+
+  it("of service principals are one of those there are", async () => {
+    assert.equal((await make({ servicePrincipal: 2 })).servicePrincipal, "SERVICE_PRINCIPAL_INGESTER");
+    assertRefused(await post({ servicePrincipal: "SERVICE_PRINCIPAL_NOBODY" }), Code.INVALID_ARGUMENT);
+    const identity = { name: "a", relationship: { case: "servicePrincipal", value: 99 as never } } as const;
+    const outcome = await world.grpc.call(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity }, world.owner.token);
+    assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT);
+  });
+
+  it("may be changed from each kind of relationship into every other, and have then that one alone", async () => {
+    const { uid } = await make({ claimMatch });
+    const kinds: readonly JsonObject[] = [
+      { servicePrincipal: "SERVICE_PRINCIPAL_COSIGNED" },
+      { staticKeys },
+      { awsIdentity },
+      { claimMatch },
+    ];
+    for (const relationship of [...kinds.toReversed(), ...kinds]) {
+      for (const query of ["", "?updateMask=*"]) {
+        const changed = parse((await patch(uid, { name: "robot", ...relationship }, query)).text);
+        assert.deepEqual(
+          RELATIONSHIPS.filter((key) => key in changed),
+          Object.keys(relationship),
+        );
+        const [listed] = await list(`uidp.ids=${textOf(uid)}`);
+        assert.deepEqual(listed, changed);
+      }
+    }
+    assertInvalid(await patch(uid, { name: "robot" }, "?updateMask=*"), "relationship");
+    assertInvalid(await patch(uid, {}, "?updateMask=claimMatch"), "relationship");
+    assert.deepEqual(parse((await world.raw("GET", `${path}/${uid}`)).text).claimMatch, { ...claimMatch, claims: {}, claimPatterns: {} });
+  });
+
+  it("may be changed from exact values to patterns and back, in place", async () => {
+    const { uid } = await make({ claimMatch: { ...claimMatch, audience: "a" } });
+    const patterns = { issuerPattern: "https://.*", subjectPattern: "s.*", audiencePattern: "a.*" };
+    const matchOf = async (body: JsonObject) => parse((await patch(uid, { claimMatch: body })).text).claimMatch;
+    assert.deepEqual(await matchOf(patterns), { ...patterns, claims: {}, claimPatterns: {} });
+    assert.deepEqual(await matchOf(claimMatch), { ...claimMatch, audiencePattern: "a.*", claims: {}, claimPatterns: {} });
+  });
+
+  it("may have the same relationship as others in their group", async () => {
+    assert.notEqual((await make({ claimMatch })).uid, (await make({ claimMatch })).uid);
+  });
+
+  it("are listed by the kind of their relationship", async () => {
+    const group = await world.group(world.orgUid);
+    const made = new Map<string, string>();
+    for (const relationship of [{ claimMatch }, { staticKeys }, { awsIdentity }, { servicePrincipal: 1 }]) {
+      const answer = await world.raw("POST", `${path}/${group}`, { name: "robot", ...relationship });
+      made.set(Object.keys(relationship)[0] ?? "", textOf(parse(answer.text).uid));
+    }
+    const filtered = (type: string) => list(`uidp.childrenOf=${group}&relationship_type=${type}`);
+    for (const [i, name] of ["CLAIM_MATCH", "STATIC", "AWS_IDENTITY", "SERVICE_PRINCIPAL"].entries()) {
+      const expected = [made.get(RELATIONSHIPS[i] ?? "")];
+      assert.deepEqual(uids(await filtered(`RELATIONSHIP_TYPE_${name}`)), expected);
+      assert.deepEqual(uids(await filtered(String(RelationshipType[name as keyof typeof RelationshipType]))), expected);
+    }
+    assert.equal((await filtered("RELATIONSHIP_TYPE_UNSPECIFIED")).length, 4);
+    // The filter follows when the relationship changes.
+    await patch(made.get("claimMatch"), { staticKeys });
+    assert.equal((await filtered("RELATIONSHIP_TYPE_STATIC")).length, 2);
+    assert.equal((await filtered("RELATIONSHIP_TYPE_CLAIM_MATCH")).length, 0);
+  });
+
+  it("were seen when they were made and are seen whenever a token is exchanged for them, which is no update", async () => {
+    const robot = await world.robot(world.orgUid);
+    const get = async () => parse((await world.raw("GET", `${path}/${robot.uid}`)).text);
+    const first = await get();
+    world.clock.advance(5000);
+    await world.signIn(robot.uid);
+    assert.deepEqual(await get(), { ...first, lastSeenTime: world.clock.now().toISOString() });
+    const made = await make({ claimMatch });
+    assert.equal(made.lastSeenTime, made.createTime);
+  });
+
+  it("that are deleted leave no binding anywhere", async () => {
+    const robot = await world.robot(world.orgUid);
+    const group = await world.group(world.orgUid);
+    const viewer = await builtInRole(world, "viewer");
+    for (const at of [world.orgUid, group]) await world.bind(robot.uid, viewer, at);
+    assert.equal((await world.raw("DELETE", `${path}/${robot.uid}`)).status, 200);
+    const left = parse((await world.raw("GET", `/iam/v2/roleBindings?identity=${robot.uid}`)).text);
+    assert.deepEqual([left.roleBindings, left.totalCount], [[], "0"]);
+    assert.equal((await world.raw("DELETE", `/iam/v2/groups/${group}`)).status, 200);
+  });
+
+  it("of users stand in root, with the address that their issuer gave of them", async () => {
+    const user = await world.user("someone");
+    assert.match(user.uid, /^[0-9a-f]{40}$/);
+    const self = parse((await world.raw("GET", `${path}/${user.uid}`, undefined, user.token)).text);
+    assert.deepEqual(self.claimMatch, { issuer: world.issuer, subject: "someone", claims: {}, claimPatterns: {} });
+    assert.deepEqual([self.email, self.emailUnverified], ["", ""]);
+  });
+
+  it("of users are seen by themselves, and by who may list identities in a group where they are bound", async () => {
+    const [user, colleague] = [await world.user(), await world.user()];
+    const group = await world.group(world.orgUid);
+    const lister = await world.robot(group, [Capability.CAP_IAM_IDENTITY_LIST]);
+    const elsewhere = await world.robot(await world.group(world.orgUid), [Capability.CAP_IAM_IDENTITY_LIST]);
+    const sees = async (who: Caller) => {
+      const { status } = await world.raw("GET", `${path}/${user.uid}`, undefined, who.token);
+      const listed = (await list(`uidp.ids=${user.uid}`, who)).length === 1;
+      assert.equal(status, listed ? 200 : 403);
+      return listed;
+    };
+    const all = () => Promise.all([user, colleague, lister, elsewhere].map(sees));
+    assert.deepEqual(await all(), [true, false, false, false]);
+    const binding = await world.bind(user.uid, await builtInRole(world, "registry.pull"), group);
+    assert.deepEqual(await all(), [true, false, true, false]);
+    await world.raw("DELETE", `/iam/v2/roleBindings/${binding}`);
+    assert.deepEqual(await all(), [true, false, false, false]);
+    for (const method of ["PATCH", "DELETE"])
+      assertRefused(await world.raw(method, `${path}/${user.uid}`, {}, user.token), Code.PERMISSION_DENIED);
+  });
+
+  it("of users are found before they first sign in, under the uid that they will have", async () => {
+    const nobody = await world.robot(world.orgUid);
+    const lookUp = (issuer: string, subject: string) =>
+      world.raw("GET", `${path}:lookupIdentity?${new URLSearchParams({ issuer, subject })}`, undefined, nobody.token);
+    const uidOf = async (issuer: string, subject: string) => textOf(parse((await lookUp(issuer, subject)).text).uid);
+    const future = await uidOf(world.issuer, "not yet");
+    assert.equal(future, world.userUid("not yet"));
+    assert.equal(await uidOf(world.issuer, "not yet"), future);
+    const group = await world.group(world.orgUid);
+    await world.bind(future, await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]), group);
+    const user = await world.user("not yet");
+    assert.equal(user.uid, future);
+    assert.equal((await world.raw("GET", `/iam/v2/groups/${group}`, undefined, user.token)).status, 200);
+    assert.notEqual(await uidOf(world.issuer, "another"), future);
+    assert.notEqual(await uidOf(`${world.issuer}/`, "not yet"), future);
+    assert.equal(await uidOf("accounts.google.com", "1"), await uidOf("https://accounts.google.com", "1"));
+    assertInvalid(await lookUp(world.issuer, ""), "subject");
+    assertInvalid(await lookUp("", "s"), "issuer");
+  });
+
+  it("have metadata that each changes of itself only, with names from its issuer, and one value that is passed on but not kept", async () => {
+    const user = await world.user();
+    const other = await world.user();
+    const update = async (identityMetadata: JsonObject, updateMask = "", who = user) => {
+      const body = updateMask === "" ? { identityMetadata } : { identityMetadata, updateMask };
+      const answer = await world.raw("PATCH", `${path}:updateIdentityMetadata`, body, who.token);
+      assert.equal(answer.status, 200, answer.text);
+      return parse(answer.text);
+    };
+    const first = await update({ uid: other.uid, name: "forged", company: "acme", jobTitle: "tester", hubspotUtk: "secret" });
+    assert.deepEqual([first.uid, first.name, first.company, first.jobTitle, first.hubspotUtk], [user.uid, "", "acme", "tester", "secret"]);
+    const second = await update({ company: "other", jobTitle: "not this" }, "company");
+    assert.deepEqual([second.company, second.jobTitle, second.hubspotUtk], ["other", "tester", ""]);
+    const third = await update({ updatesOptIn: true });
+    assert.deepEqual([third.company, third.jobTitle, third.updatesOptIn], ["other", "tester", true]);
+    assert.equal((await update({}, "", other)).company, "");
+    const stored = await world.store.reader.selectFrom("identity_metadata").select("body").where("uid", "=", user.uid).execute();
+    assert.ok(!JSON.stringify(stored).includes("secret"));
+    const narrowed = await world.narrow(user, { cap: ["groups.list"] });
+    const body = { identityMetadata: { company: "mine" } };
+    assertRefused(await world.raw("PATCH", `${path}:updateIdentityMetadata`, body, narrowed.token), Code.PERMISSION_DENIED);
+  });
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { uidFromText } from "../../src/lib/uid.ts";
+import { codeOf } from "../harness/clients.ts";
+import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
+import { builtInRole, parse, textOf } from "../harness/samples.ts";
+import { describeWithWorld } from "../harness/world.ts";
+
+const DOCUMENTED_VIEWER = "63921b2c44617e3f2603851537be0123af4a57d7";
+const DOCUMENTED_NAMES = ["owner", "editor", "viewer", "limited_owner", "console_viewer", "registry.pull", "registry.push"].concat(
+  ["registry.pull_token_creator", "apk.pull", "apk.push", "guardener.user", "guardener.admin", "actions.viewer", "argos.osv.reader"],
+  ["java", "python", "javascript"].flatMap((each) => ["pull", "push", "pull_token_creator"].map((role) => `libraries.${each}.${role}`)),
+  ["dotnet", "go"].flatMap((each) => ["pull", "push"].map((role) => `libraries.${each}.${role}`)),
+);
+
+describeWithWorld("roles", (world) => {
+  const path = "/iam/v2/roles";
+  const post = (body: JsonObject, token?: string) => world.raw("POST", `${path}/${world.orgUid}`, { name: "role", ...body }, token);
+  const make = async (...capabilities: (string | number)[]): Promise<JsonObject> => parse((await post({ capabilities })).text);
+  const patch = (uid: unknown, body: JsonObject, query = "", token?: string) => world.raw("PATCH", `${path}/${uid}${query}`, body, token);
+  const list = async (query: string, token?: string) =>
+    parse((await world.raw("GET", `${path}?page_size=200&${query}`, undefined, token)).text).roles as JsonObject[];
+
+  it("that are built in are there by their documented names, for everybody to read", async () => {
+    const nobody = await world.user();
+    const roles = await list("uidp.inRoot=true", nobody.token);
+    assert.deepEqual(
+      DOCUMENTED_NAMES.filter((name) => !roles.some((role) => role.name === name)),
+      [],
+    );
+    assert.deepEqual(await list("", nobody.token), roles);
+    for (const role of roles) {
+      assert.deepEqual(parse((await world.raw("GET", `${path}/${textOf(role.uid)}`, undefined, nobody.token)).text), role);
+      assert.match(textOf(role.description), /^\S.* Role \(built-in\)$/);
+    }
+  });
+
+  it("that are built in have the same uid everywhere, the documented one for viewer", async () => {
+    assert.equal(await builtInRole(world, "viewer"), DOCUMENTED_VIEWER);
+    assert.equal(await builtInRole(world, "owner"), uidFromText("builtin-role:owner"));
+  });
+
+  it("that are built in contain what is documented of them", async () => {
+    const of = async (name: string) => ((await list(`name=${name}`))[0]?.capabilities ?? []) as string[];
+    const [owner, viewer, limited] = [await of("owner"), await of("viewer"), await of("limited_owner")];
+    assert.equal(owner.length, 138);
+    assert.ok(!owner.includes("CAP_INTERNAL") && !owner.includes("CAP_REPO_INTERNAL_ADMIN"));
+    assert.deepEqual(
+      limited.filter((capability) => !viewer.includes(capability)),
+      ["CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_IAM_IDENTITY_CREATE"],
+    );
+    assert.ok(!(await of("registry.pull_token_creator")).includes("CAP_IAM_IDENTITY_LIST"));
+  });
+
+  it("that are built in come before others of their name, which alone is exact", async () => {
+    assert.equal((await list("name=viewer")).length, 1);
+    await Promise.all(["viewer", "viewer2"].map((name) => post({ name, capabilities: ["CAP_REPO_LIST"] })));
+    const [first, second, ...more] = await list("name=viewer");
+    assert.deepEqual([first?.uid, textOf(second?.uid).startsWith(world.orgUid), more], [DOCUMENTED_VIEWER, true, []]);
+    const places = (await list("")).map(({ uid }) => textOf(uid).includes("/"));
+    assert.deepEqual(places, places.toSorted());
+  });
+
+  it("that are built in are changed and deleted by nobody", async () => {
+    const owner = await world.user();
+    await world.bind(owner.uid, await builtInRole(world, "owner"), world.orgUid);
+    const before = await world.raw("GET", `${path}/${DOCUMENTED_VIEWER}`);
+    for (const token of [owner.token, world.owner.token]) {
+      assertRefused(await patch(DOCUMENTED_VIEWER, { name: "mine" }, "", token), Code.PERMISSION_DENIED);
+      assertRefused(await world.raw("DELETE", `${path}/${DOCUMENTED_VIEWER}`, undefined, token), Code.PERMISSION_DENIED);
+    }
+    assert.equal((await world.raw("GET", `${path}/${DOCUMENTED_VIEWER}`)).text, before.text);
+  });
+
+  it("of an organization are read by who may list roles there", async () => {
+    const { uid } = await make("CAP_REPO_LIST");
+    const lister = await world.robot(world.orgUid, [Capability.CAP_IAM_ROLES_LIST]);
+    const stranger = await world.user();
+    assert.equal((await world.raw("GET", `${path}/${uid}`, undefined, lister.token)).status, 200);
+    assert.equal((await list(`uidp.ids=${uid}`, lister.token)).length, 1);
+    assertRefused(await world.raw("GET", `${path}/${uid}`, undefined, stranger.token), Code.PERMISSION_DENIED);
+    assert.equal((await list(`uidp.ids=${uid}`, stranger.token)).length, 0);
+  });
+
+  it("have at least one capability", async () => {
+    assertInvalid(await post({}), "capabilities");
+    assertInvalid(await post({ capabilities: [] }), "capabilities");
+    const { uid } = await make("CAP_REPO_LIST");
+    assertInvalid(await patch(uid, { capabilities: [] }), "capabilities");
+    assertInvalid(await patch(uid, { name: "a" }, "?updateMask=capabilities"), "capabilities");
+    assertInvalid(await patch(uid, { name: "a" }, "?updateMask=*"), "capabilities");
+    const renamed = parse((await patch(uid, { name: "renamed" })).text);
+    assert.deepEqual([renamed.name, renamed.capabilities], ["renamed", ["CAP_REPO_LIST"]]);
+  });
+
+  it("have each capability once, in the order of the numbers", async () => {
+    const made = await make("CAP_REPO_LIST", "CAP_IAM_GROUPS_LIST", 1605, "CAP_IAM_GROUPS_CREATE", "CAP_REPO_LIST");
+    assert.deepEqual(made.capabilities, ["CAP_IAM_GROUPS_CREATE", "CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST"]);
+    const changed = parse((await patch(made.uid, { capabilities: ["CAP_REPO_UPDATE", "CAP_REPO_CREATE", "CAP_REPO_UPDATE"] })).text);
+    assert.deepEqual(changed.capabilities, ["CAP_REPO_CREATE", "CAP_REPO_UPDATE"]);
+    // The same in another order is no change.
+    world.clock.advance(1000);
+    const same = parse((await patch(made.uid, { capabilities: ["CAP_REPO_UPDATE", "CAP_REPO_CREATE"] })).text);
+    assert.deepEqual(same, changed);
+  });
+
+  it("have no capability that there is not, by name or number", async () => {
+    assertRefused(await post({ capabilities: ["CAP_NONSENSE"] }), Code.INVALID_ARGUMENT);
+    for (const number of [0, 1, 1601, 99999]) {
+      const role = { name: "a", capabilities: [number as Capability] };
+      const outcome = await world.grpc.call(RolesService.method.createRole, { parent: world.orgUid, role }, world.owner.token);
+      assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT, String(number));
+    }
+  });
+
+  it("may have deprecated capabilities", async () => {
+    assert.deepEqual((await make("CAP_TENANT_CLUSTERS_LIST")).capabilities, ["CAP_TENANT_CLUSTERS_LIST"]);
+  });
+
+  it("with internal-only capabilities have the internal one too, and are made by its holders", async () => {
+    assertInvalid(await post({ capabilities: ["CAP_REPO_INTERNAL_ADMIN"] }), "capabilities");
+    const both = { capabilities: ["CAP_INTERNAL", "CAP_REPO_INTERNAL_ADMIN"] };
+    assert.equal((await post(both)).status, 200);
+    const owner = await world.user();
+    await world.bind(owner.uid, await builtInRole(world, "owner"), world.orgUid);
+    assertRefused(await post(both, owner.token), Code.PERMISSION_DENIED);
+    assertRefused(await post({ capabilities: ["CAP_INTERNAL"] }, owner.token), Code.PERMISSION_DENIED);
+    const { uid } = await make("CAP_REPO_LIST");
+    assertRefused(await patch(uid, both, "", owner.token), Code.PERMISSION_DENIED);
+    const narrow = await world.narrow(world.owner, { cap: ["roles.create"] });
+    assertRefused(await post(both, narrow.token), Code.PERMISSION_DENIED);
+    const staff = await world.robot(world.orgUid, [Capability.CAP_INTERNAL, Capability.CAP_IAM_ROLES_CREATE]);
+    assert.equal((await post(both, staff.token)).status, 200);
+  });
+
+  it("may be made with capabilities that their maker does not hold", async () => {
+    const maker = await world.robot(world.orgUid, [Capability.CAP_IAM_ROLES_CREATE]);
+    assert.equal((await post({ capabilities: ["CAP_REPO_DELETE"] }, maker.token)).status, 200);
+  });
+
+  it("that are bound get no capability from who does not hold it; to take one away needs none", async () => {
+    const changer = await world.robot(world.orgUid, [Capability.CAP_IAM_ROLES_UPDATE, Capability.CAP_REPO_LIST]);
+    const { uid } = await make("CAP_IAM_GROUPS_LIST", "CAP_IAM_GROUPS_DELETE");
+    const set = (...capabilities: string[]) => patch(uid, { capabilities }, "", changer.token);
+    // Nobody has it yet: nothing is handed out.
+    assert.equal((await set("CAP_IAM_GROUPS_LIST", "CAP_IAM_GROUPS_DELETE", "CAP_REPO_DELETE")).status, 200);
+    const binding = await world.bind((await world.user()).uid, textOf(uid), world.orgUid);
+    assertRefused(await set("CAP_IAM_GROUPS_LIST", "CAP_REPO_DELETE", "CAP_REPO_CREATE"), Code.PERMISSION_DENIED);
+    assert.equal((await set("CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST")).status, 200);
+    assertRefused(await set("CAP_IAM_GROUPS_LIST", "CAP_IAM_GROUPS_DELETE"), Code.PERMISSION_DENIED);
+    await world.raw("DELETE", `/iam/v2/roleBindings/${binding}`);
+    assert.equal((await set("CAP_IAM_GROUPS_DELETE")).status, 200);
+  });
+
+  it("are not deleted while somebody is bound to them", async () => {
+    const { uid } = await make("CAP_REPO_LIST");
+    const binding = await world.bind(uidFromText("somebody"), textOf(uid), world.orgUid);
+    const refused = await world.raw("DELETE", `${path}/${uid}`);
+    assertPrecondition(refused, "RESOURCE_IN_USE", "cannot delete role while it is bound to an identity");
+    await world.raw("DELETE", `/iam/v2/roleBindings/${binding}`);
+    assert.equal((await world.raw("DELETE", `${path}/${uid}`)).status, 200);
+    assertAbout(await world.raw("DELETE", `${path}/${uid}`), Code.NOT_FOUND, "Role", textOf(uid));
+  });
+
+  it("may have any capability that an ordinary organization can", async () => {
+    const names = CapabilitySchema.values.filter(({ number }) => number !== 0).map(({ name }) => name);
+    assert.equal(((await make(...names)).capabilities as string[]).length, names.length);
+  });
+});

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { TermsService } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { newUid } from "../../src/lib/uid.ts";
+import { errorOf } from "../harness/clients.ts";
+import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
+import { createRegistryClient } from "../harness/registry/registry-client.ts";
+import { parse, textOf } from "../harness/samples.ts";
+import { describeWithWorld, startWorld } from "../harness/world.ts";
+
+const path = "/iam/v2/terms";
+
+describeWithWorld("terms", (world) => {
+  const accept = (group: string, documentIds: unknown, token?: string) => world.raw("POST", `${path}/${group}`, { documentIds }, token);
+  const list = async (group: string, query = "") => {
+    const answer = await world.raw("GET", `${path}/${group}?${query.replaceAll(" ", "+")}`);
+    assert.equal(answer.status, 200, answer.text);
+    return parse(answer.text) as JsonObject & { termsAcceptances: JsonObject[]; totalCount: string; nextPageToken?: string };
+  };
+
+  it("are accepted for a group, which says by whom and when, and the first acceptance stays", async () => {
+    const group = await world.group(world.orgUid);
+    const first = world.clock.now().toISOString();
+    const answer = await accept(group, ["sfdpa.v1", "skills-tos.v1", "sfdpa.v1"]);
+    assert.deepEqual(parse(answer.text), { group, documentIds: ["sfdpa.v1", "skills-tos.v1", "sfdpa.v1"] });
+    world.clock.advance(1000);
+    const other = await world.robot(group, [Capability.CAP_TERMS_ACCEPT]);
+    assert.equal((await accept(group, ["sfdpa.v1", "guardener-tos.v1"], other.token)).status, 200);
+    const { termsAcceptances, totalCount } = await list(group);
+    const [acceptedBy, orgUid] = [world.owner.uid, group];
+    assert.deepEqual(termsAcceptances, [
+      { docId: "guardener-tos.v1", acceptedBy: other.uid, orgUid, createTime: world.clock.now().toISOString() },
+      { docId: "sfdpa.v1", acceptedBy, orgUid, createTime: first },
+      { docId: "skills-tos.v1", acceptedBy, orgUid, createTime: first },
+    ]);
+    assert.equal(totalCount, "3");
+  });
+
+  it("that are accepted again make no event", async () => {
+    const group = await world.group(world.orgUid);
+    const events = () =>
+      world.store.reader.selectFrom("outbox").selectAll().where("group_uid", "=", group).where("type", "like", "%terms%").execute();
+    for (const documentIds of [["a"], ["a"], ["a", "b"], ["b", "a"]]) await accept(group, documentIds);
+    assert.deepEqual(
+      (await events()).map(({ data, subject }) => [subject, (parse(data).body as JsonObject).document_ids]),
+      [
+        [group, ["a"]],
+        [group, ["a", "b"]],
+      ],
+    );
+  });
+
+  it("of a group and of everything above it are listed, and none of others", async () => {
+    const group = await world.group(world.orgUid);
+    const below = await world.group(group);
+    const deep = await world.group(below);
+    await accept(group, ["of.group"]);
+    await accept(below, ["of.below", "of.group"]);
+    await accept(deep, ["of.deep"]);
+    await accept(await world.group(group), ["of.sibling"]);
+    const shown = (await list(below)).termsAcceptances.map(({ docId, orgUid }) => [docId, orgUid]);
+    assert.deepEqual(shown, [
+      ["of.below", below],
+      ["of.group", group],
+      ["of.group", below],
+    ]);
+  });
+
+  it("are listed by pages, in any order, with a skip", async () => {
+    const group = await world.group(world.orgUid);
+    const ids = ["c", "a", "e", "b", "d"];
+    for (const id of ids) {
+      await accept(group, [id]);
+      world.clock.advance(1000);
+    }
+    const all = async (query: string) => {
+      const found: string[] = [];
+      for (let pageToken = ""; ; ) {
+        const page = await list(group, `page_size=2&page_token=${pageToken}&${query}`);
+        assert.equal(page.totalCount, "5");
+        found.push(...page.termsAcceptances.map(({ docId }) => textOf(docId)));
+        pageToken = page.nextPageToken ?? "";
+        if (pageToken === "") return found;
+      }
+    };
+    assert.deepEqual(await all(""), ["a", "b", "c", "d", "e"]);
+    assert.deepEqual(await all("order_by=doc_id desc"), ["e", "d", "c", "b", "a"]);
+    assert.deepEqual(await all("order_by=created_at"), ids);
+    assert.deepEqual(await all("order_by=create_time desc"), ids.toReversed());
+    // All are by one person: ties are broken.
+    assert.deepEqual(await all("order_by=accepted_by"), ["a", "b", "c", "d", "e"]);
+    assert.deepEqual(await all("order_by=accepted_by desc"), ["a", "b", "c", "d", "e"]);
+    const skipped = await list(group, "page_size=2&skip=3");
+    assert.deepEqual(
+      [skipped.termsAcceptances.map(({ docId }) => docId), skipped.skipped, skipped.nextPageToken],
+      [["d", "e"], 3, undefined],
+    );
+    const { nextPageToken } = await list(group, "page_size=2");
+    for (const query of [`page_token=${nextPageToken}&order_by=doc_id+desc`, "page_token=nonsense"])
+      assertInvalid(await world.raw("GET", `${path}/${group}?${query}`), "page_token");
+    assertInvalid(await world.raw("GET", `${path}/${await world.group(group)}?page_token=${nextPageToken}`), "page_token");
+    for (const [query, field] of [
+      ["page_size=-1", "page_size"],
+      ["skip=-1", "skip"],
+      ["order_by=uid", "order_by"],
+    ] as const)
+      assertInvalid(await world.raw("GET", `${path}/${group}?${query}`), field);
+  });
+
+  it("have ids of a certain form, and groups that there are", async () => {
+    const group = await world.group(world.orgUid);
+    for (const documentIds of [[], ["Terms"], [""], ["a b"], ["a/b"], ["a".repeat(65)], Array.from({ length: 26 }, (_, i) => `a${i}`)])
+      assertInvalid(await accept(group, documentIds), "document_ids");
+    assert.deepEqual((await list(group)).termsAcceptances, []);
+    const missing = newUid(world.orgUid);
+    assertAbout(await accept(missing, ["a"]), Code.NOT_FOUND, "Group", missing);
+    assertAbout(await accept("nonsense", ["a"]), Code.NOT_FOUND, "Group", "nonsense");
+  });
+
+  it("go with their group", async () => {
+    const group = await world.group(world.orgUid);
+    await accept(group, ["a"]);
+    assert.equal((await world.raw("DELETE", `/iam/v2/groups/${group}`)).status, 200);
+    assert.deepEqual(await world.store.reader.selectFrom("terms_acceptance").selectAll().where("org_uid", "=", group).execute(), []);
+  });
+});
+
+const HOLT_REQUIRED_TERMS = "tos.v1=https://example.com/tos Terms of service, dpa.v1";
+const REQUIRED = [
+  { id: "tos.v1", label: "Terms of service", url: "https://example.com/tos" },
+  { id: "dpa.v1", label: "dpa.v1", url: "" },
+];
+
+describeWithWorld(
+  "terms that the operator requires",
+  (world) => {
+    const organization = async () => (await world.must(GroupsService.method.createGroup, { group: { name: "org" } })).uid;
+    const makeRepo = (group: string, token?: string) => world.raw("POST", `/registry/v2/repos/${group}`, { name: `repo${++made}` }, token);
+    const accept = (group: string, ...documentIds: string[]) => world.must(TermsService.method.acceptTerms, { group, documentIds });
+    let made = 0;
+
+    it("keep everybody from writing in an organization until all are accepted for it, and say which are missing", async () => {
+      const group = await organization();
+      const folder = await world.group(group);
+      const missing = async () => {
+        const { details } = assertRefused(await makeRepo(folder), Code.FAILED_PRECONDITION);
+        assert.deepEqual(details[1]?.violations, [{ type: "TERMS_NOT_ACCEPTED", description: "terms not accepted" }]);
+        const detail = details.find((each) => each["@type"].endsWith("/platform.iam.v2.TermsNotAcceptedDetail"));
+        return (detail as unknown as { missing: JsonObject[] }).missing;
+      };
+      const [tos, dpa] = REQUIRED;
+      assert.deepEqual(await missing(), [tos, { id: dpa?.id, label: dpa?.label }]);
+      await accept(group, "dpa.v1", "other.v1");
+      assert.deepEqual(await missing(), [tos]);
+      const overGrpc = await world.grpc.call(ReposService.method.createRepo, { parent: folder, repo: { name: "x" } }, world.owner.token);
+      const { code, details: detailsOverGrpc } = errorOf(overGrpc);
+      assert.equal(code, Code.FAILED_PRECONDITION);
+      assert.ok(JSON.stringify(detailsOverGrpc).includes("platform.iam.v2.TermsNotAcceptedDetail"));
+      await accept(group, "tos.v1");
+      assert.equal((await makeRepo(folder)).status, 200);
+      assert.equal((await makeRepo(group)).status, 200);
+      // One organization's word is not another's.
+      assertRefused(await makeRepo(await organization()), Code.FAILED_PRECONDITION);
+    });
+
+    it("may be accepted for a folder, and then count there and below", async () => {
+      const group = await organization();
+      const folder = await world.group(group);
+      await accept(folder, "tos.v1", "dpa.v1");
+      assert.equal((await makeRepo(await world.group(folder))).status, 200);
+      assertRefused(await makeRepo(group), Code.FAILED_PRECONDITION);
+    });
+
+    it("keep nobody from reading, or from administering access", async () => {
+      const group = await organization();
+      const robot = await world.robot(group, [Capability.CAP_REPO_LIST]);
+      for (const uri of ["/registry/v2/repos", `/iam/v2/groups/${group}`]) assert.equal((await world.raw("GET", uri)).status, 200);
+      assert.equal((await world.raw("GET", "/registry/v2/repos", undefined, robot.token)).status, 200);
+      assert.equal((await world.raw("DELETE", `/iam/v2/identities/${robot.uid}`)).status, 200);
+    });
+
+    it("are not what one learns of who may not write there anyway", async () => {
+      const group = await organization();
+      const stranger = await world.user();
+      assertRefused(await makeRepo(group, stranger.token), Code.PERMISSION_DENIED);
+    });
+
+    it("hold for pushes, too", async () => {
+      const name = `${world.orgUid}/pushed`;
+      using client = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
+      const refused = await client.send("POST", `${name}/blobs/uploads/`);
+      assert.deepEqual([refused.status, refused.code], [403, "DENIED"]);
+      assert.match(refused.body.toString(), /terms not accepted: tos\.v1, dpa\.v1/);
+      const stranger = await world.user();
+      using other = createRegistryClient(world.baseUrl, `Bearer ${stranger.token}`);
+      assert.ok(!(await other.send("POST", `${name}/blobs/uploads/`)).body.toString().includes("terms"));
+      await accept(world.orgUid, "tos.v1", "dpa.v1");
+      await client.image(name, "latest");
+      assert.equal((await client.send("GET", `${name}/manifests/latest`)).status, 200);
+    });
+  },
+  { env: { HOLT_REQUIRED_TERMS } },
+);
+
+it("Terms that are missing go by the vendor's name for the vendor's clients", async () => {
+  await using world = await startWorld({ env: { HOLT_REQUIRED_TERMS, HOLT_VENDOR_PROFILE: "chainguard" } });
+  const { text } = await world.raw("POST", `/registry/v2/repos/${world.orgUid}`, { name: "repo" });
+  assert.ok(text.includes("type.googleapis.com/chainguard.platform.iam.v2.TermsNotAcceptedDetail"), text);
+});
