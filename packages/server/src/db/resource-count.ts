@@ -1,14 +1,14 @@
 /** Maintained counts: how many rows of a kind stand below each group, so that a list's total needs no scan. Changed only in the transaction that changes the rows. */
 import { type RawBuilder, sql } from "kysely";
 import { ancestry, isInRoot, parentOf } from "../lib/uid.ts";
-import type { ResourceTableName } from "./schema.ts";
+import type { PartialCounts, ResourceTableName } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
 
 /** Rows of one statement: enough for any one row's ancestors, and few enough lengths that all of them stay prepared. */
 const MAX_ROWS = 64;
 
-/** What is counted: the rows of a table; of tags also those that look like neither a referrer, nor a date, nor an epoch; of libraries' artifacts those of each ecosystem; and vulnerabilities, which stand in no group. */
-export type CountKind = ResourceTableName | "plain_tag" | "java_artifact" | "python_artifact" | "vulnerability";
+/** What is counted: the rows of a table, or one of the counts that domains name in their tables.ts. */
+export type CountKind = ResourceTableName | keyof PartialCounts;
 
 export interface ResourceCount {
   readonly below: number;

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createDatabase } from "../../test/harness/postgres.ts";
+import type { GroupTable } from "../iam/tables.ts";
 import { createLog } from "../lib/log.ts";
 import { newUid, parentOf } from "../lib/uid.ts";
 import { openStore } from "./open.ts";
 import { appendToCount, appendToCounts, countOf, dropCounts } from "./resource-count.ts";
-import type { GroupTable } from "./schema.ts";
 import type { Store, WriteDb } from "./store.ts";
 import { ConstraintError } from "./transaction.ts";
 

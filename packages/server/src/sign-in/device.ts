@@ -1,9 +1,9 @@
 /** The device authorization grant (RFC 8628): devices that wait for a person, and what they get. */
 import { randomInt } from "node:crypto";
-import type { DeviceLoginTable } from "../db/schema.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import type { SignedIn } from "../iam/tokens/login-token.ts";
 import { hashOf, randomText } from "./pending.ts";
+import type { DeviceLoginTable } from "./tables.ts";
 
 export interface NewDevice {
   readonly deviceCode: string;

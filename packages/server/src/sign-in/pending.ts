@@ -1,8 +1,8 @@
 /** Sign-ins under way, each known by a one-time text and tied to the browser that began it: whoever has only one of the two has nothing. */
 import { createHash, randomBytes } from "node:crypto";
-import type { SignInTable } from "../db/schema.ts";
 import type { WriteDb } from "../db/store.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
+import type { SignInTable } from "./tables.ts";
 
 /** Long enough to find one's second factor. */
 export const PENDING_MS = 15 * 60_000;

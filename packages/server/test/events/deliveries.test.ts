@@ -8,8 +8,8 @@ import { DeliveriesService, type Delivery, Delivery_State, SubscriptionStatus_St
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
-import type { DeliveryTable } from "../../src/db/schema.ts";
 import { createRedelivery } from "../../src/events/delivery/redeliver.ts";
+import type { DeliveryTable } from "../../src/events/tables.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid, parentOf } from "../../src/lib/uid.ts";

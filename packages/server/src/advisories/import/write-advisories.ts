@@ -1,10 +1,10 @@
 /** Stores a batch of advisories in one transaction, with all that is derived of them; what is known already costs no write. */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { newUid } from "../../lib/uid.ts";
 import { advisoryFrom } from "../storage/load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../storage/store.ts";
+import type { AdvisoryTable } from "../tables.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
 import { type Authorship, isBeyondRights, merge } from "./merge-advisory.ts";
 import { type Prepared, type PreparedRecord, prepare, prepareNew, stamped } from "./prepare-advisory.ts";

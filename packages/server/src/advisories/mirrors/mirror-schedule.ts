@@ -3,11 +3,11 @@ import { create } from "@bufbuild/protobuf";
 import type { AdvisoryMirror, AdvisoryMirrorStatus } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { ImportCountsSchema } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Selectable } from "kysely";
-import type { AdvisoryMirrorRunTable } from "../../db/schema.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { countsOf, type ImportRow, kinds, newImportRow } from "../import/remote/import-row.ts";
+import type { AdvisoryMirrorRunTable } from "../tables.ts";
 import { intervalOf, lockMirror, storeStatus } from "./mirror-resource.ts";
 
 export type MirrorRun = Selectable<AdvisoryMirrorRunTable>;

@@ -1,7 +1,7 @@
 /** What an advisory must have, and how large it may be; its events have rules of their own. Pure: the API and imports hold it to the same. */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import type { AdvisoryTable } from "../../db/schema.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
+import type { AdvisoryTable } from "../tables.ts";
 import { countPeople, MAX_PEOPLE } from "./people.ts";
 import { lineViolations, required } from "./text-rules.ts";
 

@@ -2,9 +2,9 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import { appendToCounts, type CountKind, type ResourceCount } from "../../db/resource-count.ts";
-import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { ancestry, parentOf } from "../../lib/uid.ts";
+import type { AdvisoryTable } from "../tables.ts";
 import { appendToChanges } from "./changes.ts";
 
 /** What is counted apart. */

@@ -2,13 +2,13 @@
 import { createHash } from "node:crypto";
 import { type Advisory, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import type { AdvisoryTable } from "../../db/schema.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { eventTypeOf } from "../model/event-types.ts";
 import { peopleText } from "../model/people.ts";
 import { othersOf, v2FromV1 } from "../model/versions.ts";
+import type { AdvisoryTable } from "../tables.ts";
 import { resolutionsText } from "./resolutions.ts";
 
 const encodeV2 = compileJsonEncoder(AdvisorySchema);

@@ -3,11 +3,11 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { type Advisory, type AdvisoryEvent, AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import type { Selectable } from "kysely";
-import type { AdvisoryTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { compileJsonDecoder } from "../../lib/proto-json-decode.ts";
 import { v1FromV2 } from "../model/versions.ts";
+import type { AdvisoryTable } from "../tables.ts";
 
 const decodeEvent = compileJsonDecoder(AdvisoryEventSchema);
 

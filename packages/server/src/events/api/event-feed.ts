@@ -3,9 +3,9 @@
  * who has seen one has seen, or will never see, those before it.
  */
 import { type Selectable, sql } from "kysely";
-import type { OutboxTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
+import type { OutboxTable } from "../../outbox/tables.ts";
 
 /** So many events are looked at for one page, however few of them are of the group. */
 const WINDOW = 5000;

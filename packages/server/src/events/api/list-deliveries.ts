@@ -11,10 +11,10 @@ import {
 import type { Call } from "../../api/call/call.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
-import type { DeliveryTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
+import type { DeliveryTable } from "../tables.ts";
 
 type State = DeliveryTable["state"];
 

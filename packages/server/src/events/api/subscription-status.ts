@@ -2,10 +2,10 @@
 import { create } from "@bufbuild/protobuf";
 import { type SubscriptionStatus, SubscriptionStatus_State, SubscriptionStatusSchema } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import type { Selectable } from "kysely";
-import type { DeliveryTable, SubscriptionQueueTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
+import type { DeliveryTable, SubscriptionQueueTable } from "../tables.ts";
 
 /** Where there are more, nobody waits until they are counted. */
 const MAX_COUNT = 10_000;

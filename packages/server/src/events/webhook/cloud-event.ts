@@ -1,5 +1,5 @@
 /** An event as the headers of a CloudEvent in HTTP binary mode; its body is what the outbox has as `data`. Pure. */
-import type { OutboxTable } from "../../db/schema.ts";
+import type { OutboxTable } from "../../outbox/tables.ts";
 
 export type EventRow = Pick<OutboxTable, "id" | "type" | "source" | "subject" | "group_uid" | "time" | "body_type" | "extensions" | "data">;
 

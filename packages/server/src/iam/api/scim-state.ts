@@ -6,9 +6,9 @@ import {
   IdentityProvider_SCIMSchema,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { sql } from "kysely";
-import type { ScimTokenTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
+import type { ScimTokenTable } from "../tables.ts";
 
 /** Where a directory provisions for the identity provider. @param baseUrl of this server */
 export function scimEndpoint(baseUrl: string, idpUid: string): string {

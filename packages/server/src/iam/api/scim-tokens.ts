@@ -11,7 +11,6 @@ import {
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { capabilitySet, capabilitySetFromHex, hasAll } from "../../access/capability-set.ts";
 import { type Handlers, write } from "../../api/call/implement.ts";
-import type { ScimTokenTable } from "../../db/schema.ts";
 import type { WriteDb } from "../../db/store.ts";
 import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
@@ -19,6 +18,7 @@ import { aborted, failedPrecondition, invalidArgument, notFound } from "../../li
 import { parentOf } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
 import { hashOfScimToken, newScimToken } from "../identities/scim-credential.ts";
+import type { ScimTokenTable } from "../tables.ts";
 import { assertHoldsMapped } from "./identity-provider-grants.ts";
 import { findScimToken, isLive, scimEndpoint, timestampOf } from "./scim-state.ts";
 

@@ -15,11 +15,11 @@ import { and } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
-import type { TermsAcceptanceTable } from "../../db/schema.ts";
 import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { ancestry } from "../../lib/uid.ts";
+import type { TermsAcceptanceTable } from "../tables.ts";
 
 const DOCUMENT_ID = /^[a-z0-9._-]{1,64}$/;
 const MAX_DOCUMENTS = 25;

@@ -1,9 +1,9 @@
 /** Refresh tokens: what they look like, and their rows. Only a hash of each is stored. Each serves once; one that comes back spent ends its whole family. */
 import { createHash, randomBytes } from "node:crypto";
-import type { RefreshTokenTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
+import type { RefreshTokenTable } from "../tables.ts";
 import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts";
 import { isRecord } from "./jwk-set.ts";
 import type { Narrowing } from "./narrowing.ts";

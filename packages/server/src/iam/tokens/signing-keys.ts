@@ -1,9 +1,9 @@
 /** The keys with which Holt signs: RSA keys in the database, shared by all servers on it. What is signed with them is for others to decide. */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
-import type { SigningKeyTable } from "../../db/schema.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import type { SigningKeyTable } from "../tables.ts";
 
 export const SIGNING_ALGORITHM = "RS256";
 

@@ -1,6 +1,7 @@
 /** What is known of an image without unpacking it: its platforms, and how large it is for each. */
-import type { ImageTable } from "../../db/schema.ts";
+
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import type { ImageTable } from "../tables.ts";
 import type { Manifest, Platform } from "./manifest.ts";
 
 /** Of a config, so that it can be read whole; what is larger is no image's. */

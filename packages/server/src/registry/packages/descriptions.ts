@@ -3,9 +3,9 @@
  * builders put into an index. Only what the repo has counts: what others attach to the same image elsewhere says nothing here.
  */
 import { sql } from "kysely";
-import type { ImageScanTable } from "../../db/schema.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { failedPrecondition } from "../../lib/errors.ts";
+import type { ImageScanTable } from "../tables.ts";
 
 export interface Description {
   /** Of the manifest that was read, or is to be. */

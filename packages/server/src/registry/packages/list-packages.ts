@@ -1,6 +1,7 @@
 /** Packages of several descriptions as one list by name, each page at a cost that does not grow with how many there are. */
-import type { ImagePackageTable } from "../../db/schema.ts";
+
 import type { ReadDb } from "../../db/store.ts";
+import type { ImagePackageTable } from "../tables.ts";
 import type { Description } from "./descriptions.ts";
 
 export interface ListedPackage extends ImagePackageTable {

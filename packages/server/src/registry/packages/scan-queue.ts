@@ -3,9 +3,9 @@
  * later one by its time. Whoever changes who waits for a manifest has its row locked.
  */
 import { sql } from "kysely";
-import type { ImageScanTable } from "../../db/schema.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { ImageScanTable } from "../tables.ts";
 import { appendWait, findTurn, lockTurns, nextDue, postponeWaits, removeWaits, takeTurn } from "./reading-turns.ts";
 
 const LEASE_MS = 60_000;

@@ -1,6 +1,7 @@
 /** Rows of `image_package`: written and removed in pieces, so that nobody else who writes waits long. */
-import type { ImagePackageTable } from "../../db/schema.ts";
+
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import type { ImagePackageTable } from "../tables.ts";
 import type { FoundPackage } from "./found-package.ts";
 
 /** Of one transaction. */

@@ -2,10 +2,10 @@
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { Access } from "../../../access/capabilities.ts";
 import { capabilitySet } from "../../../access/capability-set.ts";
-import type { AdvisoryImportTable } from "../../../db/schema.ts";
 import type { ReadDb } from "../../../db/store.ts";
 import type { Grants, Session } from "../../../iam/grants/grants.ts";
 import { isStaffAt } from "../../../iam/grants/staff.ts";
+import type { AdvisoryImportTable } from "../../tables.ts";
 
 const WRITE = capabilitySet([Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORIES_UPDATE]);
 const APPROVE = capabilitySet([Capability.CAP_ADVISORIES_APPROVE]);

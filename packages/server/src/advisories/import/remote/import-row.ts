@@ -2,12 +2,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Import, Import_State, type ImportCountsSchema, ImportKind, ImportSchema } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Selectable } from "kysely";
-import type { AdvisoryImportTable } from "../../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../../db/store.ts";
 import { sessionFromText } from "../../../iam/identities/stored-session.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { rootOf } from "../../../lib/uid.ts";
+import type { AdvisoryImportTable } from "../../tables.ts";
 
 export type ImportRow = Selectable<AdvisoryImportTable>;
 
