@@ -1,10 +1,11 @@
-// Writes docs/configuration.md from the settings in packages/server/src/config.ts; with --check it only says whether that is up to date.
+// Writes the generated documentation: docs/configuration.md from the settings in packages/server/src/config.ts, and the webhook receiver in
+// docs/events.md from examples/. With --check it writes nothing and fails when a document is out of date.
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { settings } from "../packages/server/src/config.ts";
 
-const path = join(dirname(fileURLToPath(import.meta.url)), "../docs/configuration.md");
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
 const rows = Object.values(settings).map(({ env, fallback, fallbackDoc, doc }) => {
   const shown = fallbackDoc ?? (fallback === "" ? "empty" : `\`${fallback}\``);
@@ -16,7 +17,7 @@ function wrap(text) {
   return text.replace(/(.{1,120})(?: |$)/g, (_, line) => `${line}\n`).trimEnd();
 }
 
-const text = `# Configuration
+const configuration = `# Configuration
 
 <!-- Generated from packages/server/src/config.ts by \`npm run generate\`. -->
 
@@ -25,8 +26,23 @@ these, is refused at start with a message that says what is wrong.
 
 ${rows.join("\n")}`;
 
-if (!process.argv.includes("--check")) writeFileSync(path, text);
-else if (readFileSync(path, "utf8") !== text) {
-  console.error("docs/configuration.md is not what config.ts says: run npm run generate and commit the result.");
-  process.exit(1);
-} else console.log("docs/configuration.md is up to date.");
+/** Replaces the code block after the marker by the example that the marker names. */
+function embedExample(document) {
+  const block = /(<!-- Generated from (examples\/\S+) by .*? -->\n\n```js\n).*?(?=```)/s;
+  if (!block.test(document)) throw new Error("docs/events.md has no marker that names an example");
+  return document.replace(block, (_, head, example) => head + readFileSync(join(root, example), "utf8"));
+}
+
+const documents = {
+  "docs/configuration.md": () => configuration,
+  "docs/events.md": embedExample,
+};
+for (const [path, generate] of Object.entries(documents)) {
+  const current = readFileSync(join(root, path), "utf8");
+  const wanted = generate(current);
+  if (current === wanted) continue;
+  if (process.argv.includes("--check")) {
+    console.error(`${path} is out of date: run npm run generate and commit the result.`);
+    process.exitCode = 1;
+  } else writeFileSync(join(root, path), wanted);
+}
