@@ -64,7 +64,7 @@ export function isApkVersion(parts: readonly ApkPart[]): boolean {
   return parts.at(-1)?.kind === KIND.end;
 }
 
-export function compareApkParts(left: readonly ApkPart[], right: readonly ApkPart[]): number {
+function compareApkParts(left: readonly ApkPart[], right: readonly ApkPart[]): number {
   for (const [index, a] of left.entries()) {
     const b = right[index];
     if (b === undefined || a.kind !== b.kind) return compareKinds(a, b);
