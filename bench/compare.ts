@@ -1,4 +1,7 @@
-/** Measures several servers in turn, A B A B, so that what else the machine does meets all of them alike; what counts is the median of the rounds. */
+/**
+ * Measures several servers alternately (A B A B), so that other load on the machine affects all of them alike. Reports
+ * the median of the rounds.
+ */
 import type { LoadResult, LoadSpec } from "./load/worker.ts";
 import { cpuSeconds, makeLoad } from "./process.ts";
 import { median } from "./report.ts";
@@ -10,7 +13,7 @@ export interface Contender {
 }
 
 export interface Figures extends LoadResult {
-  /** Processor time of the server for one answer, in microseconds. */
+  /** Server CPU time per response, in microseconds. */
   readonly cpuUs: number;
 }
 
@@ -22,8 +25,8 @@ export async function compare(kind: "http1" | "grpc", contenders: readonly Conte
     rounds.push(figures);
   }
   return contenders.map((_, i) => {
-    const of = (key: keyof Figures) => median(rounds.map((figures) => figures[i]![key]));
-    return { perSecond: of("perSecond"), p50: of("p50"), p99: of("p99"), cpuUs: of("cpuUs") };
+    const medianOf = (key: keyof Figures) => median(rounds.map((figures) => figures[i]![key]));
+    return { perSecond: medianOf("perSecond"), p50: medianOf("p50"), p99: medianOf("p99"), cpuUs: medianOf("cpuUs") };
   });
 }
 
@@ -31,7 +34,7 @@ async function measureOnce(kind: "http1" | "grpc", { pid, load }: Contender): Pr
   const { warmUpMs, durationMs } = scale;
   const before = cpuSeconds(pid);
   const result = await makeLoad(kind, { ...load, warmUpMs, durationMs });
-  // The warm-up is in the processor time, so it is counted in the answers, too, at the rate of the rest.
-  const answers = (result.perSecond * (warmUpMs + durationMs)) / 1000;
-  return { ...result, cpuUs: ((cpuSeconds(pid) - before) / answers) * 1e6 };
+  // CPU time includes the warm-up, so the responses of the warm-up count too, at the measured rate.
+  const responses = (result.perSecond * (warmUpMs + durationMs)) / 1000;
+  return { ...result, cpuUs: ((cpuSeconds(pid) - before) / responses) * 1e6 };
 }

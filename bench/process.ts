@@ -1,4 +1,4 @@
-/** Processes of a benchmark: the server under measurement, the bare servers beside it and those that make load. */
+/** Starts and stops the processes of a benchmark: the server under test, the bare servers and the load generators. */
 import { type ChildProcess, execFile, fork, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
@@ -15,22 +15,22 @@ const HOLTD = join(import.meta.dirname, "../packages/server/bin/holtd.js");
 export interface HoltServer extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
-  /** Of the bootstrap owner. */
+  /** Token of the bootstrap owner. */
   readonly token: string;
-  /** From the start of the process to its word that it is ready. */
+  /** Milliseconds from the start of the process until it reports that it is ready. */
   readonly readyMs: number;
 }
 
 export interface HoltOptions {
-  /** Beside those of the benchmark, by their environment names. */
+  /** Environment variables in addition to those of the benchmark. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** File that its log is added to, for who wants to read it. */
+  /** File that the log is appended to. */
   readonly log?: string;
-  /** Of its Node, beside those of the benchmark. */
+  /** Options of Node in addition to those of the benchmark. */
   readonly nodeOptions?: readonly string[];
 }
 
-/** holtd as it is shipped, with its log at its default level into nowhere. */
+/** Starts holtd as shipped, with the default log level and the log discarded unless a file is given. */
 export async function startHolt(
   { url, dataDir }: Target,
   { settings = {}, log, nodeOptions: added = [] }: HoltOptions = {},
@@ -41,14 +41,14 @@ export async function startHolt(
     HOLT_LISTEN: `127.0.0.1:${port}`,
     HOLT_DATA_DIR: dataDir,
     HOLT_DATABASE_URL: url,
-    // The issuer of the tokens that are exchanged runs on this machine.
+    // The test issuer for token exchange runs on this machine.
     HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
     ...settings,
   };
   const started = performance.now();
   const stdio: StdioOptions = ["ignore", "pipe", openSync(log ?? process.env.BENCH_LOG ?? devNull, "a")];
   const child = spawn(process.execPath, [...nodeOptions(), ...added, HOLTD], { env, stdio });
-  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`holtd ended with ${code}`)));
+  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`holtd exited with ${code}`)));
   end.catch(() => {});
   await Promise.race([once(child.stdout!, "data"), end]);
   const readyMs = performance.now() - started;
@@ -56,9 +56,9 @@ export async function startHolt(
   return { port, pid: child.pid ?? 0, token: stdout.trim(), readyMs, [Symbol.asyncDispose]: () => stop(child) };
 }
 
-/** Of the server's Node: those of `npm start`, unless a trial says others, such as --cpu-prof. */
+/** Node options of the server: those of `npm start`, unless BENCH_NODE_OPTIONS replaces them, for instance with --cpu-prof. */
 function nodeOptions(): string[] {
-  return (process.env.BENCH_NODE_OPTIONS ?? packageJson.scripts.start).split(" ").filter((word) => word.startsWith("--"));
+  return (process.env.BENCH_NODE_OPTIONS ?? packageJson.scripts.start).split(" ").filter((option) => option.startsWith("--"));
 }
 
 export interface BareServer extends AsyncDisposable {
@@ -66,7 +66,7 @@ export interface BareServer extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** A server that answers everything with `body`. */
+/** Starts a server that responds to every request with `body`. */
 export async function startBare(kind: "http1" | "http2", body: Uint8Array): Promise<BareServer> {
   const child = fork(join(import.meta.dirname, `bare/${kind}.ts`));
   child.send({ body: Buffer.from(body).toString("base64") });
@@ -81,27 +81,27 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Makes load in a process of its own. Rejects on the first answer that is not as it should be. */
+/** Runs a load generator in its own process. Rejects on the first unexpected response. */
 export async function makeLoad(kind: "http1" | "grpc", spec: LoadSpec): Promise<LoadResult> {
   const child = fork(join(import.meta.dirname, `load/${kind}.ts`));
   child.send(spec);
-  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`what makes load ended with ${code}`)));
+  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`the load generator exited with ${code}`)));
   end.catch(() => {});
   try {
-    const [answer] = (await Promise.race([once(child, "message"), end])) as [{ result?: LoadResult; error?: string }];
-    if (answer.result === undefined) throw new Error(answer.error);
-    return answer.result;
+    const [message] = (await Promise.race([once(child, "message"), end])) as [{ result?: LoadResult; error?: string }];
+    if (message.result === undefined) throw new Error(message.error);
+    return message.result;
   } finally {
     child.disconnect();
     await stop(child);
   }
 }
 
-/** Seconds of processor time that a process has used so far; NaN where the system does not tell so. */
+/** CPU seconds that a process has used so far; NaN if /proc is not available. */
 export function cpuSeconds(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    // utime and stime, in hundredths of a second on every Linux there is.
+    // utime and stime, which every common Linux kernel counts in hundredths of a second.
     return (Number(fields[11]) + Number(fields[12])) / 100;
   } catch {
     return Number.NaN;

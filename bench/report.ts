@@ -1,10 +1,10 @@
-/** What a benchmark found, as lines of a table. */
+/** Prints the results of a benchmark as a Markdown table. */
 
 export interface Line {
-  readonly what: string;
+  readonly measured: string;
   readonly store: string;
   readonly figure: string;
-  /** What is wanted, and whether it is so; both left out for a figure that nothing is asked of. */
+  /** The target and whether it is met. Both are absent for a figure without a target. */
   readonly target?: string;
   readonly holds?: boolean;
 }
@@ -12,13 +12,24 @@ export interface Line {
 export function printLines(lines: readonly Line[]): void {
   const rows = [
     ["measured", "store", "figure", "target", ""],
-    ...lines.map(({ what, store, figure, target = "", holds }) => [what, store, figure, target, verdict(holds)]),
+    ...lines.map(({ measured, store, figure, target = "", holds }) => [measured, store, figure, target, verdict(holds)]),
   ];
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   for (const [i, row] of rows.entries()) {
     console.log(`| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(" | ")} |`);
     if (i === 0) console.log(`|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`);
   }
+}
+
+/** A line with the latencies of a list or a request, and a target for the 99th percentile. */
+export function latencyLine(
+  measured: string,
+  store: string,
+  figures: { readonly p50: number; readonly p99: number },
+  limitMs: number,
+): Line {
+  const { p50, p99 } = figures;
+  return { measured, store, figure: `p50 ${short(p50)} ms, p99 ${short(p99)} ms`, target: `p99 ≤ ${limitMs} ms`, holds: p99 <= limitMs };
 }
 
 function verdict(holds: boolean | undefined): string {
@@ -30,7 +41,7 @@ export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-/** A number with three figures. */
+/** A number with three significant digits. */
 export function short(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
 }

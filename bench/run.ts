@@ -1,4 +1,7 @@
-/** Runs the benchmark, or the parts of it that are named: `npm run bench -- [--store sqlite|postgres] [part …]`. What they measure is in README.md. */
+/**
+ * Runs all parts of the benchmark or the named ones: `npm run bench -- [--store sqlite|postgres] [part …]`. README.md
+ * describes the parts.
+ */
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { advisoryParts } from "./advisories/parts.ts";
@@ -8,7 +11,7 @@ import { importAdvisories } from "./import/import.ts";
 import { libraryParts } from "./libraries/parts.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
-import { deepLists } from "./parts/deep.ts";
+import { deepLists } from "./parts/deep-lists.ts";
 import { exchange } from "./parts/exchange.ts";
 import { grpcGet, restGet } from "./parts/get.ts";
 import { restList } from "./parts/list.ts";
@@ -33,7 +36,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   ...advisoryParts,
   ...libraryParts,
 };
-/** Names that stand for several parts. */
+/** Names that select several parts. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   registry: Object.keys(registryParts),
   events: Object.keys(eventParts),
@@ -44,12 +47,13 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });
 const chosen = positionals.length === 0 ? Object.keys(parts) : positionals.flatMap((name) => groups[name] ?? [name]);
 const unknown = chosen.filter((name) => !Object.hasOwn(parts, name));
-if (unknown.length > 0) throw new Error(`there is no part ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`);
+if (unknown.length > 0)
+  throw new Error(`unknown part ${unknown.join(", ")}; expected ${[...Object.keys(groups), ...Object.keys(parts)].join(", ")}`);
 
-const { length, 0: cpu } = cpus();
-console.log(
-  `Node ${process.version}, ${length} × ${cpu?.model}, ${new Date().toISOString().slice(0, 10)}; ${scale.rows} identities, ${scale.rounds} rounds\n`,
-);
+const processors = cpus();
+const machine = `Node ${process.version}, ${processors.length} × ${processors[0]?.model}`;
+const today = new Date().toISOString().slice(0, 10);
+console.log(`${machine}, ${today}; ${scale.rows} identities, ${scale.rounds} rounds\n`);
 const lines: Line[] = [];
 try {
   for (const store of values.store === undefined ? (["sqlite", "postgres"] as const) : [values.store as StoreName]) {

@@ -1,15 +1,15 @@
-/** How much is measured, from the environment. */
+/** Reads the size and the duration of the benchmark from the environment. */
 
 const rows = Number(process.env.BENCH_ROWS ?? 1_000_000);
 
 export const scale = {
-  /** Identities of the large database. */
+  /** Number of identities in the large database. */
   rows,
-  /** Of the small one, which the large one is held against. */
+  /** Number of identities in the small database, which serves as the comparison. */
   fewRows: Math.min(1000, rows),
   rounds: Number(process.env.BENCH_ROUNDS ?? 3),
   durationMs: Number(process.env.BENCH_SECONDS ?? 4) * 1000,
   warmUpMs: 1500,
-  /** Connections that make load together. */
+  /** Concurrent connections of a load generator. */
   connections: 32,
 };

@@ -1,4 +1,4 @@
-/** The filled databases and a server on each, started when first asked for and kept for the parts that follow. */
+/** Starts one server per filled database on first use and keeps it for the following parts. */
 
 import type { Contents } from "./data/fill.ts";
 import { closeStores, type Filled, openFilled, type StoreName } from "./data/stores.ts";
@@ -7,9 +7,9 @@ import { scale } from "./scale.ts";
 
 export interface Served<T = Contents> extends Filled<T> {
   readonly server: HoltServer;
-  /** An HTTP/1.1 request with the owner's token, as the load processes want it. */
+  /** An HTTP/1.1 request with the owner's token, base64-encoded for the load generator. */
   request(method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>): string;
-  /** The same request once, from here; throws unless the answer is 200. */
+  /** Sends the same request once from this process. Throws unless the status is 2xx. */
   fetch(method: string, path: string, body?: string): Promise<string>;
 }
 
@@ -17,12 +17,12 @@ const served = new Map<string, Promise<Served>>();
 
 export function serve(name: StoreName, rows: number = scale.rows): Promise<Served> {
   const key = `${name}-${rows}`;
-  const known = served.get(key) ?? openFilled(name, rows).then((filled) => serveFilled(filled));
-  served.set(key, known);
-  return known;
+  const server = served.get(key) ?? openFilled(name, rows).then((filled) => serveFilled(filled));
+  served.set(key, server);
+  return server;
 }
 
-/** @param options of the server, see `startHolt` */
+/** @param options see `startHolt` */
 export async function serveFilled<T>(filled: Filled<T>, options?: HoltOptions): Promise<Served<T>> {
   const server = await startHolt(filled.target, options);
   const { port, token } = server;
@@ -41,14 +41,14 @@ export async function serveFilled<T>(filled: Filled<T>, options?: HoltOptions): 
         headers: { ...authorized, "content-type": "application/json" },
         ...(body !== undefined && { body }),
       });
-      const text = await response.text();
-      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 500)}`);
-      return text;
+      const content = await response.text();
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${content.slice(0, 500)}`);
+      return content;
     },
   };
 }
 
-/** Stops the servers, so that nothing but what is measured next runs. */
+/** Stops all servers, so that they do not disturb the next measurement. */
 export async function stopServers(): Promise<void> {
   for (const one of served.values()) await (await one).server[Symbol.asyncDispose]();
   served.clear();

@@ -1,4 +1,4 @@
-/** Fills an organization with advisories: what is derived of them is derived by the server's own code, and written in the order of its tables. */
+/** Fills an organization with advisories. The server's own code computes the derived columns, and rows are written table by table. */
 
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -10,7 +10,7 @@ import { openStore } from "../../packages/server/src/db/open.ts";
 import { groups } from "../../packages/server/src/iam/api/groups.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
-import { begin, insertAll, openSink, type Target } from "../data/fill.ts";
+import { bootstrapDatabase, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
 import { type FilledImages, fillImages } from "./images.ts";
 import { sampleAdvisory } from "./sample.ts";
@@ -19,8 +19,8 @@ export interface AdvisoryContents {
   readonly organization: string;
   readonly advisories: number;
   readonly images: FilledImages;
-  /** A few of what is in it, to be asked for. */
-  readonly some: readonly {
+  /** Some of the advisories, for queries. */
+  readonly samples: readonly {
     readonly uid: string;
     readonly advisoryId: string;
     readonly alias: string;
@@ -30,12 +30,12 @@ export interface AdvisoryContents {
 }
 
 const FOLDERS = 10;
-const SOME = 100;
-const PIECE = 2000;
+const SAMPLES = 100;
+const ADVISORIES_PER_BATCH = 2000;
 
 export async function fillAdvisories(target: Target, advisories: number): Promise<AdvisoryContents> {
   const started = performance.now();
-  const organization = await begin(target);
+  const organization = await bootstrapDatabase(target);
   const folders = Array.from({ length: FOLDERS }, () => newUid(organization));
   const sink = await openSink(target);
   await insertAll(
@@ -44,31 +44,33 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
     folders.map((uid, i) => rowOf(groups, create(GroupSchema, { uid, name: `folder-${i}`, ...timesOf(timeOf(0)) }), timeOf(0))),
   );
   await insertAll(sink, "resource_count", countsOf("group", new Map([[organization, FOLDERS]])));
-  const [kinds, links, terms] = [[] as CountedColumns[], [] as Row[], new Map<string, string[]>()];
-  const some: AdvisoryContents["some"][number][] = [];
+  const countedRows: CountedColumns[] = [];
+  const aliasRows: Row[] = [];
+  const uidsByTerm = new Map<string, string[]>();
+  const samples: AdvisoryContents["samples"][number][] = [];
   for (let done = 0; done < advisories; ) {
     const rows: Row[] = [];
-    for (; rows.length < PIECE && done < advisories; done++) {
+    for (; rows.length < ADVISORIES_PER_BATCH && done < advisories; done++) {
       const parent = Math.random() < 0.8 ? organization : (folders[done % FOLDERS] as string);
       const advisory = sampleAdvisory(parent, done / advisories);
-      const { row: whole, aliases, terms: words } = deriveAdvisory(advisory);
-      const { body, ...row } = whole;
+      const { row: fullRow, aliases, terms: advisoryTerms } = deriveAdvisory(advisory);
+      const { body, ...row } = fullRow;
       rows.push({ ...row, body } as unknown as Row);
-      kinds.push(countedOf(row));
-      for (const alias of aliases) links.push({ alias, advisory_uid: advisory.id });
-      for (const term of words) terms.set(term, [...(terms.get(term) ?? []), advisory.id]);
+      countedRows.push(countedOf(row));
+      for (const alias of aliases) aliasRows.push({ alias, advisory_uid: advisory.id });
+      for (const term of advisoryTerms) uidsByTerm.set(term, [...(uidsByTerm.get(term) ?? []), advisory.id]);
       const { id: uid, advisoryId, artifactName: name, componentLocation: location = "" } = advisory;
-      if (some.length < SOME && done % Math.ceil(advisories / SOME) === 0 && name !== "linux")
-        some.push({ uid, advisoryId, alias: advisory.aliases[0] ?? "", name, location });
+      if (samples.length < SAMPLES && done % Math.ceil(advisories / SAMPLES) === 0 && name !== "linux")
+        samples.push({ uid, advisoryId, alias: advisory.aliases[0] ?? "", name, location });
     }
     await insertAll(sink, "advisory", rows);
   }
   await insertAll(
     sink,
     "advisory_alias",
-    links.sort((a, b) => compare(a.alias, b.alias) || compare(a.advisory_uid, b.advisory_uid)),
+    aliasRows.sort((a, b) => compare(a.alias, b.alias) || compare(a.advisory_uid, b.advisory_uid)),
   );
-  const sorted = [...terms].sort(([a], [b]) => compare(a, b));
+  const sorted = [...uidsByTerm].sort(([a], [b]) => compare(a, b));
   await insertAll(
     sink,
     "advisory_term",
@@ -83,14 +85,14 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
   await insertAll(sink, "vulnerability", vulnerabilities(sorted.map(([term]) => term)));
   const images = await fillImages(sink, organization);
   await sink.finish();
-  await count(target, kinds);
+  await count(target, countedRows);
   console.log(`  filled ${advisories} advisories in ${Math.round((performance.now() - started) / 1000)} s`);
-  return { organization, advisories, images, some };
+  return { organization, advisories, images, samples };
 }
 
 type CountedColumns = Omit<AdvisoryTable, "body">;
 
-/** Without what would only take up memory. */
+/** Clears columns that the counts do not need, to save memory. */
 function countedOf(row: CountedColumns): CountedColumns {
   return { ...row, about: "", first_alias: "", advisory_id: "", component_location: "", component_name: "", artifact_name: "" };
 }

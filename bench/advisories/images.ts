@@ -1,4 +1,7 @@
-/** Fills an organization with images that are rebuilt every day, for two platforms: a few of their packages are newer each time, and each has advisories. */
+/**
+ * Fills an organization with images that are rebuilt daily for two platforms. Each build updates a few packages, and
+ * packages have advisories.
+ */
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
@@ -11,14 +14,14 @@ import { nameOf } from "./sample.ts";
 const IMAGES = 20;
 const DAYS = 30;
 const PACKAGES = 100;
-/** Of packages on a day. */
-const NEWER = 0.05;
+/** Fraction of the packages that are updated per day. */
+const UPDATED_FRACTION = 0.05;
 const DAY_MS = 24 * 60 * 60 * 1000;
-const FIRST_REVISION = 4;
+const MAX_REVISION_STEP = 4;
 
 export interface FilledImages {
   readonly repos: readonly string[];
-  /** The days on which they changed, both included. */
+  /** First and last day on which the images changed. */
   readonly start: string;
   readonly end: string;
 }
@@ -35,16 +38,16 @@ export async function fillImages(sink: Sink, organization: string): Promise<Fill
   await insertAll(sink, "resource_count", countsOf("repo", new Map([[organization, IMAGES]])));
   for (const repo of uids) {
     const packages = new Map(Array.from({ length: PACKAGES }, () => [nameOf(Math.floor(2000 * Math.random())), 0]));
-    // The day before the first one of a report counts, too.
+    // A report also needs the day before its first day.
     for (let day = today - DAYS - 1; day < today; day++) await fillDay(sink, repo, day, packages);
   }
-  const at = (day: number) => new Date(day * DAY_MS).toISOString();
-  return { repos: uids.map((_, i) => `image-${i}`), start: at(today - DAYS), end: at(today - 1) };
+  const startOf = (day: number) => new Date(day * DAY_MS).toISOString();
+  return { repos: uids.map((_, i) => `image-${i}`), start: startOf(today - DAYS), end: startOf(today - 1) };
 }
 
 async function fillDay(sink: Sink, repo: string, day: number, packages: Map<string, number>): Promise<void> {
   for (const [name, revision] of packages)
-    if (Math.random() < NEWER) packages.set(name, revision + 1 + Math.floor(FIRST_REVISION * Math.random()));
+    if (Math.random() < UPDATED_FRACTION) packages.set(name, revision + 1 + Math.floor(MAX_REVISION_STEP * Math.random()));
   const digest = digestOf(`${repo} ${day}`);
   const time = new Date(day * DAY_MS + DAY_MS / 4).toISOString();
   await insertAll(sink, "tag_history", [{ repo_uid: repo, tag: "latest", digest, time, actor: "" }]);
@@ -60,11 +63,11 @@ async function fillDay(sink: Sink, repo: string, day: number, packages: Map<stri
 
 function* rowsOf(digest: string, architecture: string, packages: ReadonlyMap<string, number>): Iterable<Row> {
   for (const [name, revision] of packages) {
-    const at = { location: "lib/apk/db/installed", source: "image", purl: "" };
-    yield { digest, type: "apk", name, version: `1.2.3-r${revision}`, architecture, origin: name, ...at };
+    const source = { location: "lib/apk/db/installed", source: "image", purl: "" };
+    yield { digest, type: "apk", name, version: `1.2.3-r${revision}`, architecture, origin: name, ...source };
   }
 }
 
-function digestOf(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+function digestOf(content: string): string {
+  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }

@@ -1,17 +1,20 @@
-/** Lists of advisories in a large organization: by each filter, with values that most have and values that few have, one request after another. */
+/**
+ * Measures lists of advisories in a large organization by each filter, with frequent and rare values. One client sends
+ * one request at a time.
+ */
 import { compare } from "../compare.ts";
-import { open, type StoreName } from "../data/stores.ts";
-import { type Line, short } from "../report.ts";
+import { openDataset, type StoreName } from "../data/stores.ts";
+import { type Line, latencyLine } from "../report.ts";
 import { scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";
 import { type AdvisoryContents, fillAdvisories } from "./fill.ts";
 
 const LIMIT_MS = { sqlite: 15, postgres: 30 };
-/** Of the rows of the other benchmarks. */
-const SHARE = 0.5;
+/** Number of advisories per row of the other benchmarks. */
+const ADVISORIES_PER_ROW = 0.5;
 
 export async function openAdvisories(store: StoreName): Promise<Served<AdvisoryContents>> {
-  const advisories = scale.rows * SHARE;
+  const advisories = scale.rows * ADVISORIES_PER_ROW;
   const sources = [
     "bench/data/rows.ts",
     "bench/advisories/sample.ts",
@@ -19,21 +22,25 @@ export async function openAdvisories(store: StoreName): Promise<Served<AdvisoryC
     "bench/advisories/images.ts",
     "packages/server/src/advisories/derive.ts",
   ];
-  const filled = await open(store, { key: `advisories_${advisories}`, sources, fill: (target) => fillAdvisories(target, advisories) });
+  const filled = await openDataset(store, {
+    key: `advisories_${advisories}`,
+    sources,
+    fill: (target) => fillAdvisories(target, advisories),
+  });
   return serveFilled(filled);
 }
 
 export async function advisoryLists(store: StoreName): Promise<Line[]> {
   const holt = await openAdvisories(store);
   await using _server = holt.server;
-  const { organization, some } = holt.contents;
-  const each = (query: (of: AdvisoryContents["some"][number]) => string) => some.map(query);
+  const { organization, samples } = holt.contents;
+  const each = (queryOf: (sample: AdvisoryContents["samples"][number]) => string) => samples.map(queryOf);
   const queries: Readonly<Record<string, readonly string[]>> = {
     "default order": [""],
     "default order, pages of 200": ["page_size=200"],
     "by create_time desc": ["order_by=create_time%20desc"],
     "by artifact_name": ["order_by=artifact_name"],
-    "by update_time, half way": [`order_by=update_time&skip=${holt.contents.advisories / 2}`],
+    "by update_time, skip half": [`order_by=update_time&skip=${holt.contents.advisories / 2}`],
     "artifact type, broad": ["artifact_types=apk"],
     "artifact type, rare": ["artifact_types=oci"],
     "artifact type, none": ["artifact_types=nothing"],
@@ -50,13 +57,13 @@ export async function advisoryLists(store: StoreName): Promise<Line[]> {
     "review state, broad": ["event_review_states=REVIEW_STATE_APPROVED"],
     "review state, rare": ["event_review_states=REVIEW_STATE_REQUEST_CHANGES"],
     "review state, none": ["event_review_states=REVIEW_STATE_PENDING"],
-    "kinds, two rare ones": ["artifact_types=oci&latest_event_type=EVENT_TYPE_FILTER_PATCHED"],
-    "kinds, four": ["artifact_types=apk&artifact_architectures=x86_64&component_types=npm&latest_event_type=EVENT_TYPE_FILTER_FIXED"],
+    "two rare filters": ["artifact_types=oci&latest_event_type=EVENT_TYPE_FILTER_PATCHED"],
+    "four filters": ["artifact_types=apk&artifact_architectures=x86_64&component_types=npm&latest_event_type=EVENT_TYPE_FILTER_FIXED"],
     "author, broad": ["event_authors=robot@example.com"],
     "author, rare": ["event_authors=guest@example.com"],
     "author, none": ["event_authors=nobody@example.com"],
-    "without an author, none left": ["exclude_event_authors=robot@example.com"],
-    "without an author, most left": ["exclude_event_authors=guest@example.com"],
+    "exclude author, no matches": ["exclude_event_authors=robot@example.com"],
+    "exclude author, most match": ["exclude_event_authors=guest@example.com"],
     "reviewer, broad": ["event_reviewers=reviewer@example.com"],
     "reviewer, rare": ["event_reviewers=auditor@example.com"],
     "artifact name, one in twenty": ["artifact_names=linux"],
@@ -66,27 +73,27 @@ export async function advisoryLists(store: StoreName): Promise<Line[]> {
     "component location": each(({ location }) => `component_locations=${encodeURIComponent(location)}`),
     "advisory id": each(({ advisoryId }) => `advisory_ids=${advisoryId}`),
     alias: each(({ alias }) => `aliases=${alias}`),
-    "aliases, a hundred": [some.map(({ alias }) => `aliases=${alias}`).join("&")],
+    "100 aliases": [samples.map(({ alias }) => `aliases=${alias}`).join("&")],
     "query, an alias": each(({ alias }) => `query=${alias.toLowerCase()}`),
-    "query, most": ["query=cve"],
+    "query, most match": ["query=cve"],
     "query, one letter": ["query=c"],
     "query, a year and a digit": ["query=cve-2024-1"],
-    "query, a part of names": ["query=e-1z"],
-    "query, nothing": ["query=qzx"],
-    "artifact name and kinds": ["artifact_names=linux&latest_event_type=EVENT_TYPE_FILTER_FIXED&artifact_types=apk"],
+    "query, part of names": ["query=e-1z"],
+    "query, no matches": ["query=qzx"],
+    "artifact name and two filters": ["artifact_names=linux&latest_event_type=EVENT_TYPE_FILTER_FIXED&artifact_types=apk"],
     "artifact name and author": each(({ name }) => `artifact_names=${name}&event_authors=robot@example.com`),
-    "query, most, and a kind": ["query=cve&latest_event_type=EVENT_TYPE_FILTER_FIXED"],
-    "query, most, and a rare kind": ["query=cve&artifact_types=oci"],
-    "author and kind, both broad": ["event_authors=robot@example.com&artifact_types=apk"],
-    "author rare, kind broad": ["event_authors=guest@example.com&artifact_types=apk"],
+    "query, most match, and event type": ["query=cve&latest_event_type=EVENT_TYPE_FILTER_FIXED"],
+    "query, most match, and rare type": ["query=cve&artifact_types=oci"],
+    "author and type, both broad": ["event_authors=robot@example.com&artifact_types=apk"],
+    "rare author, broad type": ["event_authors=guest@example.com&artifact_types=apk"],
   };
   const lines: Line[] = [];
-  for (const [what, all] of Object.entries(queries)) {
+  for (const [measured, filters] of Object.entries(queries)) {
     lines.push(
       await latency(
-        `Advisories: ${what}`,
+        `Advisories: ${measured}`,
         holt,
-        all.map((query) => `/vulnerabilities/v2/advisories?uidp.descendants_of=${organization}&${query}`),
+        filters.map((query) => `/vulnerabilities/v2/advisories?uidp.descendants_of=${organization}&${query}`),
       ),
     );
   }
@@ -100,10 +107,9 @@ export async function advisoryLists(store: StoreName): Promise<Line[]> {
   return lines;
 }
 
-async function latency(what: string, { name, server, request }: Served<AdvisoryContents>, paths: readonly string[]): Promise<Line> {
+async function latency(measured: string, { name, server, request }: Served<AdvisoryContents>, paths: readonly string[]): Promise<Line> {
   const load = { port: server.port, connections: 1, requests: paths.map((path) => request("GET", path)) };
   const [figures] = await compare("http1", [{ pid: server.pid, load }]);
-  const { p50 = Number.NaN, p99 = Number.NaN } = figures ?? {};
-  const limit = LIMIT_MS[name];
-  return { what, store: name, figure: `p50 ${short(p50)} ms, p99 ${short(p99)} ms`, target: `p99 ≤ ${limit} ms`, holds: p99 <= limit };
+  if (figures === undefined) throw new Error("figures are missing");
+  return latencyLine(measured, name, figures, LIMIT_MS[name]);
 }

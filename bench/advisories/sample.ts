@@ -1,4 +1,4 @@
-/** Advisories of one organization as feeds have them: most of one kind, a few of each other, four events each on average. Makes messages; stores none. */
+/** Generates advisories that resemble those of feeds: most have common values, a few have rare ones, with four events on average. */
 import { create } from "@bufbuild/protobuf";
 import {
   type Advisory,
@@ -13,16 +13,16 @@ import { timestampFromDate } from "../../packages/server/src/lib/clock.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { anyOf, timeOf } from "../data/rows.ts";
 
-/** One in a thousand, of whatever there is to choose from. */
+/** Probability of a rare value. */
 const RARE = 0.001;
 const NAMES = 20_000;
 const YEARS = 10;
 const HOUR_MS = 3_600_000;
 
-/** @param share which of all it is, from 0 to 1 */
-export function sampleAdvisory(parent: string, share: number): Advisory {
+/** @param progress position among all advisories, from 0 (oldest) to 1 (newest) */
+export function sampleAdvisory(parent: string, progress: number): Advisory {
   const id = newUid(parent);
-  const time = timeOf(share);
+  const time = timeOf(progress);
   const artifactName = Math.random() < 0.05 ? "linux" : nameOf(Math.floor(NAMES * Math.random() ** 3));
   const advisory = create(AdvisorySchema, {
     id,
@@ -40,7 +40,7 @@ export function sampleAdvisory(parent: string, share: number): Advisory {
     ]),
     componentType: mostly(anyOf(["go-module", "npm", "java-archive", "python"]), "rust-crate"),
     componentLocation: `/usr/bin/${artifactName}-${Math.floor(Math.random() * 3)}`,
-    aliases: [cve(), `GHSA-${randomText(4)}-${randomText(4)}-${randomText(4)}`],
+    aliases: [cve(), `GHSA-${randomId(4)}-${randomId(4)}-${randomId(4)}`],
     author: "robot@example.com",
     createdAt: timestampFromDate(time),
     updatedAt: timestampFromDate(time),
@@ -52,7 +52,7 @@ export function sampleAdvisory(parent: string, share: number): Advisory {
 
 type Type = AdvisoryEvent["type"];
 
-const scan = { scanner: "grype", subpackageName: "main", componentId: randomText(16), componentName: "stdlib", componentVersion: "1.20.1" };
+const scan = { scanner: "grype", subpackageName: "main", componentId: randomId(16), componentName: "stdlib", componentVersion: "1.20.1" };
 const detection = {
   case: "detection",
   value: { type: { case: "scanv1", value: { ...scan, componentLocation: "/usr/bin/main" } } },
@@ -63,7 +63,7 @@ const refuted = { case: "falsePositiveDetermination", value: { type: 3, note: "T
 const pending = { case: "pendingUpstreamFix", value: { note: "The project has not released the fix." } } as Type;
 const patched = { case: "patched", value: { patchedVersions: ["1.2.3"] } } as Type;
 
-/** Two to six, four on average. */
+/** Three to six event types, about four on average. */
 function historyOf(): Type[] {
   const end = mostly(anyOf([fixed, fixed, refuted, pending]), patched);
   return [
@@ -86,7 +86,7 @@ function sampleEvent(advisory: Advisory, type: Type, time: Date, index: number):
   return event;
 }
 
-/** One of a hundred thousand or so. */
+/** One of 100,000 CVE ids. */
 export function cve(): string {
   return `CVE-${2026 - Math.floor(Math.random() * YEARS)}-${10_000 + Math.floor(Math.random() * 10_000)}`;
 }
@@ -99,6 +99,6 @@ function mostly<T>(usual: T, rare: T): T {
   return Math.random() < RARE ? rare : usual;
 }
 
-function randomText(length: number): string {
+function randomId(length: number): string {
   return Array.from({ length }, () => anyOf([..."23456789cfghjmpqrvwx"])).join("");
 }

@@ -1,4 +1,4 @@
-/** The least that node:http can do: the same bytes for every request. In a process of its own, told the body by its parent. */
+/** A minimal node:http server that responds to every request with the same body, which it receives from its parent process. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,4 +1,4 @@
-/** The least that node:http2 can do as a gRPC server: the same message for every call. In a process of its own, told the message by its parent. */
+/** A minimal node:http2 gRPC server that responds to every call with the same message, which it receives from its parent process. */
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 

@@ -1,4 +1,7 @@
-/** Fills an empty database with the rows of a plan, with the indexes made last. What the server itself makes on its first start is made by the server's own code. */
+/**
+ * Fills an empty database with planned rows and creates the indexes last. The server's own code creates the schema and
+ * the first organization.
+ */
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import pg from "pg";
 import { bootstrap } from "../../packages/server/src/bootstrap.ts";
@@ -6,7 +9,7 @@ import { openStore } from "../../packages/server/src/db/open.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { bindingRows, countRows, groupRows, identityRows, type Plan, planRows, type Row } from "./rows.ts";
 
-/** What the measurements must know of a filled database. */
+/** Facts about a filled database that the measurements need. */
 export interface Contents {
   readonly rows: number;
   readonly groups: number;
@@ -15,7 +18,7 @@ export interface Contents {
   readonly operators: readonly string[];
 }
 
-/** Writes multi-row batches, with the indexes away until `finish`. */
+/** Writes batches of rows. The indexes of large tables do not exist until `finish`. */
 export interface Sink {
   insert(table: string, columns: readonly string[], rows: readonly Row[]): Promise<void>;
   finish(): Promise<void>;
@@ -26,16 +29,18 @@ export interface Target {
   readonly dataDir: string;
 }
 
-const BATCH = 2000;
-/** Those with many rows. */
-const TABLES =
-  "'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob', 'library_artifact', 'library_artifact_gram', 'library_version', " +
-  "'library_file', 'advisory', 'advisory_alias', 'advisory_term'";
+const ROWS_PER_BATCH = 2000;
+/** Tables with many rows, whose indexes are created last. */
+const LARGE_TABLES = `
+  'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob',
+  'library_artifact', 'library_artifact_gram', 'library_version', 'library_file',
+  'advisory', 'advisory_alias', 'advisory_term'
+`;
 
 /** Fills an empty database. */
 export async function fill(target: Target, rows: number): Promise<Contents> {
   const started = performance.now();
-  const plan = planRows(await begin(target), rows);
+  const plan = planRows(await bootstrapDatabase(target), rows);
   const sink = await openSink(target);
   await insertAll(sink, "group", groupRows(plan));
   await insertAll(sink, "identity", identityRows(plan));
@@ -56,8 +61,8 @@ export function openSink({ url, dataDir }: Target): Promise<Sink> {
   return url === "" ? openSqliteSink(`${dataDir}/holt.db`) : openPostgresSink(url);
 }
 
-/** Schema and first organization. @returns the organization's uid */
-export async function begin({ url, dataDir }: Target): Promise<string> {
+/** Creates the schema and the first organization. @returns the organization's uid */
+export async function bootstrapDatabase({ url, dataDir }: Target): Promise<string> {
   await using store = await openStore({ url, dataDir, log: createLog("warn") });
   await bootstrap({ store, orgName: "bench", issuer: "http://bench.invalid", now: new Date() });
   const { uid } = await store.reader.selectFrom("group").select("uid").executeTakeFirstOrThrow();
@@ -68,7 +73,7 @@ export async function insertAll(sink: Sink, table: string, rows: Iterable<Row>):
   let batch: Row[] = [];
   for (const row of rows) {
     batch.push(row);
-    if (batch.length < BATCH) continue;
+    if (batch.length < ROWS_PER_BATCH) continue;
     await sink.insert(table, Object.keys(row), batch);
     batch = [];
   }
@@ -76,21 +81,22 @@ export async function insertAll(sink: Sink, table: string, rows: Iterable<Row>):
   if (first !== undefined) await sink.insert(table, Object.keys(first), batch);
 }
 
-/** Counts are added to those of the rows that the first start made. */
+/** Counts are added to those of the rows that already exist after the first start. */
 function insertSql(table: string, columns: readonly string[], source: string): string {
   const conflict =
     table === "resource_count"
-      ? "on conflict (group_uid, kind, slot) do update set below = resource_count.below + excluded.below, direct = resource_count.direct + excluded.direct"
+      ? `on conflict (group_uid, kind, slot) do update
+         set below = resource_count.below + excluded.below, direct = resource_count.direct + excluded.direct`
       : "";
   return `insert into "${table}" (${columns.join(", ")}) ${source} ${conflict}`;
 }
 
-/** Without ANALYZE: nothing runs it on a server's database either. */
+/** Does not run ANALYZE, because a server does not run it either. */
 async function openSqliteSink(path: string): Promise<Sink> {
   const database = new DatabaseSync(path);
   database.exec("pragma synchronous = off; pragma foreign_keys = off; pragma cache_size = -1000000");
   const indexes = database
-    .prepare(`select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name in (${TABLES})`)
+    .prepare(`select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name in (${LARGE_TABLES})`)
     .all() as { name: string; sql: string }[];
   for (const { name } of indexes) database.exec(`drop index ${name}`);
   return {
@@ -111,10 +117,10 @@ async function openSqliteSink(path: string): Promise<Sink> {
 async function openPostgresSink(url: string): Promise<Sink> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // The references hold by construction; checking a million of them takes minutes.
+  // The references are valid by construction; checking a million of them takes minutes.
   await client.query("set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '1GB'");
   const { rows: indexes } = await client.query<{ name: string; sql: string }>(
-    `select indexname as name, indexdef as sql from pg_indexes where tablename in (${TABLES}) and indexname not like '%_pkey'`,
+    `select indexname as name, indexdef as sql from pg_indexes where tablename in (${LARGE_TABLES}) and indexname not like '%_pkey'`,
   );
   for (const { name } of indexes) await client.query(`drop index "${name}"`);
   return {

@@ -1,4 +1,7 @@
-/** What the databases of the benchmark hold: one organization with a tree of groups, and identities all over it. Makes rows; stores none. */
+/**
+ * Generates the rows of the benchmark's databases: one organization, a tree of groups, and identities throughout the
+ * tree. Does not store them.
+ */
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
@@ -13,16 +16,16 @@ import { ancestry, newUid, parentOf } from "../../packages/server/src/lib/uid.ts
 
 export type Row = Readonly<Record<string, string | number | Uint8Array | null>>;
 
-/** Where everything is to be: the rows themselves are made one by one, since all of them at once would fill the memory. */
+/** The uids of a database and their tree. The rows themselves are generated one by one, because all of them would not fit in memory. */
 export interface Plan {
   readonly organization: string;
-  /** Below the organization, parents before their children. */
+  /** Groups below the organization, parents before their children. */
   readonly groups: readonly string[];
-  /** The place in `groups` of each identity's parent, in the order in which the identities are made; -1 for the organization. */
+  /** For each identity in creation order, the index of its parent in `groups`; -1 for the organization. */
   readonly parents: Int32Array;
   /** Groups with exactly `TEAM_ROWS` identities below them. */
   readonly teams: readonly string[];
-  /** Identities in the organization that are bound in groups all over the tree. */
+  /** Identities in the organization with role bindings in groups throughout the tree. */
   readonly operators: readonly string[];
 }
 
@@ -31,25 +34,25 @@ const TEAMS = 20;
 const TEAM_DEPTH = 4;
 const TEAM_CHILDREN = 4;
 const OPERATORS = 100;
-const BINDINGS_OF_AN_OPERATOR = 20;
-/** Of the groups below the organization, how many stand at each depth; the organization itself is depth 1. */
-const DEPTHS = [0, 0, 0.01, 0.05, 0.12, 0.2, 0.24, 0.19, 0.1, 0.06, 0.03];
+const BINDINGS_PER_OPERATOR = 20;
+/** Fraction of the groups at each depth; the organization itself has depth 1. */
+const FRACTION_BY_DEPTH = [0, 0, 0.01, 0.05, 0.12, 0.2, 0.24, 0.19, 0.1, 0.06, 0.03];
 
-/** @param rows how many identities; there are a fifth as many groups */
+/** @param rows number of identities; there are one fifth as many groups */
 export function planRows(organization: string, rows: number): Plan {
-  const byDepth = placeGroups(organization, Math.max(Math.round(rows / 5), DEPTHS.length));
-  const anywhere = byDepth.flat();
+  const byDepth = planGroups(organization, Math.max(Math.round(rows / 5), FRACTION_BY_DEPTH.length));
+  const ordinaryGroups = byDepth.flat();
   const teams = rows < 10 * TEAMS * TEAM_ROWS ? [] : Array.from({ length: TEAMS }, () => newUid(anyOf(byDepth[TEAM_DEPTH - 1] ?? [])));
-  const teamParts = teams.flatMap((team) => [team, ...Array.from({ length: TEAM_CHILDREN }, () => newUid(team))]);
+  const teamGroups = teams.flatMap((team) => [team, ...Array.from({ length: TEAM_CHILDREN }, () => newUid(team))]);
   const parents = Int32Array.from({ length: rows - OPERATORS }, (_, i) => {
-    const part = Math.floor((i * (TEAM_CHILDREN + 1)) / TEAM_ROWS);
-    return part < teamParts.length ? anywhere.length + part : Math.floor(Math.random() * (anywhere.length + 1)) - 1;
+    const index = Math.floor((i * (TEAM_CHILDREN + 1)) / TEAM_ROWS);
+    return index < teamGroups.length ? ordinaryGroups.length + index : Math.floor(Math.random() * (ordinaryGroups.length + 1)) - 1;
   });
   const operators = Array.from({ length: OPERATORS }, () => newUid(organization));
-  return { organization, groups: [...anywhere, ...teamParts], parents: shuffle(parents), teams, operators };
+  return { organization, groups: [...ordinaryGroups, ...teamGroups], parents: shuffle(parents), teams, operators };
 }
 
-/** A group's rows come over time, so they are not neighbours in the table. */
+/** Shuffles the parents, because the rows of a real group are created over time and are not adjacent in the table. */
 function shuffle(values: Int32Array): Int32Array {
   for (let i = values.length - 1; i > 0; i--) {
     const j = Math.floor(Math.random() * (i + 1));
@@ -58,10 +61,10 @@ function shuffle(values: Int32Array): Int32Array {
   return values;
 }
 
-function placeGroups(organization: string, total: number): string[][] {
+function planGroups(organization: string, total: number): string[][] {
   const byDepth: string[][] = [[], [organization]];
-  for (let depth = 2; depth < DEPTHS.length; depth++) {
-    const number = Math.max(Math.round(total * (DEPTHS[depth] ?? 0)), 1);
+  for (let depth = 2; depth < FRACTION_BY_DEPTH.length; depth++) {
+    const number = Math.max(Math.round(total * (FRACTION_BY_DEPTH[depth] ?? 0)), 1);
     byDepth.push(Array.from({ length: number }, () => newUid(anyOf(byDepth[depth - 1] ?? []))));
   }
   byDepth[1] = [];
@@ -106,11 +109,11 @@ function identityRow(uid: string, time: Date): Row {
 
 export function* bindingRows({ groups: all, operators }: Plan): Iterable<Row> {
   const roleUid = builtInRoles.find((role) => role.name === "viewer")?.uid ?? "";
-  // Evenly through the groups, which are in the order of their depth, so that no operator is bound twice in one.
-  const step = Math.floor(all.length / BINDINGS_OF_AN_OPERATOR);
+  // Groups are ordered by depth. Even steps through them never bind an operator twice in the same group.
+  const step = Math.floor(all.length / BINDINGS_PER_OPERATOR);
   for (const identityUid of operators) {
     const first = Math.floor(Math.random() * step);
-    for (let i = 0; i < BINDINGS_OF_AN_OPERATOR; i++) {
+    for (let i = 0; i < BINDINGS_PER_OPERATOR; i++) {
       const time = timeOf(1);
       const binding = create(RoleBindingSchema, { uid: newUid(all[first + i * step] ?? ""), identityUid, roleUid, ...timesOf(time) });
       yield rowOf(roleBindings, binding, time);
@@ -120,12 +123,12 @@ export function* bindingRows({ groups: all, operators }: Plan): Iterable<Row> {
 
 export function rowOf(resource: Resource, message: { uid: string; name?: string }, time: Date): Row {
   const { uid, name = "" } = message;
-  const text = time.toISOString();
+  const timestamp = time.toISOString();
   const body = resource.encode(message as never);
-  return { uid, parent: parentOf(uid), name, create_time: text, update_time: text, ...resource.columns(message as never), body };
+  return { uid, parent: parentOf(uid), name, create_time: timestamp, update_time: timestamp, ...resource.columns(message as never), body };
 }
 
-/** Rows of resource_count for all that the plan adds, also above the organization. */
+/** Rows of resource_count for all planned rows, including the counts above the organization. */
 export function* countRows({ organization, groups: all, parents, operators }: Plan, bindings: readonly Row[]): Iterable<Row> {
   const direct = new Map([[organization, operators.length]]);
   for (const parent of parents) {
@@ -156,7 +159,7 @@ export function timesOf(time: Date) {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SPREAD_DAYS = 730;
 
-/** From `SPREAD_DAYS` ago (0) to yesterday (1). */
+/** @param progress from `SPREAD_DAYS` ago (0) to yesterday (1) */
 export function timeOf(progress: number): Date {
   return new Date(Date.now() - Math.floor((1 - progress) * SPREAD_DAYS * DAY_MS) - DAY_MS);
 }

@@ -1,4 +1,7 @@
-/** A group for what a measurement writes, and its removal with everything below it, so that the filled database stays as it was. */
+/**
+ * Creates a scratch group for the writes of a measurement and removes it with its contents, so that the filled database
+ * does not change.
+ */
 import { openStore } from "../../packages/server/src/db/open.ts";
 import { appendToCounts, dropCounts } from "../../packages/server/src/db/resource-count.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
@@ -6,28 +9,28 @@ import { rangeAtOrBelow } from "../../packages/server/src/lib/uid.ts";
 import type { Served } from "../servers.ts";
 
 const TABLES = ["role_binding", "identity", "group"] as const;
-const BATCH = 500;
+const ROWS_PER_TRANSACTION = 500;
 
 export async function makeScratchGroup({ fetch, contents }: Pick<Served, "fetch" | "contents">): Promise<string> {
-  const text = await fetch("POST", `/iam/v2/groups/${contents.organization}`, '{"name":"scratch"}');
-  return (JSON.parse(text) as { uid: string }).uid;
+  const body = await fetch("POST", `/iam/v2/groups/${contents.organization}`, '{"name":"scratch"}');
+  return (JSON.parse(body) as { uid: string }).uid;
 }
 
-/** In small transactions: the server is running, and others want to write. Events go, too. */
+/** Deletes in small transactions, because the running server also writes. Deletes the events, too. */
 export async function removeScratchGroup({ target }: Pick<Served, "target">, group: string): Promise<void> {
   await using store = await openStore({ ...target, log: createLog("warn") });
   const { lower, upper } = rangeAtOrBelow(group);
   for (const table of TABLES) {
     for (let left = true; left; ) {
       left = await store.transaction(async (db) => {
-        // From the end, so that children go before their parents.
+        // In descending order, so that children are deleted before their parents.
         const rows = await db
           .selectFrom(table)
           .select("uid")
           .where("uid", ">=", lower)
           .where("uid", "<", upper)
           .orderBy("uid", "desc")
-          .limit(BATCH)
+          .limit(ROWS_PER_TRANSACTION)
           .execute();
         const uids = rows.map((row) => row.uid);
         if (uids.length === 0) return false;

@@ -1,4 +1,4 @@
-/** The filled databases: where they are kept between runs, and how a server is told to use one. */
+/** Opens filled databases, which are kept between runs, and fills those that do not exist yet. */
 import { createHash } from "node:crypto";
 import { globSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -18,35 +18,35 @@ export interface Filled<T> {
 
 export type FilledStore = Filled<Contents>;
 
-/** What a database is filled with. */
-export interface Filling<T> {
-  /** Of the same rows in the same schema. */
+/** The contents of a database and the code that generates them. */
+export interface Dataset<T> {
+  /** Identifies the rows, for the same schema and sources. */
   readonly key: string;
-  /** What decides about the rows, beside the schema. */
+  /** Source files that determine the rows, in addition to the schema. */
   readonly sources: readonly string[];
   fill(target: Target): Promise<T>;
 }
 
 export const folder = process.env.BENCH_DATA_DIR ?? join(tmpdir(), "holt-bench");
-/** Another schema needs another database. */
+/** Each version of the schema has its own database. */
 const SCHEMA = "packages/server/src/db/migrations/*.ts";
 let postgres: TestPostgres | undefined;
 
 export function openFilled(name: StoreName, rows: number): Promise<FilledStore> {
-  return open(name, { key: `${rows}`, sources: ["bench/data/rows.ts"], fill: (target) => fill(target, rows) });
+  return openDataset(name, { key: `${rows}`, sources: ["bench/data/rows.ts"], fill: (target) => fill(target, rows) });
 }
 
-/** Fills it where no earlier run did so to the end. */
-export async function open<T>(name: StoreName, filling: Filling<T>): Promise<Filled<T>> {
-  const key = `${filling.key}_${await digestOf([SCHEMA, ...filling.sources])}`;
+/** Fills the database unless an earlier run has filled it completely. */
+export async function openDataset<T>(name: StoreName, dataset: Dataset<T>): Promise<Filled<T>> {
+  const key = `${dataset.key}_${await digestOf([SCHEMA, ...dataset.sources])}`;
   const dataDir = join(folder, `${name}_${key}`);
   const record = join(dataDir, "contents.json");
-  const known = await readFile(record, "utf8").catch(() => undefined);
-  if (known === undefined) await rm(dataDir, { recursive: true, force: true });
+  const saved = await readFile(record, "utf8").catch(() => undefined);
+  if (saved === undefined) await rm(dataDir, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
-  const target = { dataDir, url: name === "postgres" ? await databaseFor(`bench_${key}`, known === undefined) : "" };
-  if (known !== undefined) return { name, target, contents: JSON.parse(known) };
-  const contents = await filling.fill(target);
+  const target = { dataDir, url: name === "postgres" ? await databaseFor(`bench_${key}`, saved === undefined) : "" };
+  if (saved !== undefined) return { name, target, contents: JSON.parse(saved) };
+  const contents = await dataset.fill(target);
   await writeFile(record, JSON.stringify(contents));
   return { name, target, contents };
 }
@@ -54,15 +54,15 @@ export async function open<T>(name: StoreName, filling: Filling<T>): Promise<Fil
 async function digestOf(patterns: readonly string[]): Promise<string> {
   const root = join(import.meta.dirname, "../..");
   const paths = patterns.flatMap((pattern) => globSync(pattern, { cwd: root })).sort();
-  const texts = await Promise.all(paths.map((path) => readFile(join(root, path), "utf8")));
-  return createHash("sha256").update(texts.join("\0")).digest("hex").slice(0, 8);
+  const sources = await Promise.all(paths.map((path) => readFile(join(root, path), "utf8")));
+  return createHash("sha256").update(sources.join("\0")).digest("hex").slice(0, 8);
 }
 
-/** @param anew whether to drop what is in it */
-export async function databaseFor(name: string, anew: boolean): Promise<string> {
+/** @param recreate whether to drop an existing database of this name first */
+export async function databaseFor(name: string, recreate: boolean): Promise<string> {
   postgres ??= await startPostgres({ durable: true, dir: join(folder, "postgres") });
   const { url } = postgres;
-  if (anew) {
+  if (recreate) {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     try {

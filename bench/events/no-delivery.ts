@@ -1,5 +1,9 @@
-/** Given to a server's Node with --import: that server appends events, and leaves them there. */
+/** Loaded with --import: the server appends events but never delivers them. */
 import { replaceFunction } from "./replace-function.ts";
 
-const nothing = "{ wake() {}, async [Symbol.asyncDispose]() {} }";
-replaceFunction("/src/events/delivery.ts", "export function startDelivery(", `export function startDelivery() { return ${nothing}; }`);
+const inactiveDelivery = "{ wake() {}, async [Symbol.asyncDispose]() {} }";
+replaceFunction(
+  "/src/events/delivery.ts",
+  "export function startDelivery(",
+  `export function startDelivery() { return ${inactiveDelivery}; }`,
+);

@@ -1,4 +1,4 @@
-/** Given to a server's Node with --import: that server appends no events, and so has none to deliver. */
+/** Loaded with --import: the server appends no events. */
 import { replaceFunction } from "./replace-function.ts";
 
 replaceFunction("/src/events/outbox.ts", "export async function appendEvent(", "export async function appendEvent() {}");

@@ -1,4 +1,4 @@
-/** The measurements of events, by the names that the command line knows them by. */
+/** The event benchmarks, by their names on the command line. */
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
 import { deliveries } from "./deliveries.ts";

@@ -1,4 +1,4 @@
-/** An empty Holt with subscriptions, and the sink beside it. */
+/** Starts an empty Holt server and the sink of its webhooks. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ import type { SinkReport } from "./sink.ts";
 export interface EventServer extends HoltServer {
   readonly target: Target;
   readonly organization: string;
-  /** With the owner's token; answers the uid of what was made. */
+  /** Creates a resource with the owner's token and returns its uid. */
   make(path: string, body: object): Promise<string>;
 }
 
-/** @param name of its database; servers that are compared have one each */
+/** @param name name of the database; each of several servers needs its own */
 export async function startEventServer(store: StoreName, name: string, options: HoltOptions = {}): Promise<EventServer> {
   await using cleanUp = new AsyncDisposableStack();
   const data = cleanUp.use(await makeFolder(name));
@@ -24,8 +24,8 @@ export async function startEventServer(store: StoreName, name: string, options: 
   const server = cleanUp.use(await startHolt(target, options));
   const headers = { authorization: `Bearer ${server.token}`, "content-type": "application/json" };
   const baseUrl = `http://127.0.0.1:${server.port}`;
-  const answer = await fetch(`${baseUrl}/iam/v2/groups?uidp.in_root=true`, { headers });
-  const { groups } = (await answer.json()) as { groups: { uid: string }[] };
+  const response = await fetch(`${baseUrl}/iam/v2/groups?uidp.in_root=true`, { headers });
+  const { groups } = (await response.json()) as { groups: { uid: string }[] };
   const owned = cleanUp.move();
   return {
     ...server,
@@ -43,31 +43,33 @@ export async function startEventServer(store: StoreName, name: string, options: 
 export interface Sink extends AsyncDisposable {
   readonly url: string;
   report(): Promise<SinkReport>;
-  /** Counts anew. */
-  forget(): Promise<void>;
-  /** Until nothing has come for a second. */
+  /** Resets the counters. */
+  reset(): Promise<void>;
+  /** Resolves when nothing has arrived for one second. */
   untilQuiet(): Promise<void>;
-  /** Until so many have come since it was told to forget. @throws where nothing comes for a minute */
+  /** Resolves when `count` deliveries have arrived since the last reset. @throws if nothing arrives for one minute */
   untilCount(count: number): Promise<SinkReport>;
 }
 
 export async function startSink(): Promise<Sink> {
   const child = fork(join(import.meta.dirname, "sink.ts"));
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
-  async function ask(question: "report" | "forget"): Promise<SinkReport> {
-    const answered = once(child, "message");
+  async function ask(question: "report" | "reset"): Promise<SinkReport> {
+    const response = once(child, "message");
     child.send(question);
-    const [{ report }] = (await answered) as [{ report: SinkReport }];
+    const [{ report }] = (await response) as [{ report: SinkReport }];
     return report;
   }
   return {
     url: `http://127.0.0.1:${port}`,
     report: () => ask("report"),
-    forget: async () => void (await ask("forget")),
+    reset: async () => void (await ask("reset")),
     async untilQuiet() {
       for (let last = -1, since = performance.now(); performance.now() - since < 1000; await sleep(50)) {
         const { count } = await ask("report");
-        if (count !== last) [last, since] = [count, performance.now()];
+        if (count === last) continue;
+        last = count;
+        since = performance.now();
       }
     },
     async untilCount(count) {
@@ -76,8 +78,11 @@ export async function startSink(): Promise<Sink> {
         const report = await ask("report");
         delays.push(...report.delays);
         if (report.count >= count) return { ...report, delays };
-        if (report.count !== last) [last, since] = [report.count, performance.now()];
-        if (performance.now() - since > 60_000) throw new Error(`${report.count} of ${count} deliveries came`);
+        if (report.count !== last) {
+          last = report.count;
+          since = performance.now();
+        }
+        if (performance.now() - since > 60_000) throw new Error(`only ${report.count} of ${count} deliveries arrived`);
       }
     },
     [Symbol.asyncDispose]: () => stop(child),

@@ -1,4 +1,4 @@
-/** A zip of OSV records, each in a file of its own and of one package with three fixed versions: as large and as different as real ones. */
+/** Writes a zip of OSV records, one file each, that resemble real records in size and variety: one package with three fixed versions. */
 import { open } from "node:fs/promises";
 import { crc32, deflateRawSync } from "node:zlib";
 
@@ -31,7 +31,7 @@ export async function writeRecords(path: string, count: number): Promise<void> {
   await file.write(Buffer.concat([all, endOf(count, all.length, offset)]));
 }
 
-/** Of ZIP64, which any number of files has room in, and the plain one that refers to it. */
+/** The ZIP64 end record, which supports any number of files, its locator, and the plain end record that refers to them. */
 function endOf(count: number, size: number, offset: number): Buffer {
   const end = Buffer.alloc(56 + 20 + 22, 0);
   end.write("PK\x06\x06", 0, "latin1");

@@ -1,4 +1,4 @@
-/** An empty database for a command, which is removed afterwards. */
+/** Creates an empty database for a command and removes it afterwards. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createDatabase } from "../../packages/server/test/harness/postgres.ts";

@@ -1,13 +1,13 @@
-/** A database with many artifacts, and a server on it. */
+/** Fills a database with many artifacts and starts a server on it. */
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { groups } from "../../packages/server/src/iam/api/groups.ts";
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
 import { digestOf } from "../../packages/server/test/harness/registry/registry-client.ts";
-import { begin, insertAll, openSink, type Sink, type Target } from "../data/fill.ts";
+import { bootstrapDatabase, insertAll, openSink, type Sink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
-import { open, type StoreName } from "../data/stores.ts";
+import { openDataset, type StoreName } from "../data/stores.ts";
 import { scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";
 import { artifactRow, gramRows, type PlannedArtifact, planArtifact, versionRows } from "./rows.ts";
@@ -15,48 +15,48 @@ import { artifactRow, gramRows, type PlannedArtifact, planArtifact, versionRows 
 export interface Contents {
   readonly artifacts: number;
   readonly versions: number;
-  /** Artifacts of Python in the library of the organization, and one that has many versions. */
+  /** Python artifacts in the organization's library. */
   readonly projects: readonly { readonly uid: string; readonly name: string }[];
+  /** An artifact with many versions. */
   readonly large: { readonly uid: string; readonly name: string; readonly versions: number };
-  /** Of Java, there. */
+  /** Names of Java artifacts in the organization's library. */
   readonly javaNames: readonly string[];
 }
 
-/** For each identity of the other benchmarks: 200,000 artifacts with 2,000,000 versions beside 1,000,000. */
-const ARTIFACTS = 0.2;
-const VERSIONS = 10;
-const LARGE = 1000;
+/** 200,000 artifacts for 1,000,000 rows of the other benchmarks. */
+const ARTIFACTS_PER_ROW = 0.2;
+const VERSIONS_PER_ARTIFACT = 10;
+const VERSIONS_OF_LARGE_ARTIFACT = 1000;
 const FOLDERS = 20;
-/** Published twice are the same bytes, so there are fewer of them than files. */
+/** Fewer blobs than files, because files with equal bytes share a blob. */
 const BLOBS = 1000;
 const SAMPLES = 200;
-/** Rows that are made before they are written. */
-const PIECE = 500;
+const ARTIFACTS_PER_BATCH = 500;
 
 export async function serveCatalogue(store: StoreName): Promise<Served<Contents>> {
-  const artifacts = Math.max(Math.round(scale.rows * ARTIFACTS), SAMPLES);
+  const artifacts = Math.max(Math.round(scale.rows * ARTIFACTS_PER_ROW), SAMPLES);
   const sources = ["bench/data/rows.ts", "bench/libraries/rows.ts", "bench/libraries/catalogue.ts"];
-  const filled = await open(store, { key: `libraries_${artifacts}`, sources, fill: (target) => fill(target, artifacts) });
+  const filled = await openDataset(store, { key: `libraries_${artifacts}`, sources, fill: (target) => fill(target, artifacts) });
   return serveFilled(filled);
 }
 
 async function fill(target: Target, number: number): Promise<Contents> {
   const started = performance.now();
-  const organization = await begin(target);
+  const organization = await bootstrapDatabase(target);
   const folders = Array.from({ length: FOLDERS }, () => newUid(organization));
   const sink = await openSink(target);
   await insertAll(sink, "group", folders.map(folderRow));
   const digests = Array.from({ length: BLOBS }, (_, i) => digestOf(`${i}`));
   await insertAll(sink, "blob", digests.map(blobRow));
   const planned: PlannedArtifact[] = [];
-  const piece: PlannedArtifact[] = [];
+  const batch: PlannedArtifact[] = [];
   for (let i = 0; i < number; i++) {
-    // Every third one is the organization's own.
+    // Every third artifact belongs to the organization itself, the others to its folders.
     const group = i % 3 === 0 ? organization : (folders[i % FOLDERS] ?? organization);
-    piece.push(planArtifact(group, i, i === 0 ? LARGE : VERSIONS, i / number));
-    if (piece.length < PIECE && i < number - 1) continue;
-    await insertPiece(sink, piece, digests);
-    planned.push(...piece.splice(0));
+    batch.push(planArtifact(group, i, i === 0 ? VERSIONS_OF_LARGE_ARTIFACT : VERSIONS_PER_ARTIFACT, i / number));
+    if (batch.length < ARTIFACTS_PER_BATCH && i < number - 1) continue;
+    await insertBatch(sink, batch, digests);
+    planned.push(...batch.splice(0));
   }
   await insertAll(sink, "resource_count", countRows(planned));
   await sink.finish();
@@ -64,13 +64,13 @@ async function fill(target: Target, number: number): Promise<Contents> {
   return contentsOf(planned, organization);
 }
 
-async function insertPiece(sink: Sink, piece: readonly PlannedArtifact[], digests: readonly string[]): Promise<void> {
-  const rows = piece.flatMap((artifact) => [...versionRows(artifact, digests)]);
-  await insertAll(sink, "library_artifact", piece.map(artifactRow));
+async function insertBatch(sink: Sink, batch: readonly PlannedArtifact[], digests: readonly string[]): Promise<void> {
+  const rows = batch.flatMap((artifact) => [...versionRows(artifact, digests)]);
+  await insertAll(sink, "library_artifact", batch.map(artifactRow));
   await insertAll(
     sink,
     "library_artifact_gram",
-    piece.flatMap((artifact) => [...gramRows(artifact)]),
+    batch.flatMap((artifact) => [...gramRows(artifact)]),
   );
   await insertAll(
     sink,
@@ -99,25 +99,25 @@ function* countRows(planned: readonly PlannedArtifact[]): Iterable<Row> {
     ["python_artifact", planned.filter(({ ecosystem }) => ecosystem === Ecosystem.PYTHON)],
     ["java_artifact", planned.filter(({ ecosystem }) => ecosystem === Ecosystem.JAVA)],
   ] as const;
-  for (const [kind, some] of kinds) {
+  for (const [kind, artifacts] of kinds) {
     const direct = new Map<string, number>();
-    for (const { uid } of some) direct.set(parentOf(uid), (direct.get(parentOf(uid)) ?? 0) + 1);
+    for (const { uid } of artifacts) direct.set(parentOf(uid), (direct.get(parentOf(uid)) ?? 0) + 1);
     yield* countsOf(kind, direct);
   }
 }
 
 function contentsOf(planned: readonly PlannedArtifact[], organization: string): Contents {
   const own = planned.filter(({ uid }) => parentOf(uid) === organization);
-  const some = (ecosystem: Ecosystem) => {
-    const all = own.filter((artifact) => artifact.ecosystem === ecosystem && artifact.versions === VERSIONS);
+  const samplesOf = (ecosystem: Ecosystem) => {
+    const all = own.filter((artifact) => artifact.ecosystem === ecosystem && artifact.versions === VERSIONS_PER_ARTIFACT);
     return all.filter((_, i) => i % Math.ceil(all.length / SAMPLES) === 0);
   };
   const [{ uid, name, versions }] = planned as [PlannedArtifact];
   return {
     artifacts: planned.length,
     versions: planned.reduce((sum, artifact) => sum + artifact.versions, 0),
-    projects: some(Ecosystem.PYTHON).map((artifact) => ({ uid: artifact.uid, name: artifact.name })),
+    projects: samplesOf(Ecosystem.PYTHON).map((artifact) => ({ uid: artifact.uid, name: artifact.name })),
     large: { uid, name, versions },
-    javaNames: some(Ecosystem.JAVA).map((artifact) => artifact.name),
+    javaNames: samplesOf(Ecosystem.JAVA).map((artifact) => artifact.name),
   };
 }

@@ -1,4 +1,4 @@
-/** The pages that package managers read before they load anything, in a large library. */
+/** Measures the index pages that package managers read before they download, in a large library. */
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
 import { serveCatalogue } from "./catalogue.ts";
@@ -17,8 +17,10 @@ export async function libraryPages(store: StoreName): Promise<Line[]> {
   const lines: Line[] = [];
   for (const [type, accept] of Object.entries(TYPES)) {
     const requests = projects.map(({ name }) => get(simple(name), accept));
-    lines.push(await latency(`Simple page of one project, ${type}`, holt, requests, LIMIT_MS));
-    lines.push(await latency(`of one with ${large.versions} files, ${type}`, holt, [get(simple(large.name), accept)], undefined));
+    lines.push(await latency(`Simple index page of a project, ${type}`, holt, requests, LIMIT_MS));
+    lines.push(
+      await latency(`Simple index page with ${large.versions} files, ${type}`, holt, [get(simple(large.name), accept)], undefined),
+    );
   }
   const metadata = javaNames.map((name) => get(`/libraries/java/bench/${name.replaceAll(/[.:]/g, "/")}/maven-metadata.xml`, "*/*"));
   lines.push(await latency("maven-metadata.xml of one artifact", holt, metadata, LIMIT_MS));

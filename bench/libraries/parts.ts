@@ -1,4 +1,4 @@
-/** The measurements of libraries, by the names that the command line knows them by. */
+/** The library benchmarks, by their names on the command line. */
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
 import { libraryDownload } from "./download.ts";

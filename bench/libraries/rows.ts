@@ -1,4 +1,4 @@
-/** Rows of artifacts with their versions and files, as publishing would leave them. Makes rows; stores none. */
+/** Generates the rows of artifacts, versions and files as publishing would store them. Does not store them. */
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { ArtifactSchema, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
@@ -18,14 +18,14 @@ export interface PlannedArtifact {
   readonly progress: number;
 }
 
-/** Of 16 artifacts one is Java's. Of a hundred versions one is remediated, and of a hundred projects one is built for CUDA, too. */
+/** One of 16 artifacts is a Java artifact, one of 100 versions is remediated, and one of 100 Python projects has CUDA builds. */
 const JAVA_EVERY = 16;
 const REMEDIATED_EVERY = 100;
 const CUDA_EVERY = 100;
 
 export function planArtifact(group: string, i: number, versions: number, progress: number): PlannedArtifact {
   const isJava = i % JAVA_EVERY === JAVA_EVERY - 1;
-  // The number makes it another name than all others.
+  // The number makes the name unique.
   const project = `${randomName()}-${i.toString(36)}`;
   const name = isJava ? `com.example.${project.split("-")[0]}:${project}` : project;
   return { uid: newUid(group), name, ecosystem: isJava ? Ecosystem.JAVA : Ecosystem.PYTHON, versions, progress };
@@ -35,7 +35,12 @@ export function artifactRow(artifact: PlannedArtifact): Row {
   const { uid, name, ecosystem, versions, progress } = artifact;
   const last = versionOf(artifact, versions - 1);
   const message = create(ArtifactSchema, {
-    ...{ uid, name, ecosystem, latestVersion: last.version, versionCount: versions, description: "A package of the benchmark" },
+    uid,
+    name,
+    ecosystem,
+    latestVersion: last.version,
+    versionCount: versions,
+    description: "A package of the benchmark",
     ...timesOf(timeOf(progress)),
   });
   const isRemediated = Array.from({ length: versions }, (_, i) => versionOf(artifact, i)).some(({ remediated }) => remediated);
@@ -54,7 +59,7 @@ interface PlannedVersion {
   readonly remediated: boolean;
 }
 
-/** Always the same ones of the same artifact. */
+/** Deterministic for an artifact and an index. */
 function versionOf({ name, ecosystem }: PlannedArtifact, i: number): PlannedVersion {
   const seed = [...name].reduce((sum, character) => sum + character.charCodeAt(0), i);
   const remediated = seed % REMEDIATED_EVERY === 0;
@@ -68,9 +73,9 @@ function versionOf({ name, ecosystem }: PlannedArtifact, i: number): PlannedVers
   return { version, sortKey: parsePythonVersion(version)?.sortKey ?? "", cuda: isCuda ? "12.1" : null, remediated };
 }
 
-const SIZE = 100_000;
+const SIZE_BYTES = 100_000;
 
-/** A version and its file. */
+/** Each version of an artifact with its file. */
 export function* versionRows(artifact: PlannedArtifact, digests: readonly string[]): Iterable<{ version: Row; file: Row }> {
   for (let i = 0; i < artifact.versions; i++) {
     const { version, sortKey, cuda, remediated } = versionOf(artifact, i);
@@ -79,14 +84,30 @@ export function* versionRows(artifact: PlannedArtifact, digests: readonly string
     const digest = digests[(i + artifact.name.length) % digests.length] ?? "";
     yield {
       version: {
-        ...{ uid, artifact_uid: artifact.uid, version, sort_key: sortKey, create_time: time, update_time: time },
-        ...{ description: "A package of the benchmark", size_bytes: SIZE, cuda_version: cuda, remediated: remediated ? 1 : 0 },
-        ...{ yank_time: null, yank_reason: "" },
+        uid,
+        artifact_uid: artifact.uid,
+        version,
+        sort_key: sortKey,
+        create_time: time,
+        update_time: time,
+        description: "A package of the benchmark",
+        size_bytes: SIZE_BYTES,
+        cuda_version: cuda,
+        remediated: remediated ? 1 : 0,
+        yank_time: null,
+        yank_reason: "",
       },
       file: {
-        ...{ artifact_uid: artifact.uid, version_uid: uid, digest, size: SIZE, create_time: time, actor: "bench" },
+        artifact_uid: artifact.uid,
+        version_uid: uid,
+        digest,
+        size: SIZE_BYTES,
+        create_time: time,
+        actor: "bench",
         ...fileOf(artifact, version),
-        ...{ sha1: randomHex(20), md5: randomHex(16), sha512: randomHex(64) },
+        sha1: randomHex(20),
+        md5: randomHex(16),
+        sha512: randomHex(64),
       },
     };
   }
@@ -94,9 +115,9 @@ export function* versionRows(artifact: PlannedArtifact, digests: readonly string
 
 function fileOf({ name, ecosystem }: PlannedArtifact, version: string): { path: string; metadata: string } {
   if (ecosystem === Ecosystem.JAVA) return { path: `${version}/${name.split(":")[1]}-${version}.jar`, metadata: "{}" };
-  const place = { sha256: randomHex(32), size: 2000, start: 1000, end: 1999, isDeflated: true };
+  const coreMetadata = { sha256: randomHex(32), size: 2000, start: 1000, end: 1999, isDeflated: true };
   const path = `${name.replaceAll("-", "_")}-${version}-py3-none-any.whl`;
-  return { path, metadata: JSON.stringify({ requiresPython: ">=3.9", coreMetadata: place }) };
+  return { path, metadata: JSON.stringify({ requiresPython: ">=3.9", coreMetadata }) };
 }
 
 function randomHex(bytes: number): string {

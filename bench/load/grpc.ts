@@ -1,6 +1,6 @@
 /**
- * Load over gRPC, in a process of its own: connections with several unary calls under way on each. Frames and header
- * compression are written by hand (RFC 9113, RFC 7541), because a full client would be the limit of what it measures.
+ * Load generator for gRPC, run in its own process: several concurrent unary calls per connection. It writes frames and
+ * header compression by hand (RFC 9113, RFC 7541), because a full client would become the bottleneck.
  */
 import { connect, type Socket } from "node:net";
 import { indexedHeaders, literalHeaders } from "./hpack.ts";
@@ -16,9 +16,9 @@ const WINDOW_UPDATE = 8;
 const END_STREAM = 1;
 const ACK = 1;
 const END_HEADERS = 4;
-const FRAME_HEAD = 9;
+const FRAME_HEADER_BYTES = 9;
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/** Of settings: the window of a stream. */
+/** Identifier of the setting for the initial window of a stream. */
 const INITIAL_WINDOW_SIZE = 4;
 const LARGEST_WINDOW = 0x7fffffff;
 
@@ -28,12 +28,12 @@ measure(async (spec, run) => {
 
 interface Call {
   readonly started: number;
-  answered: number;
+  receivedBytes: number;
 }
 
 function connection(spec: LoadSpec, index: number, run: Run): Promise<void> {
   const { port, path = "/", token = "", streams = 1 } = spec;
-  const messages = spec.requests.map((text) => framed(Buffer.from(text, "base64")));
+  const messages = spec.requests.map((message) => framed(Buffer.from(message, "base64")));
   const headers = [
     [":method", "POST"],
     [":scheme", "http"],
@@ -47,13 +47,13 @@ function connection(spec: LoadSpec, index: number, run: Run): Promise<void> {
   const calls = new Map<number, Call>();
   let block = literalHeaders(headers);
   let id = 1;
-  let turn = index * 7919;
+  let nextRequest = index * 7919;
 
   function call(): void {
-    const message = messages[turn++ % messages.length] as Buffer;
-    calls.set(id, { started: performance.now(), answered: 0 });
+    const message = messages[nextRequest++ % messages.length] as Buffer;
+    calls.set(id, { started: performance.now(), receivedBytes: 0 });
     socket.write(Buffer.concat([frame(HEADERS, END_HEADERS, id, block), frame(DATA, END_STREAM, id, message)]));
-    // All of them are in the connection's table now.
+    // All headers are in the connection's dynamic table now.
     block = indexedHeaders(headers.length);
     id += 2;
   }
@@ -62,14 +62,14 @@ function connection(spec: LoadSpec, index: number, run: Run): Promise<void> {
     socket.on("error", reject);
     socket.on("close", () => reject(new Error("the server closed a connection")));
     socket.on("connect", () => {
-      socket.write(opening());
+      socket.write(connectionPreface());
       for (let i = 0; i < streams; i++) call();
     });
     const finish = (stream: number) => {
       const ended = calls.get(stream);
       if (ended === undefined) return;
       calls.delete(stream);
-      if (ended.answered === 0) return reject(new Error("a call was answered with an error"));
+      if (ended.receivedBytes === 0) return reject(new Error("a call failed"));
       run.record(performance.now() - ended.started);
       if (!run.isOver()) call();
       else if (calls.size === 0) socket.end(resolve);
@@ -78,14 +78,14 @@ function connection(spec: LoadSpec, index: number, run: Run): Promise<void> {
       if (type === SETTINGS && (flags & ACK) === 0) socket.write(frame(SETTINGS, ACK, 0));
       else if (type === PING && (flags & ACK) === 0) socket.write(frame(PING, ACK, 0, payload));
       else if (type === GOAWAY || type === RST_STREAM) reject(new Error(`the server ended a ${type === GOAWAY ? "connection" : "stream"}`));
-      else if (type === DATA && calls.has(stream)) calls.get(stream)!.answered += payload.length;
+      else if (type === DATA && calls.has(stream)) calls.get(stream)!.receivedBytes += payload.length;
       if ((type === DATA || type === HEADERS) && (flags & END_STREAM) !== 0) finish(stream);
     });
   });
 }
 
-/** Windows so large that none of them ever has to be opened again. */
-function opening(): Buffer {
+/** The connection preface, with windows so large that they never need an update. */
+function connectionPreface(): Buffer {
   const settings = Buffer.alloc(6);
   settings.writeUInt16BE(INITIAL_WINDOW_SIZE, 0);
   settings.writeUInt32BE(LARGEST_WINDOW, 2);
@@ -95,16 +95,16 @@ function opening(): Buffer {
 }
 
 function frame(type: number, flags: number, stream: number, payload: Uint8Array = new Uint8Array(0)): Buffer {
-  const bytes = Buffer.allocUnsafe(FRAME_HEAD + payload.length);
+  const bytes = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
   bytes.writeUIntBE(payload.length, 0, 3);
   bytes[3] = type;
   bytes[4] = flags;
   bytes.writeUInt32BE(stream, 5);
-  bytes.set(payload, FRAME_HEAD);
+  bytes.set(payload, FRAME_HEADER_BYTES);
   return bytes;
 }
 
-/** A gRPC message with its prefix. */
+/** A gRPC message with its length prefix. */
 function framed(message: Buffer): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
@@ -116,10 +116,10 @@ function readFrames(socket: Socket, onFrame: (type: number, flags: number, strea
   socket.on("data", (chunk) => {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     let at = 0;
-    while (bytes.length - at >= FRAME_HEAD) {
-      const end = at + FRAME_HEAD + bytes.readUIntBE(at, 3);
+    while (bytes.length - at >= FRAME_HEADER_BYTES) {
+      const end = at + FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
       if (end > bytes.length) break;
-      onFrame(bytes[at + 3]!, bytes[at + 4]!, bytes.readUInt32BE(at + 5), bytes.subarray(at + FRAME_HEAD, end));
+      onFrame(bytes[at + 3]!, bytes[at + 4]!, bytes.readUInt32BE(at + 5), bytes.subarray(at + FRAME_HEADER_BYTES, end));
       at = end;
     }
     rest = bytes.subarray(at);

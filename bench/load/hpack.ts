@@ -1,24 +1,24 @@
-/** As much of HPACK (RFC 7541) as a client needs that sends the same headers with every request. */
+/** The part of HPACK (RFC 7541) for a client that sends the same headers with every request. */
 
-/** Index of the newest entry of the dynamic table: the static table has 61. */
-const NEWEST = 62;
+/** Index of the newest entry of the dynamic table; the static table has 61 entries. */
+const NEWEST_INDEX = 62;
 
-/** Spelled out, and entered into the connection's dynamic table (§6.2.1). */
+/** Encodes headers literally and adds them to the connection's dynamic table (§6.2.1). */
 export function literalHeaders(headers: readonly (readonly [name: string, value: string])[]): Buffer {
-  return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.of(0x40), text(name), text(value)]));
+  return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.of(0x40), stringLiteral(name), stringLiteral(value)]));
 }
 
-/** The same `count` headers once they are in the table, one byte each (§6.1). */
+/** Encodes the same `count` headers by their table indexes, one byte each (§6.1). */
 export function indexedHeaders(count: number): Buffer {
-  return Buffer.from(Array.from({ length: count }, (_, i) => 0x80 | (NEWEST + count - 1 - i)));
+  return Buffer.from(Array.from({ length: count }, (_, i) => 0x80 | (NEWEST_INDEX + count - 1 - i)));
 }
 
-/** A string that is not Huffman coded (§5.2). */
-function text(value: string): Buffer {
+/** A string literal without Huffman coding (§5.2). */
+function stringLiteral(value: string): Buffer {
   return Buffer.concat([Buffer.from(integer(value.length)), Buffer.from(value)]);
 }
 
-/** With a prefix of seven bits (§5.1). */
+/** An integer with a prefix of seven bits (§5.1). */
 function integer(value: number): number[] {
   if (value < 127) return [value];
   const bytes = [127];

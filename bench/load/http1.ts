@@ -1,6 +1,6 @@
 /**
- * Load over HTTP/1.1, in a process of its own: connections that each send a request, wait for the whole answer and send the
- * next. Plain sockets, because a client that does more would be the limit of what it measures.
+ * Load generator for HTTP/1.1, run in its own process: each connection sends a request, reads the whole response and sends
+ * the next request. It uses plain sockets, because a full client would become the bottleneck.
  */
 import { connect } from "node:net";
 import { type LoadSpec, measure } from "./worker.ts";
@@ -10,7 +10,7 @@ measure(async ({ port, connections, requests }: LoadSpec, run) => {
   await Promise.all(Array.from({ length: connections }, (_, i) => client(port, bytes, i, run)));
 });
 
-const LAST_PIECE = Buffer.from("0\r\n\r\n");
+const LAST_CHUNK = Buffer.from("0\r\n\r\n");
 
 /** Resolves when the run is over. */
 function client(
@@ -21,43 +21,43 @@ function client(
 ): Promise<void> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   return new Promise((resolve, reject) => {
-    let turn = first * 7919;
+    let nextRequest = first * 7919;
     let started = 0;
-    let missing = -1;
-    let inPieces = false;
+    let missingBytes = -1;
+    let isChunked = false;
     let head: Buffer | undefined;
     const send = () => {
       if (run.isOver()) return void socket.end(resolve);
-      missing = -1;
+      missingBytes = -1;
       started = performance.now();
-      socket.write(requests[turn++ % requests.length] as Buffer);
+      socket.write(requests[nextRequest++ % requests.length] as Buffer);
     };
     socket.on("connect", send);
     socket.on("error", reject);
     socket.on("close", () => reject(new Error("the server closed a connection")));
     socket.on("data", (chunk) => {
-      if (missing < 0) {
+      if (missingBytes < 0) {
         const all = head === undefined ? chunk : Buffer.concat([head, chunk]);
         const end = all.indexOf("\r\n\r\n");
         head = end < 0 ? all : undefined;
         if (end < 0) return;
-        const text = all.toString("latin1", 0, end);
-        if (!text.startsWith("HTTP/1.1 200")) return void reject(new Error(`unexpected answer: ${all.toString("utf8").slice(0, 600)}`));
-        const length = /content-length: (\d+)/i.exec(text)?.[1];
-        // Without one, it is in pieces, and the last of them is empty.
-        missing = length === undefined ? piecesMissing(all) : Number(length) - (all.length - end - 4);
-        inPieces = length === undefined;
+        const header = all.toString("latin1", 0, end);
+        if (!header.startsWith("HTTP/1.1 200")) return void reject(new Error(`unexpected response: ${all.toString("utf8").slice(0, 600)}`));
+        const length = /content-length: (\d+)/i.exec(header)?.[1];
+        // Without Content-Length the body is chunked and ends with an empty chunk.
+        missingBytes = length === undefined ? missingInChunked(all) : Number(length) - (all.length - end - 4);
+        isChunked = length === undefined;
       } else {
-        missing = inPieces ? piecesMissing(chunk) : missing - chunk.length;
+        missingBytes = isChunked ? missingInChunked(chunk) : missingBytes - chunk.length;
       }
-      if (missing > 0) return;
+      if (missingBytes > 0) return;
       run.record(performance.now() - started);
       send();
     });
   });
 }
 
-/** Enough of RFC 9112 §7.1 for JSON, in which nothing looks like the last piece. */
-function piecesMissing(received: Buffer): 0 | 1 {
-  return received.subarray(-LAST_PIECE.length).equals(LAST_PIECE) ? 0 : 1;
+/** 0 after the last chunk, otherwise 1. Sufficient for JSON, which cannot end like the last chunk (RFC 9112 §7.1). */
+function missingInChunked(received: Buffer): 0 | 1 {
+  return received.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) ? 0 : 1;
 }

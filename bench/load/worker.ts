@@ -1,33 +1,36 @@
-/** What the processes that make load have in common: their orders come and their results go by messages of the parent process. */
+/** Shared by the load generators: receives specifications from the parent process and sends the results back. */
 
 export interface LoadSpec {
   readonly port: number;
   readonly connections: number;
-  /** gRPC: calls under way at once on each connection. */
+  /** gRPC: concurrent calls per connection. */
   readonly streams?: number;
   readonly warmUpMs: number;
   readonly durationMs: number;
-  /** Base64. HTTP: whole requests. gRPC: messages. Taken in turn. */
+  /** Base64 of whole requests (HTTP) or messages (gRPC), sent in rotation. */
   readonly requests: readonly string[];
-  /** gRPC. */
+  /** gRPC: path of the method. */
   readonly path?: string;
   readonly token?: string;
 }
 
 export interface LoadResult {
   readonly perSecond: number;
-  /** Milliseconds. */
+  /** p50 and p99 are latencies in milliseconds. */
   readonly p50: number;
   readonly p99: number;
 }
 
 export interface Run {
   isOver(): boolean;
-  /** One answer, and after how many milliseconds it was there. Counts only after the warm-up. */
+  /** Records the latency of one response in milliseconds. Ignored during the warm-up. */
   record(ms: number): void;
 }
 
-/** Does what the parent process asks for, once for each message. `load` rejects on the first wrong answer: a figure for errors is no figure. */
+/**
+ * Runs `load` for each specification from the parent. `load` must reject on the first wrong response, because the
+ * figures would be meaningless.
+ */
 export function measure(load: (spec: LoadSpec, run: Run) => Promise<void>): void {
   process.on("message", async (spec: LoadSpec) => {
     const begin = performance.now() + spec.warmUpMs;
@@ -48,6 +51,6 @@ export function measure(load: (spec: LoadSpec, run: Run) => Promise<void>): void
 
 function resultOf(times: number[], durationMs: number): LoadResult {
   times.sort((a, b) => a - b);
-  const at = (share: number) => times[Math.min(Math.floor(times.length * share), times.length - 1)] ?? Number.NaN;
+  const at = (quantile: number) => times[Math.min(Math.floor(times.length * quantile), times.length - 1)] ?? Number.NaN;
   return { perSecond: (times.length / durationMs) * 1000, p50: at(0.5), p99: at(0.99) };
 }

@@ -1,4 +1,4 @@
-/** Create with everything a write owes: the row, its counts, its event, one durable commit. */
+/** Measures Create of a group: the row, its counts and its event in one durable commit. */
 import { compare } from "../compare.ts";
 import { makeScratchGroup, removeScratchGroup } from "../data/scratch.ts";
 import type { StoreName } from "../data/stores.ts";
@@ -17,8 +17,8 @@ export async function restCreate(store: StoreName): Promise<Line[]> {
     const [figures] = await compare("http1", [{ pid: holt.server.pid, load: { port: holt.server.port, connections, requests } }]);
     const { perSecond = Number.NaN, p99 = Number.NaN } = figures ?? {};
     const rss = await residentMb(holt.server.pid);
-    const figure = `${short(perSecond)}/s, p99 ${short(p99)} ms; RSS after it ${short(rss)} MB`;
-    return [{ what: `REST Create of a group, ${connections} clients`, store, figure }];
+    const figure = `${short(perSecond)}/s, p99 ${short(p99)} ms; RSS afterwards ${short(rss)} MB`;
+    return [{ measured: `REST Create of a group, ${connections} clients`, store, figure }];
   } finally {
     await removeScratchGroup(holt, group);
   }

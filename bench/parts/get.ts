@@ -1,4 +1,4 @@
-/** Get of one resource by its uid, with token and authorization, against a bare server that answers the same bytes. */
+/** Measures Get of a resource by uid, with token and authorization, against a bare server that sends the same bytes. */
 import { create, fromJsonString, toBinary } from "@bufbuild/protobuf";
 import { GetIdentityRequestSchema, IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { compare, type Figures } from "../compare.ts";
@@ -9,7 +9,7 @@ import { scale } from "../scale.ts";
 import { type Served, serve } from "../servers.ts";
 
 const PATH = "/platform.iam.v2.IdentitiesService/GetIdentity";
-/** gRPC: few connections with many calls each, as its clients are. */
+/** Few connections with many concurrent calls each, like typical gRPC clients. */
 const GRPC_CONNECTIONS = 4;
 
 export async function restGet(store: StoreName): Promise<Line[]> {
@@ -51,18 +51,19 @@ export async function grpcGet(store: StoreName): Promise<Line[]> {
   return [ratioLine("gRPC Get", store, figures, 0.15)];
 }
 
-/** @param wanted asked of SQLite only: with PostgreSQL, most of the time is another process's */
-export function ratioLine(what: string, store: StoreName, [holt, bare]: readonly Figures[], wanted: number): Line {
-  if (holt === undefined || bare === undefined) throw new Error("nothing was measured");
+/** @param minRatio target for SQLite only; with PostgreSQL most of the time is spent in the database's process */
+export function ratioLine(measured: string, store: StoreName, [holt, bare]: readonly Figures[], minRatio: number): Line {
+  if (holt === undefined || bare === undefined) throw new Error("figures are missing");
   const ratio = holt.perSecond / bare.perSecond;
-  const ofCpu = bare.cpuUs / holt.cpuUs;
-  const figure = `${short(holt.perSecond)}/s, p99 ${short(holt.p99)} ms; bare ${short(bare.perSecond)}/s: ratio ${ratio.toFixed(2)} (by CPU time ${ofCpu.toFixed(2)})`;
-  return { what, store, figure, ...(store === "sqlite" && { target: `≥ ${wanted} of bare`, holds: ratio >= wanted }) };
+  const cpuRatio = bare.cpuUs / holt.cpuUs;
+  const ratios = `ratio ${ratio.toFixed(2)} (by CPU time ${cpuRatio.toFixed(2)})`;
+  const figure = `${short(holt.perSecond)}/s, p99 ${short(holt.p99)} ms; bare ${short(bare.perSecond)}/s: ${ratios}`;
+  return { measured, store, figure, ...(store === "sqlite" && { target: `≥ ${minRatio} of bare`, holds: ratio >= minRatio }) };
 }
 
-/** From all over the tree. */
+/** uids of identities from the whole tree. */
 async function someUids({ fetch, contents }: Served): Promise<string[]> {
   const pages = Array.from({ length: 5 }, (_, i) => Math.floor((contents.rows * i) / 10));
-  const texts = await Promise.all(pages.map((skip) => fetch("GET", `/iam/v2/identities?page_size=200&order_by=name&skip=${skip}`)));
-  return texts.flatMap((text) => (JSON.parse(text) as { identities: { uid: string }[] }).identities.map(({ uid }) => uid));
+  const bodies = await Promise.all(pages.map((skip) => fetch("GET", `/iam/v2/identities?page_size=200&order_by=name&skip=${skip}`)));
+  return bodies.flatMap((body) => (JSON.parse(body) as { identities: { uid: string }[] }).identities.map(({ uid }) => uid));
 }

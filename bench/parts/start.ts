@@ -1,4 +1,4 @@
-/** From nothing to ready on a large database, and how much memory that takes, at once and after many reads. */
+/** Measures the start of a server on a large database, and its memory when ready and after many reads. */
 
 import { openFilled, type StoreName } from "../data/stores.ts";
 import { makeLoad, residentMb, startHolt } from "../process.ts";
@@ -7,8 +7,8 @@ import { scale } from "../scale.ts";
 import { serve, stopServers } from "../servers.ts";
 
 const STARTS = 3;
-const READY_MS = 2000;
-const MEMORY_MB = 200;
+const MAX_READY_MS = 2000;
+const MAX_MEMORY_MB = 200;
 const READS_MS = 10_000;
 
 export async function start(store: StoreName): Promise<Line[]> {
@@ -28,15 +28,16 @@ export async function start(store: StoreName): Promise<Line[]> {
   );
   await makeLoad("http1", { port, connections: scale.connections, requests, warmUpMs: 0, durationMs: READS_MS });
   const afterReads = await residentMb(pid);
-  const [ms, mb] = [median(ready), median(memory)];
+  const readyMs = median(ready);
+  const residentMbWhenReady = median(memory);
   return [
-    { what: "Start", store, figure: `ready in ${short(ms)} ms`, target: `≤ ${READY_MS} ms`, holds: ms <= READY_MS },
+    { measured: "Start", store, figure: `ready in ${short(readyMs)} ms`, target: `≤ ${MAX_READY_MS} ms`, holds: readyMs <= MAX_READY_MS },
     {
-      what: "Resident memory",
+      measured: "Resident memory",
       store,
-      figure: `${short(mb)} MB when ready, ${short(afterReads)} MB after ${READS_MS / 1000} s of lists`,
-      target: `≤ ${MEMORY_MB} MB`,
-      holds: Math.max(mb, afterReads) <= MEMORY_MB,
+      figure: `${short(residentMbWhenReady)} MB when ready, ${short(afterReads)} MB after ${READS_MS / 1000} s of lists`,
+      target: `≤ ${MAX_MEMORY_MB} MB`,
+      holds: Math.max(residentMbWhenReady, afterReads) <= MAX_MEMORY_MB,
     },
   ];
 }

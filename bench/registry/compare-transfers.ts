@@ -1,4 +1,7 @@
-/** Measures transfers of several servers in turn, as `compare.ts` does for small answers; here each round is so much work and not so much time. */
+/**
+ * Measures transfers of several servers alternately, like `compare.ts`, but each round has a fixed amount of work
+ * instead of a fixed duration.
+ */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -11,16 +14,16 @@ import type { TransferResult, TransferSpec } from "./transfer.ts";
 export interface TransferContender {
   readonly pid: number;
   readonly spec: TransferSpec;
-  /** Of one transfer. */
+  /** Bytes per transfer. */
   readonly bytes: number;
 }
 
 export interface TransferFigures {
   readonly perSecond: number;
   readonly mbPerSecond: number;
-  /** Processor time of the server, in milliseconds. */
+  /** Server CPU time in milliseconds. */
   readonly cpuMsPerTransfer: number;
-  /** By how much resident memory was larger than before at most; NaN where the system does not tell. */
+  /** Largest growth of the resident memory since the start; NaN if /proc is not available. */
   readonly growthMb: number;
 }
 
@@ -32,13 +35,13 @@ const SAMPLE_MS = 20;
 export async function compareTransfers(contenders: readonly TransferContender[]): Promise<TransferFigures[]> {
   const rounds: Rates[][] = [];
   const before = contenders.map(({ pid }) => residentNow(pid));
-  const most = [...before];
-  // The first one warms up: files come into the system's cache, code is compiled. Memory counts from before it.
+  const peak = [...before];
+  // The first round warms up the file cache and the compiler. Memory growth counts from before that round.
   for (let round = 0; round <= scale.rounds; round++) {
     const figures: Rates[] = [];
     for (const [i, contender] of contenders.entries()) {
       const onMemory = (mb: number) => {
-        most[i] = Math.max(most[i]!, mb);
+        peak[i] = Math.max(peak[i]!, mb);
       };
       figures.push(await measureOnce(contender, onMemory));
     }
@@ -46,9 +49,14 @@ export async function compareTransfers(contenders: readonly TransferContender[])
   }
   return contenders.map((_, i) => {
     const all = rounds.map((figures) => figures[i]!);
-    const of = (key: keyof Rates) => median(all.map((figures) => figures[key]));
-    const growthMb = most[i]! - before[i]!;
-    return { perSecond: of("perSecond"), mbPerSecond: of("mbPerSecond"), cpuMsPerTransfer: of("cpuMsPerTransfer"), growthMb };
+    const medianOf = (key: keyof Rates) => median(all.map((figures) => figures[key]));
+    const growthMb = peak[i]! - before[i]!;
+    return {
+      perSecond: medianOf("perSecond"),
+      mbPerSecond: medianOf("mbPerSecond"),
+      cpuMsPerTransfer: medianOf("cpuMsPerTransfer"),
+      growthMb,
+    };
   });
 }
 
@@ -70,16 +78,16 @@ async function makeTransfers(spec: TransferSpec): Promise<TransferResult> {
   const child = fork(join(import.meta.dirname, "transfer.ts"));
   child.send(spec);
   try {
-    const [answer] = (await once(child, "message")) as [{ result?: TransferResult; error?: string }];
-    if (answer.result === undefined) throw new Error(answer.error);
-    return answer.result;
+    const [message] = (await once(child, "message")) as [{ result?: TransferResult; error?: string }];
+    if (message.result === undefined) throw new Error(message.error);
+    return message.result;
   } finally {
     child.disconnect();
     await stop(child);
   }
 }
 
-/** In MB; without a process of its own, which `residentMb` needs. */
+/** Resident memory in MB, read without starting a process, unlike `residentMb`. */
 function residentNow(pid: number): number {
   try {
     return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;

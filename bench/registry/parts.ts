@@ -1,4 +1,4 @@
-/** The measurements of the registry, by the names that the command line knows them by. */
+/** The registry benchmarks, by their names on the command line. */
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
 import { collection } from "./collection.ts";

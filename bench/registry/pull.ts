@@ -1,4 +1,4 @@
-/** A large blob, pulled by one client and by many, beside a bare server of files and beside Distribution. */
+/** Measures pulls of a large blob by one client and by many, compared with a bare file server and with Distribution. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,9 +9,9 @@ import { pushBlob } from "./content.ts";
 import { makeFolder, type Registry, startDistribution, startEmptyHolt, startStatic } from "./servers.ts";
 
 const SIZE = 100_000_000;
-const WANTED = 0.9;
+const MIN_RATIO = 0.9;
 const MAX_GROWTH_MB = 64;
-/** Clients, and how many blobs each of them pulls in a round. */
+/** Number of clients, and number of pulls per client and round. */
 const ROUNDS = [
   [1, 32],
   [16, 4],
@@ -23,42 +23,48 @@ export async function blobPull(store: StoreName): Promise<Line[]> {
   const content = randomBytes(SIZE);
   const { digest } = await pushBlob(holt, content);
   if (distribution !== undefined) await pushBlob(distribution, content);
-  const placeIn = (registry: Registry): Place => ({ registry, path: `/v2/${registry.name}/blobs/${digest}` });
-  return await comparePulls("Pull of 100 MB", store, content, placeIn(holt), distribution && placeIn(distribution));
+  const sourceIn = (registry: Registry): Source => ({ registry, path: `/v2/${registry.name}/blobs/${digest}` });
+  return await comparePulls("Pull of 100 MB", store, content, sourceIn(holt), distribution && sourceIn(distribution));
 }
 
-/** Where a server has the content. */
-interface Place {
+/** A server and the path of the content on it. */
+interface Source {
   readonly registry: Pick<Registry, "pid" | "port" | "authorization">;
   readonly path: string;
 }
 
-/** By one client and by many, beside a bare server of the same bytes and beside Distribution where there is one. */
-export async function comparePulls(what: string, store: StoreName, content: Buffer, holt: Place, other?: Place): Promise<Line[]> {
+/** Compares pulls with a bare server of the same bytes, and with another registry if one is given. */
+export async function comparePulls(measured: string, store: StoreName, content: Buffer, holt: Source, other?: Source): Promise<Line[]> {
   await using files = await makeFolder("files");
   await writeFile(join(files.path, "blob"), content);
   await using bare = await startStatic(files.path);
   const lines: Line[] = [];
   for (const [clients, transfers] of ROUNDS) {
-    const contenderOf = ({ registry: { pid, port, authorization }, path: pull }: Place): TransferContender => {
+    const contenderOf = ({ registry: { pid, port, authorization }, path: pull }: Source): TransferContender => {
       return { pid, bytes: content.length, spec: { port, clients, transfers, authorization, work: { pull } } };
     };
-    const [ofHolt, ofBare, ofOther] = await compareTransfers([
+    const [holtFigures, bareFigures, otherFigures] = await compareTransfers([
       contenderOf(holt),
       contenderOf({ registry: { ...bare, authorization: undefined }, path: "/blob" }),
       ...(other === undefined ? [] : [contenderOf(other)]),
     ]);
-    if (ofHolt === undefined || ofBare === undefined) throw new Error("nothing was measured");
-    const ratioTo = (another: typeof ofHolt) => {
-      const ofCpu = (another.cpuMsPerTransfer / ofHolt.cpuMsPerTransfer).toFixed(2);
-      return `${short(another.mbPerSecond)} MB/s: ratio ${(ofHolt.mbPerSecond / another.mbPerSecond).toFixed(2)} (by CPU time ${ofCpu})`;
+    if (holtFigures === undefined || bareFigures === undefined) throw new Error("figures are missing");
+    const ratioTo = (another: typeof holtFigures) => {
+      const cpuRatio = (another.cpuMsPerTransfer / holtFigures.cpuMsPerTransfer).toFixed(2);
+      const ratio = (holtFigures.mbPerSecond / another.mbPerSecond).toFixed(2);
+      return `${short(another.mbPerSecond)} MB/s: ratio ${ratio} (by CPU time ${cpuRatio})`;
     };
-    const line = { what: `${what}, ${clients === 1 ? "1 client" : `${clients} clients`}`, store };
-    const figure = `${short(ofHolt.mbPerSecond)} MB/s; bare ${ratioTo(ofBare)}`;
-    lines.push({ ...line, figure, target: `≥ ${WANTED} of bare`, holds: ofHolt.mbPerSecond >= WANTED * ofBare.mbPerSecond });
-    if (ofOther !== undefined) lines.push({ ...line, figure: `Distribution ${ratioTo(ofOther)}` });
-    const growth = `${short(ofHolt.growthMb)} MB more resident memory; bare ${short(ofBare.growthMb)} MB`;
-    lines.push({ ...line, figure: growth, target: `≤ ${MAX_GROWTH_MB} MB`, holds: ofHolt.growthMb <= MAX_GROWTH_MB });
+    const line = { measured: `${measured}, ${clients === 1 ? "1 client" : `${clients} clients`}`, store };
+    const figure = `${short(holtFigures.mbPerSecond)} MB/s; bare ${ratioTo(bareFigures)}`;
+    lines.push({
+      ...line,
+      figure,
+      target: `≥ ${MIN_RATIO} of bare`,
+      holds: holtFigures.mbPerSecond >= MIN_RATIO * bareFigures.mbPerSecond,
+    });
+    if (otherFigures !== undefined) lines.push({ ...line, figure: `Distribution ${ratioTo(otherFigures)}` });
+    const growth = `${short(holtFigures.growthMb)} MB more resident memory; bare ${short(bareFigures.growthMb)} MB`;
+    lines.push({ ...line, figure: growth, target: `≤ ${MAX_GROWTH_MB} MB`, holds: holtFigures.growthMb <= MAX_GROWTH_MB });
   }
   return lines;
 }

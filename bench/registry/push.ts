@@ -1,10 +1,10 @@
-/** Pushes of blobs, beside Distribution: both answer when the content is synced to disk. */
+/** Measures pushes of blobs, compared with Distribution. Both respond after the content is synced to disk. */
 import type { StoreName } from "../data/stores.ts";
 import { type Line, short } from "../report.ts";
 import { compareTransfers } from "./compare-transfers.ts";
 import { startDistribution, startEmptyHolt } from "./servers.ts";
 
-/** Size, clients, and how many blobs each of them pushes in a round. */
+/** Blob size, number of clients, and number of pushes per client and round. */
 const PUSHES = [
   { size: 1_000_000, label: "1 MB", clients: 1, transfers: 100 },
   { size: 1_000_000, label: "1 MB", clients: 16, transfers: 20 },
@@ -21,18 +21,19 @@ export async function blobPush(store: StoreName): Promise<Line[]> {
     const contenders = registries.map(({ pid, port, authorization, name }) => {
       return { pid, bytes: size, spec: { port, clients, transfers, authorization, work: { push: { name, size } } } };
     });
-    const [ofHolt, ofOther] = await compareTransfers(contenders);
-    if (ofHolt === undefined) throw new Error("nothing was measured");
-    const what = `Push of ${label}, ${clients === 1 ? "1 client" : `${clients} clients`}`;
-    const own = `${short(ofHolt.perSecond)}/s, ${short(ofHolt.mbPerSecond)} MB/s, ${short(ofHolt.growthMb)} MB more resident memory`;
-    if (ofOther === undefined) {
-      lines.push({ what, store, figure: own });
+    const [holtFigures, otherFigures] = await compareTransfers(contenders);
+    if (holtFigures === undefined) throw new Error("figures are missing");
+    const measured = `Push of ${label}, ${clients === 1 ? "1 client" : `${clients} clients`}`;
+    const speed = `${short(holtFigures.perSecond)}/s, ${short(holtFigures.mbPerSecond)} MB/s`;
+    const holtFigure = `${speed}, ${short(holtFigures.growthMb)} MB more resident memory`;
+    if (otherFigures === undefined) {
+      lines.push({ measured, store, figure: holtFigure });
       continue;
     }
-    const ratio = ofHolt.perSecond / ofOther.perSecond;
-    const ofCpu = (ofOther.cpuMsPerTransfer / ofHolt.cpuMsPerTransfer).toFixed(2);
-    const figure = `${own}; Distribution ${short(ofOther.perSecond)}/s: ratio ${ratio.toFixed(2)} (by CPU time ${ofCpu})`;
-    lines.push({ what, store, figure, target: "≥ Distribution", holds: ratio >= 1 });
+    const ratio = holtFigures.perSecond / otherFigures.perSecond;
+    const cpuRatio = (otherFigures.cpuMsPerTransfer / holtFigures.cpuMsPerTransfer).toFixed(2);
+    const figure = `${holtFigure}; Distribution ${short(otherFigures.perSecond)}/s: ratio ${ratio.toFixed(2)} (by CPU time ${cpuRatio})`;
+    lines.push({ measured, store, figure, target: "≥ Distribution", holds: ratio >= 1 });
   }
   return lines;
 }

@@ -1,4 +1,4 @@
-/** Rows of repos, tags and images for the databases of the registry's benchmark. Makes rows; stores none. */
+/** Generates the rows of repos, tags and images for the registry benchmarks. Does not store them. */
 import { create } from "@bufbuild/protobuf";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
@@ -18,7 +18,7 @@ export function tagRow(repoUid: string, name: string, digest: string, progress: 
   return rowOf(tags, create(TagSchema, { uid: newUid(repoUid), name, digest, ...timesOf(time) }), time);
 }
 
-/** The counts that repos with so many tags each bring with them. All of the tags must be plain ones. */
+/** Count rows for repos with the given numbers of tags. All tags must be plain ones. */
 export function* repoCounts(tagsOf: ReadonlyMap<string, number>): Iterable<Row> {
   const direct = new Map<string, number>();
   for (const uid of tagsOf.keys()) direct.set(parentOf(uid), (direct.get(parentOf(uid)) ?? 0) + 1);
@@ -33,8 +33,8 @@ export interface Blob {
   readonly content: Buffer;
 }
 
-export function blobOf(text: string): Blob {
-  const content = Buffer.from(text);
+export function blobOf(string: string): Blob {
+  const content = Buffer.from(string);
   return { digest: digestOf(content), content };
 }
 
@@ -45,7 +45,7 @@ export interface ImageRows {
   readonly image: Row;
 }
 
-/** An image of one platform as a push stores it. */
+/** Rows of a single-platform image as a push stores them. */
 export function imageRows(repoUid: string, config: Blob, layers: readonly Blob[], time: string): ImageRows {
   const descriptorOf = (mediaType: string, { digest, content }: Blob) => ({ mediaType, digest, size: content.length });
   const manifest = {

@@ -1,4 +1,4 @@
-/** The servers that are measured beside each other: an empty Holt, CNCF Distribution where this machine has it, and a bare server of files. */
+/** Starts the servers to compare: an empty Holt, CNCF Distribution if installed, and a bare file server. */
 import { execFile, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -10,26 +10,26 @@ import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packa
 import { databaseFor, folder, type StoreName } from "../data/stores.ts";
 import { type BareServer, startHolt, stop } from "../process.ts";
 
-/** A registry under measurement, with a client for what must be there before. */
+/** A registry under test, with a client to prepare its content. */
 export interface Registry extends BareServer {
   readonly client: RegistryClient;
-  /** Of the repository that is measured. */
+  /** Name of the measured repository. */
   readonly name: string;
   readonly authorization: string | undefined;
-  /** Of its data. */
+  /** Folder of its data. */
   readonly folder: string;
 }
 
 const PROGRAM = "docker-registry";
 
-/** On a disk, where the databases of the other measurements are, too: the temporary folder may be in memory. */
+/** Creates a folder on the same disk as the other databases, because the temporary folder may be in memory. */
 export async function makeFolder(name: string): Promise<AsyncDisposable & { readonly path: string }> {
   await mkdir(folder, { recursive: true });
   const path = await mkdtemp(join(folder, `${name}-`));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** With one organization and the repository that is measured two folders below it, as an owner who may do everything. */
+/** Starts a server with one organization and a group for the measured repository. The client has the owner's token. */
 export async function startEmptyHolt(store: StoreName): Promise<Registry> {
   await using cleanUp = new AsyncDisposableStack();
   const data = cleanUp.use(await makeFolder("holt"));
@@ -52,7 +52,7 @@ export async function startEmptyHolt(store: StoreName): Promise<Registry> {
   );
 }
 
-/** CNCF Distribution as its Debian package is set up, less the password: undefined where it is not installed. */
+/** Starts CNCF Distribution configured like its Debian package, but without a password. Undefined if it is not installed. */
 export async function startDistribution(): Promise<Registry | undefined> {
   if (
     !(await promisify(execFile)(PROGRAM, ["--version"]).then(
@@ -70,7 +70,7 @@ export async function startDistribution(): Promise<Registry | undefined> {
     storage: { cache: { blobdescriptor: "inmemory" }, filesystem: { rootdirectory: data.path }, delete: { enabled: true } },
     http: { addr: `127.0.0.1:${port}` },
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   const path = join(data.path, "config.yml");
   await writeFile(path, JSON.stringify(config));
   const child = spawn(PROGRAM, ["serve", path], { stdio: "ignore" });
@@ -99,7 +99,7 @@ export async function startStatic(path: string): Promise<BareServer> {
   return { port, pid: child.pid ?? 0, [Symbol.asyncDispose]: () => stop(child) };
 }
 
-/** A request as the load processes want it. */
+/** A base64-encoded request for the load generator. */
 export function requestTo({ port, authorization }: Pick<Registry, "port" | "authorization">, method: string, path: string): string {
   const lines = [
     `${method} ${path} HTTP/1.1`,

@@ -1,10 +1,10 @@
-/** The least that node:http can do with files: it streams the one that a request names. In a process of its own, told the folder by its parent. */
+/** A minimal node:http file server that streams the requested file. It receives its folder from the parent process. */
 import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-/** As much as Holt reads at once: with Node's own 64 KiB it is slower for one client, and the same for many. */
+/** The read size of Holt. Node's default of 64 KiB is slower for one client and equally fast for many. */
 const READ_SIZE = 256 * 1024;
 
 process.on("message", ({ folder }: { folder: string }) => {

@@ -1,4 +1,4 @@
-/** A page of a long list of tags, as registry clients ask for it. */
+/** Measures one page of a long list of tags in the registry API. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compare } from "../compare.ts";
@@ -8,32 +8,32 @@ import { pushTags } from "./content.ts";
 import { type Registry, requestTo, startDistribution, startEmptyHolt } from "./servers.ts";
 
 const TAGS = Array.from({ length: 10_000 }, (_, i) => `v${String(i).padStart(5, "0")}`);
-const PAGE = 100;
+const PAGE_SIZE = 100;
 const CONNECTIONS = 8;
-const WANTED = 5;
+const MIN_RATIO = 5;
 
 export async function tagPage(store: StoreName): Promise<Line[]> {
   await using holt = await startEmptyHolt(store);
   await using distribution = await startDistribution();
   const contenders = [];
   await pushTags(holt, TAGS);
-  if (distribution !== undefined) await placeTags(distribution, TAGS);
+  if (distribution !== undefined) await writeTags(distribution, TAGS);
   for (const registry of distribution === undefined ? [holt] : [holt, distribution]) {
-    const path = `/v2/${registry.name}/tags/list?n=${PAGE}&last=${TAGS[TAGS.length / 2]}`;
+    const path = `/v2/${registry.name}/tags/list?n=${PAGE_SIZE}&last=${TAGS[TAGS.length / 2]}`;
     const load = { port: registry.port, connections: CONNECTIONS, requests: [requestTo(registry, "GET", path)] };
     contenders.push({ pid: registry.pid, load });
   }
-  const [ofHolt, ofOther] = await compare("http1", contenders);
-  const what = `${PAGE} of ${TAGS.length} tags, ${CONNECTIONS} clients`;
-  const own = `${short(ofHolt!.perSecond)}/s, p99 ${short(ofHolt!.p99)} ms`;
-  if (ofOther === undefined) return [{ what, store, figure: own }];
-  const ratio = ofHolt!.perSecond / ofOther.perSecond;
-  const figure = `${own}; Distribution ${short(ofOther.perSecond)}/s, p99 ${short(ofOther.p99)} ms: ratio ${short(ratio)}`;
-  return [{ what, store, figure, target: `≥ ${WANTED} × Distribution`, holds: ratio >= WANTED }];
+  const [holtFigures, otherFigures] = await compare("http1", contenders);
+  const measured = `${PAGE_SIZE} of ${TAGS.length} tags, ${CONNECTIONS} clients`;
+  const holtFigure = `${short(holtFigures!.perSecond)}/s, p99 ${short(holtFigures!.p99)} ms`;
+  if (otherFigures === undefined) return [{ measured, store, figure: holtFigure }];
+  const ratio = holtFigures!.perSecond / otherFigures.perSecond;
+  const figure = `${holtFigure}; Distribution ${short(otherFigures.perSecond)}/s, p99 ${short(otherFigures.p99)} ms: ratio ${short(ratio)}`;
+  return [{ measured, store, figure, target: `≥ ${MIN_RATIO} × Distribution`, holds: ratio >= MIN_RATIO }];
 }
 
-/** Pushing so many takes Distribution minutes. It keeps a folder for each tag, and nothing else tells it of them. */
-async function placeTags(registry: Registry, tags: readonly string[]): Promise<void> {
+/** Writes the tags directly to Distribution's disk, because pushing them takes minutes. It stores only one folder per tag. */
+async function writeTags(registry: Registry, tags: readonly string[]): Promise<void> {
   const [first = "", ...others] = tags;
   await pushTags(registry, [first]);
   const folder = join(registry.folder, "docker/registry/v2/repositories", registry.name, "_manifests/tags");

@@ -1,6 +1,6 @@
 /**
- * Large bodies in both directions, in a process of its own: clients that each pull or push so many blobs and then stop, so that every byte is counted.
- * Plain sockets that read into one buffer each, because a client that does more would be the limit of what it measures.
+ * Load generator for large bodies, run in its own process: each client pulls or pushes a fixed number of blobs, so that every byte counts.
+ * It uses plain sockets with one read buffer each, because a full client would become the bottleneck.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { connect } from "node:net";
@@ -8,7 +8,7 @@ import { connect } from "node:net";
 export interface TransferSpec {
   readonly port: number;
   readonly clients: number;
-  /** Of each client. */
+  /** Transfers per client. */
   readonly transfers: number;
   readonly authorization: string | undefined;
   readonly work: { readonly pull: string } | { readonly push: { readonly name: string; readonly size: number } };
@@ -18,13 +18,13 @@ export interface TransferResult {
   readonly seconds: number;
 }
 
-interface Answer {
+interface Response {
   readonly status: number;
-  readonly head: string;
+  readonly header: string;
 }
 
 interface Connection {
-  exchange(head: readonly string[], ...body: readonly Buffer[]): Promise<Answer>;
+  exchange(head: readonly string[], ...body: readonly Buffer[]): Promise<Response>;
   end(): void;
 }
 
@@ -51,26 +51,26 @@ function open({ port, authorization }: TransferSpec): Connection {
       new Promise((resolve, reject) => {
         fail = reject;
         let received = Buffer.alloc(0);
-        let answer: Answer | undefined;
-        let missing = 0;
+        let response: Response | undefined;
+        let missingBytes = 0;
         onBytes = (bytes) => {
-          if (answer === undefined) {
+          if (response === undefined) {
             received = Buffer.concat([received, bytes]);
             const end = received.indexOf(END);
             if (end < 0) return;
-            const text = received.toString("latin1", 0, end);
-            answer = { status: Number(text.slice(9, 12)), head: text };
-            missing = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0) - (received.length - end - END.length);
+            const header = received.toString("latin1", 0, end);
+            response = { status: Number(header.slice(9, 12)), header };
+            missingBytes = Number(/content-length: (\d+)/i.exec(header)?.[1] ?? 0) - (received.length - end - END.length);
           } else {
-            missing -= bytes.length;
+            missingBytes -= bytes.length;
           }
-          if (missing <= 0) resolve(answer);
+          if (missingBytes <= 0) resolve(response);
         };
-        const length = body.reduce((sum, piece) => sum + piece.length, 0);
+        const length = body.reduce((sum, chunk) => sum + chunk.length, 0);
         const size = first.startsWith("GET") ? [] : [`content-length: ${length}`];
         socket.cork();
         socket.write([first, ...common, ...head, ...size, "", ""].join("\r\n"));
-        for (const piece of body) socket.write(piece);
+        for (const chunk of body) socket.write(chunk);
         socket.uncork();
       }),
   };
@@ -81,42 +81,42 @@ async function pull(connection: Connection, path: string, transfers: number): Pr
 }
 
 interface Content {
-  /** Makes it another blob than all others. */
+  /** Random bytes that make the blob unique. */
   readonly start: Buffer;
   readonly digest: string;
 }
 
-/** By POST and PUT, which every registry knows. */
+/** Uses POST and PUT, which every registry supports. */
 async function push(connection: Connection, name: string, rest: Buffer, contents: readonly Content[]): Promise<void> {
   for (const { start, digest } of contents) {
-    const begun = expect(await connection.exchange([`POST /v2/${name}/blobs/uploads/ HTTP/1.1`]), 202);
-    const location = new URL(/^location: (\S+)/im.exec(begun.head)?.[1] ?? "", "http://registry.invalid");
+    const started = expect(await connection.exchange([`POST /v2/${name}/blobs/uploads/ HTTP/1.1`]), 202);
+    const location = new URL(/^location: (\S+)/im.exec(started.header)?.[1] ?? "", "http://registry.invalid");
     location.searchParams.set("digest", digest);
     const head = [`PUT ${location.pathname}${location.search} HTTP/1.1`, "content-type: application/octet-stream"];
     expect(await connection.exchange(head, start, rest), 201);
   }
 }
 
-function expect(answer: Answer, status: number): Answer {
-  if (answer.status !== status) throw new Error(`unexpected answer: ${answer.head}`);
-  return answer;
+function expect(response: Response, status: number): Response {
+  if (response.status !== status) throw new Error(`unexpected response: ${response.header}`);
+  return response;
 }
 
 async function transfer(spec: TransferSpec): Promise<TransferResult> {
   const { clients, transfers, work } = spec;
   const connections = Array.from({ length: clients }, () => open(spec));
-  let begin: () => Promise<unknown>;
+  let run: () => Promise<unknown>;
   if ("pull" in work) {
-    begin = () => Promise.all(connections.map((connection) => pull(connection, work.pull, transfers)));
+    run = () => Promise.all(connections.map((connection) => pull(connection, work.pull, transfers)));
   } else {
     const { name, size } = work.push;
     const rest = randomBytes(size - 16);
-    // Before the clock runs: hashing is the client's work.
+    // Hash before the measurement, because hashing is the client's work.
     const contents = connections.map(() => Array.from({ length: transfers }, () => contentOf(rest)));
-    begin = () => Promise.all(connections.map((connection, i) => push(connection, name, rest, contents[i] ?? [])));
+    run = () => Promise.all(connections.map((connection, i) => push(connection, name, rest, contents[i] ?? [])));
   }
   const started = performance.now();
-  await begin();
+  await run();
   const seconds = (performance.now() - started) / 1000;
   for (const connection of connections) connection.end();
   return { seconds };

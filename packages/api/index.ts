@@ -1,4 +1,4 @@
-// The contract at a glance: every service, the annotations, and what the capabilities are called. Data only; messages are imported from gen/.
+// Lists the services of the contract, its annotations, and the names and bits of capabilities. Messages are imported from gen/ directly.
 import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
@@ -40,7 +40,7 @@ export {
   name as capabilityNameOption,
 } from "./gen/platform/capabilities/capabilities_pb.ts";
 
-/** Every service of the contract, all versions, and Holt's own additions (holt.v1). Health and reflection, which are others' contracts, are not among them. */
+/** Every service of the contract in all versions, including Holt's own (holt.v1). Excludes the standard health and reflection services. */
 export const services: readonly DescService[] = [
   AccountAssociationsService,
   ExternalGroupRoleMappingsService,
@@ -72,33 +72,33 @@ export const services: readonly DescService[] = [
   AdvisoryMirrorsService,
 ];
 
-/** Without UNKNOWN, which has neither a name nor a bit. */
+/** All capabilities except UNKNOWN, which has neither a name nor a bit. */
 const capabilityValues: readonly DescEnumValue[] = CapabilitySchema.values.filter((value) => value.number !== 0);
 const names = new Map(capabilityValues.map((value) => [value.number, getOption(value, name)]));
 const bits = new Map(capabilityValues.map((value) => [value.number, getOption(value, bit)]));
 const internalOnly = new Set(capabilityValues.filter((value) => getOption(value, internal_only)).map((value) => value.number));
 
-/** From string name ("groups.list") to number. Has every capability except UNKNOWN. */
+/** Maps the string name ("groups.list") to the number, for every capability except UNKNOWN. */
 export const capabilityByName: ReadonlyMap<string, Capability> = new Map(
   capabilityValues.map((value) => [getOption(value, name), value.number as Capability]),
 );
 
-/** The string name ("groups.list"). Throws on a number that is no capability. */
+/** The string name ("groups.list"). Throws if the number is not a capability. */
 export function capabilityName(capability: number): string {
-  return known(names.get(capability), capability);
+  return requireKnown(names.get(capability), capability);
 }
 
-/** The place in a token's bit set. Throws on a number that is no capability. */
+/** The position in a token's bit set. Throws if the number is not a capability. */
 export function capabilityBit(capability: number): number {
-  return known(bits.get(capability), capability);
+  return requireKnown(bits.get(capability), capability);
 }
 
-/** Whether only the platform itself may hold it. False for a number that is no capability. */
+/** Whether only the platform itself may hold it. False if the number is not a capability. */
 export function isInternalOnly(capability: number): boolean {
   return internalOnly.has(capability);
 }
 
-function known<T>(value: T | undefined, capability: number): T {
-  if (value === undefined) throw new Error(`no capability has the number ${capability}`);
+function requireKnown<T>(value: T | undefined, capability: number): T {
+  if (value === undefined) throw new Error(`unknown capability number ${capability}`);
   return value;
 }

@@ -20,13 +20,13 @@ export const file_holt_v1_access: GenFile = /*@__PURE__*/
   fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIq4BChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJImwKBUdyYW50EhgKEHJvbGVfYmluZGluZ191aWQYASABKAkSEQoJZ3JvdXBfdWlkGAIgASgJEhAKCHJvbGVfdWlkGAMgASgJEhEKCXJvbGVfbmFtZRgEIAEoCRIRCglpbmhlcml0ZWQYBSABKAgicAoQVGVzdFRva2VuUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESFQoFdG9rZW4YAiABKAlCBoABAeBBARIsCgZjbGFpbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQEijAEKEVRlc3RUb2tlblJlc3BvbnNlEhMKC3Rva2VuX2Vycm9yGAEgASgJEiQKB21hdGNoZXMYAiADKAsyEy5ob2x0LnYxLlRva2VuTWF0Y2gSKAoLbmVhcl9taXNzZXMYAyADKAsyEy5ob2x0LnYxLlRva2VuTWF0Y2gSEgoKaW5jb21wbGV0ZRgEIAEoCCJUCgpUb2tlbk1hdGNoEhQKDGlkZW50aXR5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWNsYWltGAMgASgJEhMKC2V4cGxhbmF0aW9uGAQgASgJMsQDCg1BY2Nlc3NTZXJ2aWNlEuUBCg1FeHBsYWluQWNjZXNzEh0uaG9sdC52MS5FeHBsYWluQWNjZXNzUmVxdWVzdBoeLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIpQBirUYCgoICgaTA68ChweatRhaClRUZWxsIHdoaWNoIHJvbGUgYmluZGluZ3MgZ2l2ZSBhbiBpZGVudGl0eSBhIGNhcGFiaWxpdHkgYXQgYSB1aWQsIG9yIHdoYXQgaXMgbWlzc2luZy4YASgBgtPkkwIiEiAvaG9sdC92MS9hY2Nlc3Mve3VpZD0qKn06ZXhwbGFpbhLKAQoJVGVzdFRva2VuEhkuaG9sdC52MS5UZXN0VG9rZW5SZXF1ZXN0GhouaG9sdC52MS5UZXN0VG9rZW5SZXNwb25zZSKFAYq1GAYKBAoChweatRhHCkFUZWxsIHdoaWNoIGlkZW50aXRpZXMgYSB0b2tlbiBvZiBhbm90aGVyIGlzc3VlciB3b3VsZCBzaWduIGluIGFzLhgBKAGC0+STAio6ASoiJS9ob2x0L3YxL2FjY2Vzcy97cGFyZW50PSoqfTp0ZXN0VG9rZW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities]);
 
 /**
- * Whose access to explain, to what.
+ * The identity, the capability and the uid to explain.
  *
  * @generated from message holt.v1.ExplainAccessRequest
  */
 export type ExplainAccessRequest = Message<"holt.v1.ExplainAccessRequest"> & {
   /**
-   * uid of a group, or of anything in one.
+   * uid of a group or of any resource in a group.
    *
    * @generated from field: string uid = 1;
    */
@@ -46,13 +46,13 @@ export type ExplainAccessRequest = Message<"holt.v1.ExplainAccessRequest"> & {
 };
 
 /**
- * Whose access to explain, to what.
+ * The identity, the capability and the uid to explain.
  *
  * @generated from message holt.v1.ExplainAccessRequest
  */
 export type ExplainAccessRequestJson = {
   /**
-   * uid of a group, or of anything in one.
+   * uid of a group or of any resource in a group.
    *
    * @generated from field: string uid = 1;
    */
@@ -79,7 +79,7 @@ export const ExplainAccessRequestSchema: GenMessage<ExplainAccessRequest, {jsonT
   messageDesc(file_holt_v1_access, 0);
 
 /**
- * Whether the identity holds the capability there, and everything that bears on it.
+ * Whether the identity holds the capability at the uid, and the bindings that decide it.
  *
  * @generated from message holt.v1.ExplainAccessResponse
  */
@@ -90,35 +90,36 @@ export type ExplainAccessResponse = Message<"holt.v1.ExplainAccessResponse"> & {
   allowed: boolean;
 
   /**
-   * In a sentence.
+   * The result as one sentence.
    *
    * @generated from field: string summary = 2;
    */
   summary: string;
 
   /**
-   * Bindings of the identity at the uid or above whose role has the capability, nearest first.
+   * Bindings of the identity, at the uid or above it, whose role has the capability. Nearest first.
    *
    * @generated from field: repeated holt.v1.Grant grants = 3;
    */
   grants: Grant[];
 
   /**
-   * Bindings of the identity at the uid or above whose role lacks the capability, nearest first.
+   * Bindings of the identity, at the uid or above it, whose role lacks the capability. Nearest first.
    *
    * @generated from field: repeated holt.v1.Grant lacking = 4;
    */
   lacking: Grant[];
 
   /**
-   * Roles that have the capability and that the caller could bind.
+   * uids of roles that have the capability and that the caller could bind.
    *
    * @generated from field: repeated string roles_with_capability = 5;
    */
   rolesWithCapability: string[];
 
   /**
-   * Set where bindings give the capability and the identity may not act there all the same: it was made in this group.
+   * The group that the identity was created in, and to which its access is limited. Set if bindings grant the
+   * capability but this limit denies it.
    *
    * @generated from field: string confined_to = 6;
    */
@@ -126,7 +127,7 @@ export type ExplainAccessResponse = Message<"holt.v1.ExplainAccessResponse"> & {
 };
 
 /**
- * Whether the identity holds the capability there, and everything that bears on it.
+ * Whether the identity holds the capability at the uid, and the bindings that decide it.
  *
  * @generated from message holt.v1.ExplainAccessResponse
  */
@@ -137,35 +138,36 @@ export type ExplainAccessResponseJson = {
   allowed?: boolean;
 
   /**
-   * In a sentence.
+   * The result as one sentence.
    *
    * @generated from field: string summary = 2;
    */
   summary?: string;
 
   /**
-   * Bindings of the identity at the uid or above whose role has the capability, nearest first.
+   * Bindings of the identity, at the uid or above it, whose role has the capability. Nearest first.
    *
    * @generated from field: repeated holt.v1.Grant grants = 3;
    */
   grants?: GrantJson[];
 
   /**
-   * Bindings of the identity at the uid or above whose role lacks the capability, nearest first.
+   * Bindings of the identity, at the uid or above it, whose role lacks the capability. Nearest first.
    *
    * @generated from field: repeated holt.v1.Grant lacking = 4;
    */
   lacking?: GrantJson[];
 
   /**
-   * Roles that have the capability and that the caller could bind.
+   * uids of roles that have the capability and that the caller could bind.
    *
    * @generated from field: repeated string roles_with_capability = 5;
    */
   rolesWithCapability?: string[];
 
   /**
-   * Set where bindings give the capability and the identity may not act there all the same: it was made in this group.
+   * The group that the identity was created in, and to which its access is limited. Set if bindings grant the
+   * capability but this limit denies it.
    *
    * @generated from field: string confined_to = 6;
    */
@@ -180,20 +182,20 @@ export const ExplainAccessResponseSchema: GenMessage<ExplainAccessResponse, {jso
   messageDesc(file_holt_v1_access, 1);
 
 /**
- * One binding that gives, or fails to give, the capability.
+ * One binding that grants the capability or lacks it.
  *
  * @generated from message holt.v1.Grant
  */
 export type Grant = Message<"holt.v1.Grant"> & {
   /**
-   * Empty where the right comes from a mapping of an upstream group.
+   * Empty if the grant comes from the mapping of an upstream group.
    *
    * @generated from field: string role_binding_uid = 1;
    */
   roleBindingUid: string;
 
   /**
-   * The group it is bound at.
+   * The group of the binding.
    *
    * @generated from field: string group_uid = 2;
    */
@@ -210,7 +212,7 @@ export type Grant = Message<"holt.v1.Grant"> & {
   roleName: string;
 
   /**
-   * Whether its group is above the uid that was asked about.
+   * Whether the group of the binding is above the uid in the request.
    *
    * @generated from field: bool inherited = 5;
    */
@@ -218,20 +220,20 @@ export type Grant = Message<"holt.v1.Grant"> & {
 };
 
 /**
- * One binding that gives, or fails to give, the capability.
+ * One binding that grants the capability or lacks it.
  *
  * @generated from message holt.v1.Grant
  */
 export type GrantJson = {
   /**
-   * Empty where the right comes from a mapping of an upstream group.
+   * Empty if the grant comes from the mapping of an upstream group.
    *
    * @generated from field: string role_binding_uid = 1;
    */
   roleBindingUid?: string;
 
   /**
-   * The group it is bound at.
+   * The group of the binding.
    *
    * @generated from field: string group_uid = 2;
    */
@@ -248,7 +250,7 @@ export type GrantJson = {
   roleName?: string;
 
   /**
-   * Whether its group is above the uid that was asked about.
+   * Whether the group of the binding is above the uid in the request.
    *
    * @generated from field: bool inherited = 5;
    */
@@ -263,27 +265,28 @@ export const GrantSchema: GenMessage<Grant, {jsonType: GrantJson}> = /*@__PURE__
   messageDesc(file_holt_v1_access, 2);
 
 /**
- * What to test: exactly one of token and claims.
+ * The token or the claims to test. Exactly one of the two must be set.
  *
  * @generated from message holt.v1.TestTokenRequest
  */
 export type TestTokenRequest = Message<"holt.v1.TestTokenRequest"> & {
   /**
-   * Only identities at or below this group are told of.
+   * Only identities at or below this group are returned.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * A signed token, as it would be exchanged. Its signature is checked where an identity takes tokens of its issuer.
+   * A signed token, as a client would exchange it. Its signature is verified if an identity accepts tokens of its
+   * issuer.
    *
    * @generated from field: string token = 2;
    */
   token: string;
 
   /**
-   * The claims of a token that there is not yet: no signature is checked.
+   * The claims of a hypothetical token. No signature is verified.
    *
    * @generated from field: google.protobuf.Struct claims = 3;
    */
@@ -291,27 +294,28 @@ export type TestTokenRequest = Message<"holt.v1.TestTokenRequest"> & {
 };
 
 /**
- * What to test: exactly one of token and claims.
+ * The token or the claims to test. Exactly one of the two must be set.
  *
  * @generated from message holt.v1.TestTokenRequest
  */
 export type TestTokenRequestJson = {
   /**
-   * Only identities at or below this group are told of.
+   * Only identities at or below this group are returned.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * A signed token, as it would be exchanged. Its signature is checked where an identity takes tokens of its issuer.
+   * A signed token, as a client would exchange it. Its signature is verified if an identity accepts tokens of its
+   * issuer.
    *
    * @generated from field: string token = 2;
    */
   token?: string;
 
   /**
-   * The claims of a token that there is not yet: no signature is checked.
+   * The claims of a hypothetical token. No signature is verified.
    *
    * @generated from field: google.protobuf.Struct claims = 3;
    */
@@ -326,34 +330,34 @@ export const TestTokenRequestSchema: GenMessage<TestTokenRequest, {jsonType: Tes
   messageDesc(file_holt_v1_access, 3);
 
 /**
- * Whom the token would sign in as.
+ * The identities that the token would sign in as.
  *
  * @generated from message holt.v1.TestTokenResponse
  */
 export type TestTokenResponse = Message<"holt.v1.TestTokenResponse"> & {
   /**
-   * What is wrong with the token itself; empty where nothing is known to be, or where only claims were given.
+   * Why the token itself is invalid. Empty if no fault was found or if the request has only claims.
    *
    * @generated from field: string token_error = 1;
    */
   tokenError: string;
 
   /**
-   * Identities that accept it.
+   * Identities that accept the token.
    *
    * @generated from field: repeated holt.v1.TokenMatch matches = 2;
    */
   matches: TokenMatch[];
 
   /**
-   * Identities of the same issuer that do not, with what failed. At most 50, the nearest first.
+   * Identities of the same issuer that reject the token, with the reason. At most 50, nearest first.
    *
    * @generated from field: repeated holt.v1.TokenMatch near_misses = 3;
    */
   nearMisses: TokenMatch[];
 
   /**
-   * Set where there were more identities to compare than one call compares: there may be more matches.
+   * True if not all identities could be compared in one call. There may be more matches.
    *
    * @generated from field: bool incomplete = 4;
    */
@@ -361,34 +365,34 @@ export type TestTokenResponse = Message<"holt.v1.TestTokenResponse"> & {
 };
 
 /**
- * Whom the token would sign in as.
+ * The identities that the token would sign in as.
  *
  * @generated from message holt.v1.TestTokenResponse
  */
 export type TestTokenResponseJson = {
   /**
-   * What is wrong with the token itself; empty where nothing is known to be, or where only claims were given.
+   * Why the token itself is invalid. Empty if no fault was found or if the request has only claims.
    *
    * @generated from field: string token_error = 1;
    */
   tokenError?: string;
 
   /**
-   * Identities that accept it.
+   * Identities that accept the token.
    *
    * @generated from field: repeated holt.v1.TokenMatch matches = 2;
    */
   matches?: TokenMatchJson[];
 
   /**
-   * Identities of the same issuer that do not, with what failed. At most 50, the nearest first.
+   * Identities of the same issuer that reject the token, with the reason. At most 50, nearest first.
    *
    * @generated from field: repeated holt.v1.TokenMatch near_misses = 3;
    */
   nearMisses?: TokenMatchJson[];
 
   /**
-   * Set where there were more identities to compare than one call compares: there may be more matches.
+   * True if not all identities could be compared in one call. There may be more matches.
    *
    * @generated from field: bool incomplete = 4;
    */
@@ -403,7 +407,7 @@ export const TestTokenResponseSchema: GenMessage<TestTokenResponse, {jsonType: T
   messageDesc(file_holt_v1_access, 4);
 
 /**
- * How one identity takes to the token.
+ * The result of matching the token against one identity.
  *
  * @generated from message holt.v1.TokenMatch
  */
@@ -419,14 +423,14 @@ export type TokenMatch = Message<"holt.v1.TokenMatch"> & {
   name: string;
 
   /**
-   * The claim that failed; empty in a match, and where the claims agree but the token is not good for the identity.
+   * The claim that failed. Empty for a match, and if all claims match but the token is invalid for the identity.
    *
    * @generated from field: string claim = 3;
    */
   claim: string;
 
   /**
-   * What the identity wants of that claim, and what the token has; empty in a match.
+   * The value that the identity requires of that claim, and the value in the token. Empty for a match.
    *
    * @generated from field: string explanation = 4;
    */
@@ -434,7 +438,7 @@ export type TokenMatch = Message<"holt.v1.TokenMatch"> & {
 };
 
 /**
- * How one identity takes to the token.
+ * The result of matching the token against one identity.
  *
  * @generated from message holt.v1.TokenMatch
  */
@@ -450,14 +454,14 @@ export type TokenMatchJson = {
   name?: string;
 
   /**
-   * The claim that failed; empty in a match, and where the claims agree but the token is not good for the identity.
+   * The claim that failed. Empty for a match, and if all claims match but the token is invalid for the identity.
    *
    * @generated from field: string claim = 3;
    */
   claim?: string;
 
   /**
-   * What the identity wants of that claim, and what the token has; empty in a match.
+   * The value that the identity requires of that claim, and the value in the token. Empty for a match.
    *
    * @generated from field: string explanation = 4;
    */
@@ -472,13 +476,13 @@ export const TokenMatchSchema: GenMessage<TokenMatch, {jsonType: TokenMatchJson}
   messageDesc(file_holt_v1_access, 5);
 
 /**
- * Why somebody may or may not do something, and whom a token would sign in as. Both tell only what the caller may see anyway.
+ * Explains access decisions and tests tokens. Both operations reveal only what the caller may see anyway.
  *
  * @generated from service holt.v1.AccessService
  */
 export const AccessService: GenService<{
   /**
-   * Tell which bindings give an identity a capability at a uid, or what is missing.
+   * Explain which role bindings give an identity a capability at a uid, or what is missing.
    *
    * @generated from rpc holt.v1.AccessService.ExplainAccess
    */
@@ -488,8 +492,8 @@ export const AccessService: GenService<{
     output: typeof ExplainAccessResponseSchema;
   },
   /**
-   * Tell which identities a token of another issuer would sign in as, and for near misses which claim failed. Nothing is
-   * issued, and the token is neither stored nor logged.
+   * Tell which identities a token of another issuer would sign in as. For near misses, name the claim that failed. The
+   * call issues nothing, and the token is neither stored nor logged.
    *
    * @generated from rpc holt.v1.AccessService.TestToken
    */

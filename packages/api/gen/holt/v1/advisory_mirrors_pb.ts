@@ -22,7 +22,7 @@ export const file_holt_v1_advisory_mirrors: GenFile = /*@__PURE__*/
   fileDesc("Ch5ob2x0L3YxL2Fkdmlzb3J5X21pcnJvcnMucHJvdG8SB2hvbHQudjEi3AIKDkFkdmlzb3J5TWlycm9yEhQKA3VpZBgBIAEoCUIH4EEDiLUYARIRCgRuYW1lGAIgASgJQgPgQQISEAoDdXJsGAMgASgJQgPgQQISJgoEa2luZBgEIAEoDjITLmhvbHQudjEuSW1wb3J0S2luZEID4EECEjAKCGludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQESNAoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSFQoIaWRlbnRpdHkYCCABKAlCA+BBAxIyCgZzdGF0dXMYCSABKAsyHS5ob2x0LnYxLkFkdmlzb3J5TWlycm9yU3RhdHVzQgPgQQMikwIKFEFkdmlzb3J5TWlycm9yU3RhdHVzEjUKEWxhc3RfYXR0ZW1wdF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3N1Y2Nlc3NfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbmV4dF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtodHRwX3N0YXR1cxgEIAEoBRINCgVlcnJvchgFIAEoCRIlCgZjb3VudHMYBiABKAsyFS5ob2x0LnYxLkltcG9ydENvdW50cxITCgtsYXN0X2ltcG9ydBgHIAEoCSIwChhHZXRBZHZpc29yeU1pcnJvclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIm0KG0NyZWF0ZUFkdmlzb3J5TWlycm9yUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESNQoPYWR2aXNvcnlfbWlycm9yGAIgASgLMhcuaG9sdC52MS5BZHZpc29yeU1pcnJvckID4EECIo4BChtVcGRhdGVBZHZpc29yeU1pcnJvclJlcXVlc3QSOQoPYWR2aXNvcnlfbWlycm9yGAEgASgLMhcuaG9sdC52MS5BZHZpc29yeU1pcnJvckIH4EECiLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASK9AQoaTGlzdEFkdmlzb3J5TWlycm9yc1JlcXVlc3QSMQoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKkAQobTGlzdEFkdmlzb3J5TWlycm9yc1Jlc3BvbnNlEjEKEGFkdmlzb3J5X21pcnJvcnMYASADKAsyFy5ob2x0LnYxLkFkdmlzb3J5TWlycm9yEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IjMKG0RlbGV0ZUFkdmlzb3J5TWlycm9yUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEiQwoYUnVuQWR2aXNvcnlNaXJyb3JSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARIRCgRmdWxsGAIgASgIQgPgQQEylwsKFkFkdmlzb3J5TWlycm9yc1NlcnZpY2USsAEKEUdldEFkdmlzb3J5TWlycm9yEiEuaG9sdC52MS5HZXRBZHZpc29yeU1pcnJvclJlcXVlc3QaFy5ob2x0LnYxLkFkdmlzb3J5TWlycm9yIl+KtRgGCgQKAu4OmrUYKAoiR2V0IGFuIGFkdmlzb3J5IG1pcnJvciBieSBpdHMgdWlkLhgBKAGC0+STAiMSIS9ob2x0L3YxL2Fkdmlzb3J5TWlycm9ycy97dWlkPSoqfRKcAgoUQ3JlYXRlQWR2aXNvcnlNaXJyb3ISJC5ob2x0LnYxLkNyZWF0ZUFkdmlzb3J5TWlycm9yUmVxdWVzdBoXLmhvbHQudjEuQWR2aXNvcnlNaXJyb3IixAGKtRgICgYKBOwO7Q6StRguCiNhcGkuaG9sdC5hZHZpc29yeV9taXJyb3IuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GEUKQ01pcnJvciBhIGZlZWQgb2YgYWR2aXNvcmllcyBvciB2dWxuZXJhYmlsaXR5IG1ldGFkYXRhIGludG8gYSBncm91cC6C0+STAjc6D2Fkdmlzb3J5X21pcnJvciIkL2hvbHQvdjEvYWR2aXNvcnlNaXJyb3JzL3twYXJlbnQ9Kip9EoICChRVcGRhdGVBZHZpc29yeU1pcnJvchIkLmhvbHQudjEuVXBkYXRlQWR2aXNvcnlNaXJyb3JSZXF1ZXN0GhcuaG9sdC52MS5BZHZpc29yeU1pcnJvciKqAYq1GAgKBgoE7A7tDpK1GC4KI2FwaS5ob2x0LmFkdmlzb3J5X21pcnJvci51cGRhdGVkLnYxEgVncm91cBgBmrUYHgoaQ2hhbmdlIGFuIGFkdmlzb3J5IG1pcnJvci4oAYLT5JMCRDoPYWR2aXNvcnlfbWlycm9yMjEvaG9sdC92MS9hZHZpc29yeU1pcnJvcnMve2Fkdmlzb3J5X21pcnJvci51aWQ9Kip9EuUBChNMaXN0QWR2aXNvcnlNaXJyb3JzEiMuaG9sdC52MS5MaXN0QWR2aXNvcnlNaXJyb3JzUmVxdWVzdBokLmhvbHQudjEuTGlzdEFkdmlzb3J5TWlycm9yc1Jlc3BvbnNlIoIBirUYCAoGCgLuDhABmrUYUgpMTGlzdCB0aGUgYWR2aXNvcnkgbWlycm9ycyB0aGF0IHRoZSBjYWxsZXIgbWF5IHNlZSwgb3B0aW9uYWxseSBiZWxvdyBhIGdyb3VwLhgBKAGC0+STAhoSGC9ob2x0L3YxL2Fkdmlzb3J5TWlycm9ycxL8AQoURGVsZXRlQWR2aXNvcnlNaXJyb3ISJC5ob2x0LnYxLkRlbGV0ZUFkdmlzb3J5TWlycm9yUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKlAYq1GAYKBAoC7w6StRguCiNhcGkuaG9sdC5hZHZpc29yeV9taXJyb3IuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GDwKNkRlbGV0ZSBhbiBhZHZpc29yeSBtaXJyb3IuIFdoYXQgaXQgaGFzIGltcG9ydGVkIHN0YXlzLiABKAGC0+STAiMqIS9ob2x0L3YxL2Fkdmlzb3J5TWlycm9ycy97dWlkPSoqfRK+AQoRUnVuQWR2aXNvcnlNaXJyb3ISIS5ob2x0LnYxLlJ1bkFkdmlzb3J5TWlycm9yUmVxdWVzdBoXLmhvbHQudjEuQWR2aXNvcnlNaXJyb3IibYq1GAgKBgoE7A7tDpq1GC0KKUZldGNoIHRoZSBmZWVkIG9mIGFuIGFkdmlzb3J5IG1pcnJvciBub3cuKAGC0+STAio6ASoiJS9ob2x0L3YxL2Fkdmlzb3J5TWlycm9ycy97dWlkPSoqfTpydW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_holt_v1_imports, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * A feed that is fetched again and again into the group that the mirror lives in.
+ * A feed that the server fetches periodically into the group that owns the mirror.
  *
  * @generated from message holt.v1.AdvisoryMirror
  */
@@ -38,7 +38,7 @@ export type AdvisoryMirror = Message<"holt.v1.AdvisoryMirror"> & {
   name: string;
 
   /**
-   * An https URL of a file or an archive: whatever an import reads. Redirects are not followed.
+   * The https URL of a file or an archive, in any format that an import accepts. Redirects are not followed.
    *
    * @generated from field: string url = 3;
    */
@@ -50,7 +50,7 @@ export type AdvisoryMirror = Message<"holt.v1.AdvisoryMirror"> & {
   kind: ImportKind;
 
   /**
-   * From one fetch to the next: 5 minutes to 365 days, 6 hours where it is left out.
+   * Interval between fetches: 5 minutes to 365 days, 6 hours by default.
    *
    * @generated from field: google.protobuf.Duration interval = 5;
    */
@@ -80,7 +80,7 @@ export type AdvisoryMirror = Message<"holt.v1.AdvisoryMirror"> & {
 };
 
 /**
- * A feed that is fetched again and again into the group that the mirror lives in.
+ * A feed that the server fetches periodically into the group that owns the mirror.
  *
  * @generated from message holt.v1.AdvisoryMirror
  */
@@ -96,7 +96,7 @@ export type AdvisoryMirrorJson = {
   name?: string;
 
   /**
-   * An https URL of a file or an archive: whatever an import reads. Redirects are not followed.
+   * The https URL of a file or an archive, in any format that an import accepts. Redirects are not followed.
    *
    * @generated from field: string url = 3;
    */
@@ -108,7 +108,7 @@ export type AdvisoryMirrorJson = {
   kind?: ImportKindJson;
 
   /**
-   * From one fetch to the next: 5 minutes to 365 days, 6 hours where it is left out.
+   * Interval between fetches: 5 minutes to 365 days, 6 hours by default.
    *
    * @generated from field: google.protobuf.Duration interval = 5;
    */
@@ -145,55 +145,55 @@ export const AdvisoryMirrorSchema: GenMessage<AdvisoryMirror, {jsonType: Advisor
   messageDesc(file_holt_v1_advisory_mirrors, 0);
 
 /**
- * How a mirror is doing.
+ * The status of a mirror.
  *
  * @generated from message holt.v1.AdvisoryMirrorStatus
  */
 export type AdvisoryMirrorStatus = Message<"holt.v1.AdvisoryMirrorStatus"> & {
   /**
-   * When the feed was last asked for.
+   * When the feed was last fetched.
    *
    * @generated from field: google.protobuf.Timestamp last_attempt_time = 1;
    */
   lastAttemptTime?: Timestamp | undefined;
 
   /**
-   * When the last import of it was done, or it was last found unchanged.
+   * When the last import finished, or when the feed was last found unchanged.
    *
    * @generated from field: google.protobuf.Timestamp last_success_time = 2;
    */
   lastSuccessTime?: Timestamp | undefined;
 
   /**
-   * When it is asked for next, at the earliest; absent while an import of it waits or runs.
+   * Earliest time of the next fetch. Absent while an import of the feed is waiting or running.
    *
    * @generated from field: google.protobuf.Timestamp next_time = 3;
    */
   nextTime?: Timestamp | undefined;
 
   /**
-   * HTTP status of the last answer; 304 where nothing had changed, 0 where there was no answer.
+   * HTTP status of the last response: 304 if the feed was unchanged, 0 if there was no response.
    *
    * @generated from field: int32 http_status = 4;
    */
   httpStatus: number;
 
   /**
-   * What was wrong with the last attempt; empty where nothing was.
+   * Why the last attempt failed. Empty if it succeeded.
    *
    * @generated from field: string error = 5;
    */
   error: string;
 
   /**
-   * Of the last import that was done.
+   * Counts of the last finished import.
    *
    * @generated from field: holt.v1.ImportCounts counts = 6;
    */
   counts?: ImportCounts | undefined;
 
   /**
-   * uid of the last import of the feed; empty before the first.
+   * uid of the last import of the feed. Empty before the first one.
    *
    * @generated from field: string last_import = 7;
    */
@@ -201,55 +201,55 @@ export type AdvisoryMirrorStatus = Message<"holt.v1.AdvisoryMirrorStatus"> & {
 };
 
 /**
- * How a mirror is doing.
+ * The status of a mirror.
  *
  * @generated from message holt.v1.AdvisoryMirrorStatus
  */
 export type AdvisoryMirrorStatusJson = {
   /**
-   * When the feed was last asked for.
+   * When the feed was last fetched.
    *
    * @generated from field: google.protobuf.Timestamp last_attempt_time = 1;
    */
   lastAttemptTime?: TimestampJson;
 
   /**
-   * When the last import of it was done, or it was last found unchanged.
+   * When the last import finished, or when the feed was last found unchanged.
    *
    * @generated from field: google.protobuf.Timestamp last_success_time = 2;
    */
   lastSuccessTime?: TimestampJson;
 
   /**
-   * When it is asked for next, at the earliest; absent while an import of it waits or runs.
+   * Earliest time of the next fetch. Absent while an import of the feed is waiting or running.
    *
    * @generated from field: google.protobuf.Timestamp next_time = 3;
    */
   nextTime?: TimestampJson;
 
   /**
-   * HTTP status of the last answer; 304 where nothing had changed, 0 where there was no answer.
+   * HTTP status of the last response: 304 if the feed was unchanged, 0 if there was no response.
    *
    * @generated from field: int32 http_status = 4;
    */
   httpStatus?: number;
 
   /**
-   * What was wrong with the last attempt; empty where nothing was.
+   * Why the last attempt failed. Empty if it succeeded.
    *
    * @generated from field: string error = 5;
    */
   error?: string;
 
   /**
-   * Of the last import that was done.
+   * Counts of the last finished import.
    *
    * @generated from field: holt.v1.ImportCounts counts = 6;
    */
   counts?: ImportCountsJson;
 
   /**
-   * uid of the last import of the feed; empty before the first.
+   * uid of the last import of the feed. Empty before the first one.
    *
    * @generated from field: string last_import = 7;
    */
@@ -340,7 +340,7 @@ export const CreateAdvisoryMirrorRequestSchema: GenMessage<CreateAdvisoryMirrorR
   messageDesc(file_holt_v1_advisory_mirrors, 3);
 
 /**
- * The advisory mirror as it shall be, and which of its fields to change.
+ * The advisory mirror with its new values, and the fields to change.
  *
  * @generated from message holt.v1.UpdateAdvisoryMirrorRequest
  */
@@ -351,7 +351,7 @@ export type UpdateAdvisoryMirrorRequest = Message<"holt.v1.UpdateAdvisoryMirrorR
   advisoryMirror?: AdvisoryMirror | undefined;
 
   /**
-   * Fields to change; the fields that are set when empty.
+   * The fields to change. If empty, the fields that are set change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -359,7 +359,7 @@ export type UpdateAdvisoryMirrorRequest = Message<"holt.v1.UpdateAdvisoryMirrorR
 };
 
 /**
- * The advisory mirror as it shall be, and which of its fields to change.
+ * The advisory mirror with its new values, and the fields to change.
  *
  * @generated from message holt.v1.UpdateAdvisoryMirrorRequest
  */
@@ -370,7 +370,7 @@ export type UpdateAdvisoryMirrorRequestJson = {
   advisoryMirror?: AdvisoryMirrorJson;
 
   /**
-   * Fields to change; the fields that are set when empty.
+   * The fields to change. If empty, the fields that are set change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -385,34 +385,34 @@ export const UpdateAdvisoryMirrorRequestSchema: GenMessage<UpdateAdvisoryMirrorR
   messageDesc(file_holt_v1_advisory_mirrors, 4);
 
 /**
- * Which advisory mirrors to list, and in which order.
+ * Filters, order and paging for listing advisory mirrors.
  *
  * @generated from message holt.v1.ListAdvisoryMirrorsRequest
  */
 export type ListAdvisoryMirrorsRequest = Message<"holt.v1.ListAdvisoryMirrorsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only mirrors of this name.
+   * Only mirrors with this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -426,7 +426,7 @@ export type ListAdvisoryMirrorsRequest = Message<"holt.v1.ListAdvisoryMirrorsReq
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -434,34 +434,34 @@ export type ListAdvisoryMirrorsRequest = Message<"holt.v1.ListAdvisoryMirrorsReq
 };
 
 /**
- * Which advisory mirrors to list, and in which order.
+ * Filters, order and paging for listing advisory mirrors.
  *
  * @generated from message holt.v1.ListAdvisoryMirrorsRequest
  */
 export type ListAdvisoryMirrorsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only mirrors of this name.
+   * Only mirrors with this name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -475,7 +475,7 @@ export type ListAdvisoryMirrorsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -508,14 +508,14 @@ export type ListAdvisoryMirrorsResponse = Message<"holt.v1.ListAdvisoryMirrorsRe
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -541,14 +541,14 @@ export type ListAdvisoryMirrorsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -605,7 +605,7 @@ export type RunAdvisoryMirrorRequest = Message<"holt.v1.RunAdvisoryMirrorRequest
   uid: string;
 
   /**
-   * Fetch and import it whole, also where it has not changed.
+   * Fetch and import the whole feed even if it is unchanged.
    *
    * @generated from field: bool full = 2;
    */
@@ -624,7 +624,7 @@ export type RunAdvisoryMirrorRequestJson = {
   uid?: string;
 
   /**
-   * Fetch and import it whole, also where it has not changed.
+   * Fetch and import the whole feed even if it is unchanged.
    *
    * @generated from field: bool full = 2;
    */
@@ -639,7 +639,7 @@ export const RunAdvisoryMirrorRequestSchema: GenMessage<RunAdvisoryMirrorRequest
   messageDesc(file_holt_v1_advisory_mirrors, 8);
 
 /**
- * Feeds of others that are fetched again and again and imported where they have changed.
+ * Third-party feeds that the server fetches periodically and imports when they change.
  *
  * @generated from service holt.v1.AdvisoryMirrorsService
  */
@@ -655,8 +655,8 @@ export const AdvisoryMirrorsService: GenService<{
     output: typeof AdvisoryMirrorSchema;
   },
   /**
-   * Mirror a feed into a group. It acts for the caller, with the rights that the caller has whenever it runs; those of a
-   * sign-in alone, which mapped groups give, do not count. It is fetched for the first time after a minute.
+   * Mirror a feed into a group. The mirror acts for the caller, with the rights that the caller has at each run. Rights
+   * that come only from mapped groups of a sign-in do not count. The first fetch follows after one minute.
    *
    * @generated from rpc holt.v1.AdvisoryMirrorsService.CreateAdvisoryMirror
    */
@@ -666,7 +666,7 @@ export const AdvisoryMirrorsService: GenService<{
     output: typeof AdvisoryMirrorSchema;
   },
   /**
-   * Change an advisory mirror. Who changes its url or its kind is whom it acts for from then on.
+   * Change an advisory mirror. After a change of its url or kind, the mirror acts for the caller of the change.
    *
    * @generated from rpc holt.v1.AdvisoryMirrorsService.UpdateAdvisoryMirror
    */
@@ -686,7 +686,7 @@ export const AdvisoryMirrorsService: GenService<{
     output: typeof ListAdvisoryMirrorsResponseSchema;
   },
   /**
-   * Delete an advisory mirror with its imports. What they have stored stays.
+   * Delete an advisory mirror and its imports. Records that were stored remain.
    *
    * @generated from rpc holt.v1.AdvisoryMirrorsService.DeleteAdvisoryMirror
    */
@@ -696,7 +696,7 @@ export const AdvisoryMirrorsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Fetch the feed now, whenever its turn would be. Where it is being fetched or imported, nothing happens.
+   * Fetch the feed now, ahead of schedule. Does nothing while the feed is being fetched or imported.
    *
    * @generated from rpc holt.v1.AdvisoryMirrorsService.RunAdvisoryMirror
    */

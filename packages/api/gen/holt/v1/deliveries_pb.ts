@@ -18,7 +18,7 @@ export const file_holt_v1_deliveries: GenFile = /*@__PURE__*/
   fileDesc("Chhob2x0L3YxL2RlbGl2ZXJpZXMucHJvdG8SB2hvbHQudjEiqwMKCERlbGl2ZXJ5EhAKCGV2ZW50X2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIuCgpldmVudF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgVzdGF0ZRgFIAEoDjIXLmhvbHQudjEuRGVsaXZlcnkuU3RhdGUSEAoIYXR0ZW1wdHMYBiABKAUSNQoRbGFzdF9hdHRlbXB0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfYXR0ZW1wdF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtzdGF0dXNfY29kZRgJIAEoBRINCgVlcnJvchgKIAEoCRISCgpsYXRlbmN5X21zGAsgASgFIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEQoNU1RBVEVfUEVORElORxABEhMKD1NUQVRFX0RFTElWRVJFRBACEhAKDFNUQVRFX0ZBSUxFRBADIosBChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEisKBXN0YXRlGAIgASgOMhcuaG9sdC52MS5EZWxpdmVyeS5TdGF0ZUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBASJYChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEiUKCmRlbGl2ZXJpZXMYASADKAsyES5ob2x0LnYxLkRlbGl2ZXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI0ChxHZXRTdWJzY3JpcHRpb25TdGF0dXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASKIAwoSU3Vic2NyaXB0aW9uU3RhdHVzEgsKA3VpZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLmhvbHQudjEuU3Vic2NyaXB0aW9uU3RhdHVzLlN0YXRlEhQKDHBhdXNlX3JlYXNvbhgDIAEoCRIuCgpwYXVzZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1mYWlsaW5nX3NpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFuZXh0X2F0dGVtcHRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNcGVuZGluZ19jb3VudBgHIAEoAxIUCgxmYWlsZWRfY291bnQYCCABKAMiVgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIQCgxTVEFURV9BQ1RJVkUQARISCg5TVEFURV9SRVRSWUlORxACEhAKDFNUQVRFX1BBVVNFRBADInYKEFJlZGVsaXZlclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhUKCGV2ZW50X2lkGAIgASgJQgPgQQESNQoMZmFpbGVkX3NpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBIiIKEVJlZGVsaXZlclJlc3BvbnNlEg0KBWNvdW50GAEgASgDIjEKGVJlc3VtZVN1YnNjcmlwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIiwKFFNlbmRUZXN0RXZlbnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASIpChVTZW5kVGVzdEV2ZW50UmVzcG9uc2USEAoIZXZlbnRfaWQYASABKAkywQgKEURlbGl2ZXJpZXNTZXJ2aWNlEtUBCg5MaXN0RGVsaXZlcmllcxIeLmhvbHQudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gh8uaG9sdC52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIoEBirUYBgoECgLfC5q1GEEKO0xpc3QgdGhlIGRlbGl2ZXJpZXMgb2YgYW4gZXZlbnQgc3Vic2NyaXB0aW9uLCBuZXdlc3QgZmlyc3QuGAEoAYLT5JMCLBIqL2hvbHQvdjEvc3Vic2NyaXB0aW9ucy97dWlkPSoqfS9kZWxpdmVyaWVzEuMBChVHZXRTdWJzY3JpcHRpb25TdGF0dXMSJS5ob2x0LnYxLkdldFN1YnNjcmlwdGlvblN0YXR1c1JlcXVlc3QaGy5ob2x0LnYxLlN1YnNjcmlwdGlvblN0YXR1cyKFAYq1GAYKBAoC3wuatRhJCkNUZWxsIHdoZXRoZXIgYW4gZXZlbnQgc3Vic2NyaXB0aW9uIGlzIGRlbGl2ZXJlZCB0bywgYW5kIHdoYXQgd2FpdHMuGAEoAYLT5JMCKBImL2hvbHQvdjEvc3Vic2NyaXB0aW9ucy97dWlkPSoqfS9zdGF0dXMS3AEKCVJlZGVsaXZlchIZLmhvbHQudjEuUmVkZWxpdmVyUmVxdWVzdBoaLmhvbHQudjEuUmVkZWxpdmVyUmVzcG9uc2UilwGKtRgGCgQKAt4LmrUYSgpIU2VuZCBvbmUgZXZlbnQgb2YgYSBzdWJzY3JpcHRpb24gYWdhaW4sIG9yIGFsbCB0aGF0IGZhaWxlZCBzaW5jZSBhIHRpbWUugtPkkwI5OgEqIjQvaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9L2RlbGl2ZXJpZXM6cmVkZWxpdmVyEtEBChJSZXN1bWVTdWJzY3JpcHRpb24SIi5ob2x0LnYxLlJlc3VtZVN1YnNjcmlwdGlvblJlcXVlc3QaGy5ob2x0LnYxLlN1YnNjcmlwdGlvblN0YXR1cyJ6irUYBgoECgLeC5q1GDsKN0RlbGl2ZXIgYWdhaW4gdG8gYW4gZXZlbnQgc3Vic2NyaXB0aW9uIHRoYXQgd2FzIHBhdXNlZC4oAYLT5JMCKzoBKiImL2hvbHQvdjEvc3Vic2NyaXB0aW9ucy97dWlkPSoqfTpyZXN1bWUSugEKDVNlbmRUZXN0RXZlbnQSHS5ob2x0LnYxLlNlbmRUZXN0RXZlbnRSZXF1ZXN0Gh4uaG9sdC52MS5TZW5kVGVzdEV2ZW50UmVzcG9uc2Uiaoq1GAYKBAoC3guatRgtCitTZW5kIGEgdGVzdCBldmVudCB0byBhbiBldmVudCBzdWJzY3JpcHRpb24ugtPkkwIpOgEqIiQvaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9OnRlc3RiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * One event on its way to one subscription.
+ * The delivery of one event to one subscription.
  *
  * @generated from message holt.v1.Delivery
  */
@@ -45,7 +45,7 @@ export type Delivery = Message<"holt.v1.Delivery"> & {
   subject: string;
 
   /**
-   * When it happened.
+   * When the event occurred.
    *
    * @generated from field: google.protobuf.Timestamp event_time = 4;
    */
@@ -57,7 +57,7 @@ export type Delivery = Message<"holt.v1.Delivery"> & {
   state: Delivery_State;
 
   /**
-   * How often it was sent since it became pending.
+   * Number of attempts since the delivery became pending.
    *
    * @generated from field: int32 attempts = 6;
    */
@@ -71,28 +71,28 @@ export type Delivery = Message<"holt.v1.Delivery"> & {
   lastAttemptTime?: Timestamp | undefined;
 
   /**
-   * When a pending delivery is tried next, at the earliest.
+   * Earliest time of the next attempt of a pending delivery.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 8;
    */
   nextAttemptTime?: Timestamp | undefined;
 
   /**
-   * HTTP status of the last answer; 0 where there was none.
+   * HTTP status of the last response; 0 if there was no response.
    *
    * @generated from field: int32 status_code = 9;
    */
   statusCode: number;
 
   /**
-   * What was wrong with the last attempt; empty where nothing was.
+   * Why the last attempt failed. Empty if it succeeded.
    *
    * @generated from field: string error = 10;
    */
   error: string;
 
   /**
-   * From the beginning of the last attempt to its end.
+   * Duration of the last attempt in milliseconds.
    *
    * @generated from field: int32 latency_ms = 11;
    */
@@ -100,7 +100,7 @@ export type Delivery = Message<"holt.v1.Delivery"> & {
 };
 
 /**
- * One event on its way to one subscription.
+ * The delivery of one event to one subscription.
  *
  * @generated from message holt.v1.Delivery
  */
@@ -127,7 +127,7 @@ export type DeliveryJson = {
   subject?: string;
 
   /**
-   * When it happened.
+   * When the event occurred.
    *
    * @generated from field: google.protobuf.Timestamp event_time = 4;
    */
@@ -139,7 +139,7 @@ export type DeliveryJson = {
   state?: Delivery_StateJson;
 
   /**
-   * How often it was sent since it became pending.
+   * Number of attempts since the delivery became pending.
    *
    * @generated from field: int32 attempts = 6;
    */
@@ -153,28 +153,28 @@ export type DeliveryJson = {
   lastAttemptTime?: TimestampJson;
 
   /**
-   * When a pending delivery is tried next, at the earliest.
+   * Earliest time of the next attempt of a pending delivery.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 8;
    */
   nextAttemptTime?: TimestampJson;
 
   /**
-   * HTTP status of the last answer; 0 where there was none.
+   * HTTP status of the last response; 0 if there was no response.
    *
    * @generated from field: int32 status_code = 9;
    */
   statusCode?: number;
 
   /**
-   * What was wrong with the last attempt; empty where nothing was.
+   * Why the last attempt failed. Empty if it succeeded.
    *
    * @generated from field: string error = 10;
    */
   error?: string;
 
   /**
-   * From the beginning of the last attempt to its end.
+   * Duration of the last attempt in milliseconds.
    *
    * @generated from field: int32 latency_ms = 11;
    */
@@ -189,7 +189,7 @@ export const DeliverySchema: GenMessage<Delivery, {jsonType: DeliveryJson}> = /*
   messageDesc(file_holt_v1_deliveries, 0);
 
 /**
- * What became of a delivery.
+ * The state of a delivery.
  *
  * @generated from enum holt.v1.Delivery.State
  */
@@ -200,14 +200,14 @@ export const Delivery_State = {
   UNSPECIFIED: 0,
 
   /**
-   * Not tried yet, or to be tried again.
+   * Not attempted yet, or to be retried.
    *
    * @generated from enum value: STATE_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * The sink answered with a 2xx status.
+   * The sink responded with a 2xx status.
    *
    * @generated from enum value: STATE_DELIVERED = 2;
    */
@@ -222,14 +222,14 @@ export const Delivery_State = {
 } as const;
 
 /**
- * What became of a delivery.
+ * The state of a delivery.
  *
  * @generated from enum holt.v1.Delivery.State
  */
 export type Delivery_State = (typeof Delivery_State)[keyof typeof Delivery_State] | UnknownEnum;
 
 /**
- * What became of a delivery.
+ * The state of a delivery.
  *
  * @generated from enum holt.v1.Delivery.State
  */
@@ -242,7 +242,7 @@ export const Delivery_StateSchema: GenEnum<Delivery_State, Delivery_StateJson> =
   enumDesc(file_holt_v1_deliveries, 0, 0);
 
 /**
- * Which deliveries to list.
+ * Filters and paging for listing deliveries.
  *
  * @generated from message holt.v1.ListDeliveriesRequest
  */
@@ -262,14 +262,14 @@ export type ListDeliveriesRequest = Message<"holt.v1.ListDeliveriesRequest"> & {
   state: Delivery_State;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filter.
+   * next_page_token of the previous page. The filter must be that of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -277,7 +277,7 @@ export type ListDeliveriesRequest = Message<"holt.v1.ListDeliveriesRequest"> & {
 };
 
 /**
- * Which deliveries to list.
+ * Filters and paging for listing deliveries.
  *
  * @generated from message holt.v1.ListDeliveriesRequest
  */
@@ -297,14 +297,14 @@ export type ListDeliveriesRequestJson = {
   state?: Delivery_StateJson;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filter.
+   * next_page_token of the previous page. The filter must be that of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -399,7 +399,7 @@ export const GetSubscriptionStatusRequestSchema: GenMessage<GetSubscriptionStatu
   messageDesc(file_holt_v1_deliveries, 3);
 
 /**
- * How the deliveries of a subscription are doing.
+ * The delivery status of a subscription.
  *
  * @generated from message holt.v1.SubscriptionStatus
  */
@@ -417,7 +417,7 @@ export type SubscriptionStatus = Message<"holt.v1.SubscriptionStatus"> & {
   state: SubscriptionStatus_State;
 
   /**
-   * Why it was paused; empty where it is not.
+   * Why the subscription was paused. Empty if it is not paused.
    *
    * @generated from field: string pause_reason = 3;
    */
@@ -429,28 +429,28 @@ export type SubscriptionStatus = Message<"holt.v1.SubscriptionStatus"> & {
   pauseTime?: Timestamp | undefined;
 
   /**
-   * Since when no attempt succeeded.
+   * Start of the current series of failures: no attempt has succeeded since.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 5;
    */
   failingSince?: Timestamp | undefined;
 
   /**
-   * When something is sent next, at the earliest; absent where nothing is pending, or paused.
+   * Earliest time of the next attempt. Absent if nothing is pending or the subscription is paused.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 6;
    */
   nextAttemptTime?: Timestamp | undefined;
 
   /**
-   * Deliveries that are pending, counted up to 10,000.
+   * Number of pending deliveries, counted up to 10,000.
    *
    * @generated from field: int64 pending_count = 7;
    */
   pendingCount: bigint;
 
   /**
-   * Deliveries that were given up and can be redelivered, counted up to 10,000.
+   * Number of deliveries that were given up and can be redelivered, counted up to 10,000.
    *
    * @generated from field: int64 failed_count = 8;
    */
@@ -458,7 +458,7 @@ export type SubscriptionStatus = Message<"holt.v1.SubscriptionStatus"> & {
 };
 
 /**
- * How the deliveries of a subscription are doing.
+ * The delivery status of a subscription.
  *
  * @generated from message holt.v1.SubscriptionStatus
  */
@@ -476,7 +476,7 @@ export type SubscriptionStatusJson = {
   state?: SubscriptionStatus_StateJson;
 
   /**
-   * Why it was paused; empty where it is not.
+   * Why the subscription was paused. Empty if it is not paused.
    *
    * @generated from field: string pause_reason = 3;
    */
@@ -488,28 +488,28 @@ export type SubscriptionStatusJson = {
   pauseTime?: TimestampJson;
 
   /**
-   * Since when no attempt succeeded.
+   * Start of the current series of failures: no attempt has succeeded since.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 5;
    */
   failingSince?: TimestampJson;
 
   /**
-   * When something is sent next, at the earliest; absent where nothing is pending, or paused.
+   * Earliest time of the next attempt. Absent if nothing is pending or the subscription is paused.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 6;
    */
   nextAttemptTime?: TimestampJson;
 
   /**
-   * Deliveries that are pending, counted up to 10,000.
+   * Number of pending deliveries, counted up to 10,000.
    *
    * @generated from field: int64 pending_count = 7;
    */
   pendingCount?: string;
 
   /**
-   * Deliveries that were given up and can be redelivered, counted up to 10,000.
+   * Number of deliveries that were given up and can be redelivered, counted up to 10,000.
    *
    * @generated from field: int64 failed_count = 8;
    */
@@ -542,14 +542,14 @@ export const SubscriptionStatus_State = {
   ACTIVE: 1,
 
   /**
-   * The last attempts failed; the next one comes at next_attempt_time.
+   * The last attempts failed. The next attempt follows at next_attempt_time.
    *
    * @generated from enum value: STATE_RETRYING = 2;
    */
   RETRYING: 2,
 
   /**
-   * Nothing is sent until somebody resumes it. Events are kept meanwhile, as long as all events are.
+   * Nothing is sent until the subscription is resumed. Meanwhile its events are kept for the usual retention period.
    *
    * @generated from enum value: STATE_PAUSED = 3;
    */
@@ -577,7 +577,7 @@ export const SubscriptionStatus_StateSchema: GenEnum<SubscriptionStatus_State, S
   enumDesc(file_holt_v1_deliveries, 4, 0);
 
 /**
- * What to send again: exactly one of event_id and failed_since.
+ * The events to send again. Exactly one of event_id and failed_since must be set.
  *
  * @generated from message holt.v1.RedeliverRequest
  */
@@ -590,14 +590,14 @@ export type RedeliverRequest = Message<"holt.v1.RedeliverRequest"> & {
   uid: string;
 
   /**
-   * Ce-Id of this event, whatever became of it.
+   * Ce-Id of the event to send again, in any state.
    *
    * @generated from field: string event_id = 2;
    */
   eventId: string;
 
   /**
-   * Every event that happened since then and was given up.
+   * Redeliver every event that occurred since this time and was given up.
    *
    * @generated from field: google.protobuf.Timestamp failed_since = 3;
    */
@@ -605,7 +605,7 @@ export type RedeliverRequest = Message<"holt.v1.RedeliverRequest"> & {
 };
 
 /**
- * What to send again: exactly one of event_id and failed_since.
+ * The events to send again. Exactly one of event_id and failed_since must be set.
  *
  * @generated from message holt.v1.RedeliverRequest
  */
@@ -618,14 +618,14 @@ export type RedeliverRequestJson = {
   uid?: string;
 
   /**
-   * Ce-Id of this event, whatever became of it.
+   * Ce-Id of the event to send again, in any state.
    *
    * @generated from field: string event_id = 2;
    */
   eventId?: string;
 
   /**
-   * Every event that happened since then and was given up.
+   * Redeliver every event that occurred since this time and was given up.
    *
    * @generated from field: google.protobuf.Timestamp failed_since = 3;
    */
@@ -640,13 +640,13 @@ export const RedeliverRequestSchema: GenMessage<RedeliverRequest, {jsonType: Red
   messageDesc(file_holt_v1_deliveries, 5);
 
 /**
- * What will be sent again.
+ * The number of deliveries that will be sent again.
  *
  * @generated from message holt.v1.RedeliverResponse
  */
 export type RedeliverResponse = Message<"holt.v1.RedeliverResponse"> & {
   /**
-   * How many deliveries became pending.
+   * Number of deliveries that became pending.
    *
    * @generated from field: int64 count = 1;
    */
@@ -654,13 +654,13 @@ export type RedeliverResponse = Message<"holt.v1.RedeliverResponse"> & {
 };
 
 /**
- * What will be sent again.
+ * The number of deliveries that will be sent again.
  *
  * @generated from message holt.v1.RedeliverResponse
  */
 export type RedeliverResponseJson = {
   /**
-   * How many deliveries became pending.
+   * Number of deliveries that became pending.
    *
    * @generated from field: int64 count = 1;
    */
@@ -745,13 +745,13 @@ export const SendTestEventRequestSchema: GenMessage<SendTestEventRequest, {jsonT
   messageDesc(file_holt_v1_deliveries, 8);
 
 /**
- * The event that will be sent.
+ * The test event that will be sent.
  *
  * @generated from message holt.v1.SendTestEventResponse
  */
 export type SendTestEventResponse = Message<"holt.v1.SendTestEventResponse"> & {
   /**
-   * Its Ce-Id, by which ListDeliveries shows it.
+   * Its Ce-Id, which ListDeliveries returns as event_id.
    *
    * @generated from field: string event_id = 1;
    */
@@ -759,13 +759,13 @@ export type SendTestEventResponse = Message<"holt.v1.SendTestEventResponse"> & {
 };
 
 /**
- * The event that will be sent.
+ * The test event that will be sent.
  *
  * @generated from message holt.v1.SendTestEventResponse
  */
 export type SendTestEventResponseJson = {
   /**
-   * Its Ce-Id, by which ListDeliveries shows it.
+   * Its Ce-Id, which ListDeliveries returns as event_id.
    *
    * @generated from field: string event_id = 1;
    */
@@ -780,7 +780,7 @@ export const SendTestEventResponseSchema: GenMessage<SendTestEventResponse, {jso
   messageDesc(file_holt_v1_deliveries, 9);
 
 /**
- * What became of the events of a subscription: what was sent, what failed and why, and how to send it again.
+ * Deliveries of a subscription's events: sent events, failures with their reasons, and redelivery.
  *
  * @generated from service holt.v1.DeliveriesService
  */
@@ -796,7 +796,7 @@ export const DeliveriesService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Tell whether a subscription is delivered to, and what waits.
+   * Get the delivery status of a subscription and the number of its pending deliveries.
    *
    * @generated from rpc holt.v1.DeliveriesService.GetSubscriptionStatus
    */
@@ -806,8 +806,8 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionStatusSchema;
   },
   /**
-   * Send one event again, or every event whose delivery failed since a time. They keep their ids. A paused subscription
-   * gets them once it is resumed.
+   * Send one event again, or every event whose delivery failed since a given time. Events keep their ids. A paused
+   * subscription receives them once it is resumed.
    *
    * @generated from rpc holt.v1.DeliveriesService.Redeliver
    */
@@ -817,8 +817,8 @@ export const DeliveriesService: GenService<{
     output: typeof RedeliverResponseSchema;
   },
   /**
-   * Deliver again to a subscription that was paused, or at once to one that waits for its next try. What is pending is due
-   * at once.
+   * Resume a paused subscription, or retry at once for one that is backing off. All pending deliveries become due at
+   * once.
    *
    * @generated from rpc holt.v1.DeliveriesService.ResumeSubscription
    */
@@ -828,8 +828,8 @@ export const DeliveriesService: GenService<{
     output: typeof SubscriptionStatusSchema;
   },
   /**
-   * Send an event that says nothing, to this subscription alone. It is delivered and retried like any other.
-   * FAILED_PRECONDITION where the subscription is paused.
+   * Send an event without content to this subscription only. It is delivered and retried like any other event.
+   * FAILED_PRECONDITION if the subscription is paused.
    *
    * @generated from rpc holt.v1.DeliveriesService.SendTestEvent
    */

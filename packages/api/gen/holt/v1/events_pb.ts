@@ -18,7 +18,7 @@ export const file_holt_v1_events: GenFile = /*@__PURE__*/
   fileDesc("ChRob2x0L3YxL2V2ZW50cy5wcm90bxIHaG9sdC52MSKcAgoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzb3VyY2UYAyABKAkSDwoHc3ViamVjdBgEIAEoCRINCgVncm91cBgFIAEoCRIoCgR0aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglib2R5X3R5cGUYByABKAkSMgoKZXh0ZW5zaW9ucxgIIAMoCzIeLmhvbHQudjEuRXZlbnQuRXh0ZW5zaW9uc0VudHJ5EiUKBGRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GjEKD0V4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIs0BChFMaXN0RXZlbnRzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEwoGY3Vyc29yGAIgASgJQgPgQQESEgoFdHlwZXMYAyADKAlCA+BBARIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIWCglwYWdlX3NpemUYBiABKAVCA+BBASJWChJMaXN0RXZlbnRzUmVzcG9uc2USHgoGZXZlbnRzGAEgAygLMg4uaG9sdC52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgy5AEKDUV2ZW50c1NlcnZpY2US0gEKCkxpc3RFdmVudHMSGi5ob2x0LnYxLkxpc3RFdmVudHNSZXF1ZXN0GhsuaG9sdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiigGKtRgGCgQKAt8LmrUYWQpTTGlzdCB0aGUgZXZlbnRzIG9mIGEgZ3JvdXAgYW5kIGV2ZXJ5dGhpbmcgYmVsb3cgaXQsIG9sZGVzdCBmaXJzdCwgZnJvbSBhIGN1cnNvciBvbi4YASgBgtPkkwIdEhsvaG9sdC92MS9ldmVudHMve3BhcmVudD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * One event, as subscribers get it.
+ * One event, as subscriptions receive it.
  *
  * @generated from message holt.v1.Event
  */
@@ -45,14 +45,14 @@ export type Event = Message<"holt.v1.Event"> & {
   source: string;
 
   /**
-   * Ce-Subject: uid of what it is about.
+   * Ce-Subject: uid of the resource that the event is about.
    *
    * @generated from field: string subject = 4;
    */
   subject: string;
 
   /**
-   * Ce-Group: the group whose subscribers hear of it.
+   * Ce-Group: the group whose subscriptions receive the event.
    *
    * @generated from field: string group = 5;
    */
@@ -66,7 +66,7 @@ export type Event = Message<"holt.v1.Event"> & {
   time?: Timestamp | undefined;
 
   /**
-   * Ce-Bodytype: full name of the message in the body; empty where it is none of the contract's.
+   * Ce-Bodytype: full name of the message in the body. Empty if the body is not a message of the contract.
    *
    * @generated from field: string body_type = 7;
    */
@@ -80,7 +80,7 @@ export type Event = Message<"holt.v1.Event"> & {
   extensions: { [key: string]: string };
 
   /**
-   * What a delivery has as its body: actor and body.
+   * The body of a delivery: actor and body.
    *
    * @generated from field: google.protobuf.Struct data = 9;
    */
@@ -88,7 +88,7 @@ export type Event = Message<"holt.v1.Event"> & {
 };
 
 /**
- * One event, as subscribers get it.
+ * One event, as subscriptions receive it.
  *
  * @generated from message holt.v1.Event
  */
@@ -115,14 +115,14 @@ export type EventJson = {
   source?: string;
 
   /**
-   * Ce-Subject: uid of what it is about.
+   * Ce-Subject: uid of the resource that the event is about.
    *
    * @generated from field: string subject = 4;
    */
   subject?: string;
 
   /**
-   * Ce-Group: the group whose subscribers hear of it.
+   * Ce-Group: the group whose subscriptions receive the event.
    *
    * @generated from field: string group = 5;
    */
@@ -136,7 +136,7 @@ export type EventJson = {
   time?: TimestampJson;
 
   /**
-   * Ce-Bodytype: full name of the message in the body; empty where it is none of the contract's.
+   * Ce-Bodytype: full name of the message in the body. Empty if the body is not a message of the contract.
    *
    * @generated from field: string body_type = 7;
    */
@@ -150,7 +150,7 @@ export type EventJson = {
   extensions?: { [key: string]: string };
 
   /**
-   * What a delivery has as its body: actor and body.
+   * The body of a delivery: actor and body.
    *
    * @generated from field: google.protobuf.Struct data = 9;
    */
@@ -165,7 +165,7 @@ export const EventSchema: GenMessage<Event, {jsonType: EventJson}> = /*@__PURE__
   messageDesc(file_holt_v1_events, 0);
 
 /**
- * Which events to list.
+ * The group, the cursor and the filters for listing events.
  *
  * @generated from message holt.v1.ListEventsRequest
  */
@@ -178,15 +178,16 @@ export type ListEventsRequest = Message<"holt.v1.ListEventsRequest"> & {
   parent: string;
 
   /**
-   * Of an earlier answer to the same filters; it does not expire. Without one the list begins at `since`, or with the
-   * oldest event that is kept. OUT_OF_RANGE where events after it were not kept: begin anew with `since`.
+   * Cursor from an earlier response with the same filters; it does not expire. Without a cursor the list begins at
+   * `since`, or at the oldest retained event. OUT_OF_RANGE if events after the cursor are no longer retained: start
+   * over with `since`.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
-   * Only events of these types, such as `api.iam.group.created.v1`, with the installation's prefix or without.
+   * Only events of these types, such as `api.iam.group.created.v1`, with or without the installation's prefix.
    *
    * @generated from field: repeated string types = 3;
    */
@@ -207,7 +208,7 @@ export type ListEventsRequest = Message<"holt.v1.ListEventsRequest"> & {
   until?: Timestamp | undefined;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer, even none, before the end.
+   * Maximum number of events: 50 if 0, at most 200. A page before the end may contain fewer, or none.
    *
    * @generated from field: int32 page_size = 6;
    */
@@ -215,7 +216,7 @@ export type ListEventsRequest = Message<"holt.v1.ListEventsRequest"> & {
 };
 
 /**
- * Which events to list.
+ * The group, the cursor and the filters for listing events.
  *
  * @generated from message holt.v1.ListEventsRequest
  */
@@ -228,15 +229,16 @@ export type ListEventsRequestJson = {
   parent?: string;
 
   /**
-   * Of an earlier answer to the same filters; it does not expire. Without one the list begins at `since`, or with the
-   * oldest event that is kept. OUT_OF_RANGE where events after it were not kept: begin anew with `since`.
+   * Cursor from an earlier response with the same filters; it does not expire. Without a cursor the list begins at
+   * `since`, or at the oldest retained event. OUT_OF_RANGE if events after the cursor are no longer retained: start
+   * over with `since`.
    *
    * @generated from field: string cursor = 2;
    */
   cursor?: string;
 
   /**
-   * Only events of these types, such as `api.iam.group.created.v1`, with the installation's prefix or without.
+   * Only events of these types, such as `api.iam.group.created.v1`, with or without the installation's prefix.
    *
    * @generated from field: repeated string types = 3;
    */
@@ -257,7 +259,7 @@ export type ListEventsRequestJson = {
   until?: TimestampJson;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer, even none, before the end.
+   * Maximum number of events: 50 if 0, at most 200. A page before the end may contain fewer, or none.
    *
    * @generated from field: int32 page_size = 6;
    */
@@ -283,14 +285,14 @@ export type ListEventsResponse = Message<"holt.v1.ListEventsResponse"> & {
   events: Event[];
 
   /**
-   * Where to go on; never empty.
+   * Cursor of the next page; never empty.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
-   * Whether there was more to look at when this was answered.
+   * Whether more events were available when the server responded.
    *
    * @generated from field: bool has_more = 3;
    */
@@ -309,14 +311,14 @@ export type ListEventsResponseJson = {
   events?: EventJson[];
 
   /**
-   * Where to go on; never empty.
+   * Cursor of the next page; never empty.
    *
    * @generated from field: string cursor = 2;
    */
   cursor?: string;
 
   /**
-   * Whether there was more to look at when this was answered.
+   * Whether more events were available when the server responded.
    *
    * @generated from field: bool has_more = 3;
    */
@@ -331,14 +333,14 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse, {jsonType:
   messageDesc(file_holt_v1_events, 2);
 
 /**
- * The feed of events, for readers who would rather ask than be sent them.
+ * A pull feed of events, for clients that poll instead of receiving webhooks.
  *
  * @generated from service holt.v1.EventsService
  */
 export const EventsService: GenService<{
   /**
-   * List the events of a group and everything below it, oldest first, from a cursor on. Ask again with the cursor of the
-   * answer, also where it had no events: what happens later is found there. No event is passed over or told twice.
+   * List the events of a group and everything below it, oldest first, starting at a cursor. To follow the feed, call
+   * again with the returned cursor, even if the page was empty. No event is skipped or returned twice.
    *
    * @generated from rpc holt.v1.EventsService.ListEvents
    */

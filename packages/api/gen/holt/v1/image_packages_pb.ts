@@ -24,14 +24,14 @@ export const file_holt_v1_image_packages: GenFile = /*@__PURE__*/
  */
 export type ImagePackage = Message<"holt.v1.ImagePackage"> & {
   /**
-   * As in package URLs: apk, deb, rpm, pypi, npm, golang, maven and others.
+   * Type as in package URLs: apk, deb, rpm, pypi, npm, golang, maven and others.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * With the namespace where that is part of it, such as @scope/name of npm or group:artifact of Maven.
+   * Name, including the namespace if the ecosystem has one, such as @scope/name (npm) or group:artifact (Maven).
    *
    * @generated from field: string name = 2;
    */
@@ -43,14 +43,14 @@ export type ImagePackage = Message<"holt.v1.ImagePackage"> & {
   version: string;
 
   /**
-   * As its ecosystem writes it; empty where nothing says.
+   * Architecture as the ecosystem spells it. Empty if unknown.
    *
    * @generated from field: string architecture = 4;
    */
   architecture: string;
 
   /**
-   * The source package that it is built from; its own name where nothing else is said.
+   * The source package that it is built from. The package's own name if unknown.
    *
    * @generated from field: string origin = 5;
    */
@@ -64,7 +64,7 @@ export type ImagePackage = Message<"holt.v1.ImagePackage"> & {
   purl: string;
 
   /**
-   * What says so: "image" for a package database in a layer, else the media type of the SBOM.
+   * Source of this entry: "image" for a package database in a layer, otherwise the media type of the SBOM.
    *
    * @generated from field: string source = 7;
    */
@@ -78,14 +78,14 @@ export type ImagePackage = Message<"holt.v1.ImagePackage"> & {
   location: string;
 
   /**
-   * Digest of the image's manifest, or of the index where an SBOM is attached to that.
+   * Digest of the image's manifest, or of the index if the SBOM is attached to the index.
    *
    * @generated from field: string image_digest = 9;
    */
   imageDigest: string;
 
   /**
-   * Of the image, such as linux/arm64 or linux/arm/v7; empty where its config names none.
+   * Platform of the image, such as linux/arm64 or linux/arm/v7. Empty if the image's config does not state one.
    *
    * @generated from field: string platform = 10;
    */
@@ -99,14 +99,14 @@ export type ImagePackage = Message<"holt.v1.ImagePackage"> & {
  */
 export type ImagePackageJson = {
   /**
-   * As in package URLs: apk, deb, rpm, pypi, npm, golang, maven and others.
+   * Type as in package URLs: apk, deb, rpm, pypi, npm, golang, maven and others.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * With the namespace where that is part of it, such as @scope/name of npm or group:artifact of Maven.
+   * Name, including the namespace if the ecosystem has one, such as @scope/name (npm) or group:artifact (Maven).
    *
    * @generated from field: string name = 2;
    */
@@ -118,14 +118,14 @@ export type ImagePackageJson = {
   version?: string;
 
   /**
-   * As its ecosystem writes it; empty where nothing says.
+   * Architecture as the ecosystem spells it. Empty if unknown.
    *
    * @generated from field: string architecture = 4;
    */
   architecture?: string;
 
   /**
-   * The source package that it is built from; its own name where nothing else is said.
+   * The source package that it is built from. The package's own name if unknown.
    *
    * @generated from field: string origin = 5;
    */
@@ -139,7 +139,7 @@ export type ImagePackageJson = {
   purl?: string;
 
   /**
-   * What says so: "image" for a package database in a layer, else the media type of the SBOM.
+   * Source of this entry: "image" for a package database in a layer, otherwise the media type of the SBOM.
    *
    * @generated from field: string source = 7;
    */
@@ -153,14 +153,14 @@ export type ImagePackageJson = {
   location?: string;
 
   /**
-   * Digest of the image's manifest, or of the index where an SBOM is attached to that.
+   * Digest of the image's manifest, or of the index if the SBOM is attached to the index.
    *
    * @generated from field: string image_digest = 9;
    */
   imageDigest?: string;
 
   /**
-   * Of the image, such as linux/arm64 or linux/arm/v7; empty where its config names none.
+   * Platform of the image, such as linux/arm64 or linux/arm/v7. Empty if the image's config does not state one.
    *
    * @generated from field: string platform = 10;
    */
@@ -175,7 +175,7 @@ export const ImagePackageSchema: GenMessage<ImagePackage, {jsonType: ImagePackag
   messageDesc(file_holt_v1_image_packages, 0);
 
 /**
- * How far a manifest has been read: that of an image, or one that brings SBOMs of it.
+ * The state of reading packages from a manifest, either of an image or of an artifact that carries SBOMs.
  *
  * @generated from message holt.v1.ImageScan
  */
@@ -188,14 +188,15 @@ export type ImageScan = Message<"holt.v1.ImageScan"> & {
   digest: string;
 
   /**
-   * Digest of what it says something about: its own, or that of the image or index to which it brings an SBOM.
+   * Digest of the image or index that the packages belong to: for an image, its own digest; for an SBOM, that of its
+   * subject.
    *
    * @generated from field: string image_digest = 2;
    */
   imageDigest: string;
 
   /**
-   * Of the image.
+   * Platform of the image.
    *
    * @generated from field: string platform = 3;
    */
@@ -207,28 +208,28 @@ export type ImageScan = Message<"holt.v1.ImageScan"> & {
   state: ImageScan_State;
 
   /**
-   * ID and VERSION_ID of the image's os-release, such as "alpine 3.22.0"; empty where there is none.
+   * ID and VERSION_ID from the image's os-release, such as "alpine 3.22.0". Empty if the image has none.
    *
    * @generated from field: string distribution = 5;
    */
   distribution: string;
 
   /**
-   * When it was read.
+   * When the manifest was read.
    *
    * @generated from field: google.protobuf.Timestamp read_time = 6;
    */
   readTime?: Timestamp | undefined;
 
   /**
-   * What could not be read, one line each; empty where all could.
+   * Entries that could not be read, one per line. Empty if there are none.
    *
    * @generated from field: string error = 7;
    */
   error: string;
 
   /**
-   * How many packages it names.
+   * Number of packages that were found.
    *
    * @generated from field: int32 package_count = 8;
    */
@@ -236,7 +237,7 @@ export type ImageScan = Message<"holt.v1.ImageScan"> & {
 };
 
 /**
- * How far a manifest has been read: that of an image, or one that brings SBOMs of it.
+ * The state of reading packages from a manifest, either of an image or of an artifact that carries SBOMs.
  *
  * @generated from message holt.v1.ImageScan
  */
@@ -249,14 +250,15 @@ export type ImageScanJson = {
   digest?: string;
 
   /**
-   * Digest of what it says something about: its own, or that of the image or index to which it brings an SBOM.
+   * Digest of the image or index that the packages belong to: for an image, its own digest; for an SBOM, that of its
+   * subject.
    *
    * @generated from field: string image_digest = 2;
    */
   imageDigest?: string;
 
   /**
-   * Of the image.
+   * Platform of the image.
    *
    * @generated from field: string platform = 3;
    */
@@ -268,28 +270,28 @@ export type ImageScanJson = {
   state?: ImageScan_StateJson;
 
   /**
-   * ID and VERSION_ID of the image's os-release, such as "alpine 3.22.0"; empty where there is none.
+   * ID and VERSION_ID from the image's os-release, such as "alpine 3.22.0". Empty if the image has none.
    *
    * @generated from field: string distribution = 5;
    */
   distribution?: string;
 
   /**
-   * When it was read.
+   * When the manifest was read.
    *
    * @generated from field: google.protobuf.Timestamp read_time = 6;
    */
   readTime?: TimestampJson;
 
   /**
-   * What could not be read, one line each; empty where all could.
+   * Entries that could not be read, one per line. Empty if there are none.
    *
    * @generated from field: string error = 7;
    */
   error?: string;
 
   /**
-   * How many packages it names.
+   * Number of packages that were found.
    *
    * @generated from field: int32 package_count = 8;
    */
@@ -304,7 +306,7 @@ export const ImageScanSchema: GenMessage<ImageScan, {jsonType: ImageScanJson}> =
   messageDesc(file_holt_v1_image_packages, 1);
 
 /**
- * How far it is.
+ * The state of a scan.
  *
  * @generated from enum holt.v1.ImageScan.State
  */
@@ -315,21 +317,22 @@ export const ImageScan_State = {
   UNSPECIFIED: 0,
 
   /**
-   * It waits, or is being read.
+   * Waiting, or being read.
    *
    * @generated from enum value: STATE_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * All of it was read. Single entries that could not be read are in error.
+   * Read completely. Entries that could not be read are listed in error.
    *
    * @generated from enum value: STATE_DONE = 2;
    */
   DONE: 2,
 
   /**
-   * A layer, a database or a document could not be read; error says which and why. What could be read is listed.
+   * A layer, a database or a document could not be read; error names it and the reason. The readable packages are
+   * listed.
    *
    * @generated from enum value: STATE_FAILED = 3;
    */
@@ -337,14 +340,14 @@ export const ImageScan_State = {
 } as const;
 
 /**
- * How far it is.
+ * The state of a scan.
  *
  * @generated from enum holt.v1.ImageScan.State
  */
 export type ImageScan_State = (typeof ImageScan_State)[keyof typeof ImageScan_State] | UnknownEnum;
 
 /**
- * How far it is.
+ * The state of a scan.
  *
  * @generated from enum holt.v1.ImageScan.State
  */
@@ -357,7 +360,7 @@ export const ImageScan_StateSchema: GenEnum<ImageScan_State, ImageScan_StateJson
   enumDesc(file_holt_v1_image_packages, 1, 0);
 
 /**
- * Whose packages to list.
+ * The manifest whose packages to list.
  *
  * @generated from message holt.v1.ListImagePackagesRequest
  */
@@ -377,7 +380,7 @@ export type ListImagePackagesRequest = Message<"holt.v1.ListImagePackagesRequest
   digest: string;
 
   /**
-   * 50 when 0, at most 200.
+   * Maximum number of results: 50 if 0, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -392,7 +395,7 @@ export type ListImagePackagesRequest = Message<"holt.v1.ListImagePackagesRequest
 };
 
 /**
- * Whose packages to list.
+ * The manifest whose packages to list.
  *
  * @generated from message holt.v1.ListImagePackagesRequest
  */
@@ -412,7 +415,7 @@ export type ListImagePackagesRequestJson = {
   digest?: string;
 
   /**
-   * 50 when 0, at most 200.
+   * Maximum number of results: 50 if 0, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -434,13 +437,13 @@ export const ListImagePackagesRequestSchema: GenMessage<ListImagePackagesRequest
   messageDesc(file_holt_v1_image_packages, 2);
 
 /**
- * One page of packages, and how far the reading is.
+ * One page of packages, and the state of the scans.
  *
  * @generated from message holt.v1.ListImagePackagesResponse
  */
 export type ListImagePackagesResponse = Message<"holt.v1.ListImagePackagesResponse"> & {
   /**
-   * What both a database and an SBOM name is here once, as the database names it.
+   * Packages. One that appears in a database and in an SBOM is listed once, with the data of the database.
    *
    * @generated from field: repeated holt.v1.ImagePackage packages = 1;
    */
@@ -454,15 +457,15 @@ export type ListImagePackagesResponse = Message<"holt.v1.ListImagePackagesRespon
   nextPageToken: string;
 
   /**
-   * PENDING as long as one of the scans is, FAILED where one is, DONE where all are; UNSPECIFIED where there is nothing to
-   * read, as in what is no image.
+   * PENDING if any scan is pending, FAILED if any failed, DONE if all are done. UNSPECIFIED if there is nothing to
+   * read, for instance because the manifest is not an image.
    *
    * @generated from field: holt.v1.ImageScan.State state = 3;
    */
   state: ImageScan_State;
 
   /**
-   * What was read for this list.
+   * The scans that this list is based on.
    *
    * @generated from field: repeated holt.v1.ImageScan scans = 4;
    */
@@ -470,13 +473,13 @@ export type ListImagePackagesResponse = Message<"holt.v1.ListImagePackagesRespon
 };
 
 /**
- * One page of packages, and how far the reading is.
+ * One page of packages, and the state of the scans.
  *
  * @generated from message holt.v1.ListImagePackagesResponse
  */
 export type ListImagePackagesResponseJson = {
   /**
-   * What both a database and an SBOM name is here once, as the database names it.
+   * Packages. One that appears in a database and in an SBOM is listed once, with the data of the database.
    *
    * @generated from field: repeated holt.v1.ImagePackage packages = 1;
    */
@@ -490,15 +493,15 @@ export type ListImagePackagesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * PENDING as long as one of the scans is, FAILED where one is, DONE where all are; UNSPECIFIED where there is nothing to
-   * read, as in what is no image.
+   * PENDING if any scan is pending, FAILED if any failed, DONE if all are done. UNSPECIFIED if there is nothing to
+   * read, for instance because the manifest is not an image.
    *
    * @generated from field: holt.v1.ImageScan.State state = 3;
    */
   state?: ImageScan_StateJson;
 
   /**
-   * What was read for this list.
+   * The scans that this list is based on.
    *
    * @generated from field: repeated holt.v1.ImageScan scans = 4;
    */
@@ -513,15 +516,14 @@ export const ListImagePackagesResponseSchema: GenMessage<ListImagePackagesRespon
   messageDesc(file_holt_v1_image_packages, 3);
 
 /**
- * What is in images: packages that were read, after the push, out of the package databases in their layers and out of
- * the SBOMs attached to them.
+ * Packages in images. The server reads them after the push, from package databases in layers and from attached SBOMs.
  *
  * @generated from service holt.v1.ImagePackagesService
  */
 export const ImagePackagesService: GenService<{
   /**
-   * List the packages of a manifest in a repo, by name. Of an index, those of all its images, each with its platform.
-   * NOT_FOUND where the repo does not have the digest.
+   * List the packages of a manifest in a repo, by name. For an index, list the packages of all its images, each with
+   * its platform. NOT_FOUND if the repo does not have the digest.
    *
    * @generated from rpc holt.v1.ImagePackagesService.ListImagePackages
    */

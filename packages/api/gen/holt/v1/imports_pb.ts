@@ -18,7 +18,7 @@ export const file_holt_v1_imports: GenFile = /*@__PURE__*/
   fileDesc("ChVob2x0L3YxL2ltcG9ydHMucHJvdG8SB2hvbHQudjEilwQKBkltcG9ydBILCgN1aWQYASABKAkSIQoEa2luZBgCIAEoDjITLmhvbHQudjEuSW1wb3J0S2luZBIRCglmaWxlX25hbWUYAyABKAkSJAoFc3RhdGUYBCABKA4yFS5ob2x0LnYxLkltcG9ydC5TdGF0ZRIWCg5yZWNlaXZlZF9ieXRlcxgFIAEoAxIlCgZjb3VudHMYBiABKAsyFS5ob2x0LnYxLkltcG9ydENvdW50cxIoCghwcm9ibGVtcxgHIAMoCzIWLmhvbHQudjEuSW1wb3J0UHJvYmxlbRINCgVlcnJvchgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGlkZW50aXR5GAwgASgJEg4KBm1pcnJvchgNIAEoCSJ7CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhMKD1NUQVRFX1VQTE9BRElORxABEhEKDVNUQVRFX1dBSVRJTkcQAhIRCg1TVEFURV9SVU5OSU5HEAMSDgoKU1RBVEVfRE9ORRAEEhAKDFNUQVRFX0ZBSUxFRBAFImMKDEltcG9ydENvdW50cxIMCgRyZWFkGAEgASgDEg8KB2NyZWF0ZWQYAiABKAMSDwoHdXBkYXRlZBgDIAEoAxIRCgl1bmNoYW5nZWQYBCABKAMSEAoIcHJvYmxlbXMYBSABKAMiPwoNSW1wb3J0UHJvYmxlbRIMCgRmaWxlGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg4KBnJlYXNvbhgDIAEoCSJuChNDcmVhdGVJbXBvcnRSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARImCgRraW5kGAIgASgOMhMuaG9sdC52MS5JbXBvcnRLaW5kQgPgQQISFgoJZmlsZV9uYW1lGAMgASgJQgPgQQIiUgoSV3JpdGVJbXBvcnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARITCgZvZmZzZXQYAiABKANCA+BBARIRCgRkYXRhGAMgASgMQgPgQQEiPQoSU3RhcnRJbXBvcnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARIRCgRzaXplGAIgASgDQgPgQQEiKAoQR2V0SW1wb3J0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEiXgoSTGlzdEltcG9ydHNSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQEiUAoTTGlzdEltcG9ydHNSZXNwb25zZRIgCgdpbXBvcnRzGAEgAygLMg8uaG9sdC52MS5JbXBvcnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIisKE0RlbGV0ZUltcG9ydFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBKmYKCkltcG9ydEtpbmQSGwoXSU1QT1JUX0tJTkRfVU5TUEVDSUZJRUQQABIaChZJTVBPUlRfS0lORF9BRFZJU09SSUVTEAESHwobSU1QT1JUX0tJTkRfVlVMTkVSQUJJTElUSUVTEAIykggKDkltcG9ydHNTZXJ2aWNlEr0BCgxDcmVhdGVJbXBvcnQSHC5ob2x0LnYxLkNyZWF0ZUltcG9ydFJlcXVlc3QaDy5ob2x0LnYxLkltcG9ydCJ+irUYCAoGCgTsDu0OmrUYRwpFQmVnaW4gYW4gaW1wb3J0IG9mIGFkdmlzb3JpZXMgb3IgdnVsbmVyYWJpbGl0eSBtZXRhZGF0YSBpbnRvIGEgZ3JvdXAugtPkkwIhOgEqIhwvaG9sdC92MS9pbXBvcnRzL3twYXJlbnQ9Kip9EqUBCgtXcml0ZUltcG9ydBIbLmhvbHQudjEuV3JpdGVJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQiaIq1GAgKBgoE7A7tDpq1GC4KKEFwcGVuZCBhIHBpZWNlIHRvIHRoZSBmaWxlIG9mIGFuIGltcG9ydC4QASgBgtPkkwIkOgEqIh8vaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9OndyaXRlEp8BCgtTdGFydEltcG9ydBIbLmhvbHQudjEuU3RhcnRJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQiYoq1GAgKBgoE7A7tDpq1GCgKJFN0YXJ0IGFuIGltcG9ydCB3aG9zZSBmaWxlIHdhcyBzZW50LigBgtPkkwIkOgEqIh8vaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9OnN0YXJ0EqcBCglHZXRJbXBvcnQSGS5ob2x0LnYxLkdldEltcG9ydFJlcXVlc3QaDy5ob2x0LnYxLkltcG9ydCJuirUYBgoECgLuDpq1GD8KOVRlbGwgaG93IGZhciBhbiBpbXBvcnQgaXMgYW5kIHdoYXQgYmVjYW1lIG9mIGl0cyByZWNvcmRzLhgBKAGC0+STAhsSGS9ob2x0L3YxL2ltcG9ydHMve3VpZD0qKn0SoAEKC0xpc3RJbXBvcnRzEhsuaG9sdC52MS5MaXN0SW1wb3J0c1JlcXVlc3QaHC5ob2x0LnYxLkxpc3RJbXBvcnRzUmVzcG9uc2UiVoq1GAYKBAoC7g6atRgwCipMaXN0IHRoZSBpbXBvcnRzIG9mIGEgZ3JvdXAsIG5ld2VzdCBmaXJzdC4YASgBgtPkkwISEhAvaG9sdC92MS9pbXBvcnRzEqgBCgxEZWxldGVJbXBvcnQSHC5ob2x0LnYxLkRlbGV0ZUltcG9ydFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiYoq1GAgKBgoE7A7tDpq1GDEKK0RlbGV0ZSBhbiBpbXBvcnQ7IG9uZSB0aGF0IHJ1bnMgaXMgc3RvcHBlZC4gASgBgtPkkwIbKhkvaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * A file on its way into the database.
+ * An import of one file.
  *
  * @generated from message holt.v1.Import
  */
@@ -44,7 +44,7 @@ export type Import = Message<"holt.v1.Import"> & {
   state: Import_State;
 
   /**
-   * How much of the file was received: the offset of the next piece.
+   * Number of bytes received, which is the offset of the next chunk.
    *
    * @generated from field: int64 received_bytes = 5;
    */
@@ -56,14 +56,14 @@ export type Import = Message<"holt.v1.Import"> & {
   counts?: ImportCounts | undefined;
 
   /**
-   * The first 1,000. Lists have none.
+   * The first 1,000 problems. Empty in lists.
    *
    * @generated from field: repeated holt.v1.ImportProblem problems = 7;
    */
   problems: ImportProblem[];
 
   /**
-   * Why the import failed; empty where it did not.
+   * Why the import failed. Empty if it did not fail.
    *
    * @generated from field: string error = 8;
    */
@@ -75,28 +75,28 @@ export type Import = Message<"holt.v1.Import"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was started.
+   * When the import was started.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 10;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * When it was done or failed.
+   * When the import finished or failed.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 11;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * uid of the identity that it acts for; empty before it is started.
+   * uid of the identity that the import acts for. Empty before the import is started.
    *
    * @generated from field: string identity = 12;
    */
   identity: string;
 
   /**
-   * uid of the mirror that fetched the file; empty where it was uploaded.
+   * uid of the mirror that fetched the file. Empty if the file was uploaded.
    *
    * @generated from field: string mirror = 13;
    */
@@ -104,7 +104,7 @@ export type Import = Message<"holt.v1.Import"> & {
 };
 
 /**
- * A file on its way into the database.
+ * An import of one file.
  *
  * @generated from message holt.v1.Import
  */
@@ -130,7 +130,7 @@ export type ImportJson = {
   state?: Import_StateJson;
 
   /**
-   * How much of the file was received: the offset of the next piece.
+   * Number of bytes received, which is the offset of the next chunk.
    *
    * @generated from field: int64 received_bytes = 5;
    */
@@ -142,14 +142,14 @@ export type ImportJson = {
   counts?: ImportCountsJson;
 
   /**
-   * The first 1,000. Lists have none.
+   * The first 1,000 problems. Empty in lists.
    *
    * @generated from field: repeated holt.v1.ImportProblem problems = 7;
    */
   problems?: ImportProblemJson[];
 
   /**
-   * Why the import failed; empty where it did not.
+   * Why the import failed. Empty if it did not fail.
    *
    * @generated from field: string error = 8;
    */
@@ -161,28 +161,28 @@ export type ImportJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was started.
+   * When the import was started.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 10;
    */
   startTime?: TimestampJson;
 
   /**
-   * When it was done or failed.
+   * When the import finished or failed.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 11;
    */
   endTime?: TimestampJson;
 
   /**
-   * uid of the identity that it acts for; empty before it is started.
+   * uid of the identity that the import acts for. Empty before the import is started.
    *
    * @generated from field: string identity = 12;
    */
   identity?: string;
 
   /**
-   * uid of the mirror that fetched the file; empty where it was uploaded.
+   * uid of the mirror that fetched the file. Empty if the file was uploaded.
    *
    * @generated from field: string mirror = 13;
    */
@@ -197,7 +197,7 @@ export const ImportSchema: GenMessage<Import, {jsonType: ImportJson}> = /*@__PUR
   messageDesc(file_holt_v1_imports, 0);
 
 /**
- * How far an import is.
+ * The state of an import.
  *
  * @generated from enum holt.v1.Import.State
  */
@@ -208,35 +208,35 @@ export const Import_State = {
   UNSPECIFIED: 0,
 
   /**
-   * Its file is being sent.
+   * The file is being uploaded.
    *
    * @generated from enum value: STATE_UPLOADING = 1;
    */
   UPLOADING: 1,
 
   /**
-   * Started, or to be run again after a server was stopped. A server runs one at a time.
+   * Started and waiting for its turn, possibly again after a server stopped. A server runs one import at a time.
    *
    * @generated from enum value: STATE_WAITING = 2;
    */
   WAITING: 2,
 
   /**
-   * Its records are being stored.
+   * The records are being stored.
    *
    * @generated from enum value: STATE_RUNNING = 3;
    */
   RUNNING: 3,
 
   /**
-   * All records that can be read are stored; problems has the others.
+   * All valid records are stored; problems lists the others.
    *
    * @generated from enum value: STATE_DONE = 4;
    */
   DONE: 4,
 
   /**
-   * Given up, for the reason in error. What was stored stays, and the same file can be imported again.
+   * Failed for the reason in error. Stored records remain, and the same file can be imported again.
    *
    * @generated from enum value: STATE_FAILED = 5;
    */
@@ -244,14 +244,14 @@ export const Import_State = {
 } as const;
 
 /**
- * How far an import is.
+ * The state of an import.
  *
  * @generated from enum holt.v1.Import.State
  */
 export type Import_State = (typeof Import_State)[keyof typeof Import_State] | UnknownEnum;
 
 /**
- * How far an import is.
+ * The state of an import.
  *
  * @generated from enum holt.v1.Import.State
  */
@@ -264,7 +264,7 @@ export const Import_StateSchema: GenEnum<Import_State, Import_StateJson> = /*@__
   enumDesc(file_holt_v1_imports, 0, 0);
 
 /**
- * What became of records. created, updated and unchanged are known at the end.
+ * Numbers of records by result. created, updated and unchanged are known only at the end.
  *
  * @generated from message holt.v1.ImportCounts
  */
@@ -290,7 +290,7 @@ export type ImportCounts = Message<"holt.v1.ImportCounts"> & {
   unchanged: bigint;
 
   /**
-   * Records and files that were left out.
+   * Number of records and files that were skipped.
    *
    * @generated from field: int64 problems = 5;
    */
@@ -298,7 +298,7 @@ export type ImportCounts = Message<"holt.v1.ImportCounts"> & {
 };
 
 /**
- * What became of records. created, updated and unchanged are known at the end.
+ * Numbers of records by result. created, updated and unchanged are known only at the end.
  *
  * @generated from message holt.v1.ImportCounts
  */
@@ -324,7 +324,7 @@ export type ImportCountsJson = {
   unchanged?: string;
 
   /**
-   * Records and files that were left out.
+   * Number of records and files that were skipped.
    *
    * @generated from field: int64 problems = 5;
    */
@@ -339,27 +339,27 @@ export const ImportCountsSchema: GenMessage<ImportCounts, {jsonType: ImportCount
   messageDesc(file_holt_v1_imports, 1);
 
 /**
- * One record, or one file, that was left out.
+ * A record or a file that was skipped.
  *
  * @generated from message holt.v1.ImportProblem
  */
 export type ImportProblem = Message<"holt.v1.ImportProblem"> & {
   /**
-   * Path of the file; within an archive `all.zip!path/in/it.json`.
+   * Path of the file; in an archive, `all.zip!path/in/it.json`.
    *
    * @generated from field: string file = 1;
    */
   file: string;
 
   /**
-   * Where in the file: a line, a JSON pointer, or empty for all of it.
+   * Position in the file: a line or a JSON pointer. Empty if the problem concerns the whole file.
    *
    * @generated from field: string position = 2;
    */
   position: string;
 
   /**
-   * What is wrong with it.
+   * Why it was skipped.
    *
    * @generated from field: string reason = 3;
    */
@@ -367,27 +367,27 @@ export type ImportProblem = Message<"holt.v1.ImportProblem"> & {
 };
 
 /**
- * One record, or one file, that was left out.
+ * A record or a file that was skipped.
  *
  * @generated from message holt.v1.ImportProblem
  */
 export type ImportProblemJson = {
   /**
-   * Path of the file; within an archive `all.zip!path/in/it.json`.
+   * Path of the file; in an archive, `all.zip!path/in/it.json`.
    *
    * @generated from field: string file = 1;
    */
   file?: string;
 
   /**
-   * Where in the file: a line, a JSON pointer, or empty for all of it.
+   * Position in the file: a line or a JSON pointer. Empty if the problem concerns the whole file.
    *
    * @generated from field: string position = 2;
    */
   position?: string;
 
   /**
-   * What is wrong with it.
+   * Why it was skipped.
    *
    * @generated from field: string reason = 3;
    */
@@ -402,7 +402,7 @@ export const ImportProblemSchema: GenMessage<ImportProblem, {jsonType: ImportPro
   messageDesc(file_holt_v1_imports, 2);
 
 /**
- * The import to begin.
+ * The new import and the group to create it in.
  *
  * @generated from message holt.v1.CreateImportRequest
  */
@@ -420,7 +420,7 @@ export type CreateImportRequest = Message<"holt.v1.CreateImportRequest"> & {
   kind: ImportKind;
 
   /**
-   * Name of the file, which problems name.
+   * Name of the file, for the problem reports.
    *
    * @generated from field: string file_name = 3;
    */
@@ -428,7 +428,7 @@ export type CreateImportRequest = Message<"holt.v1.CreateImportRequest"> & {
 };
 
 /**
- * The import to begin.
+ * The new import and the group to create it in.
  *
  * @generated from message holt.v1.CreateImportRequest
  */
@@ -446,7 +446,7 @@ export type CreateImportRequestJson = {
   kind?: ImportKindJson;
 
   /**
-   * Name of the file, which problems name.
+   * Name of the file, for the problem reports.
    *
    * @generated from field: string file_name = 3;
    */
@@ -461,7 +461,7 @@ export const CreateImportRequestSchema: GenMessage<CreateImportRequest, {jsonTyp
   messageDesc(file_holt_v1_imports, 3);
 
 /**
- * The next piece of a file.
+ * The next chunk of a file.
  *
  * @generated from message holt.v1.WriteImportRequest
  */
@@ -474,14 +474,14 @@ export type WriteImportRequest = Message<"holt.v1.WriteImportRequest"> & {
   uid: string;
 
   /**
-   * Where the piece belongs: the number of bytes that were received so far.
+   * Offset of the chunk: the number of bytes received so far.
    *
    * @generated from field: int64 offset = 2;
    */
   offset: bigint;
 
   /**
-   * At most 3,000,000 bytes, so that as base64 they are a message of 4 MiB.
+   * At most 3,000,000 bytes, which fit into a 4 MiB message in base64.
    *
    * @generated from field: bytes data = 3;
    */
@@ -489,7 +489,7 @@ export type WriteImportRequest = Message<"holt.v1.WriteImportRequest"> & {
 };
 
 /**
- * The next piece of a file.
+ * The next chunk of a file.
  *
  * @generated from message holt.v1.WriteImportRequest
  */
@@ -502,14 +502,14 @@ export type WriteImportRequestJson = {
   uid?: string;
 
   /**
-   * Where the piece belongs: the number of bytes that were received so far.
+   * Offset of the chunk: the number of bytes received so far.
    *
    * @generated from field: int64 offset = 2;
    */
   offset?: string;
 
   /**
-   * At most 3,000,000 bytes, so that as base64 they are a message of 4 MiB.
+   * At most 3,000,000 bytes, which fit into a 4 MiB message in base64.
    *
    * @generated from field: bytes data = 3;
    */
@@ -537,7 +537,7 @@ export type StartImportRequest = Message<"holt.v1.StartImportRequest"> & {
   uid: string;
 
   /**
-   * Size of the file. FAILED_PRECONDITION where more or less was received. Not looked at where it is 0.
+   * Size of the file in bytes. FAILED_PRECONDITION if a different number of bytes was received. Not checked if 0.
    *
    * @generated from field: int64 size = 2;
    */
@@ -558,7 +558,7 @@ export type StartImportRequestJson = {
   uid?: string;
 
   /**
-   * Size of the file. FAILED_PRECONDITION where more or less was received. Not looked at where it is 0.
+   * Size of the file in bytes. FAILED_PRECONDITION if a different number of bytes was received. Not checked if 0.
    *
    * @generated from field: int64 size = 2;
    */
@@ -621,7 +621,7 @@ export type ListImportsRequest = Message<"holt.v1.ListImportsRequest"> & {
   parent: string;
 
   /**
-   * 50 when 0, at most 200.
+   * Maximum number of results: 50 if 0, at most 200.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -649,7 +649,7 @@ export type ListImportsRequestJson = {
   parent?: string;
 
   /**
-   * 50 when 0, at most 200.
+   * Maximum number of results: 50 if 0, at most 200.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -751,7 +751,7 @@ export const DeleteImportRequestSchema: GenMessage<DeleteImportRequest, {jsonTyp
   messageDesc(file_holt_v1_imports, 9);
 
 /**
- * What the records of a file are.
+ * The kind of records in a file.
  *
  * @generated from enum holt.v1.ImportKind
  */
@@ -769,7 +769,7 @@ export const ImportKind = {
   ADVISORIES: 1,
 
   /**
-   * Records of vulnerability databases, which are the same for all organizations. Only for who runs the server.
+   * Records of vulnerability databases, which all organizations share. Only the operator of the server may import them.
    *
    * @generated from enum value: IMPORT_KIND_VULNERABILITIES = 2;
    */
@@ -777,14 +777,14 @@ export const ImportKind = {
 } as const;
 
 /**
- * What the records of a file are.
+ * The kind of records in a file.
  *
  * @generated from enum holt.v1.ImportKind
  */
 export type ImportKind = (typeof ImportKind)[keyof typeof ImportKind] | UnknownEnum;
 
 /**
- * What the records of a file are.
+ * The kind of records in a file.
  *
  * @generated from enum holt.v1.ImportKind
  */
@@ -797,15 +797,15 @@ export const ImportKindSchema: GenEnum<ImportKind, ImportKindJson> = /*@__PURE__
   enumDesc(file_holt_v1_imports, 0);
 
 /**
- * Imports of advisories and of vulnerability metadata from a file that is uploaded in pieces. CreateImport, WriteImport until
- * all is sent, StartImport; then GetImport tells how far it is and what became of the records.
+ * Imports of advisories and vulnerability metadata from a file that is uploaded in chunks. Call CreateImport, then
+ * WriteImport for each chunk, then StartImport. GetImport returns the progress and the results.
  *
  * @generated from service holt.v1.ImportsService
  */
 export const ImportsService: GenService<{
   /**
-   * Begin an import into a group. An organization has 8 at most that are not finished. One that is not started
-   * is removed a day after the last piece of its file.
+   * Begin an import into a group. An organization can have at most 8 unfinished imports. An import that is not started
+   * is removed one day after its last chunk.
    *
    * @generated from rpc holt.v1.ImportsService.CreateImport
    */
@@ -815,8 +815,8 @@ export const ImportsService: GenService<{
     output: typeof ImportSchema;
   },
   /**
-   * Append a piece of the file. It is on the disk when this answers. A piece whose answer was lost is sent again as it was.
-   * OUT_OF_RANGE where the offset is another than the number of bytes received, which the error says, too.
+   * Append a chunk of the file. The chunk is on disk when the call returns. If a response is lost, send the same chunk
+   * again. OUT_OF_RANGE if the offset differs from the number of bytes received; the error states that number.
    *
    * @generated from rpc holt.v1.ImportsService.WriteImport
    */
@@ -826,8 +826,8 @@ export const ImportsService: GenService<{
     output: typeof ImportSchema;
   },
   /**
-   * Read the file that was sent. New events of advisories are approved where the caller holds advisories.approve at the
-   * group, now and when the import runs; otherwise they are pending. Starting it twice is starting it once.
+   * Start importing the uploaded file. New events of advisories are approved if the caller holds advisories.approve at
+   * the group, both now and when the import runs. Otherwise they are pending. Calling twice has no further effect.
    *
    * @generated from rpc holt.v1.ImportsService.StartImport
    */
@@ -837,7 +837,7 @@ export const ImportsService: GenService<{
     output: typeof ImportSchema;
   },
   /**
-   * Tell how far an import is, what became of its records, and the first 1,000 of its problems.
+   * Get the progress of an import, its counts, and its first 1,000 problems.
    *
    * @generated from rpc holt.v1.ImportsService.GetImport
    */
@@ -847,7 +847,7 @@ export const ImportsService: GenService<{
     output: typeof ImportSchema;
   },
   /**
-   * List the imports of one group without their problems, newest first. Finished ones are kept for 30 days.
+   * List the imports of one group, newest first, without their problems. Finished imports are kept for 30 days.
    *
    * @generated from rpc holt.v1.ImportsService.ListImports
    */
@@ -857,7 +857,7 @@ export const ImportsService: GenService<{
     output: typeof ListImportsResponseSchema;
   },
   /**
-   * Delete an import. One that runs is stopped; what it has stored stays.
+   * Delete an import. A running import is stopped; records that it has stored remain.
    *
    * @generated from rpc holt.v1.ImportsService.DeleteImport
    */

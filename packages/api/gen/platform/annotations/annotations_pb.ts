@@ -35,7 +35,7 @@ export type Iam = Message<"platform.annotations.Iam"> & {
     case: "enabled";
   } | {
     /**
-     * Anybody may call, without a token.
+     * Anonymous callers may call the operation.
      *
      * @generated from field: platform.annotations.Iam.Disabled disabled = 2;
      */
@@ -58,7 +58,7 @@ export type IamJson = {
   enabled?: Iam_EnabledJson;
 
   /**
-   * Anybody may call, without a token.
+   * Anonymous callers may call the operation.
    *
    * @generated from field: platform.annotations.Iam.Disabled disabled = 2;
    */
@@ -79,15 +79,14 @@ export const IamSchema: GenMessage<Iam, {jsonType: IamJson}> = /*@__PURE__*/
  */
 export type Iam_Enabled = Message<"platform.annotations.Iam.Enabled"> & {
   /**
-   * The caller needs all of them. None: every valid token will do.
+   * The caller needs all of these capabilities. If empty, any valid token is sufficient.
    *
    * @generated from field: repeated platform.capabilities.Capability capabilities = 1;
    */
   capabilities: Capability[];
 
   /**
-   * There is no single uid to hold the capabilities at. Instead the operation sees only what lies
-   * where the caller holds them.
+   * The operation is not limited to one uid. It covers only resources at which the caller holds the capabilities.
    *
    * @generated from field: bool unscoped = 2;
    */
@@ -101,15 +100,14 @@ export type Iam_Enabled = Message<"platform.annotations.Iam.Enabled"> & {
  */
 export type Iam_EnabledJson = {
   /**
-   * The caller needs all of them. None: every valid token will do.
+   * The caller needs all of these capabilities. If empty, any valid token is sufficient.
    *
    * @generated from field: repeated platform.capabilities.Capability capabilities = 1;
    */
   capabilities?: CapabilityJson[];
 
   /**
-   * There is no single uid to hold the capabilities at. Instead the operation sees only what lies
-   * where the caller holds them.
+   * The operation is not limited to one uid. It covers only resources at which the caller holds the capabilities.
    *
    * @generated from field: bool unscoped = 2;
    */
@@ -147,7 +145,7 @@ export const Iam_DisabledSchema: GenMessage<Iam_Disabled, {jsonType: Iam_Disable
   messageDesc(file_platform_annotations_annotations, 0, 1);
 
 /**
- * The CloudEvent of an operation.
+ * The CloudEvent that an operation emits.
  *
  * @generated from message platform.annotations.Events
  */
@@ -160,14 +158,14 @@ export type Events = Message<"platform.annotations.Events"> & {
   type: string;
 
   /**
-   * Extension attributes that the event carries besides those that all events have.
+   * Extension attributes of the event, in addition to those of all events.
    *
    * @generated from field: repeated string extensions = 2;
    */
   extensions: string[];
 
   /**
-   * Who gets to see it.
+   * Who may receive the event.
    *
    * @generated from field: platform.annotations.Audience audience = 3;
    */
@@ -175,7 +173,7 @@ export type Events = Message<"platform.annotations.Events"> & {
 };
 
 /**
- * The CloudEvent of an operation.
+ * The CloudEvent that an operation emits.
  *
  * @generated from message platform.annotations.Events
  */
@@ -188,14 +186,14 @@ export type EventsJson = {
   type?: string;
 
   /**
-   * Extension attributes that the event carries besides those that all events have.
+   * Extension attributes of the event, in addition to those of all events.
    *
    * @generated from field: repeated string extensions = 2;
    */
   extensions?: string[];
 
   /**
-   * Who gets to see it.
+   * Who may receive the event.
    *
    * @generated from field: platform.annotations.Audience audience = 3;
    */
@@ -210,48 +208,48 @@ export const EventsSchema: GenMessage<Events, {jsonType: EventsJson}> = /*@__PUR
   messageDesc(file_platform_annotations_annotations, 1);
 
 /**
- * An operation as a tool. The hints have the meaning that the protocol gives them.
+ * How an operation appears as a tool. The hints have the meaning that the protocol defines.
  *
  * @generated from message platform.annotations.Mcp
  */
 export type Mcp = Message<"platform.annotations.Mcp"> & {
   /**
-   * What the tool does, in one sentence for its user.
+   * One sentence for the user that says what the tool does.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * There is no tool for this operation.
+   * The operation is not offered as a tool.
    *
    * @generated from field: bool hidden = 2;
    */
   hidden: boolean;
 
   /**
-   * Changes nothing.
+   * The operation changes nothing.
    *
    * @generated from field: bool read_only = 3;
    */
   readOnly: boolean;
 
   /**
-   * May destroy something.
+   * The operation may delete data.
    *
    * @generated from field: bool destructive = 4;
    */
   destructive: boolean;
 
   /**
-   * Calling again with the same parameters changes nothing more.
+   * Repeating the call with the same parameters changes nothing more.
    *
    * @generated from field: bool idempotent = 5;
    */
   idempotent: boolean;
 
   /**
-   * Reaches beyond this installation.
+   * The operation contacts systems outside this installation.
    *
    * @generated from field: bool open_world = 6;
    */
@@ -259,48 +257,48 @@ export type Mcp = Message<"platform.annotations.Mcp"> & {
 };
 
 /**
- * An operation as a tool. The hints have the meaning that the protocol gives them.
+ * How an operation appears as a tool. The hints have the meaning that the protocol defines.
  *
  * @generated from message platform.annotations.Mcp
  */
 export type McpJson = {
   /**
-   * What the tool does, in one sentence for its user.
+   * One sentence for the user that says what the tool does.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * There is no tool for this operation.
+   * The operation is not offered as a tool.
    *
    * @generated from field: bool hidden = 2;
    */
   hidden?: boolean;
 
   /**
-   * Changes nothing.
+   * The operation changes nothing.
    *
    * @generated from field: bool read_only = 3;
    */
   readOnly?: boolean;
 
   /**
-   * May destroy something.
+   * The operation may delete data.
    *
    * @generated from field: bool destructive = 4;
    */
   destructive?: boolean;
 
   /**
-   * Calling again with the same parameters changes nothing more.
+   * Repeating the call with the same parameters changes nothing more.
    *
    * @generated from field: bool idempotent = 5;
    */
   idempotent?: boolean;
 
   /**
-   * Reaches beyond this installation.
+   * The operation contacts systems outside this installation.
    *
    * @generated from field: bool open_world = 6;
    */
@@ -315,7 +313,7 @@ export const McpSchema: GenMessage<Mcp, {jsonType: McpJson}> = /*@__PURE__*/
   messageDesc(file_platform_annotations_annotations, 2);
 
 /**
- * Who gets to see an event.
+ * Who may receive an event.
  *
  * @generated from enum platform.annotations.Audience
  */
@@ -326,7 +324,7 @@ export const Audience = {
   UNSPECIFIED: 0,
 
   /**
-   * Subscriptions of the group and of those above it.
+   * Subscriptions of the group and of the groups above it.
    *
    * @generated from enum value: AUDIENCE_CUSTOMER = 1;
    */
@@ -341,14 +339,14 @@ export const Audience = {
 } as const;
 
 /**
- * Who gets to see an event.
+ * Who may receive an event.
  *
  * @generated from enum platform.annotations.Audience
  */
 export type Audience = (typeof Audience)[keyof typeof Audience] | UnknownEnum;
 
 /**
- * Who gets to see an event.
+ * Who may receive an event.
  *
  * @generated from enum platform.annotations.Audience
  */
@@ -361,7 +359,7 @@ export const AudienceSchema: GenEnum<Audience, AudienceJson> = /*@__PURE__*/
   enumDesc(file_platform_annotations_annotations, 0);
 
 /**
- * Who may call. An operation without it checks its caller itself.
+ * Who may call the operation. An operation without this annotation checks its caller itself.
  *
  * @generated from extension: platform.annotations.Iam iam = 50001;
  */
@@ -369,7 +367,7 @@ export const iam: GenExtension<MethodOptions, Iam> = /*@__PURE__*/
   extDesc(file_platform_annotations_annotations, 0);
 
 /**
- * What a successful call announces. An operation without it announces nothing.
+ * The event that a successful call emits. An operation without this annotation emits none.
  *
  * @generated from extension: platform.annotations.Events events = 50002;
  */
@@ -385,8 +383,8 @@ export const mcp: GenExtension<MethodOptions, Mcp> = /*@__PURE__*/
   extDesc(file_platform_annotations_annotations, 2);
 
 /**
- * Marks the uid at which the caller must hold the capabilities of a scoped operation. On a
- * message field: follow the field of that message that is marked.
+ * Marks the uid at which the caller must hold the capabilities of a scoped operation. On a message field: the marked
+ * field of that message is the uid.
  *
  * @generated from extension: bool iam_scope = 50001;
  */

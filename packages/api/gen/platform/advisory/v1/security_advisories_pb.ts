@@ -18,7 +18,7 @@ export const file_platform_advisory_v1_security_advisories: GenFile = /*@__PURE_
   fileDesc("Ci5wbGF0Zm9ybS9hZHZpc29yeS92MS9zZWN1cml0eV9hZHZpc29yaWVzLnByb3RvEhRwbGF0Zm9ybS5hZHZpc29yeS52MSIqCg5Eb2N1bWVudEZpbHRlchIKCgJpZBgBIAEoCRIMCgRjdmVzGAIgAygJIj0KDERvY3VtZW50TGlzdBItCgVpdGVtcxgBIAMoCzIeLnBsYXRmb3JtLmFkdmlzb3J5LnYxLkRvY3VtZW50IkoKCERvY3VtZW50EgoKAmlkGAEgASgJEjIKCmFkdmlzb3JpZXMYAiADKAsyHi5wbGF0Zm9ybS5hZHZpc29yeS52MS5BZHZpc29yeSJvCghBZHZpc29yeRIKCgJpZBgBIAEoCRIrCgZldmVudHMYAiADKAsyGy5wbGF0Zm9ybS5hZHZpc29yeS52MS5FdmVudBIPCgdhbGlhc2VzGAMgAygJEhkKEXBhY2thZ2VfbmFtZXNwYWNlGAQgASgJIqgECgVFdmVudBItCgl0aW1lc3RhbXAYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wElYKG3RydWVfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgKIAEoCzIvLnBsYXRmb3JtLmFkdmlzb3J5LnYxLlRydWVQb3NpdGl2ZURldGVybWluYXRpb25IABJYChxmYWxzZV9wb3NpdGl2ZV9kZXRlcm1pbmF0aW9uGAsgASgLMjAucGxhdGZvcm0uYWR2aXNvcnkudjEuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb25IABIsCgVmaXhlZBgMIAEoCzIbLnBsYXRmb3JtLmFkdmlzb3J5LnYxLkZpeGVkSAASNAoJZGV0ZWN0aW9uGA0gASgLMh8ucGxhdGZvcm0uYWR2aXNvcnkudjEuRGV0ZWN0aW9uSAASSAoUYW5hbHlzaXNfbm90X3BsYW5uZWQYDiABKAsyKC5wbGF0Zm9ybS5hZHZpc29yeS52MS5BbmFseXNpc05vdFBsYW5uZWRIABI+Cg9maXhfbm90X3BsYW5uZWQYDyABKAsyIy5wbGF0Zm9ybS5hZHZpc29yeS52MS5GaXhOb3RQbGFubmVkSAASSAoUcGVuZGluZ191cHN0cmVhbV9maXgYECABKAsyKC5wbGF0Zm9ybS5hZHZpc29yeS52MS5QZW5kaW5nVXBzdHJlYW1GaXhIAEIGCgRkYXRhIpEBChtWdWxuZXJhYmlsaXR5TWV0YWRhdGFGaWx0ZXISCgoCaWQYASABKAkSCwoDaWRzGAIgAygJEhYKCXBhZ2Vfc2l6ZRgKIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YCyABKAlCA+BBARIVCghvcmRlcl9ieRgMIAEoCUID4EEBEhEKBHNraXAYDSABKAVCA+BBASKrAQoZVnVsbmVyYWJpbGl0eU1ldGFkYXRhTGlzdBI6CgVpdGVtcxgBIAMoCzIrLnBsYXRmb3JtLmFkdmlzb3J5LnYxLlZ1bG5lcmFiaWxpdHlNZXRhZGF0YRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCKsAQoVVnVsbmVyYWJpbGl0eU1ldGFkYXRhEgoKAmlkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDwoHZGV0YWlscxgDIAEoCRIzCgpyZWZlcmVuY2VzGAQgAygLMh8ucGxhdGZvcm0uYWR2aXNvcnkudjEuUmVmZXJlbmNlEjAKCHNldmVyaXR5GAUgAygLMh4ucGxhdGZvcm0uYWR2aXNvcnkudjEuU2V2ZXJpdHki4wEKGVJlc29sdmVkVnVsbnNSZXBvcnRGaWx0ZXISTAoKaW1hZ2VfcmVmcxgBIAMoCzI4LnBsYXRmb3JtLmFkdmlzb3J5LnYxLlJlc29sdmVkVnVsbnNSZXBvcnRGaWx0ZXIuSW1hZ2VSZWYSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGiYKCEltYWdlUmVmEgwKBHJlcG8YASABKAkSDAoEdGFncxgCIAMoCSJTChdSZXNvbHZlZFZ1bG5zUmVwb3J0TGlzdBI4CgVpdGVtcxgBIAMoCzIpLnBsYXRmb3JtLmFkdmlzb3J5LnYxLlJlc29sdmVkVnVsbnNSZXBvcnQiewoTUmVzb2x2ZWRWdWxuc1JlcG9ydBIoCgRkYXRlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI6Cg5yZXNvbHZlZF92dWxucxgCIAMoCzIiLnBsYXRmb3JtLmFkdmlzb3J5LnYxLlJlc29sdmVkVnVsbiJkCgxSZXNvbHZlZFZ1bG4SCgoCaWQYASABKAkSDwoHYWxpYXNlcxgCIAMoCRI3Cg9jdnNzX3NldmVyaXRpZXMYAyADKAsyHi5wbGF0Zm9ybS5hZHZpc29yeS52MS5TZXZlcml0eSLpAQoJUmVmZXJlbmNlEjIKBHR5cGUYASABKA4yJC5wbGF0Zm9ybS5hZHZpc29yeS52MS5SZWZlcmVuY2UuVHlwZRILCgN1cmwYAiABKAkimgEKBFR5cGUSDwoLVU5TUEVDSUZJRUQQABIMCghBRFZJU09SWRABEgsKB0FSVElDTEUQAhINCglERVRFQ1RJT04QAxIOCgpESVNDVVNTSU9OEAQSCgoGUkVQT1JUEAUSBwoDRklYEAYSDgoKSU5UUk9EVUNFRBAHEgsKB1BBQ0tBR0UQCBIMCghFVklERU5DRRAJEgcKA1dFQhAKIpgBCghTZXZlcml0eRIxCgR0eXBlGAEgASgOMiMucGxhdGZvcm0uYWR2aXNvcnkudjEuU2V2ZXJpdHkuVHlwZRINCgVzY29yZRgCIAEoCSJKCgRUeXBlEg8KC1VOU1BFQ0lGSUVEEAASCwoHQ1ZTU19WMhABEgsKB0NWU1NfVjMQAhILCgdDVlNTX1Y0EAMSCgoGVUJVTlRVEAQiKQoZVHJ1ZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbhIMCgRub3RlGAEgASgJIvcDChpGYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbhJDCgR0eXBlGAEgASgOMjUucGxhdGZvcm0uYWR2aXNvcnkudjEuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24uVHlwZRIMCgRub3RlGAIgASgJIoUDCgRUeXBlEhgKFEZQVF9UWVBFX1VOU1BFQ0lGSUVEEAASNAowRlBUX1RZUEVfVlVMTkVSQUJJTElUWV9SRUNPUkRfQU5BTFlTSVNfQ09OVEVTVEVEEAESLQopRlBUX1RZUEVfQ09NUE9ORU5UX1ZVTE5FUkFCSUxJVFlfTUlTTUFUQ0gQAhItCilGUFRfVFlQRV9WVUxORVJBQkxFX0NPREVfVkVSU0lPTl9OT1RfVVNFRBADEjQKMEZQVF9UWVBFX1ZVTE5FUkFCTEVfQ09ERV9OT1RfSU5DTFVERURfSU5fUEFDS0FHRRAEEjIKLkZQVF9UWVBFX1ZVTE5FUkFCTEVfQ09ERV9OT1RfSU5fRVhFQ1VUSU9OX1BBVEgQBRI+CjpGUFRfVFlQRV9WVUxORVJBQkxFX0NPREVfQ0FOTk9UX0JFX0NPTlRST0xMRURfQllfQURWRVJTQVJZEAYSJQohRlBUX1RZUEVfSU5MSU5FX01JVElHQVRJT05TX0VYSVNUEAciagoFRml4ZWQSFQoNZml4ZWRfdmVyc2lvbhgBIAEoCRIXCg9zY2FubmVyX3ZlcnNpb24YAiABKAkSFgoOZ3J5cGVfZGJfYnVpbHQYAyABKAkSGQoRZ3J5cGVfZGJfY2hlY2tzdW0YBCABKAki5AQKCURldGVjdGlvbhJFCgZudmRhcGkYASABKAsyMy5wbGF0Zm9ybS5hZHZpc29yeS52MS5EZXRlY3Rpb24uRGV0ZWN0aW9uVHlwZU5WREFQSUgAEkUKBm1hbnVhbBgCIAEoCzIzLnBsYXRmb3JtLmFkdmlzb3J5LnYxLkRldGVjdGlvbi5EZXRlY3Rpb25UeXBlTWFudWFsSAASRQoGc2NhbnYxGAMgASgLMjMucGxhdGZvcm0uYWR2aXNvcnkudjEuRGV0ZWN0aW9uLkRldGVjdGlvblR5cGVTY2FuVjFIABo+ChNEZXRlY3Rpb25UeXBlTlZEQVBJEhQKDGNwZV9zZWFyY2hlZBgBIAEoCRIRCgljcGVfZm91bmQYAiABKAkaFQoTRGV0ZWN0aW9uVHlwZU1hbnVhbBqiAgoTRGV0ZWN0aW9uVHlwZVNjYW5WMRIPCgdzY2FubmVyGAEgASgJEhcKD3N1YnBhY2thZ2VfbmFtZRgCIAEoCRIUCgxjb21wb25lbnRfaWQYAyABKAkSFgoOY29tcG9uZW50X25hbWUYBCABKAkSGQoRY29tcG9uZW50X3ZlcnNpb24YBSABKAkSFgoOY29tcG9uZW50X3R5cGUYBiABKAkSGgoSY29tcG9uZW50X2xvY2F0aW9uGAcgASgJEhgKEGFydGlmYWN0X3ZlcnNpb24YCCABKAkSFwoPc2Nhbm5lcl92ZXJzaW9uGAkgASgJEhYKDmdyeXBlX2RiX2J1aWx0GAogASgJEhkKEWdyeXBlX2RiX2NoZWNrc3VtGAsgASgJQgYKBHR5cGUiIgoSQW5hbHlzaXNOb3RQbGFubmVkEgwKBG5vdGUYASABKAkiHQoNRml4Tm90UGxhbm5lZBIMCgRub3RlGAEgASgJIiIKElBlbmRpbmdVcHN0cmVhbUZpeBIMCgRub3RlGAEgASgJMvUDChBTZWN1cml0eUFkdmlzb3J5En8KDUxpc3REb2N1bWVudHMSJC5wbGF0Zm9ybS5hZHZpc29yeS52MS5Eb2N1bWVudEZpbHRlchoiLnBsYXRmb3JtLmFkdmlzb3J5LnYxLkRvY3VtZW50TGlzdCIkirUYAhIAgtPkkwIYEhYvYWR2aXNvcnkvdjEvZG9jdW1lbnRzEqQBChlMaXN0VnVsbmVyYWJpbGl0eU1ldGFkYXRhEjEucGxhdGZvcm0uYWR2aXNvcnkudjEuVnVsbmVyYWJpbGl0eU1ldGFkYXRhRmlsdGVyGi8ucGxhdGZvcm0uYWR2aXNvcnkudjEuVnVsbmVyYWJpbGl0eU1ldGFkYXRhTGlzdCIjirUYAhIAgtPkkwIXEhUvYWR2aXNvcnkvdjEvbWV0YWRhdGESuAEKGExpc3RSZXNvbHZlZFZ1bG5zUmVwb3J0cxIvLnBsYXRmb3JtLmFkdmlzb3J5LnYxLlJlc29sdmVkVnVsbnNSZXBvcnRGaWx0ZXIaLS5wbGF0Zm9ybS5hZHZpc29yeS52MS5SZXNvbHZlZFZ1bG5zUmVwb3J0TGlzdCI8irUYDgoMCgj0DMUMzwzNDBABgtPkkwIkEiIvYWR2aXNvcnkvdjEvaW1hZ2VzL3Jlc29sdmVkX3Z1bG5zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * Which documents to list. Without a filter: all.
+ * Filters for listing documents. Without a filter, all documents are listed.
  *
  * @generated from message platform.advisory.v1.DocumentFilter
  */
@@ -39,7 +39,7 @@ export type DocumentFilter = Message<"platform.advisory.v1.DocumentFilter"> & {
 };
 
 /**
- * Which documents to list. Without a filter: all.
+ * Filters for listing documents. Without a filter, all documents are listed.
  *
  * @generated from message platform.advisory.v1.DocumentFilter
  */
@@ -212,7 +212,7 @@ export const AdvisorySchema: GenMessage<Advisory, {jsonType: AdvisoryJson}> = /*
   messageDesc(file_platform_advisory_v1_security_advisories, 3);
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.advisory.v1.Event
  */
@@ -223,7 +223,7 @@ export type Event = Message<"platform.advisory.v1.Event"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened.
+   * The kind of event and its data.
    *
    * @generated from oneof platform.advisory.v1.Event.data
    */
@@ -273,7 +273,7 @@ export type Event = Message<"platform.advisory.v1.Event"> & {
 };
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.advisory.v1.Event
  */
@@ -327,34 +327,34 @@ export const EventSchema: GenMessage<Event, {jsonType: EventJson}> = /*@__PURE__
   messageDesc(file_platform_advisory_v1_security_advisories, 4);
 
 /**
- * Which vulnerabilities to list, and in which order.
+ * Filters, order and paging for listing vulnerabilities.
  *
  * @generated from message platform.advisory.v1.VulnerabilityMetadataFilter
  */
 export type VulnerabilityMetadataFilter = Message<"platform.advisory.v1.VulnerabilityMetadataFilter"> & {
   /**
-   * The same as one of ids.
+   * Equivalent to one entry of ids.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * At most 1000. With neither id nor ids: all.
+   * At most 1,000. If both id and ids are empty, all vulnerabilities are listed.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids: string[];
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -368,7 +368,7 @@ export type VulnerabilityMetadataFilter = Message<"platform.advisory.v1.Vulnerab
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -376,34 +376,34 @@ export type VulnerabilityMetadataFilter = Message<"platform.advisory.v1.Vulnerab
 };
 
 /**
- * Which vulnerabilities to list, and in which order.
+ * Filters, order and paging for listing vulnerabilities.
  *
  * @generated from message platform.advisory.v1.VulnerabilityMetadataFilter
  */
 export type VulnerabilityMetadataFilterJson = {
   /**
-   * The same as one of ids.
+   * Equivalent to one entry of ids.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * At most 1000. With neither id nor ids: all.
+   * At most 1,000. If both id and ids are empty, all vulnerabilities are listed.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids?: string[];
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -417,7 +417,7 @@ export type VulnerabilityMetadataFilterJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -450,14 +450,14 @@ export type VulnerabilityMetadataList = Message<"platform.advisory.v1.Vulnerabil
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -483,14 +483,14 @@ export type VulnerabilityMetadataListJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -505,7 +505,7 @@ export const VulnerabilityMetadataListSchema: GenMessage<VulnerabilityMetadataLi
   messageDesc(file_platform_advisory_v1_security_advisories, 6);
 
 /**
- * What the public databases say about a vulnerability.
+ * Data about a vulnerability from the public databases.
  *
  * @generated from message platform.advisory.v1.VulnerabilityMetadata
  */
@@ -539,7 +539,7 @@ export type VulnerabilityMetadata = Message<"platform.advisory.v1.VulnerabilityM
 };
 
 /**
- * What the public databases say about a vulnerability.
+ * Data about a vulnerability from the public databases.
  *
  * @generated from message platform.advisory.v1.VulnerabilityMetadata
  */
@@ -652,7 +652,7 @@ export type ResolvedVulnsReportFilter_ImageRef = Message<"platform.advisory.v1.R
   repo: string;
 
   /**
-   * latest when empty.
+   * The tag latest if empty.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -673,7 +673,7 @@ export type ResolvedVulnsReportFilter_ImageRefJson = {
   repo?: string;
 
   /**
-   * latest when empty.
+   * The tag latest if empty.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -719,7 +719,7 @@ export const ResolvedVulnsReportListSchema: GenMessage<ResolvedVulnsReportList, 
   messageDesc(file_platform_advisory_v1_security_advisories, 9);
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities that were resolved on one day.
  *
  * @generated from message platform.advisory.v1.ResolvedVulnsReport
  */
@@ -738,7 +738,7 @@ export type ResolvedVulnsReport = Message<"platform.advisory.v1.ResolvedVulnsRep
 };
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities that were resolved on one day.
  *
  * @generated from message platform.advisory.v1.ResolvedVulnsReport
  */
@@ -782,7 +782,7 @@ export type ResolvedVuln = Message<"platform.advisory.v1.ResolvedVuln"> & {
   aliases: string[];
 
   /**
-   * One entry of unspecified type when nothing is known.
+   * One entry of unspecified type if no severity is known.
    *
    * @generated from field: repeated platform.advisory.v1.Severity cvss_severities = 3;
    */
@@ -808,7 +808,7 @@ export type ResolvedVulnJson = {
   aliases?: string[];
 
   /**
-   * One entry of unspecified type when nothing is known.
+   * One entry of unspecified type if no severity is known.
    *
    * @generated from field: repeated platform.advisory.v1.Severity cvss_severities = 3;
    */
@@ -823,7 +823,7 @@ export const ResolvedVulnSchema: GenMessage<ResolvedVuln, {jsonType: ResolvedVul
   messageDesc(file_platform_advisory_v1_security_advisories, 11);
 
 /**
- * A link to more about a vulnerability.
+ * A link with more information about a vulnerability.
  *
  * @generated from message platform.advisory.v1.Reference
  */
@@ -840,7 +840,7 @@ export type Reference = Message<"platform.advisory.v1.Reference"> & {
 };
 
 /**
- * A link to more about a vulnerability.
+ * A link with more information about a vulnerability.
  *
  * @generated from message platform.advisory.v1.Reference
  */
@@ -864,7 +864,7 @@ export const ReferenceSchema: GenMessage<Reference, {jsonType: ReferenceJson}> =
   messageDesc(file_platform_advisory_v1_security_advisories, 12);
 
 /**
- * What a link leads to.
+ * The kind of page that a link leads to.
  *
  * @generated from enum platform.advisory.v1.Reference.Type
  */
@@ -926,14 +926,14 @@ export const Reference_Type = {
 } as const;
 
 /**
- * What a link leads to.
+ * The kind of page that a link leads to.
  *
  * @generated from enum platform.advisory.v1.Reference.Type
  */
 export type Reference_Type = (typeof Reference_Type)[keyof typeof Reference_Type] | UnknownEnum;
 
 /**
- * What a link leads to.
+ * The kind of page that a link leads to.
  *
  * @generated from enum platform.advisory.v1.Reference.Type
  */
@@ -1017,7 +1017,7 @@ export const Severity_Type = {
   CVSS_V4: 3,
 
   /**
-   * As Ubuntu rates it.
+   * The rating by Ubuntu.
    *
    * @generated from enum value: UBUNTU = 4;
    */
@@ -1501,7 +1501,7 @@ export const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_Detection
   messageDesc(file_platform_advisory_v1_security_advisories, 17, 2);
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.advisory.v1.AnalysisNotPlanned
  */
@@ -1513,7 +1513,7 @@ export type AnalysisNotPlanned = Message<"platform.advisory.v1.AnalysisNotPlanne
 };
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.advisory.v1.AnalysisNotPlanned
  */
@@ -1532,7 +1532,7 @@ export const AnalysisNotPlannedSchema: GenMessage<AnalysisNotPlanned, {jsonType:
   messageDesc(file_platform_advisory_v1_security_advisories, 18);
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.advisory.v1.FixNotPlanned
  */
@@ -1544,7 +1544,7 @@ export type FixNotPlanned = Message<"platform.advisory.v1.FixNotPlanned"> & {
 };
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.advisory.v1.FixNotPlanned
  */
@@ -1563,7 +1563,7 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
   messageDesc(file_platform_advisory_v1_security_advisories, 19);
 
 /**
- * A fix has to come from the package's own project.
+ * The fix has to come from the package's upstream project.
  *
  * @generated from message platform.advisory.v1.PendingUpstreamFix
  */
@@ -1575,7 +1575,7 @@ export type PendingUpstreamFix = Message<"platform.advisory.v1.PendingUpstreamFi
 };
 
 /**
- * A fix has to come from the package's own project.
+ * The fix has to come from the package's upstream project.
  *
  * @generated from message platform.advisory.v1.PendingUpstreamFix
  */
@@ -1594,14 +1594,14 @@ export const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {jsonType:
   messageDesc(file_platform_advisory_v1_security_advisories, 20);
 
 /**
- * The published view of advisories: what scanners and auditors read. See platform.advisory.v2 for the meaning.
+ * The published view of advisories, for scanners and auditors. See platform.advisory.v2 for the meaning.
  *
  * @generated from service platform.advisory.v1.SecurityAdvisory
  */
 export const SecurityAdvisory: GenService<{
   /**
-   * List the published advisory documents, optionally of one package or about given CVEs. Public.
-   * One bounded answer, without pages.
+   * List the published advisory documents, optionally of one package or about given CVEs. Public. Returns one bounded
+   * response without paging.
    *
    * @generated from rpc platform.advisory.v1.SecurityAdvisory.ListDocuments
    */
@@ -1611,8 +1611,8 @@ export const SecurityAdvisory: GenService<{
     output: typeof DocumentListSchema;
   },
   /**
-   * List descriptions and severities of vulnerabilities by their ids. Public. Unknown ids are
-   * simply missing from the answer.
+   * List descriptions and severities of vulnerabilities by their ids. Public. Unknown ids are omitted from the
+   * response.
    *
    * @generated from rpc platform.advisory.v1.SecurityAdvisory.ListVulnerabilityMetadata
    */
@@ -1622,9 +1622,8 @@ export const SecurityAdvisory: GenService<{
     output: typeof VulnerabilityMetadataListSchema;
   },
   /**
-   * List which vulnerabilities were resolved in given images, day by day. One bounded answer with a
-   * report for every day of the range, empty days included. Looks only at repos where the caller
-   * holds all capabilities.
+   * List the vulnerabilities that were resolved in given images, day by day. Returns one bounded response with a report
+   * for every day of the range, including empty days. Considers only repos where the caller holds all capabilities.
    *
    * @generated from rpc platform.advisory.v1.SecurityAdvisory.ListResolvedVulnsReports
    */

@@ -18,7 +18,7 @@ export const file_platform_advisory_v2_security_advisories: GenFile = /*@__PURE_
   fileDesc("Ci5wbGF0Zm9ybS9hZHZpc29yeS92Mi9zZWN1cml0eV9hZHZpc29yaWVzLnByb3RvEhRwbGF0Zm9ybS5hZHZpc29yeS52MiI6ChRMaXN0RG9jdW1lbnRzUmVxdWVzdBIPCgJpZBgBIAEoCUID4EEBEhEKBGN2ZXMYAiADKAlCA+BBASJPChVMaXN0RG9jdW1lbnRzUmVzcG9uc2USNgoJZG9jdW1lbnRzGAEgAygLMh4ucGxhdGZvcm0uYWR2aXNvcnkudjIuRG9jdW1lbnRCA+BBAyJcCghEb2N1bWVudBIPCgJpZBgBIAEoCUID4EEDEj8KCmFkdmlzb3JpZXMYAiADKAsyJi5wbGF0Zm9ybS5hZHZpc29yeS52Mi5Eb2N1bWVudEFkdmlzb3J5QgPgQQMikwEKEERvY3VtZW50QWR2aXNvcnkSDwoCaWQYASABKAlCA+BBAxI4CgZldmVudHMYAiADKAsyIy5wbGF0Zm9ybS5hZHZpc29yeS52Mi5Eb2N1bWVudEV2ZW50QgPgQQMSFAoHYWxpYXNlcxgDIAMoCUID4EEDEh4KEXBhY2thZ2VfbmFtZXNwYWNlGAQgASgJQgPgQQMi2AQKDURvY3VtZW50RXZlbnQSMgoJdGltZXN0YW1wGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDElsKG3RydWVfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgKIAEoCzIvLnBsYXRmb3JtLmFkdmlzb3J5LnYyLlRydWVQb3NpdGl2ZURldGVybWluYXRpb25CA+BBA0gAEl0KHGZhbHNlX3Bvc2l0aXZlX2RldGVybWluYXRpb24YCyABKAsyMC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5GYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbkID4EEDSAASMQoFZml4ZWQYDCABKAsyGy5wbGF0Zm9ybS5hZHZpc29yeS52Mi5GaXhlZEID4EEDSAASOQoJZGV0ZWN0aW9uGA0gASgLMh8ucGxhdGZvcm0uYWR2aXNvcnkudjIuRGV0ZWN0aW9uQgPgQQNIABJNChRhbmFseXNpc19ub3RfcGxhbm5lZBgOIAEoCzIoLnBsYXRmb3JtLmFkdmlzb3J5LnYyLkFuYWx5c2lzTm90UGxhbm5lZEID4EEDSAASQwoPZml4X25vdF9wbGFubmVkGA8gASgLMiMucGxhdGZvcm0uYWR2aXNvcnkudjIuRml4Tm90UGxhbm5lZEID4EEDSAASTQoUcGVuZGluZ191cHN0cmVhbV9maXgYECABKAsyKC5wbGF0Zm9ybS5hZHZpc29yeS52Mi5QZW5kaW5nVXBzdHJlYW1GaXhCA+BBA0gAQgYKBGRhdGEioAEKIExpc3RWdWxuZXJhYmlsaXR5TWV0YWRhdGFSZXF1ZXN0Eg8KAmlkGAEgASgJQgPgQQESEAoDaWRzGAIgAygJQgPgQQESFgoJcGFnZV9zaXplGAogASgFQgPgQQESFwoKcGFnZV90b2tlbhgLIAEoCUID4EEBEhUKCG9yZGVyX2J5GAwgASgJQgPgQQESEQoEc2tpcBgNIAEoBUID4EEBItgBCiFMaXN0VnVsbmVyYWJpbGl0eU1ldGFkYXRhUmVzcG9uc2USUAoWdnVsbmVyYWJpbGl0eV9tZXRhZGF0YRgBIAMoCzIrLnBsYXRmb3JtLmFkdmlzb3J5LnYyLlZ1bG5lcmFiaWxpdHlNZXRhZGF0YUID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDEh0KC3RvdGFsX2NvdW50GAMgASgDQgPgQQNIAIgBARIUCgdza2lwcGVkGAQgASgFQgPgQQNCDgoMX3RvdGFsX2NvdW50IscBChVWdWxuZXJhYmlsaXR5TWV0YWRhdGESDwoCaWQYASABKAlCA+BBAxIUCgdzdW1tYXJ5GAIgASgJQgPgQQMSFAoHZGV0YWlscxgDIAEoCUID4EEDEjgKCnJlZmVyZW5jZXMYBCADKAsyHy5wbGF0Zm9ybS5hZHZpc29yeS52Mi5SZWZlcmVuY2VCA+BBAxI3CgpzZXZlcml0aWVzGAUgAygLMh4ucGxhdGZvcm0uYWR2aXNvcnkudjIuU2V2ZXJpdHlCA+BBAyLCAQofTGlzdFJlc29sdmVkVnVsbnNSZXBvcnRzUmVxdWVzdBI3CgppbWFnZV9yZWZzGAEgAygLMh4ucGxhdGZvcm0uYWR2aXNvcnkudjIuSW1hZ2VSZWZCA+BBAhIzCgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EECEjEKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EECInIKIExpc3RSZXNvbHZlZFZ1bG5zUmVwb3J0c1Jlc3BvbnNlEk4KFnJlc29sdmVkX3Z1bG5zX3JlcG9ydHMYASADKAsyKS5wbGF0Zm9ybS5hZHZpc29yeS52Mi5SZXNvbHZlZFZ1bG5zUmVwb3J0QgPgQQMiMAoISW1hZ2VSZWYSEQoEcmVwbxgBIAEoCUID4EECEhEKBHRhZ3MYAiADKAlCA+BBASKFAQoTUmVzb2x2ZWRWdWxuc1JlcG9ydBItCgRkYXRlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEj8KDnJlc29sdmVkX3Z1bG5zGAIgAygLMiIucGxhdGZvcm0uYWR2aXNvcnkudjIuUmVzb2x2ZWRWdWxuQgPgQQMicwoMUmVzb2x2ZWRWdWxuEg8KAmlkGAEgASgJQgPgQQMSFAoHYWxpYXNlcxgCIAMoCUID4EEDEjwKD2N2c3Nfc2V2ZXJpdGllcxgDIAMoCzIeLnBsYXRmb3JtLmFkdmlzb3J5LnYyLlNldmVyaXR5QgPgQQMiqgIKCVJlZmVyZW5jZRI3CgR0eXBlGAEgASgOMiQucGxhdGZvcm0uYWR2aXNvcnkudjIuUmVmZXJlbmNlLlR5cGVCA+BBAxIQCgN1cmwYAiABKAlCA+BBAyLRAQoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASEQoNVFlQRV9BRFZJU09SWRABEhAKDFRZUEVfQVJUSUNMRRACEhIKDlRZUEVfREVURUNUSU9OEAMSEwoPVFlQRV9ESVNDVVNTSU9OEAQSDwoLVFlQRV9SRVBPUlQQBRIMCghUWVBFX0ZJWBAGEhMKD1RZUEVfSU5UUk9EVUNFRBAHEhAKDFRZUEVfUEFDS0FHRRAIEhEKDVRZUEVfRVZJREVOQ0UQCRIMCghUWVBFX1dFQhAKIqoBCghTZXZlcml0eRI2CgR0eXBlGAEgASgOMiMucGxhdGZvcm0uYWR2aXNvcnkudjIuU2V2ZXJpdHkuVHlwZUID4EEDEhIKBXNjb3JlGAIgASgJQgPgQQMiUgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASEAoMVFlQRV9DVlNTX1YyEAESEAoMVFlQRV9DVlNTX1YzEAISEAoMVFlQRV9DVlNTX1Y0EAMiLgoZVHJ1ZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbhIRCgRub3RlGAEgASgJQgPgQQMi4QMKGkZhbHNlUG9zaXRpdmVEZXRlcm1pbmF0aW9uEkgKBHR5cGUYASABKA4yNS5wbGF0Zm9ybS5hZHZpc29yeS52Mi5GYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbi5UeXBlQgPgQQMSEQoEbm90ZRgCIAEoCUID4EEDIuUCCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIwCixUWVBFX1ZVTE5FUkFCSUxJVFlfUkVDT1JEX0FOQUxZU0lTX0NPTlRFU1RFRBABEikKJVRZUEVfQ09NUE9ORU5UX1ZVTE5FUkFCSUxJVFlfTUlTTUFUQ0gQAhIpCiVUWVBFX1ZVTE5FUkFCTEVfQ09ERV9WRVJTSU9OX05PVF9VU0VEEAMSMAosVFlQRV9WVUxORVJBQkxFX0NPREVfTk9UX0lOQ0xVREVEX0lOX1BBQ0tBR0UQBBIuCipUWVBFX1ZVTE5FUkFCTEVfQ09ERV9OT1RfSU5fRVhFQ1VUSU9OX1BBVEgQBRI6CjZUWVBFX1ZVTE5FUkFCTEVfQ09ERV9DQU5OT1RfQkVfQ09OVFJPTExFRF9CWV9BRFZFUlNBUlkQBhIhCh1UWVBFX0lOTElORV9NSVRJR0FUSU9OU19FWElTVBAHIn4KBUZpeGVkEhoKDWZpeGVkX3ZlcnNpb24YASABKAlCA+BBAxIcCg9zY2FubmVyX3ZlcnNpb24YAiABKAlCA+BBAxIbCg5ncnlwZV9kYl9idWlsdBgDIAEoCUID4EEDEh4KEWdyeXBlX2RiX2NoZWNrc3VtGAQgASgJQgPgQQMitAUKCURldGVjdGlvbhJKCgZudmRhcGkYASABKAsyMy5wbGF0Zm9ybS5hZHZpc29yeS52Mi5EZXRlY3Rpb24uRGV0ZWN0aW9uVHlwZU5WREFQSUID4EEDSAASSgoGbWFudWFsGAIgASgLMjMucGxhdGZvcm0uYWR2aXNvcnkudjIuRGV0ZWN0aW9uLkRldGVjdGlvblR5cGVNYW51YWxCA+BBA0gAEkoKBnNjYW52MRgDIAEoCzIzLnBsYXRmb3JtLmFkdmlzb3J5LnYyLkRldGVjdGlvbi5EZXRlY3Rpb25UeXBlU2NhblYxQgPgQQNIABpIChNEZXRlY3Rpb25UeXBlTlZEQVBJEhkKDGNwZV9zZWFyY2hlZBgBIAEoCUID4EEDEhYKCWNwZV9mb3VuZBgCIAEoCUID4EEDGhUKE0RldGVjdGlvblR5cGVNYW51YWwa2QIKE0RldGVjdGlvblR5cGVTY2FuVjESFAoHc2Nhbm5lchgBIAEoCUID4EEDEhwKD3N1YnBhY2thZ2VfbmFtZRgCIAEoCUID4EEDEhkKDGNvbXBvbmVudF9pZBgDIAEoCUID4EEDEhsKDmNvbXBvbmVudF9uYW1lGAQgASgJQgPgQQMSHgoRY29tcG9uZW50X3ZlcnNpb24YBSABKAlCA+BBAxIbCg5jb21wb25lbnRfdHlwZRgGIAEoCUID4EEDEh8KEmNvbXBvbmVudF9sb2NhdGlvbhgHIAEoCUID4EEDEh0KEGFydGlmYWN0X3ZlcnNpb24YCCABKAlCA+BBAxIcCg9zY2FubmVyX3ZlcnNpb24YCSABKAlCA+BBAxIbCg5ncnlwZV9kYl9idWlsdBgKIAEoCUID4EEDEh4KEWdyeXBlX2RiX2NoZWNrc3VtGAsgASgJQgPgQQNCBgoEdHlwZSInChJBbmFseXNpc05vdFBsYW5uZWQSEQoEbm90ZRgBIAEoCUID4EEDIiIKDUZpeE5vdFBsYW5uZWQSEQoEbm90ZRgBIAEoCUID4EEDIicKElBlbmRpbmdVcHN0cmVhbUZpeBIRCgRub3RlGAEgASgJQgPgQQMyogYKF1NlY3VyaXR5QWR2aXNvcnlTZXJ2aWNlEu4BCg1MaXN0RG9jdW1lbnRzEioucGxhdGZvcm0uYWR2aXNvcnkudjIuTGlzdERvY3VtZW50c1JlcXVlc3QaKy5wbGF0Zm9ybS5hZHZpc29yeS52Mi5MaXN0RG9jdW1lbnRzUmVzcG9uc2UigwGKtRgCEgCatRhbClVMaXN0IHRoZSBwdWJsaXNoZWQgYWR2aXNvcnkgZG9jdW1lbnRzLCBvcHRpb25hbGx5IG9mIG9uZSBwYWNrYWdlIG9yIGFib3V0IGdpdmVuIENWRXMuGAEoAYLT5JMCGBIWL2Fkdmlzb3J5L3YyL2RvY3VtZW50cxL8AQoZTGlzdFZ1bG5lcmFiaWxpdHlNZXRhZGF0YRI2LnBsYXRmb3JtLmFkdmlzb3J5LnYyLkxpc3RWdWxuZXJhYmlsaXR5TWV0YWRhdGFSZXF1ZXN0GjcucGxhdGZvcm0uYWR2aXNvcnkudjIuTGlzdFZ1bG5lcmFiaWxpdHlNZXRhZGF0YVJlc3BvbnNlIm6KtRgCEgCatRhHCkFMaXN0IGRlc2NyaXB0aW9ucyBhbmQgc2V2ZXJpdGllcyBvZiB2dWxuZXJhYmlsaXRpZXMgYnkgdGhlaXIgaWRzLhgBKAGC0+STAhcSFS9hZHZpc29yeS92Mi9tZXRhZGF0YRKWAgoYTGlzdFJlc29sdmVkVnVsbnNSZXBvcnRzEjUucGxhdGZvcm0uYWR2aXNvcnkudjIuTGlzdFJlc29sdmVkVnVsbnNSZXBvcnRzUmVxdWVzdBo2LnBsYXRmb3JtLmFkdmlzb3J5LnYyLkxpc3RSZXNvbHZlZFZ1bG5zUmVwb3J0c1Jlc3BvbnNlIooBirUYDgoMCgj0DMUMzwzNDBABmrUYSwpFTGlzdCB3aGljaCB2dWxuZXJhYmlsaXRpZXMgd2VyZSByZXNvbHZlZCBpbiBnaXZlbiBpbWFnZXMsIGRheSBieSBkYXkuGAEoAYLT5JMCIxIhL2Fkdmlzb3J5L3YyL2ltYWdlcy9yZXNvbHZlZFZ1bG5zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * Which documents to list. Without a filter: all.
+ * Filters for listing documents. Without a filter, all documents are listed.
  *
  * @generated from message platform.advisory.v2.ListDocumentsRequest
  */
@@ -39,7 +39,7 @@ export type ListDocumentsRequest = Message<"platform.advisory.v2.ListDocumentsRe
 };
 
 /**
- * Which documents to list. Without a filter: all.
+ * Filters for listing documents. Without a filter, all documents are listed.
  *
  * @generated from message platform.advisory.v2.ListDocumentsRequest
  */
@@ -212,7 +212,7 @@ export const DocumentAdvisorySchema: GenMessage<DocumentAdvisory, {jsonType: Doc
   messageDesc(file_platform_advisory_v2_security_advisories, 3);
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.advisory.v2.DocumentEvent
  */
@@ -223,7 +223,7 @@ export type DocumentEvent = Message<"platform.advisory.v2.DocumentEvent"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened.
+   * The kind of event and its data.
    *
    * @generated from oneof platform.advisory.v2.DocumentEvent.data
    */
@@ -273,7 +273,7 @@ export type DocumentEvent = Message<"platform.advisory.v2.DocumentEvent"> & {
 };
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.advisory.v2.DocumentEvent
  */
@@ -327,34 +327,34 @@ export const DocumentEventSchema: GenMessage<DocumentEvent, {jsonType: DocumentE
   messageDesc(file_platform_advisory_v2_security_advisories, 4);
 
 /**
- * Which vulnerabilities to list, and in which order.
+ * Filters, order and paging for listing vulnerabilities.
  *
  * @generated from message platform.advisory.v2.ListVulnerabilityMetadataRequest
  */
 export type ListVulnerabilityMetadataRequest = Message<"platform.advisory.v2.ListVulnerabilityMetadataRequest"> & {
   /**
-   * The same as one of ids.
+   * Equivalent to one entry of ids.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * At most 1000. With neither id nor ids: all.
+   * At most 1,000. If both id and ids are empty, all vulnerabilities are listed.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids: string[];
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -368,7 +368,7 @@ export type ListVulnerabilityMetadataRequest = Message<"platform.advisory.v2.Lis
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -376,34 +376,34 @@ export type ListVulnerabilityMetadataRequest = Message<"platform.advisory.v2.Lis
 };
 
 /**
- * Which vulnerabilities to list, and in which order.
+ * Filters, order and paging for listing vulnerabilities.
  *
  * @generated from message platform.advisory.v2.ListVulnerabilityMetadataRequest
  */
 export type ListVulnerabilityMetadataRequestJson = {
   /**
-   * The same as one of ids.
+   * Equivalent to one entry of ids.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * At most 1000. With neither id nor ids: all.
+   * At most 1,000. If both id and ids are empty, all vulnerabilities are listed.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids?: string[];
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -417,7 +417,7 @@ export type ListVulnerabilityMetadataRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -450,14 +450,14 @@ export type ListVulnerabilityMetadataResponse = Message<"platform.advisory.v2.Li
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -483,14 +483,14 @@ export type ListVulnerabilityMetadataResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -505,7 +505,7 @@ export const ListVulnerabilityMetadataResponseSchema: GenMessage<ListVulnerabili
   messageDesc(file_platform_advisory_v2_security_advisories, 6);
 
 /**
- * What the public databases say about a vulnerability.
+ * Data about a vulnerability from the public databases.
  *
  * @generated from message platform.advisory.v2.VulnerabilityMetadata
  */
@@ -539,7 +539,7 @@ export type VulnerabilityMetadata = Message<"platform.advisory.v2.VulnerabilityM
 };
 
 /**
- * What the public databases say about a vulnerability.
+ * Data about a vulnerability from the public databases.
  *
  * @generated from message platform.advisory.v2.VulnerabilityMetadata
  */
@@ -683,7 +683,7 @@ export type ImageRef = Message<"platform.advisory.v2.ImageRef"> & {
   repo: string;
 
   /**
-   * latest when empty.
+   * The tag latest if empty.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -704,7 +704,7 @@ export type ImageRefJson = {
   repo?: string;
 
   /**
-   * latest when empty.
+   * The tag latest if empty.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -719,7 +719,7 @@ export const ImageRefSchema: GenMessage<ImageRef, {jsonType: ImageRefJson}> = /*
   messageDesc(file_platform_advisory_v2_security_advisories, 10);
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities that were resolved on one day.
  *
  * @generated from message platform.advisory.v2.ResolvedVulnsReport
  */
@@ -738,7 +738,7 @@ export type ResolvedVulnsReport = Message<"platform.advisory.v2.ResolvedVulnsRep
 };
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities that were resolved on one day.
  *
  * @generated from message platform.advisory.v2.ResolvedVulnsReport
  */
@@ -782,7 +782,7 @@ export type ResolvedVuln = Message<"platform.advisory.v2.ResolvedVuln"> & {
   aliases: string[];
 
   /**
-   * One entry of unspecified type when nothing is known.
+   * One entry of unspecified type if no severity is known.
    *
    * @generated from field: repeated platform.advisory.v2.Severity cvss_severities = 3;
    */
@@ -808,7 +808,7 @@ export type ResolvedVulnJson = {
   aliases?: string[];
 
   /**
-   * One entry of unspecified type when nothing is known.
+   * One entry of unspecified type if no severity is known.
    *
    * @generated from field: repeated platform.advisory.v2.Severity cvss_severities = 3;
    */
@@ -823,7 +823,7 @@ export const ResolvedVulnSchema: GenMessage<ResolvedVuln, {jsonType: ResolvedVul
   messageDesc(file_platform_advisory_v2_security_advisories, 12);
 
 /**
- * A link to more about a vulnerability.
+ * A link with more information about a vulnerability.
  *
  * @generated from message platform.advisory.v2.Reference
  */
@@ -840,7 +840,7 @@ export type Reference = Message<"platform.advisory.v2.Reference"> & {
 };
 
 /**
- * A link to more about a vulnerability.
+ * A link with more information about a vulnerability.
  *
  * @generated from message platform.advisory.v2.Reference
  */
@@ -864,7 +864,7 @@ export const ReferenceSchema: GenMessage<Reference, {jsonType: ReferenceJson}> =
   messageDesc(file_platform_advisory_v2_security_advisories, 13);
 
 /**
- * What a link leads to.
+ * The kind of page that a link leads to.
  *
  * @generated from enum platform.advisory.v2.Reference.Type
  */
@@ -926,14 +926,14 @@ export const Reference_Type = {
 } as const;
 
 /**
- * What a link leads to.
+ * The kind of page that a link leads to.
  *
  * @generated from enum platform.advisory.v2.Reference.Type
  */
 export type Reference_Type = (typeof Reference_Type)[keyof typeof Reference_Type] | UnknownEnum;
 
 /**
- * What a link leads to.
+ * The kind of page that a link leads to.
  *
  * @generated from enum platform.advisory.v2.Reference.Type
  */
@@ -1494,7 +1494,7 @@ export const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_Detection
   messageDesc(file_platform_advisory_v2_security_advisories, 18, 2);
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.advisory.v2.AnalysisNotPlanned
  */
@@ -1506,7 +1506,7 @@ export type AnalysisNotPlanned = Message<"platform.advisory.v2.AnalysisNotPlanne
 };
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.advisory.v2.AnalysisNotPlanned
  */
@@ -1525,7 +1525,7 @@ export const AnalysisNotPlannedSchema: GenMessage<AnalysisNotPlanned, {jsonType:
   messageDesc(file_platform_advisory_v2_security_advisories, 19);
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.advisory.v2.FixNotPlanned
  */
@@ -1537,7 +1537,7 @@ export type FixNotPlanned = Message<"platform.advisory.v2.FixNotPlanned"> & {
 };
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.advisory.v2.FixNotPlanned
  */
@@ -1556,7 +1556,7 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
   messageDesc(file_platform_advisory_v2_security_advisories, 20);
 
 /**
- * A fix has to come from the package's own project.
+ * The fix has to come from the package's upstream project.
  *
  * @generated from message platform.advisory.v2.PendingUpstreamFix
  */
@@ -1568,7 +1568,7 @@ export type PendingUpstreamFix = Message<"platform.advisory.v2.PendingUpstreamFi
 };
 
 /**
- * A fix has to come from the package's own project.
+ * The fix has to come from the package's upstream project.
  *
  * @generated from message platform.advisory.v2.PendingUpstreamFix
  */
@@ -1587,14 +1587,14 @@ export const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {jsonType:
   messageDesc(file_platform_advisory_v2_security_advisories, 21);
 
 /**
- * The published view of advisories: what scanners and auditors read. Read-only.
+ * The published view of advisories, for scanners and auditors. Read-only.
  *
  * @generated from service platform.advisory.v2.SecurityAdvisoryService
  */
 export const SecurityAdvisoryService: GenService<{
   /**
-   * List the published advisory documents, optionally of one package or about given CVEs. Public.
-   * One bounded answer, without pages.
+   * List the published advisory documents, optionally of one package or about given CVEs. Public. Returns one bounded
+   * response without paging.
    *
    * @generated from rpc platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -1604,8 +1604,8 @@ export const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * List descriptions and severities of vulnerabilities by their ids. Public. Unknown ids are
-   * simply missing from the answer.
+   * List descriptions and severities of vulnerabilities by their ids. Public. Unknown ids are omitted from the
+   * response.
    *
    * @generated from rpc platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */
@@ -1615,9 +1615,8 @@ export const SecurityAdvisoryService: GenService<{
     output: typeof ListVulnerabilityMetadataResponseSchema;
   },
   /**
-   * List which vulnerabilities were resolved in given images, day by day. One bounded answer with a
-   * report for every day of the range, empty days included. Looks only at repos where the caller
-   * holds all capabilities.
+   * List the vulnerabilities that were resolved in given images, day by day. Returns one bounded response with a report
+   * for every day of the range, including empty days. Considers only repos where the caller holds all capabilities.
    *
    * @generated from rpc platform.advisory.v2.SecurityAdvisoryService.ListResolvedVulnsReports
    */

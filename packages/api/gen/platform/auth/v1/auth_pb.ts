@@ -62,7 +62,7 @@ export const DeletionRequestSchema: GenMessage<DeletionRequest, {jsonType: Delet
  */
 export type RegistrationRequest = Message<"platform.auth.v1.RegistrationRequest"> & {
   /**
-   * An invite code: also join its group with its role.
+   * An invite code. The user also joins its group with its role.
    *
    * @generated from field: string code = 1;
    */
@@ -81,7 +81,7 @@ export type RegistrationRequest = Message<"platform.auth.v1.RegistrationRequest"
  */
 export type RegistrationRequestJson = {
   /**
-   * An invite code: also join its group with its role.
+   * An invite code. The user also joins its group with its role.
    *
    * @generated from field: string code = 1;
    */
@@ -150,7 +150,7 @@ export const SessionSchema: GenMessage<Session, {jsonType: SessionJson}> = /*@__
   messageDesc(file_platform_auth_v1_auth, 2);
 
 /**
- * What a token says and what it is worth.
+ * The claims of a token and the capabilities that it gives.
  *
  * @generated from message platform.auth.v1.WhoAmI
  */
@@ -183,7 +183,7 @@ export type WhoAmI = Message<"platform.auth.v1.WhoAmI"> & {
   issuedAt?: Timestamp | undefined;
 
   /**
-   * What the token is worth where.
+   * The capabilities that the token gives, by group.
    *
    * @generated from field: repeated platform.auth.v1.WhoAmI.Capability capabilities = 101;
    */
@@ -201,7 +201,7 @@ export type WhoAmI = Message<"platform.auth.v1.WhoAmI"> & {
 };
 
 /**
- * What a token says and what it is worth.
+ * The claims of a token and the capabilities that it gives.
  *
  * @generated from message platform.auth.v1.WhoAmI
  */
@@ -234,7 +234,7 @@ export type WhoAmIJson = {
   issuedAt?: TimestampJson;
 
   /**
-   * What the token is worth where.
+   * The capabilities that the token gives, by group.
    *
    * @generated from field: repeated platform.auth.v1.WhoAmI.Capability capabilities = 101;
    */
@@ -259,7 +259,7 @@ export const WhoAmISchema: GenMessage<WhoAmI, {jsonType: WhoAmIJson}> = /*@__PUR
   messageDesc(file_platform_auth_v1_auth, 3);
 
 /**
- * What the caller holds at one group. Several entries of a group together make up the whole.
+ * The capabilities that the caller holds at one group. If a group has several entries, the caller holds all of them.
  *
  * @generated from message platform.auth.v1.WhoAmI.Capability
  */
@@ -270,14 +270,14 @@ export type WhoAmI_Capability = Message<"platform.auth.v1.WhoAmI.Capability"> & 
   group?: Group | undefined;
 
   /**
-   * The role with exactly these capabilities. Absent when there is none.
+   * The role with exactly these capabilities. Absent if no such role exists.
    *
    * @generated from field: platform.iam.v1.Role role = 2;
    */
   role?: Role | undefined;
 
   /**
-   * By string name ("groups.list"), where no role describes them.
+   * Capabilities by string name ("groups.list"), if no role describes them.
    *
    * @generated from field: repeated string capabilities = 3;
    */
@@ -285,7 +285,7 @@ export type WhoAmI_Capability = Message<"platform.auth.v1.WhoAmI.Capability"> & 
 };
 
 /**
- * What the caller holds at one group. Several entries of a group together make up the whole.
+ * The capabilities that the caller holds at one group. If a group has several entries, the caller holds all of them.
  *
  * @generated from message platform.auth.v1.WhoAmI.Capability
  */
@@ -296,14 +296,14 @@ export type WhoAmI_CapabilityJson = {
   group?: GroupJson;
 
   /**
-   * The role with exactly these capabilities. Absent when there is none.
+   * The role with exactly these capabilities. Absent if no such role exists.
    *
    * @generated from field: platform.iam.v1.Role role = 2;
    */
   role?: RoleJson;
 
   /**
-   * By string name ("groups.list"), where no role describes them.
+   * Capabilities by string name ("groups.list"), if no role describes them.
    *
    * @generated from field: repeated string capabilities = 3;
    */
@@ -318,7 +318,7 @@ export const WhoAmI_CapabilitySchema: GenMessage<WhoAmI_Capability, {jsonType: W
   messageDesc(file_platform_auth_v1_auth, 3, 0);
 
 /**
- * What the login provider tells about a person.
+ * Profile data of a user from the login provider.
  *
  * @generated from message platform.auth.v1.Profile
  */
@@ -347,7 +347,7 @@ export type Profile = Message<"platform.auth.v1.Profile"> & {
 };
 
 /**
- * What the login provider tells about a person.
+ * Profile data of a user from the login provider.
  *
  * @generated from message platform.auth.v1.Profile
  */
@@ -383,7 +383,7 @@ export const ProfileSchema: GenMessage<Profile, {jsonType: ProfileJson}> = /*@__
   messageDesc(file_platform_auth_v1_auth, 4);
 
 /**
- * Which login to collect.
+ * The login whose result to return.
  *
  * @generated from message platform.auth.v1.GetHeadlessSessionRequest
  */
@@ -397,7 +397,7 @@ export type GetHeadlessSessionRequest = Message<"platform.auth.v1.GetHeadlessSes
 };
 
 /**
- * Which login to collect.
+ * The login whose result to return.
  *
  * @generated from message platform.auth.v1.GetHeadlessSessionRequest
  */
@@ -418,21 +418,21 @@ export const GetHeadlessSessionRequestSchema: GenMessage<GetHeadlessSessionReque
   messageDesc(file_platform_auth_v1_auth, 5);
 
 /**
- * The ID token of a finished login, encrypted for the device that began it: AES-256-GCM, the key
- * being the shared secret of the two X25519 keys.
+ * The ID token of a finished login, encrypted for the device that started it with AES-256-GCM. The key is the shared
+ * secret of the two X25519 keys.
  *
  * @generated from message platform.auth.v1.HeadlessSession
  */
 export type HeadlessSession = Message<"platform.auth.v1.HeadlessSession"> & {
   /**
-   * The server's ephemeral X25519 public key: the bytes of its base64url text.
+   * The server's ephemeral X25519 public key, as the bytes of its base64url string.
    *
    * @generated from field: bytes ecdh_public_key = 1;
    */
   ecdhPublicKey: Uint8Array;
 
   /**
-   * A nonce of 12 bytes, then the sealed token.
+   * A 12-byte nonce followed by the encrypted token.
    *
    * @generated from field: bytes encrypted_idtoken = 2;
    */
@@ -440,21 +440,21 @@ export type HeadlessSession = Message<"platform.auth.v1.HeadlessSession"> & {
 };
 
 /**
- * The ID token of a finished login, encrypted for the device that began it: AES-256-GCM, the key
- * being the shared secret of the two X25519 keys.
+ * The ID token of a finished login, encrypted for the device that started it with AES-256-GCM. The key is the shared
+ * secret of the two X25519 keys.
  *
  * @generated from message platform.auth.v1.HeadlessSession
  */
 export type HeadlessSessionJson = {
   /**
-   * The server's ephemeral X25519 public key: the bytes of its base64url text.
+   * The server's ephemeral X25519 public key, as the bytes of its base64url string.
    *
    * @generated from field: bytes ecdh_public_key = 1;
    */
   ecdhPublicKey?: string;
 
   /**
-   * A nonce of 12 bytes, then the sealed token.
+   * A 12-byte nonce followed by the encrypted token.
    *
    * @generated from field: bytes encrypted_idtoken = 2;
    */
@@ -469,13 +469,13 @@ export const HeadlessSessionSchema: GenMessage<HeadlessSession, {jsonType: Headl
   messageDesc(file_platform_auth_v1_auth, 6);
 
 /**
- * Accounts of the people behind tokens: what a token is worth, registering, leaving.
+ * User accounts: describing a token, registering and deleting an account.
  *
  * @generated from service platform.auth.v1.Auth
  */
 export const Auth: GenService<{
   /**
-   * Describes the caller's token. Any valid platform token will do.
+   * Describes the caller's token. Any valid platform token is accepted.
    *
    * @generated from rpc platform.auth.v1.Auth.Validate
    */
@@ -485,8 +485,8 @@ export const Auth: GenService<{
     output: typeof WhoAmISchema;
   },
   /**
-   * Creates the user that the bearer token of a third party describes, and joins a group when an
-   * invite code is given. Verifies that token itself. Registering again is harmless.
+   * Creates the user that a third party's bearer token describes, and verifies that token itself. With an invite code,
+   * the user also joins a group. Registering again has no further effect.
    *
    * @generated from rpc platform.auth.v1.Auth.Register
    */
@@ -496,9 +496,8 @@ export const Auth: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Hands over the result of a login that was started on another device. NOT_FOUND until that login
-   * is finished; works once. The caller has no token yet, hence no access annotation: the code is
-   * the secret.
+   * Returns the result of a login that was started on another device. NOT_FOUND until that login is finished; succeeds
+   * only once. The caller has no token yet, so there is no access annotation: the code is the secret.
    *
    * @generated from rpc platform.auth.v1.Auth.GetHeadlessSession
    */
@@ -508,7 +507,7 @@ export const Auth: GenService<{
     output: typeof HeadlessSessionSchema;
   },
   /**
-   * Deletes the caller's own account. No other.
+   * Deletes the caller's own account, and no other account.
    *
    * @generated from rpc platform.auth.v1.Auth.Delete
    */

@@ -13,35 +13,35 @@ export const file_platform_common_v1_uidp: GenFile = /*@__PURE__*/
   fileDesc("Ch1wbGF0Zm9ybS9jb21tb24vdjEvdWlkcC5wcm90bxIScGxhdGZvcm0uY29tbW9uLnYxIm0KClVJRFBGaWx0ZXISFAoMYW5jZXN0b3JzX29mGAEgASgJEhYKDmRlc2NlbmRhbnRzX29mGAIgASgJEhMKC2NoaWxkcmVuX29mGAMgASgJEg8KB2luX3Jvb3QYBCABKAgSCwoDaWRzGAUgAygJYgZwcm90bzM");
 
 /**
- * Selects resources by their place in the hierarchy. A uid is a path (UIDP): the parent's uid, a
- * slash, and a segment of its own. All parts that are set must match.
+ * Selects resources by their position in the hierarchy. A uid is a path (UIDP): the parent's uid, a slash, and its own
+ * segment. A resource must match all fields that are set.
  *
  * @generated from message platform.common.v1.UIDPFilter
  */
 export type UIDPFilter = Message<"platform.common.v1.UIDPFilter"> & {
   /**
-   * The groups above this uid, itself not included.
+   * The groups above this uid, excluding this uid itself.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf: string;
 
   /**
-   * Everything below this uid, itself not included.
+   * Everything below this uid, excluding this uid itself.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf: string;
 
   /**
-   * What is directly below this uid. "/" stands for the root.
+   * Resources directly below this uid. "/" stands for the root.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf: string;
 
   /**
-   * Only what has no parent: organizations, users, built-in roles.
+   * Only resources without a parent: organizations, users, built-in roles.
    *
    * @generated from field: bool in_root = 4;
    */
@@ -56,35 +56,35 @@ export type UIDPFilter = Message<"platform.common.v1.UIDPFilter"> & {
 };
 
 /**
- * Selects resources by their place in the hierarchy. A uid is a path (UIDP): the parent's uid, a
- * slash, and a segment of its own. All parts that are set must match.
+ * Selects resources by their position in the hierarchy. A uid is a path (UIDP): the parent's uid, a slash, and its own
+ * segment. A resource must match all fields that are set.
  *
  * @generated from message platform.common.v1.UIDPFilter
  */
 export type UIDPFilterJson = {
   /**
-   * The groups above this uid, itself not included.
+   * The groups above this uid, excluding this uid itself.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf?: string;
 
   /**
-   * Everything below this uid, itself not included.
+   * Everything below this uid, excluding this uid itself.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf?: string;
 
   /**
-   * What is directly below this uid. "/" stands for the root.
+   * Resources directly below this uid. "/" stands for the root.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf?: string;
 
   /**
-   * Only what has no parent: organizations, users, built-in roles.
+   * Only resources without a parent: organizations, users, built-in roles.
    *
    * @generated from field: bool in_root = 4;
    */

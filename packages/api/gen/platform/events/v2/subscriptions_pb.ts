@@ -20,8 +20,8 @@ export const file_platform_events_v2_subscriptions: GenFile = /*@__PURE__*/
   fileDesc("CiZwbGF0Zm9ybS9ldmVudHMvdjIvc3Vic2NyaXB0aW9ucy5wcm90bxIScGxhdGZvcm0uZXZlbnRzLnYyIjcKDFN1YnNjcmlwdGlvbhIUCgN1aWQYASABKAlCB+BBA4i1GAESEQoEc2luaxgCIAEoCUID4EECIi4KFkdldFN1YnNjcmlwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBInEKGUNyZWF0ZVN1YnNjcmlwdGlvblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKItRgBEjsKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLnBsYXRmb3JtLmV2ZW50cy52Mi5TdWJzY3JpcHRpb25CA+BBAiKoAQoYTGlzdFN1YnNjcmlwdGlvbnNSZXF1ZXN0EjEKBHVpZHAYASABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlckID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKoAQoZTGlzdFN1YnNjcmlwdGlvbnNSZXNwb25zZRI3Cg1zdWJzY3JpcHRpb25zGAEgAygLMiAucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCIxChlEZWxldGVTdWJzY3JpcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYATLuBwoUU3Vic2NyaXB0aW9uc1NlcnZpY2USwwEKD0dldFN1YnNjcmlwdGlvbhIqLnBsYXRmb3JtLmV2ZW50cy52Mi5HZXRTdWJzY3JpcHRpb25SZXF1ZXN0GiAucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbiJiirUYBgoECgLfC5q1GCsKJUdldCBhbiBldmVudCBzdWJzY3JpcHRpb24gYnkgaXRzIHVpZC4YASgBgtPkkwIjEiEvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn0SqAIKEkNyZWF0ZVN1YnNjcmlwdGlvbhItLnBsYXRmb3JtLmV2ZW50cy52Mi5DcmVhdGVTdWJzY3JpcHRpb25SZXF1ZXN0GiAucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbiLAAYq1GAYKBAoC3QuStRgtCiJhcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBmrUYRwpFU3Vic2NyaWJlIGEgd2ViaG9vayB0byB0aGUgZXZlbnRzIG9mIGEgZ3JvdXAgYW5kIGV2ZXJ5dGhpbmcgYmVsb3cgaXQugtPkkwI0OgxzdWJzY3JpcHRpb24iJC9ldmVudHMvdjIvc3Vic2NyaXB0aW9ucy97cGFyZW50PSoqfRL4AQoRTGlzdFN1YnNjcmlwdGlvbnMSLC5wbGF0Zm9ybS5ldmVudHMudjIuTGlzdFN1YnNjcmlwdGlvbnNSZXF1ZXN0Gi0ucGxhdGZvcm0uZXZlbnRzLnYyLkxpc3RTdWJzY3JpcHRpb25zUmVzcG9uc2UihQGKtRgICgYKAt8LEAGatRhVCk9MaXN0IHRoZSBldmVudCBzdWJzY3JpcHRpb25zIHRoYXQgdGhlIGNhbGxlciBtYXkgc2VlLCBvcHRpb25hbGx5IGJlbG93IGEgZ3JvdXAuGAEoAYLT5JMCGhIYL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zEukBChJEZWxldGVTdWJzY3JpcHRpb24SLS5wbGF0Zm9ybS5ldmVudHMudjIuRGVsZXRlU3Vic2NyaXB0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKLAYq1GAYKBAoC4AuStRgtCiJhcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi5kZWxldGVkLnYxEgVncm91cBgBmrUYIwodRGVsZXRlIGFuIGV2ZW50IHN1YnNjcmlwdGlvbi4gASgBgtPkkwIjKiEvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * A webhook for the events of the group that it lives in and of all groups below. There is no
- * filter by type: receivers look at the event's type themselves.
+ * A webhook for the events of its group and of all groups below. There is no filter by type: receivers check the type
+ * of the event themselves.
  *
  * @generated from message platform.events.v2.Subscription
  */
@@ -32,7 +32,7 @@ export type Subscription = Message<"platform.events.v2.Subscription"> & {
   uid: string;
 
   /**
-   * Where events are posted to: an https URL.
+   * The https URL that events are posted to.
    *
    * @generated from field: string sink = 2;
    */
@@ -40,8 +40,8 @@ export type Subscription = Message<"platform.events.v2.Subscription"> & {
 };
 
 /**
- * A webhook for the events of the group that it lives in and of all groups below. There is no
- * filter by type: receivers look at the event's type themselves.
+ * A webhook for the events of its group and of all groups below. There is no filter by type: receivers check the type
+ * of the event themselves.
  *
  * @generated from message platform.events.v2.Subscription
  */
@@ -52,7 +52,7 @@ export type SubscriptionJson = {
   uid?: string;
 
   /**
-   * Where events are posted to: an https URL.
+   * The https URL that events are posted to.
    *
    * @generated from field: string sink = 2;
    */
@@ -143,27 +143,27 @@ export const CreateSubscriptionRequestSchema: GenMessage<CreateSubscriptionReque
   messageDesc(file_platform_events_v2_subscriptions, 2);
 
 /**
- * Which subscriptions to list, and in which order.
+ * Filters, order and paging for listing subscriptions.
  *
  * @generated from message platform.events.v2.ListSubscriptionsRequest
  */
 export type ListSubscriptionsRequest = Message<"platform.events.v2.ListSubscriptionsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -177,7 +177,7 @@ export type ListSubscriptionsRequest = Message<"platform.events.v2.ListSubscript
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -185,27 +185,27 @@ export type ListSubscriptionsRequest = Message<"platform.events.v2.ListSubscript
 };
 
 /**
- * Which subscriptions to list, and in which order.
+ * Filters, order and paging for listing subscriptions.
  *
  * @generated from message platform.events.v2.ListSubscriptionsRequest
  */
 export type ListSubscriptionsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -219,7 +219,7 @@ export type ListSubscriptionsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -252,14 +252,14 @@ export type ListSubscriptionsResponse = Message<"platform.events.v2.ListSubscrip
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -285,14 +285,14 @@ export type ListSubscriptionsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -338,7 +338,7 @@ export const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionReque
   messageDesc(file_platform_events_v2_subscriptions, 5);
 
 /**
- * Webhooks that receive what happens in a group and below. Subscriptions are immutable.
+ * Webhooks that receive the events of a group and of everything below it. Subscriptions are immutable.
  *
  * @generated from service platform.events.v2.SubscriptionsService
  */
@@ -375,7 +375,7 @@ export const SubscriptionsService: GenService<{
     output: typeof ListSubscriptionsResponseSchema;
   },
   /**
-   * Delete an event subscription. What was not delivered yet is dropped.
+   * Delete an event subscription. Undelivered events are dropped.
    *
    * @generated from rpc platform.events.v2.SubscriptionsService.DeleteSubscription
    */

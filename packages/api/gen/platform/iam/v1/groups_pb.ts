@@ -109,7 +109,7 @@ export const GroupSchema: GenMessage<Group, {jsonType: GroupJson}> = /*@__PURE__
   messageDesc(file_platform_iam_v1_groups, 0);
 
 /**
- * How far along the life of an organization is. Folders show that of their organization.
+ * The lifecycle state of an organization. Folders show the state of their organization.
  *
  * @generated from enum platform.iam.v1.OrgStatus
  */
@@ -132,7 +132,7 @@ export const OrgStatus = {
   READY: 2,
 
   /**
-   * Members are locked out.
+   * Members have no access.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -140,14 +140,14 @@ export const OrgStatus = {
 } as const;
 
 /**
- * How far along the life of an organization is. Folders show that of their organization.
+ * The lifecycle state of an organization. Folders show the state of their organization.
  *
  * @generated from enum platform.iam.v1.OrgStatus
  */
 export type OrgStatus = (typeof OrgStatus)[keyof typeof OrgStatus] | UnknownEnum;
 
 /**
- * How far along the life of an organization is. Folders show that of their organization.
+ * The lifecycle state of an organization. Folders show the state of their organization.
  *
  * @generated from enum platform.iam.v1.OrgStatus
  */
@@ -160,7 +160,7 @@ export const OrgStatusSchema: GenEnum<OrgStatus, OrgStatusJson> = /*@__PURE__*/
   enumDesc(file_platform_iam_v1_groups, 0);
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum platform.iam.v1.OrgKind
  */
@@ -207,14 +207,14 @@ export const OrgKind = {
 } as const;
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum platform.iam.v1.OrgKind
  */
 export type OrgKind = (typeof OrgKind)[keyof typeof OrgKind] | UnknownEnum;
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum platform.iam.v1.OrgKind
  */

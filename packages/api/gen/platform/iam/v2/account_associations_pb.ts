@@ -20,8 +20,7 @@ export const file_platform_iam_v2_account_associations: GenFile = /*@__PURE__*/
   fileDesc("CipwbGF0Zm9ybS9pYW0vdjIvYWNjb3VudF9hc3NvY2lhdGlvbnMucHJvdG8SD3BsYXRmb3JtLmlhbS52MiLdCgoSQWNjb3VudEFzc29jaWF0aW9uEhQKA3VpZBgBIAEoCUIH4EEDiLUYARIRCgRuYW1lGAIgASgJQgPgQQISGAoLZGVzY3JpcHRpb24YAyABKAlCA+BBARI/CgZhbWF6b24YBCABKAsyKi5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkFtYXpvbkID4EEBEj8KBmdvb2dsZRgFIAEoCzIqLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24uR29vZ2xlQgPgQQESRwoKY2hhaW5ndWFyZBgHIAEoCzIuLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24uQ2hhaW5ndWFyZEID4EEBEj0KBWF6dXJlGAggASgLMikucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbi5BenVyZUID4EEBEjQKC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEj8KBmdpdGh1YhgLIAEoCzIqLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24uR2l0SHViQgPgQQEaHgoGQW1hem9uEhQKB2FjY291bnQYASABKAlCA+BBAho+CgZHb29nbGUSFwoKcHJvamVjdF9pZBgBIAEoCUID4EECEhsKDnByb2plY3RfbnVtYmVyGAIgASgJQgPgQQIa3wEKBkdpdEh1YhJgChFhcHBfaW5zdGFsbGF0aW9ucxgCIAMoCzJALnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24uR2l0SHViLkFwcEluc3RhbGxhdGlvbnNFbnRyeUID4EEBGnMKFUFwcEluc3RhbGxhdGlvbnNFbnRyeRILCgNrZXkYASABKAMSSQoFdmFsdWUYAiABKAsyOi5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uLkdpdEh1YkFwcEluc3RhbGxhdGlvbnM6AjgBGmwKFkdpdEh1YkFwcEluc3RhbGxhdGlvbnMSUgoNaW5zdGFsbGF0aW9ucxgBIAMoCzI2LnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24uR2l0SHViSW5zdGFsbGF0aW9uQgPgQQEaRQoSR2l0SHViSW5zdGFsbGF0aW9uEhwKD2luc3RhbGxhdGlvbl9pZBgBIAEoA0ID4EECEhEKBG5hbWUYAiABKAlCA+BBARqoAQoKQ2hhaW5ndWFyZBJiChBzZXJ2aWNlX2JpbmRpbmdzGAEgAygLMkMucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbi5DaGFpbmd1YXJkLlNlcnZpY2VCaW5kaW5nc0VudHJ5QgPgQQIaNgoUU2VydmljZUJpbmRpbmdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARqkAQoFQXp1cmUSFgoJdGVuYW50X2lkGAEgASgJQgPgQQISUQoKY2xpZW50X2lkcxgCIAMoCzI4LnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24uQXp1cmUuQ2xpZW50SWRzRW50cnlCA+BBAhowCg5DbGllbnRJZHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBSgQIBhAHIjQKHEdldEFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIsEBCh5MaXN0QWNjb3VudEFzc29jaWF0aW9uc1JlcXVlc3QSMQoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKBAQofQ3JlYXRlQWNjb3VudEFzc29jaWF0aW9uUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESRQoTYWNjb3VudF9hc3NvY2lhdGlvbhgCIAEoCzIjLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb25CA+BBAiI3Ch9EZWxldGVBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASK4AQofTGlzdEFjY291bnRBc3NvY2lhdGlvbnNSZXNwb25zZRJBChRhY2NvdW50X2Fzc29jaWF0aW9ucxgBIAMoCzIjLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQiogEKH1VwZGF0ZUFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QSSQoTYWNjb3VudF9hc3NvY2lhdGlvbhgBIAEoCzIjLnBsYXRmb3JtLmlhbS52Mi5BY2NvdW50QXNzb2NpYXRpb25CB+BBAoi1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEieAoeQ2hlY2tBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARJACg1wcm92aWRlcl90eXBlGAIgASgOMiQucGxhdGZvcm0uaWFtLnYyLkFjY291bnRQcm92aWRlclR5cGVCA+BBAiJwCh9DaGVja0FjY291bnRBc3NvY2lhdGlvblJlc3BvbnNlEiwKBnN0YXR1cxgBIAEoDjIcLnBsYXRmb3JtLmlhbS52Mi5DaGVja1N0YXR1cxIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCSqhAQoTQWNjb3VudFByb3ZpZGVyVHlwZRIlCiFBQ0NPVU5UX1BST1ZJREVSX1RZUEVfVU5TUEVDSUZJRUQQABIgChxBQ0NPVU5UX1BST1ZJREVSX1RZUEVfR09PR0xFEAESIAocQUNDT1VOVF9QUk9WSURFUl9UWVBFX0FNQVpPThACEh8KG0FDQ09VTlRfUFJPVklERVJfVFlQRV9BWlVSRRADKl8KC0NoZWNrU3RhdHVzEhwKGENIRUNLX1NUQVRVU19VTlNQRUNJRklFRBAAEhYKEkNIRUNLX1NUQVRVU19SRUFEWRABEhoKFkNIRUNLX1NUQVRVU19OT1RfUkVBRFkQAjLIDQoaQWNjb3VudEFzc29jaWF0aW9uc1NlcnZpY2US5wEKFUdldEFjY291bnRBc3NvY2lhdGlvbhItLnBsYXRmb3JtLmlhbS52Mi5HZXRBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0GiMucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbiJ6irUYBgoECgK/BZq1GEAKOkdldCB0aGUgYWNjb3VudCBhc3NvY2lhdGlvbiBvZiBhIGdyb3VwIGJ5IHRoZSBncm91cCdzIHVpZC4YASgBgtPkkwImEiQvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve3VpZD0qKn0SvwIKGENyZWF0ZUFjY291bnRBc3NvY2lhdGlvbhIwLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0GiMucGxhdGZvcm0uaWFtLnYyLkFjY291bnRBc3NvY2lhdGlvbiLLAYq1GAYKBAoCvQWStRgyCidhcGkuaWFtLmFjY291bnRfYXNzb2NpYXRpb25zLmNyZWF0ZWQudjESBWdyb3VwGAGatRhDCkFBc3NvY2lhdGUgYSBncm91cCB3aXRoIGFjY291bnRzIGF0IGNsb3VkIHByb3ZpZGVycyBvciBjb2RlIGhvc3RzLoLT5JMCPjoTYWNjb3VudF9hc3NvY2lhdGlvbiInL2lhbS92Mi9hY2NvdW50QXNzb2NpYXRpb25zL3twYXJlbnQ9Kip9EocCChhEZWxldGVBY2NvdW50QXNzb2NpYXRpb24SMC5wbGF0Zm9ybS5pYW0udjIuRGVsZXRlQWNjb3VudEFzc29jaWF0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKgAYq1GAYKBAoCwAWStRgyCidhcGkuaWFtLmFjY291bnRfYXNzb2NpYXRpb25zLmRlbGV0ZWQudjESBWdyb3VwGAGatRgwCipSZW1vdmUgdGhlIGFjY291bnQgYXNzb2NpYXRpb24gb2YgYSBncm91cC4gASgBgtPkkwImKiQvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve3VpZD0qKn0SkwIKF0xpc3RBY2NvdW50QXNzb2NpYXRpb25zEi8ucGxhdGZvcm0uaWFtLnYyLkxpc3RBY2NvdW50QXNzb2NpYXRpb25zUmVxdWVzdBowLnBsYXRmb3JtLmlhbS52Mi5MaXN0QWNjb3VudEFzc29jaWF0aW9uc1Jlc3BvbnNlIpQBirUYCAoGCgK/BRABmrUYYQpbTGlzdCB0aGUgYWNjb3VudCBhc3NvY2lhdGlvbnMgdGhhdCB0aGUgY2FsbGVyIG1heSBzZWUsIG9wdGlvbmFsbHkgYmVsb3cgYSBncm91cCBvciBieSBuYW1lLhgBKAGC0+STAh0SGy9pYW0vdjIvYWNjb3VudEFzc29jaWF0aW9ucxK7AgoYVXBkYXRlQWNjb3VudEFzc29jaWF0aW9uEjAucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZUFjY291bnRBc3NvY2lhdGlvblJlcXVlc3QaIy5wbGF0Zm9ybS5pYW0udjIuQWNjb3VudEFzc29jaWF0aW9uIscBirUYBgoECgK+BZK1GDIKJ2FwaS5pYW0uYWNjb3VudF9hc3NvY2lhdGlvbnMudXBkYXRlZC52MRIFZ3JvdXAYAZq1GC4KKkNoYW5nZSB0aGUgYWNjb3VudCBhc3NvY2lhdGlvbiBvZiBhIGdyb3VwLigBgtPkkwJPOhNhY2NvdW50X2Fzc29jaWF0aW9uMjgvaWFtL3YyL2FjY291bnRBc3NvY2lhdGlvbnMve2FjY291bnRfYXNzb2NpYXRpb24udWlkPSoqfRKfAgoXQ2hlY2tBY2NvdW50QXNzb2NpYXRpb24SLy5wbGF0Zm9ybS5pYW0udjIuQ2hlY2tBY2NvdW50QXNzb2NpYXRpb25SZXF1ZXN0GjAucGxhdGZvcm0uaWFtLnYyLkNoZWNrQWNjb3VudEFzc29jaWF0aW9uUmVzcG9uc2UioAGKtRgGCgQKAr8FmrUYSwpHQ2hlY2sgd2hldGhlciB0aGUgYXNzb2NpYXRpb24gb2YgYSBncm91cCB3aXRoIG9uZSBjbG91ZCBwcm92aWRlciB3b3Jrcy4oAYLT5JMCQToBKiI8L2lhbS92Mi9hY2NvdW50QXNzb2NpYXRpb25zL3t1aWQ9Kip9OmNoZWNrQWNjb3VudEFzc29jaWF0aW9uYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * The accounts at other platforms that a group is tied to. Each provider is optional and
- * independent of the others.
+ * The accounts at other platforms that belong to a group. Each provider is optional and independent of the others.
  *
  * @generated from message platform.iam.v2.AccountAssociation
  */
@@ -80,8 +79,7 @@ export type AccountAssociation = Message<"platform.iam.v2.AccountAssociation"> &
 };
 
 /**
- * The accounts at other platforms that a group is tied to. Each provider is optional and
- * independent of the others.
+ * The accounts at other platforms that belong to a group. Each provider is optional and independent of the others.
  *
  * @generated from message platform.iam.v2.AccountAssociation
  */
@@ -300,7 +298,7 @@ export type AccountAssociation_GitHubInstallation = Message<"platform.iam.v2.Acc
   installationId: bigint;
 
   /**
-   * For people to read; means nothing to the server.
+   * A display name; the server does not interpret it.
    *
    * @generated from field: string name = 2;
    */
@@ -319,7 +317,7 @@ export type AccountAssociation_GitHubInstallationJson = {
   installationId?: string;
 
   /**
-   * For people to read; means nothing to the server.
+   * A display name; the server does not interpret it.
    *
    * @generated from field: string name = 2;
    */
@@ -334,8 +332,7 @@ export const AccountAssociation_GitHubInstallationSchema: GenMessage<AccountAsso
   messageDesc(file_platform_iam_v2_account_associations, 0, 4);
 
 /**
- * The identities that the platform's own services use in this group. The name is a fact of the
- * wire format.
+ * The identities that the platform's own services use in this group. The wire format prescribes the name.
  *
  * @generated from message platform.iam.v2.AccountAssociation.Chainguard
  */
@@ -350,8 +347,7 @@ export type AccountAssociation_Chainguard = Message<"platform.iam.v2.AccountAsso
 };
 
 /**
- * The identities that the platform's own services use in this group. The name is a fact of the
- * wire format.
+ * The identities that the platform's own services use in this group. The wire format prescribes the name.
  *
  * @generated from message platform.iam.v2.AccountAssociation.Chainguard
  */
@@ -453,34 +449,34 @@ export const GetAccountAssociationRequestSchema: GenMessage<GetAccountAssociatio
   messageDesc(file_platform_iam_v2_account_associations, 1);
 
 /**
- * Which account associations to list, and in which order.
+ * Filters, order and paging for listing account associations.
  *
  * @generated from message platform.iam.v2.ListAccountAssociationsRequest
  */
 export type ListAccountAssociationsRequest = Message<"platform.iam.v2.ListAccountAssociationsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -494,7 +490,7 @@ export type ListAccountAssociationsRequest = Message<"platform.iam.v2.ListAccoun
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -502,34 +498,34 @@ export type ListAccountAssociationsRequest = Message<"platform.iam.v2.ListAccoun
 };
 
 /**
- * Which account associations to list, and in which order.
+ * Filters, order and paging for listing account associations.
  *
  * @generated from message platform.iam.v2.ListAccountAssociationsRequest
  */
 export type ListAccountAssociationsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -543,7 +539,7 @@ export type ListAccountAssociationsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -652,14 +648,14 @@ export type ListAccountAssociationsResponse = Message<"platform.iam.v2.ListAccou
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -685,14 +681,14 @@ export type ListAccountAssociationsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -707,7 +703,7 @@ export const ListAccountAssociationsResponseSchema: GenMessage<ListAccountAssoci
   messageDesc(file_platform_iam_v2_account_associations, 5);
 
 /**
- * The account association as it should be, its uid naming which, and the fields to take from it.
+ * The account association with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateAccountAssociationRequest
  */
@@ -718,8 +714,8 @@ export type UpdateAccountAssociationRequest = Message<"platform.iam.v2.UpdateAcc
   accountAssociation?: AccountAssociation | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -727,7 +723,7 @@ export type UpdateAccountAssociationRequest = Message<"platform.iam.v2.UpdateAcc
 };
 
 /**
- * The account association as it should be, its uid naming which, and the fields to take from it.
+ * The account association with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateAccountAssociationRequest
  */
@@ -738,8 +734,8 @@ export type UpdateAccountAssociationRequestJson = {
   accountAssociation?: AccountAssociationJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -754,7 +750,7 @@ export const UpdateAccountAssociationRequestSchema: GenMessage<UpdateAccountAsso
   messageDesc(file_platform_iam_v2_account_associations, 6);
 
 /**
- * Which provider of an association to check.
+ * The provider of an association to check.
  *
  * @generated from message platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -771,7 +767,7 @@ export type CheckAccountAssociationRequest = Message<"platform.iam.v2.CheckAccou
 };
 
 /**
- * Which provider of an association to check.
+ * The provider of an association to check.
  *
  * @generated from message platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -806,7 +802,7 @@ export type CheckAccountAssociationResponse = Message<"platform.iam.v2.CheckAcco
   status: CheckStatus;
 
   /**
-   * Why it is not ready, in few words: "not configured", "error exchanging credentials".
+   * A short reason why it is not ready: "not configured", "error exchanging credentials".
    *
    * @generated from field: string reason = 2;
    */
@@ -832,7 +828,7 @@ export type CheckAccountAssociationResponseJson = {
   status?: CheckStatusJson;
 
   /**
-   * Why it is not ready, in few words: "not configured", "error exchanging credentials".
+   * A short reason why it is not ready: "not configured", "error exchanging credentials".
    *
    * @generated from field: string reason = 2;
    */
@@ -971,7 +967,7 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Remove the account association of a group. Succeeds also when there is none.
+   * Remove the account association of a group. Succeeds even if there is none.
    *
    * @generated from rpc platform.iam.v2.AccountAssociationsService.DeleteAccountAssociation
    */
@@ -1003,8 +999,8 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Check whether the association of a group with one cloud provider works. Tries a live credential
-   * exchange with the provider. A setup that does not work is an answer, not an error.
+   * Check whether the association of a group with one cloud provider works, by a live credential exchange with the
+   * provider. A setup that does not work is reported in the response, not as an error.
    *
    * @generated from rpc platform.iam.v2.AccountAssociationsService.CheckAccountAssociation
    */

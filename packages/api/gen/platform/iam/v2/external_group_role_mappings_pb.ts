@@ -20,8 +20,8 @@ export const file_platform_iam_v2_external_group_role_mappings: GenFile = /*@__P
   fileDesc("CjJwbGF0Zm9ybS9pYW0vdjIvZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5wcm90bxIPcGxhdGZvcm0uaWFtLnYyItUBChhFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcSFAoDdWlkGAEgASgJQgfgQQOItRgBEiIKFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgCIAEoCUID4EEDEh4KEWV4dGVybmFsX2dyb3VwX2lkGAMgASgJQgPgQQESFQoIcm9sZV91aWQYBCABKAlCA+BBARISCgVzY29wZRgFIAEoCUID4EEBEjQKC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIpUBCiVDcmVhdGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARJTChtleHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmcYAiABKAsyKS5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nQgPgQQIiOgoiR2V0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEiPQolRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEiWgorQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEgoFbmFtZXMYAiADKAlCA+BBAiKPAQosQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVzcG9uc2USDgoGcGFyZW50GAEgASgJEk8KHGV4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZ3MYAiADKAsyKS5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nItgBCiRMaXN0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1JlcXVlc3QSMQoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyQgPgQQESIgoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAIgASgJQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIswBCiVMaXN0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1Jlc3BvbnNlEk8KHGV4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZ3MYASADKAsyKS5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50MvsMCiBFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzU2VydmljZRLzAQobR2V0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEjMucGxhdGZvcm0uaWFtLnYyLkdldEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QaKS5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nInSKtRgGCgQKApcKmrUYNAouR2V0IGFuIGV4dGVybmFsIGdyb3VwIHJvbGUgbWFwcGluZyBieSBpdHMgdWlkLhgBKAGC0+STAiwSKi9pYW0vdjIvZXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncy97dWlkPSoqfRL8AgoeQ3JlYXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nEjYucGxhdGZvcm0uaWFtLnYyLkNyZWF0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QaKS5wbGF0Zm9ybS5pYW0udjIuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nIvYBirUYCAoGCgSVCpEDkrUYTAovYXBpLmlhbS5leHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzLmNyZWF0ZWQudjESBWdyb3VwEhBpZGVudGl0eXByb3ZpZGVyGAGatRhECkJNYXAgYSBncm91cCBvZiBhbiBpZGVudGl0eSBwcm92aWRlciB0byBhIHJvbGUgaW4gdGhlIG9yZ2FuaXphdGlvbi6C0+STAkw6G2V4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZyItL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzL3twYXJlbnQ9Kip9Eq8CCh5EZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcSNi5wbGF0Zm9ybS5pYW0udjIuRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSK8AYq1GAYKBAoCmAqStRhMCi9hcGkuaWFtLmV4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZ3MuZGVsZXRlZC52MRIFZ3JvdXASEGlkZW50aXR5cHJvdmlkZXIYAZq1GCwKJkRlbGV0ZSBhbiBleHRlcm5hbCBncm91cCByb2xlIG1hcHBpbmcuIAEoAYLT5JMCLCoqL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzL3t1aWQ9Kip9EpUDCiRCYXRjaERlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3MSPC5wbGF0Zm9ybS5pYW0udjIuQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVxdWVzdBo9LnBsYXRmb3JtLmlhbS52Mi5CYXRjaERlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXNwb25zZSLvAYq1GAYKBAoCmAqStRhSCjVhcGkuaWFtLmV4dGVybmFsX2dyb3VwX3JvbGVfbWFwcGluZ3MuZGVsZXRlZC5iYXRjaC52MRIFZ3JvdXASEGlkZW50aXR5cHJvdmlkZXIYAZq1GFMKTURlbGV0ZSBzZXZlcmFsIGV4dGVybmFsIGdyb3VwIHJvbGUgbWFwcGluZ3Mgb2Ygb25lIGlkZW50aXR5IHByb3ZpZGVyIGF0IG9uY2UuIAEoAYLT5JMCMjoBKiItL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzOmJhdGNoRGVsZXRlEpcCCh1MaXN0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncxI1LnBsYXRmb3JtLmlhbS52Mi5MaXN0RXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1JlcXVlc3QaNi5wbGF0Zm9ybS5pYW0udjIuTGlzdEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXNwb25zZSKGAYq1GAgKBgoClwoQAZq1GE0KR0xpc3QgZXh0ZXJuYWwgZ3JvdXAgcm9sZSBtYXBwaW5ncywgb3B0aW9uYWxseSBvZiBvbmUgaWRlbnRpdHkgcHJvdmlkZXIuGAEoAYLT5JMCIxIhL2lhbS92Mi9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * Gives a role, for the length of a session, to users whom an identity provider puts in a group.
- * What it grants never appears as a role binding.
+ * Gives a role for one session to users whom an identity provider assigns to a group. These grants never appear as role
+ * bindings.
  *
  * @generated from message platform.iam.v2.ExternalGroupRoleMapping
  */
@@ -64,8 +64,8 @@ export type ExternalGroupRoleMapping = Message<"platform.iam.v2.ExternalGroupRol
 };
 
 /**
- * Gives a role, for the length of a session, to users whom an identity provider puts in a group.
- * What it grants never appears as a role binding.
+ * Gives a role for one session to users whom an identity provider assigns to a group. These grants never appear as role
+ * bindings.
  *
  * @generated from message platform.iam.v2.ExternalGroupRoleMapping
  */
@@ -271,7 +271,7 @@ export const BatchDeleteExternalGroupRoleMappingsRequestSchema: GenMessage<Batch
   messageDesc(file_platform_iam_v2_external_group_role_mappings, 4);
 
 /**
- * What was deleted.
+ * The result of the deletion.
  *
  * @generated from message platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -288,7 +288,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponse = Message<"platform.iam
 };
 
 /**
- * What was deleted.
+ * The result of the deletion.
  *
  * @generated from message platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -312,13 +312,13 @@ export const BatchDeleteExternalGroupRoleMappingsResponseSchema: GenMessage<Batc
   messageDesc(file_platform_iam_v2_external_group_role_mappings, 5);
 
 /**
- * Which external group role mappings to list, and in which order.
+ * Filters, order and paging for listing external group role mappings.
  *
  * @generated from message platform.iam.v2.ListExternalGroupRoleMappingsRequest
  */
 export type ListExternalGroupRoleMappingsRequest = Message<"platform.iam.v2.ListExternalGroupRoleMappingsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -332,14 +332,14 @@ export type ListExternalGroupRoleMappingsRequest = Message<"platform.iam.v2.List
   identityProviderUid: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -353,7 +353,7 @@ export type ListExternalGroupRoleMappingsRequest = Message<"platform.iam.v2.List
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -361,13 +361,13 @@ export type ListExternalGroupRoleMappingsRequest = Message<"platform.iam.v2.List
 };
 
 /**
- * Which external group role mappings to list, and in which order.
+ * Filters, order and paging for listing external group role mappings.
  *
  * @generated from message platform.iam.v2.ListExternalGroupRoleMappingsRequest
  */
 export type ListExternalGroupRoleMappingsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -381,14 +381,14 @@ export type ListExternalGroupRoleMappingsRequestJson = {
   identityProviderUid?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -402,7 +402,7 @@ export type ListExternalGroupRoleMappingsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -435,14 +435,14 @@ export type ListExternalGroupRoleMappingsResponse = Message<"platform.iam.v2.Lis
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -468,14 +468,14 @@ export type ListExternalGroupRoleMappingsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -528,8 +528,8 @@ export const ExternalGroupRoleMappingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Delete several external group role mappings of one identity provider at once. Deletes nothing
-   * if a name lies outside the parent; skips those that are already gone.
+   * Delete several external group role mappings of one identity provider at once. Deletes nothing if a name is outside
+   * the parent; skips mappings that no longer exist.
    *
    * @generated from rpc platform.iam.v2.ExternalGroupRoleMappingsService.BatchDeleteExternalGroupRoleMappings
    */

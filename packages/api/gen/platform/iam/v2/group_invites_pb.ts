@@ -38,21 +38,21 @@ export type GroupInvite = Message<"platform.iam.v2.GroupInvite"> & {
   roleUid: string;
 
   /**
-   * Absent when the role is gone.
+   * Absent if the role has been deleted.
    *
    * @generated from field: platform.iam.v2.GroupInviteRole role = 10;
    */
   role?: GroupInviteRole | undefined;
 
   /**
-   * Only who has this verified address may accept. Empty: anybody.
+   * Only a user with this verified address may accept. If empty, any user may accept.
    *
    * @generated from field: string email = 3;
    */
   email: string;
 
   /**
-   * How long the code is good for.
+   * How long the code is valid.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
@@ -64,14 +64,14 @@ export type GroupInvite = Message<"platform.iam.v2.GroupInvite"> & {
   expirationTime?: Timestamp | undefined;
 
   /**
-   * Ends with the first one who joins.
+   * The invite ends when the first user joins.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse: boolean;
 
   /**
-   * The secret to pass on. Only in the answer to Create.
+   * The secret to pass on. Only in the response to Create.
    *
    * @generated from field: string code = 7;
    */
@@ -107,21 +107,21 @@ export type GroupInviteJson = {
   roleUid?: string;
 
   /**
-   * Absent when the role is gone.
+   * Absent if the role has been deleted.
    *
    * @generated from field: platform.iam.v2.GroupInviteRole role = 10;
    */
   role?: GroupInviteRoleJson;
 
   /**
-   * Only who has this verified address may accept. Empty: anybody.
+   * Only a user with this verified address may accept. If empty, any user may accept.
    *
    * @generated from field: string email = 3;
    */
   email?: string;
 
   /**
-   * How long the code is good for.
+   * How long the code is valid.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
@@ -133,14 +133,14 @@ export type GroupInviteJson = {
   expirationTime?: TimestampJson;
 
   /**
-   * Ends with the first one who joins.
+   * The invite ends when the first user joins.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse?: boolean;
 
   /**
-   * The secret to pass on. Only in the answer to Create.
+   * The secret to pass on. Only in the response to Create.
    *
    * @generated from field: string code = 7;
    */
@@ -335,13 +335,13 @@ export const DeleteGroupInviteRequestSchema: GenMessage<DeleteGroupInviteRequest
   messageDesc(file_platform_iam_v2_group_invites, 4);
 
 /**
- * Which group invites to list, and in which order.
+ * Filters, order and paging for listing group invites.
  *
  * @generated from message platform.iam.v2.ListGroupInvitesRequest
  */
 export type ListGroupInvitesRequest = Message<"platform.iam.v2.ListGroupInvitesRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -355,14 +355,14 @@ export type ListGroupInvitesRequest = Message<"platform.iam.v2.ListGroupInvitesR
   keyId: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -376,7 +376,7 @@ export type ListGroupInvitesRequest = Message<"platform.iam.v2.ListGroupInvitesR
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -384,13 +384,13 @@ export type ListGroupInvitesRequest = Message<"platform.iam.v2.ListGroupInvitesR
 };
 
 /**
- * Which group invites to list, and in which order.
+ * Filters, order and paging for listing group invites.
  *
  * @generated from message platform.iam.v2.ListGroupInvitesRequest
  */
 export type ListGroupInvitesRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -404,14 +404,14 @@ export type ListGroupInvitesRequestJson = {
   keyId?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -425,7 +425,7 @@ export type ListGroupInvitesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -458,14 +458,14 @@ export type ListGroupInvitesResponse = Message<"platform.iam.v2.ListGroupInvites
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -491,14 +491,14 @@ export type ListGroupInvitesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -513,14 +513,14 @@ export const ListGroupInvitesResponseSchema: GenMessage<ListGroupInvitesResponse
   messageDesc(file_platform_iam_v2_group_invites, 6);
 
 /**
- * Codes that let whoever holds one join a group with a role. Invites are immutable.
+ * Codes whose holder can join a group with a role. Invites are immutable.
  *
  * @generated from service platform.iam.v2.GroupInvitesService
  */
 export const GroupInvitesService: GenService<{
   /**
-   * Create an invite code with which somebody can join a group with a role. The only answer that
-   * carries the code. The caller must itself hold every capability of the role at the group.
+   * Create an invite code for joining a group with a role. Only this response contains the code. The caller must hold
+   * every capability of the role at the group.
    *
    * @generated from rpc platform.iam.v2.GroupInvitesService.CreateGroupInvite
    */

@@ -41,15 +41,15 @@ export type Group = Message<"platform.iam.v2.Group"> & {
   description: string;
 
   /**
-   * How many resources of a kind the organization may have, where an operator has set a limit.
+   * Maximum number of resources by kind in the organization, for kinds that an operator has limited.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * The operator vouches for who is behind this organization. Only on organizations; only the
-   * operator may set it. The name of a verified organization is unique and final.
+   * The operator vouches for the identity of this organization. Only on organizations; only the operator may set it.
+   * The name of a verified organization is unique and final.
    *
    * @generated from field: bool verified = 5;
    */
@@ -66,7 +66,7 @@ export type Group = Message<"platform.iam.v2.Group"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * Only on verified organizations; folders show that of their organization.
+   * Only on verified organizations. Folders show the kind of their organization.
    *
    * @generated from field: platform.iam.v2.OrgKind kind = 8;
    */
@@ -100,15 +100,15 @@ export type GroupJson = {
   description?: string;
 
   /**
-   * How many resources of a kind the organization may have, where an operator has set a limit.
+   * Maximum number of resources by kind in the organization, for kinds that an operator has limited.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits?: { [key: string]: number };
 
   /**
-   * The operator vouches for who is behind this organization. Only on organizations; only the
-   * operator may set it. The name of a verified organization is unique and final.
+   * The operator vouches for the identity of this organization. Only on organizations; only the operator may set it.
+   * The name of a verified organization is unique and final.
    *
    * @generated from field: bool verified = 5;
    */
@@ -125,7 +125,7 @@ export type GroupJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Only on verified organizations; folders show that of their organization.
+   * Only on verified organizations. Folders show the kind of their organization.
    *
    * @generated from field: platform.iam.v2.OrgKind kind = 8;
    */
@@ -207,34 +207,34 @@ export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest, {jsonType:
   messageDesc(file_platform_iam_v2_groups, 2);
 
 /**
- * Which groups to list, and in which order.
+ * Filters, order and paging for listing groups.
  *
  * @generated from message platform.iam.v2.ListGroupsRequest
  */
 export type ListGroupsRequest = Message<"platform.iam.v2.ListGroupsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -248,7 +248,7 @@ export type ListGroupsRequest = Message<"platform.iam.v2.ListGroupsRequest"> & {
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -256,34 +256,34 @@ export type ListGroupsRequest = Message<"platform.iam.v2.ListGroupsRequest"> & {
 };
 
 /**
- * Which groups to list, and in which order.
+ * Filters, order and paging for listing groups.
  *
  * @generated from message platform.iam.v2.ListGroupsRequest
  */
 export type ListGroupsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -297,7 +297,7 @@ export type ListGroupsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -330,14 +330,14 @@ export type ListGroupsResponse = Message<"platform.iam.v2.ListGroupsResponse"> &
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -363,14 +363,14 @@ export type ListGroupsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -391,8 +391,7 @@ export const ListGroupsResponseSchema: GenMessage<ListGroupsResponse, {jsonType:
  */
 export type CreateGroupRequest = Message<"platform.iam.v2.CreateGroupRequest"> & {
   /**
-   * uid of the group, an unambiguous part of it, or the name of a group. Empty: create an
-   * organization.
+   * uid of the group, an unambiguous part of the uid, or the name of a group. If empty, an organization is created.
    *
    * @generated from field: string parent = 1;
    */
@@ -411,8 +410,7 @@ export type CreateGroupRequest = Message<"platform.iam.v2.CreateGroupRequest"> &
  */
 export type CreateGroupRequestJson = {
   /**
-   * uid of the group, an unambiguous part of it, or the name of a group. Empty: create an
-   * organization.
+   * uid of the group, an unambiguous part of the uid, or the name of a group. If empty, an organization is created.
    *
    * @generated from field: string parent = 1;
    */
@@ -432,7 +430,7 @@ export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest, {jsonType:
   messageDesc(file_platform_iam_v2_groups, 5);
 
 /**
- * The group as it should be, its uid naming which, and the fields to take from it.
+ * The group with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateGroupRequest
  */
@@ -443,8 +441,8 @@ export type UpdateGroupRequest = Message<"platform.iam.v2.UpdateGroupRequest"> &
   group?: Group | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -452,7 +450,7 @@ export type UpdateGroupRequest = Message<"platform.iam.v2.UpdateGroupRequest"> &
 };
 
 /**
- * The group as it should be, its uid naming which, and the fields to take from it.
+ * The group with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateGroupRequest
  */
@@ -463,8 +461,8 @@ export type UpdateGroupRequestJson = {
   group?: GroupJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -479,7 +477,7 @@ export const UpdateGroupRequestSchema: GenMessage<UpdateGroupRequest, {jsonType:
   messageDesc(file_platform_iam_v2_groups, 6);
 
 /**
- * Has no parameters: the caller's token says who asks.
+ * Has no parameters: the caller's token identifies the user.
  *
  * @generated from message platform.iam.v2.LookupGroupRequest
  */
@@ -487,7 +485,7 @@ export type LookupGroupRequest = Message<"platform.iam.v2.LookupGroupRequest"> &
 };
 
 /**
- * Has no parameters: the caller's token says who asks.
+ * Has no parameters: the caller's token identifies the user.
  *
  * @generated from message platform.iam.v2.LookupGroupRequest
  */
@@ -537,13 +535,13 @@ export const LookupGroupResponseSchema: GenMessage<LookupGroupResponse, {jsonTyp
   messageDesc(file_platform_iam_v2_groups, 8);
 
 /**
- * Which organization the caller asks to join.
+ * The organization that the caller asks to join.
  *
  * @generated from message platform.iam.v2.RequestGroupAccessRequest
  */
 export type RequestGroupAccessRequest = Message<"platform.iam.v2.RequestGroupAccessRequest"> & {
   /**
-   * What LookupGroup returned.
+   * The uid that LookupGroup returned.
    *
    * @generated from field: string group_uid = 1;
    */
@@ -551,13 +549,13 @@ export type RequestGroupAccessRequest = Message<"platform.iam.v2.RequestGroupAcc
 };
 
 /**
- * Which organization the caller asks to join.
+ * The organization that the caller asks to join.
  *
  * @generated from message platform.iam.v2.RequestGroupAccessRequest
  */
 export type RequestGroupAccessRequestJson = {
   /**
-   * What LookupGroup returned.
+   * The uid that LookupGroup returned.
    *
    * @generated from field: string group_uid = 1;
    */
@@ -572,7 +570,7 @@ export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessReque
   messageDesc(file_platform_iam_v2_groups, 9);
 
 /**
- * The request has been noted.
+ * The request was recorded.
  *
  * @generated from message platform.iam.v2.RequestGroupAccessResponse
  */
@@ -580,7 +578,7 @@ export type RequestGroupAccessResponse = Message<"platform.iam.v2.RequestGroupAc
 };
 
 /**
- * The request has been noted.
+ * The request was recorded.
  *
  * @generated from message platform.iam.v2.RequestGroupAccessResponse
  */
@@ -595,7 +593,7 @@ export const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResp
   messageDesc(file_platform_iam_v2_groups, 10);
 
 /**
- * Has no parameters: the caller's token says who asks.
+ * Has no parameters: the caller's token identifies the user.
  *
  * @generated from message platform.iam.v2.CheckEligibilityRequest
  */
@@ -603,7 +601,7 @@ export type CheckEligibilityRequest = Message<"platform.iam.v2.CheckEligibilityR
 };
 
 /**
- * Has no parameters: the caller's token says who asks.
+ * Has no parameters: the caller's token identifies the user.
  *
  * @generated from message platform.iam.v2.CheckEligibilityRequest
  */
@@ -649,7 +647,7 @@ export const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse
   messageDesc(file_platform_iam_v2_groups, 12);
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum platform.iam.v2.OrgKind
  */
@@ -696,14 +694,14 @@ export const OrgKind = {
 } as const;
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum platform.iam.v2.OrgKind
  */
 export type OrgKind = (typeof OrgKind)[keyof typeof OrgKind] | UnknownEnum;
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum platform.iam.v2.OrgKind
  */
@@ -716,7 +714,7 @@ export const OrgKindSchema: GenEnum<OrgKind, OrgKindJson> = /*@__PURE__*/
   enumDesc(file_platform_iam_v2_groups, 0);
 
 /**
- * How far along the life of an organization is. Folders show that of their organization.
+ * The lifecycle state of an organization. Folders show the state of their organization.
  *
  * @generated from enum platform.iam.v2.OrgStatus
  */
@@ -739,7 +737,7 @@ export const OrgStatus = {
   READY: 2,
 
   /**
-   * Members are locked out.
+   * Members have no access.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -747,14 +745,14 @@ export const OrgStatus = {
 } as const;
 
 /**
- * How far along the life of an organization is. Folders show that of their organization.
+ * The lifecycle state of an organization. Folders show the state of their organization.
  *
  * @generated from enum platform.iam.v2.OrgStatus
  */
 export type OrgStatus = (typeof OrgStatus)[keyof typeof OrgStatus] | UnknownEnum;
 
 /**
- * How far along the life of an organization is. Folders show that of their organization.
+ * The lifecycle state of an organization. Folders show the state of their organization.
  *
  * @generated from enum platform.iam.v2.OrgStatus
  */
@@ -767,7 +765,7 @@ export const OrgStatusSchema: GenEnum<OrgStatus, OrgStatusJson> = /*@__PURE__*/
   enumDesc(file_platform_iam_v2_groups, 1);
 
 /**
- * The tree that everything else lives in: organizations at the root, folders below.
+ * The tree that contains all other resources: organizations at the root, folders below them.
  *
  * @generated from service platform.iam.v2.GroupsService
  */
@@ -783,8 +781,7 @@ export const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Delete an empty group. FAILED_PRECONDITION while the group still has repos, groups or other
-   * resources below it.
+   * Delete an empty group. FAILED_PRECONDITION while repos, groups or other resources exist below the group.
    *
    * @generated from rpc platform.iam.v2.GroupsService.DeleteGroup
    */
@@ -804,10 +801,9 @@ export const GroupsService: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * Create an organization (no parent) or a folder inside a group. An empty parent creates an
-   * organization, which any authenticated caller may do; the caller becomes its owner. Hence the
-   * access rule is unscoped: creating a folder needs the capability at the resolved parent, and the
-   * handler checks it.
+   * Create an organization (no parent) or a folder inside a group. Any authenticated caller may create an organization
+   * and becomes its owner. Therefore the access rule is unscoped: for a folder, the handler checks the capability at
+   * the resolved parent.
    *
    * @generated from rpc platform.iam.v2.GroupsService.CreateGroup
    */
@@ -827,9 +823,8 @@ export const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Find the organization that goes by the domain of the caller's email address. NOT_FOUND covers
-   * every reason alike: no such organization, an email provider that is not trusted, a free-mail
-   * domain.
+   * Find the organization that owns the domain of the caller's email address. NOT_FOUND does not reveal the reason: no
+   * such organization, an untrusted email provider, or a free-mail domain.
    *
    * @generated from rpc platform.iam.v2.GroupsService.LookupGroup
    */
@@ -839,8 +834,8 @@ export const GroupsService: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Ask the owners of the caller's organization to be let in. Only for the organization that
-   * LookupGroup returns. RESOURCE_EXHAUSTED when the same caller asked recently.
+   * Ask the owners of the caller's organization for access. Only for the organization that LookupGroup returns.
+   * RESOURCE_EXHAUSTED if the same caller asked recently.
    *
    * @generated from rpc platform.iam.v2.GroupsService.RequestGroupAccess
    */

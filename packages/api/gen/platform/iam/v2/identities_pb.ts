@@ -20,7 +20,7 @@ export const file_platform_iam_v2_identities: GenFile = /*@__PURE__*/
   fileDesc("CiBwbGF0Zm9ybS9pYW0vdjIvaWRlbnRpdGllcy5wcm90bxIPcGxhdGZvcm0uaWFtLnYyIrgKCghJZGVudGl0eRIUCgN1aWQYASABKAlCB+BBA4i1GAESEQoEbmFtZRgCIAEoCUID4EECEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQESEgoFZW1haWwYBCABKAlCA+BBAxIdChBlbWFpbF91bnZlcmlmaWVkGAUgASgJQgPgQQMSFAoHY29tcGFueRgGIAEoCUID4EEBEjcKDmxhc3Rfc2Vlbl90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjsKC2NsYWltX21hdGNoGBQgASgLMiQucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5LkNsYWltTWF0Y2hIABI7CgtzdGF0aWNfa2V5cxgVIAEoCzIkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eS5TdGF0aWNLZXlzSAASPQoMYXdzX2lkZW50aXR5GBYgASgLMiUucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5LkFXU0lkZW50aXR5SAASPgoRc2VydmljZV9wcmluY2lwYWwYFyABKA4yIS5wbGF0Zm9ybS5pYW0udjIuU2VydmljZVByaW5jaXBhbEgAGq0DCgpDbGFpbU1hdGNoEhAKBmlzc3VlchgBIAEoCUgAEhgKDmlzc3Vlcl9wYXR0ZXJuGAIgASgJSAASEQoHc3ViamVjdBgDIAEoCUgBEhkKD3N1YmplY3RfcGF0dGVybhgEIAEoCUgBEhIKCGF1ZGllbmNlGAUgASgJSAISGgoQYXVkaWVuY2VfcGF0dGVybhgGIAEoCUgCEkUKBmNsYWltcxgHIAMoCzIwLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eS5DbGFpbU1hdGNoLkNsYWltc0VudHJ5QgPgQQESVAoOY2xhaW1fcGF0dGVybnMYCCADKAsyNy5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHkuQ2xhaW1NYXRjaC5DbGFpbVBhdHRlcm5zRW50cnlCA+BBARotCgtDbGFpbXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkNsYWltUGF0dGVybnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgUKA2lzc0IFCgNzdWJCBQoDYXVkGqMBCgpTdGF0aWNLZXlzEhMKBmlzc3VlchgBIAEoCUID4EECEhQKB3N1YmplY3QYAiABKAlCA+BBAhIYCgtpc3N1ZXJfa2V5cxgDIAEoCUID4EECEjgKD2V4cGlyYXRpb25fdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIWCglhdWRpZW5jZXMYBSADKAlCA+BBARqVAQoLQVdTSWRlbnRpdHkSGAoLYXdzX2FjY291bnQYASABKAlCA+BBAhINCgNhcm4YAiABKAlIABIVCgthcm5fcGF0dGVybhgDIAEoCUgAEhEKB3VzZXJfaWQYBCABKAlIARIZCg91c2VyX2lkX3BhdHRlcm4YBSABKAlIAUIJCgdhd3NfYXJuQg0KC2F3c191c2VyX2lkQg4KDHJlbGF0aW9uc2hpcEoECAcQCCJiChVDcmVhdGVJZGVudGl0eVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKItRgBEjAKCGlkZW50aXR5GAIgASgLMhkucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5QgPgQQIiKgoSR2V0SWRlbnRpdHlSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASItChVEZWxldGVJZGVudGl0eVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIoMBChVVcGRhdGVJZGVudGl0eVJlcXVlc3QSNAoIaWRlbnRpdHkYASABKAsyGS5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlCB+BBAoi1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEi+wEKFUxpc3RJZGVudGl0aWVzUmVxdWVzdBIxCgR1aWRwGAEgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXJCA+BBARIRCgRuYW1lGAIgASgJQgPgQQESQQoRcmVsYXRpb25zaGlwX3R5cGUYAyABKA4yIS5wbGF0Zm9ybS5pYW0udjIuUmVsYXRpb25zaGlwVHlwZUID4EEBEhYKCXBhZ2Vfc2l6ZRgEIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBSABKAlCA+BBARIVCghvcmRlcl9ieRgGIAEoCUID4EEBEhEKBHNraXAYByABKAVCA+BBASKbAQoWTGlzdElkZW50aXRpZXNSZXNwb25zZRItCgppZGVudGl0aWVzGAEgAygLMhkucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IkIKFUxvb2t1cElkZW50aXR5UmVxdWVzdBITCgZpc3N1ZXIYASABKAlCA+BBAhIUCgdzdWJqZWN0GAIgASgJQgPgQQIiKgoWTG9va3VwSWRlbnRpdHlSZXNwb25zZRIQCgN1aWQYASABKAlCA+BBAyLNAwoQSWRlbnRpdHlNZXRhZGF0YRIQCgN1aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSFwoKZ2l2ZW5fbmFtZRgDIAEoCUID4EEDEhgKC2ZhbWlseV9uYW1lGAQgASgJQgPgQQMSFAoHY29tcGFueRgFIAEoCUID4EEBEhsKDnVwZGF0ZXNfb3B0X2luGAYgASgIQgPgQQESFAoHcHJvZHVjdBgHIAEoCUID4EEBEhYKCWpvYl90aXRsZRgIIAEoCUID4EEBEhkKDHV0bV9jYW1wYWlnbhgJIAEoCUID4EEBEhgKC3V0bV9jb250ZW50GAogASgJQgPgQQESFwoKdXRtX21lZGl1bRgLIAEoCUID4EEBEhcKCnV0bV9zb3VyY2UYDCABKAlCA+BBARIVCgh1dG1fdGVybRgNIAEoCUID4EEBEiMKFmxhdGVzdF9mb3JtX3N1Ym1pdF91cmwYDiABKAlCA+BBARIqCh1sYXRlc3RfaW50ZXJuYWxfcmVmZXJyaW5nX3VybBgPIAEoCUID4EEBEhgKC2h1YnNwb3RfdXRrGBAgASgJQgPgQQESFwoKc2VsZl9zZXJ2ZRgRIAEoCEID4EEBIpgBCh1VcGRhdGVJZGVudGl0eU1ldGFkYXRhUmVxdWVzdBJBChFpZGVudGl0eV9tZXRhZGF0YRgBIAEoCzIhLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eU1ldGFkYXRhQgPgQQISNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEqwwEKEFJlbGF0aW9uc2hpcFR5cGUSIQodUkVMQVRJT05TSElQX1RZUEVfVU5TUEVDSUZJRUQQABIhCh1SRUxBVElPTlNISVBfVFlQRV9DTEFJTV9NQVRDSBABEhwKGFJFTEFUSU9OU0hJUF9UWVBFX1NUQVRJQxACEiIKHlJFTEFUSU9OU0hJUF9UWVBFX0FXU19JREVOVElUWRADEicKI1JFTEFUSU9OU0hJUF9UWVBFX1NFUlZJQ0VfUFJJTkNJUEFMEAQq9gMKEFNlcnZpY2VQcmluY2lwYWwSIQodU0VSVklDRV9QUklOQ0lQQUxfVU5TUEVDSUZJRUQQABIeChpTRVJWSUNFX1BSSU5DSVBBTF9DT1NJR05FRBABEh4KGlNFUlZJQ0VfUFJJTkNJUEFMX0lOR0VTVEVSEAISJAogU0VSVklDRV9QUklOQ0lQQUxfQ0FUQUxPR19TWU5DRVIQAxIiCh5TRVJWSUNFX1BSSU5DSVBBTF9BUEtPX0JVSUxERVIQBBIoCiRTRVJWSUNFX1BSSU5DSVBBTF9FTlRJVExFTUVOVF9TWU5DRVIQBRIkCiBTRVJWSUNFX1BSSU5DSVBBTF9URU5BTlRfU0NBTk5FUhAGEiMKH1NFUlZJQ0VfUFJJTkNJUEFMX1NFRElNRU5UT0xPR1kQBxIdChlTRVJWSUNFX1BSSU5DSVBBTF9TS0lMTFVQEAgSIgoeU0VSVklDRV9QUklOQ0lQQUxfTUFURVJJQUxJWkVSEAkSHwobU0VSVklDRV9QUklOQ0lQQUxfTUlDUk9GTE9XEAoSHwobU0VSVklDRV9QUklOQ0lQQUxfR1VBUkRFTkVSEAsSHQoZU0VSVklDRV9QUklOQ0lQQUxfTUlDUk9WTRAMEhwKGFNFUlZJQ0VfUFJJTkNJUEFMX1NLSUxMUxANMv0MChFJZGVudGl0aWVzU2VydmljZRKBAgoOQ3JlYXRlSWRlbnRpdHkSJi5wbGF0Zm9ybS5pYW0udjIuQ3JlYXRlSWRlbnRpdHlSZXF1ZXN0GhkucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5IqsBirUYBgoECgKFB5K1GCYKG2FwaS5pYW0uaWRlbnRpdHkuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GEMKQUNyZWF0ZSBhbiBpZGVudGl0eSBpbiBhIGdyb3VwIHRoYXQgd29ya2xvYWRzIG9yIHVzZXJzIGNhbiBhc3N1bWUugtPkkwIqOghpZGVudGl0eSIeL2lhbS92Mi9pZGVudGl0aWVzL3twYXJlbnQ9Kip9EqEBCgtHZXRJZGVudGl0eRIjLnBsYXRmb3JtLmlhbS52Mi5HZXRJZGVudGl0eVJlcXVlc3QaGS5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHkiUoq1GAYKBAoChweatRghChtHZXQgYW4gaWRlbnRpdHkgYnkgaXRzIHVpZC4YASgBgtPkkwIdEhsvaWFtL3YyL2lkZW50aXRpZXMve3VpZD0qKn0S5wEKDkRlbGV0ZUlkZW50aXR5EiYucGxhdGZvcm0uaWFtLnYyLkRlbGV0ZUlkZW50aXR5UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKUAYq1GAYKBAoCiAeStRgmChthcGkuaWFtLmlkZW50aXR5LmRlbGV0ZWQudjESBWdyb3VwGAGatRg5CjNEZWxldGUgYW4gaWRlbnRpdHkgdG9nZXRoZXIgd2l0aCBpdHMgcm9sZSBiaW5kaW5ncy4gASgBgtPkkwIdKhsvaWFtL3YyL2lkZW50aXRpZXMve3VpZD0qKn0S+AEKDlVwZGF0ZUlkZW50aXR5EiYucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZUlkZW50aXR5UmVxdWVzdBoZLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eSKiAYq1GAYKBAoChgeStRgmChthcGkuaWFtLmlkZW50aXR5LnVwZGF0ZWQudjESBWdyb3VwGAGatRg0CjBDaGFuZ2UgYW4gaWRlbnRpdHksIGluY2x1ZGluZyBob3cgaXQgaXMgYXNzdW1lZC4oAYLT5JMCMDoIaWRlbnRpdHkyJC9pYW0vdjIvaWRlbnRpdGllcy97aWRlbnRpdHkudWlkPSoqfRLzAQoOTGlzdElkZW50aXRpZXMSJi5wbGF0Zm9ybS5pYW0udjIuTGlzdElkZW50aXRpZXNSZXF1ZXN0GicucGxhdGZvcm0uaWFtLnYyLkxpc3RJZGVudGl0aWVzUmVzcG9uc2UijwGKtRgICgYKAocHEAGatRhlCl9MaXN0IHRoZSBpZGVudGl0aWVzIHRoYXQgdGhlIGNhbGxlciBtYXkgc2VlLCBvcHRpb25hbGx5IGJ5IGdyb3VwLCBuYW1lIG9yIGtpbmQgb2YgcmVsYXRpb25zaGlwLhgBKAGC0+STAhQSEi9pYW0vdjIvaWRlbnRpdGllcxLXAQoOTG9va3VwSWRlbnRpdHkSJi5wbGF0Zm9ybS5pYW0udjIuTG9va3VwSWRlbnRpdHlSZXF1ZXN0GicucGxhdGZvcm0uaWFtLnYyLkxvb2t1cElkZW50aXR5UmVzcG9uc2UidIq1GAQKAhABmrUYPwo7RmluZCB0aGUgdWlkIG9mIHRoZSB1c2VyIHdob20gYW4gaXNzdWVyIGtub3dzIGJ5IGEgc3ViamVjdC4QAYLT5JMCIxIhL2lhbS92Mi9pZGVudGl0aWVzOmxvb2t1cElkZW50aXR5EooCChZVcGRhdGVJZGVudGl0eU1ldGFkYXRhEi4ucGxhdGZvcm0uaWFtLnYyLlVwZGF0ZUlkZW50aXR5TWV0YWRhdGFSZXF1ZXN0GiEucGxhdGZvcm0uaWFtLnYyLklkZW50aXR5TWV0YWRhdGEinAGKtRgECgIQAZK1GCgKJGFwaS5pYW0uaWRlbnRpdHkubWV0YWRhdGEudXBkYXRlZC52MRgCmrUYMAosQ2hhbmdlIHRoZSBwcm9maWxlIGRhdGEgb2YgdGhlIGNhbGxpbmcgdXNlci4QAYLT5JMCLjoBKjIpL2lhbS92Mi9pZGVudGl0aWVzOnVwZGF0ZUlkZW50aXR5TWV0YWRhdGFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * Somebody or something that can act. Its uid is the subject of its tokens.
+ * A user or workload that can call the API. Its uid is the subject of its tokens.
  *
  * @generated from message platform.iam.v2.Identity
  */
@@ -41,15 +41,15 @@ export type Identity = Message<"platform.iam.v2.Identity"> & {
   description: string;
 
   /**
-   * As the user's login provider verified it.
+   * The address as verified by the user's login provider.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * As the user's login provider states it without having verified it. At most one of the two is
-   * filled.
+   * The address as stated, but not verified, by the user's login provider. At most one of email and email_unverified is
+   * set.
    *
    * @generated from field: string email_unverified = 5;
    */
@@ -78,7 +78,7 @@ export type Identity = Message<"platform.iam.v2.Identity"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * How to become this identity. Create needs exactly one.
+   * How this identity is assumed. Create requires exactly one.
    *
    * @generated from oneof platform.iam.v2.Identity.relationship
    */
@@ -110,7 +110,7 @@ export type Identity = Message<"platform.iam.v2.Identity"> & {
 };
 
 /**
- * Somebody or something that can act. Its uid is the subject of its tokens.
+ * A user or workload that can call the API. Its uid is the subject of its tokens.
  *
  * @generated from message platform.iam.v2.Identity
  */
@@ -131,15 +131,15 @@ export type IdentityJson = {
   description?: string;
 
   /**
-   * As the user's login provider verified it.
+   * The address as verified by the user's login provider.
    *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
-   * As the user's login provider states it without having verified it. At most one of the two is
-   * filled.
+   * The address as stated, but not verified, by the user's login provider. At most one of email and email_unverified is
+   * set.
    *
    * @generated from field: string email_unverified = 5;
    */
@@ -196,8 +196,8 @@ export const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}> = /*
   messageDesc(file_platform_iam_v2_identities, 0);
 
 /**
- * Accepts a third party's OIDC token when every matcher that is set agrees with it. Patterns are
- * RE2 and must match the whole claim.
+ * Accepts a third party's OIDC token if every matcher that is set matches. Patterns are RE2 and must match the whole
+ * claim.
  *
  * @generated from message platform.iam.v2.Identity.ClaimMatch
  */
@@ -241,7 +241,7 @@ export type Identity_ClaimMatch = Message<"platform.iam.v2.Identity.ClaimMatch">
   } | { case: undefined; value?: undefined };
 
   /**
-   * The audience. When neither is set, the token must be meant for the platform's issuer.
+   * The audience. If neither is set, the token must be issued for the platform's issuer.
    *
    * @generated from oneof platform.iam.v2.Identity.ClaimMatch.aud
    */
@@ -275,8 +275,8 @@ export type Identity_ClaimMatch = Message<"platform.iam.v2.Identity.ClaimMatch">
 };
 
 /**
- * Accepts a third party's OIDC token when every matcher that is set agrees with it. Patterns are
- * RE2 and must match the whole claim.
+ * Accepts a third party's OIDC token if every matcher that is set matches. Patterns are RE2 and must match the whole
+ * claim.
  *
  * @generated from message platform.iam.v2.Identity.ClaimMatch
  */
@@ -334,8 +334,8 @@ export const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch, {jsonTyp
   messageDesc(file_platform_iam_v2_identities, 0, 0);
 
 /**
- * Accepts tokens of one issuer and subject, verified with keys that are stored here instead of
- * discovered. Pull tokens are made of these.
+ * Accepts tokens of one issuer and subject, verified with keys that are stored here instead of discovered. Pull
+ * tokens use these identities.
  *
  * @generated from message platform.iam.v2.Identity.StaticKeys
  */
@@ -351,7 +351,7 @@ export type Identity_StaticKeys = Message<"platform.iam.v2.Identity.StaticKeys">
   subject: string;
 
   /**
-   * A JWKS as text.
+   * A JWKS as a string.
    *
    * @generated from field: string issuer_keys = 3;
    */
@@ -373,8 +373,8 @@ export type Identity_StaticKeys = Message<"platform.iam.v2.Identity.StaticKeys">
 };
 
 /**
- * Accepts tokens of one issuer and subject, verified with keys that are stored here instead of
- * discovered. Pull tokens are made of these.
+ * Accepts tokens of one issuer and subject, verified with keys that are stored here instead of discovered. Pull
+ * tokens use these identities.
  *
  * @generated from message platform.iam.v2.Identity.StaticKeys
  */
@@ -390,7 +390,7 @@ export type Identity_StaticKeysJson = {
   subject?: string;
 
   /**
-   * A JWKS as text.
+   * A JWKS as a string.
    *
    * @generated from field: string issuer_keys = 3;
    */
@@ -419,7 +419,7 @@ export const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys, {jsonTyp
   messageDesc(file_platform_iam_v2_identities, 0, 1);
 
 /**
- * Accepts a proof of an AWS caller identity. Patterns are RE2 and must match as a whole.
+ * Accepts proof of an AWS caller identity. Patterns are RE2 and must match the whole value.
  *
  * @generated from message platform.iam.v2.Identity.AWSIdentity
  */
@@ -471,7 +471,7 @@ export type Identity_AWSIdentity = Message<"platform.iam.v2.Identity.AWSIdentity
 };
 
 /**
- * Accepts a proof of an AWS caller identity. Patterns are RE2 and must match as a whole.
+ * Accepts proof of an AWS caller identity. Patterns are RE2 and must match the whole value.
  *
  * @generated from message platform.iam.v2.Identity.AWSIdentity
  */
@@ -619,7 +619,7 @@ export const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest, {jso
   messageDesc(file_platform_iam_v2_identities, 3);
 
 /**
- * The identity as it should be, its uid naming which, and the fields to take from it.
+ * The identity with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateIdentityRequest
  */
@@ -630,8 +630,8 @@ export type UpdateIdentityRequest = Message<"platform.iam.v2.UpdateIdentityReque
   identity?: Identity | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -639,7 +639,7 @@ export type UpdateIdentityRequest = Message<"platform.iam.v2.UpdateIdentityReque
 };
 
 /**
- * The identity as it should be, its uid naming which, and the fields to take from it.
+ * The identity with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateIdentityRequest
  */
@@ -650,8 +650,8 @@ export type UpdateIdentityRequestJson = {
   identity?: IdentityJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -666,20 +666,20 @@ export const UpdateIdentityRequestSchema: GenMessage<UpdateIdentityRequest, {jso
   messageDesc(file_platform_iam_v2_identities, 4);
 
 /**
- * Which identities to list, and in which order.
+ * Filters, order and paging for listing identities.
  *
  * @generated from message platform.iam.v2.ListIdentitiesRequest
  */
 export type ListIdentitiesRequest = Message<"platform.iam.v2.ListIdentitiesRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
@@ -691,14 +691,14 @@ export type ListIdentitiesRequest = Message<"platform.iam.v2.ListIdentitiesReque
   relationshipType: RelationshipType;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -712,7 +712,7 @@ export type ListIdentitiesRequest = Message<"platform.iam.v2.ListIdentitiesReque
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -720,20 +720,20 @@ export type ListIdentitiesRequest = Message<"platform.iam.v2.ListIdentitiesReque
 };
 
 /**
- * Which identities to list, and in which order.
+ * Filters, order and paging for listing identities.
  *
  * @generated from message platform.iam.v2.ListIdentitiesRequest
  */
 export type ListIdentitiesRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
@@ -745,14 +745,14 @@ export type ListIdentitiesRequestJson = {
   relationshipType?: RelationshipTypeJson;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -766,7 +766,7 @@ export type ListIdentitiesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -799,14 +799,14 @@ export type ListIdentitiesResponse = Message<"platform.iam.v2.ListIdentitiesResp
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -832,14 +832,14 @@ export type ListIdentitiesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -903,7 +903,7 @@ export const LookupIdentityRequestSchema: GenMessage<LookupIdentityRequest, {jso
   messageDesc(file_platform_iam_v2_identities, 7);
 
 /**
- * The user's uid, whether or not it is registered yet.
+ * The user's uid, even if the user has not registered yet.
  *
  * @generated from message platform.iam.v2.LookupIdentityResponse
  */
@@ -915,7 +915,7 @@ export type LookupIdentityResponse = Message<"platform.iam.v2.LookupIdentityResp
 };
 
 /**
- * The user's uid, whether or not it is registered yet.
+ * The user's uid, even if the user has not registered yet.
  *
  * @generated from message platform.iam.v2.LookupIdentityResponse
  */
@@ -945,7 +945,7 @@ export type IdentityMetadata = Message<"platform.iam.v2.IdentityMetadata"> & {
   uid: string;
 
   /**
-   * From the login provider, as the other names.
+   * From the login provider, like the other names.
    *
    * @generated from field: string name = 2;
    */
@@ -982,7 +982,7 @@ export type IdentityMetadata = Message<"platform.iam.v2.IdentityMetadata"> & {
   jobTitle: string;
 
   /**
-   * How the user came here: the usual campaign parameters.
+   * Campaign parameters that brought the user here.
    *
    * @generated from field: string utm_campaign = 9;
    */
@@ -1019,7 +1019,7 @@ export type IdentityMetadata = Message<"platform.iam.v2.IdentityMetadata"> & {
   latestInternalReferringUrl: string;
 
   /**
-   * Passed on in the event, never stored.
+   * Forwarded in the event, never stored.
    *
    * @generated from field: string hubspot_utk = 16;
    */
@@ -1043,7 +1043,7 @@ export type IdentityMetadataJson = {
   uid?: string;
 
   /**
-   * From the login provider, as the other names.
+   * From the login provider, like the other names.
    *
    * @generated from field: string name = 2;
    */
@@ -1080,7 +1080,7 @@ export type IdentityMetadataJson = {
   jobTitle?: string;
 
   /**
-   * How the user came here: the usual campaign parameters.
+   * Campaign parameters that brought the user here.
    *
    * @generated from field: string utm_campaign = 9;
    */
@@ -1117,7 +1117,7 @@ export type IdentityMetadataJson = {
   latestInternalReferringUrl?: string;
 
   /**
-   * Passed on in the event, never stored.
+   * Forwarded in the event, never stored.
    *
    * @generated from field: string hubspot_utk = 16;
    */
@@ -1137,21 +1137,21 @@ export const IdentityMetadataSchema: GenMessage<IdentityMetadata, {jsonType: Ide
   messageDesc(file_platform_iam_v2_identities, 9);
 
 /**
- * The caller's profile data as it should be, and which of its fields to take.
+ * The caller's profile data with its new values, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateIdentityMetadataRequest
  */
 export type UpdateIdentityMetadataRequest = Message<"platform.iam.v2.UpdateIdentityMetadataRequest"> & {
   /**
-   * Its uid is ignored: it is always the caller's.
+   * The uid is ignored; the caller's own uid is used.
    *
    * @generated from field: platform.iam.v2.IdentityMetadata identity_metadata = 1;
    */
   identityMetadata?: IdentityMetadata | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1159,21 +1159,21 @@ export type UpdateIdentityMetadataRequest = Message<"platform.iam.v2.UpdateIdent
 };
 
 /**
- * The caller's profile data as it should be, and which of its fields to take.
+ * The caller's profile data with its new values, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateIdentityMetadataRequest
  */
 export type UpdateIdentityMetadataRequestJson = {
   /**
-   * Its uid is ignored: it is always the caller's.
+   * The uid is ignored; the caller's own uid is used.
    *
    * @generated from field: platform.iam.v2.IdentityMetadata identity_metadata = 1;
    */
   identityMetadata?: IdentityMetadataJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1339,7 +1339,7 @@ export const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePrincipalJ
   enumDesc(file_platform_iam_v2_identities, 1);
 
 /**
- * Who can act: registered users, and identities that a workload may assume.
+ * Users who have registered, and identities that workloads can assume.
  *
  * @generated from service platform.iam.v2.IdentitiesService
  */
@@ -1376,8 +1376,7 @@ export const IdentitiesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Change an identity, including how it is assumed. The relationship may be replaced by one of
-   * another kind.
+   * Change an identity, including its relationship. The relationship may be replaced by one of another kind.
    *
    * @generated from rpc platform.iam.v2.IdentitiesService.UpdateIdentity
    */
@@ -1397,8 +1396,8 @@ export const IdentitiesService: GenService<{
     output: typeof ListIdentitiesResponseSchema;
   },
   /**
-   * Find the uid of the user whom an issuer knows by a subject. Answers for users who never logged
-   * in, too: their uid follows from issuer and subject, so that they can be given roles beforehand.
+   * Find the uid of the user that an issuer knows by a subject. Works for users who never logged in: their uid is
+   * derived from issuer and subject, so that roles can be granted in advance.
    *
    * @generated from rpc platform.iam.v2.IdentitiesService.LookupIdentity
    */
@@ -1408,7 +1407,7 @@ export const IdentitiesService: GenService<{
     output: typeof LookupIdentityResponseSchema;
   },
   /**
-   * Change the profile data of the calling user. Reaches only the caller itself.
+   * Change the profile data of the calling user. Other users cannot be changed.
    *
    * @generated from rpc platform.iam.v2.IdentitiesService.UpdateIdentityMetadata
    */

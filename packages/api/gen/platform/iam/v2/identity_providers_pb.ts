@@ -149,22 +149,22 @@ export type IdentityProvider_OIDC = Message<"platform.iam.v2.IdentityProvider.OI
   clientId: string;
 
   /**
-   * Never returned. Empty in an update keeps the stored one unless the mask names it. May be left
-   * out with pkce_enabled.
+   * Never returned. If empty in an update, the stored secret is kept unless the mask names the field. Optional with
+   * pkce_enabled.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret: string;
 
   /**
-   * Asked for besides openid, in this order.
+   * Requested in addition to openid, in this order.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes: string[];
 
   /**
-   * The claim that lists the user's groups, for external group role mappings. Empty: none.
+   * The claim that lists the user's groups, for external group role mappings. If empty, no groups are read.
    *
    * @generated from field: string groups_claim = 5;
    */
@@ -198,22 +198,22 @@ export type IdentityProvider_OIDCJson = {
   clientId?: string;
 
   /**
-   * Never returned. Empty in an update keeps the stored one unless the mask names it. May be left
-   * out with pkce_enabled.
+   * Never returned. If empty in an update, the stored secret is kept unless the mask names the field. Optional with
+   * pkce_enabled.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret?: string;
 
   /**
-   * Asked for besides openid, in this order.
+   * Requested in addition to openid, in this order.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes?: string[];
 
   /**
-   * The claim that lists the user's groups, for external group role mappings. Empty: none.
+   * The claim that lists the user's groups, for external group role mappings. If empty, no groups are read.
    *
    * @generated from field: string groups_claim = 5;
    */
@@ -238,7 +238,7 @@ export const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC, {jso
   messageDesc(file_platform_iam_v2_identity_providers, 0, 0);
 
 /**
- * Which claim of a login is matched with the externalId that SCIM provisioning uses.
+ * The claim of a login that is matched with the externalId of SCIM provisioning.
  *
  * @generated from enum platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -262,14 +262,14 @@ export const IdentityProvider_OIDC_CorrelationRule = {
 } as const;
 
 /**
- * Which claim of a login is matched with the externalId that SCIM provisioning uses.
+ * The claim of a login that is matched with the externalId of SCIM provisioning.
  *
  * @generated from enum platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
 export type IdentityProvider_OIDC_CorrelationRule = (typeof IdentityProvider_OIDC_CorrelationRule)[keyof typeof IdentityProvider_OIDC_CorrelationRule] | UnknownEnum;
 
 /**
- * Which claim of a login is matched with the externalId that SCIM provisioning uses.
+ * The claim of a login that is matched with the externalId of SCIM provisioning.
  *
  * @generated from enum platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -282,7 +282,7 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<IdentityProvid
   enumDesc(file_platform_iam_v2_identity_providers, 0, 0, 0);
 
 /**
- * The state of user provisioning through SCIM. Changed by its own calls only; ignored in writes.
+ * The state of user provisioning through SCIM. Only its own operations change it; writes ignore it.
  *
  * @generated from message platform.iam.v2.IdentityProvider.SCIM
  */
@@ -307,7 +307,7 @@ export type IdentityProvider_SCIM = Message<"platform.iam.v2.IdentityProvider.SC
   tokenExpireTime?: Timestamp | undefined;
 
   /**
-   * Until when the replaced token works.
+   * When the replaced token stops working.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
@@ -319,7 +319,7 @@ export type IdentityProvider_SCIM = Message<"platform.iam.v2.IdentityProvider.SC
   credentialState: IdentityProvider_SCIM_CredentialState;
 
   /**
-   * Changes with every change of this state. Writes must repeat it.
+   * Changes with every change of this state. Writes must send the current value.
    *
    * @generated from field: string etag = 7;
    */
@@ -327,7 +327,7 @@ export type IdentityProvider_SCIM = Message<"platform.iam.v2.IdentityProvider.SC
 };
 
 /**
- * The state of user provisioning through SCIM. Changed by its own calls only; ignored in writes.
+ * The state of user provisioning through SCIM. Only its own operations change it; writes ignore it.
  *
  * @generated from message platform.iam.v2.IdentityProvider.SCIM
  */
@@ -352,7 +352,7 @@ export type IdentityProvider_SCIMJson = {
   tokenExpireTime?: TimestampJson;
 
   /**
-   * Until when the replaced token works.
+   * When the replaced token stops working.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
@@ -364,7 +364,7 @@ export type IdentityProvider_SCIMJson = {
   credentialState?: IdentityProvider_SCIM_CredentialStateJson;
 
   /**
-   * Changes with every change of this state. Writes must repeat it.
+   * Changes with every change of this state. Writes must send the current value.
    *
    * @generated from field: string etag = 7;
    */
@@ -410,7 +410,7 @@ export const IdentityProvider_SCIM_CredentialState = {
   REVOKED: 4,
 
   /**
-   * Live, and the previous token still works for its overlap.
+   * Live, while the previous token still works for its overlap.
    *
    * @generated from enum value: CREDENTIAL_STATE_ROTATING = 5;
    */
@@ -438,34 +438,34 @@ export const IdentityProvider_SCIM_CredentialStateSchema: GenEnum<IdentityProvid
   enumDesc(file_platform_iam_v2_identity_providers, 0, 1, 0);
 
 /**
- * Which identity providers to list, and in which order.
+ * Filters, order and paging for listing identity providers.
  *
  * @generated from message platform.iam.v2.ListIdentityProvidersRequest
  */
 export type ListIdentityProvidersRequest = Message<"platform.iam.v2.ListIdentityProvidersRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -479,7 +479,7 @@ export type ListIdentityProvidersRequest = Message<"platform.iam.v2.ListIdentity
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -487,34 +487,34 @@ export type ListIdentityProvidersRequest = Message<"platform.iam.v2.ListIdentity
 };
 
 /**
- * Which identity providers to list, and in which order.
+ * Filters, order and paging for listing identity providers.
  *
  * @generated from message platform.iam.v2.ListIdentityProvidersRequest
  */
 export type ListIdentityProvidersRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -528,7 +528,7 @@ export type ListIdentityProvidersRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -561,14 +561,14 @@ export type ListIdentityProvidersResponse = Message<"platform.iam.v2.ListIdentit
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -594,14 +594,14 @@ export type ListIdentityProvidersResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -692,7 +692,7 @@ export const CreateIdentityProviderRequestSchema: GenMessage<CreateIdentityProvi
   messageDesc(file_platform_iam_v2_identity_providers, 4);
 
 /**
- * The identity provider as it should be, its uid naming which, and the fields to take from it.
+ * The identity provider with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateIdentityProviderRequest
  */
@@ -703,8 +703,8 @@ export type UpdateIdentityProviderRequest = Message<"platform.iam.v2.UpdateIdent
   identityProvider?: IdentityProvider | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -712,7 +712,7 @@ export type UpdateIdentityProviderRequest = Message<"platform.iam.v2.UpdateIdent
 };
 
 /**
- * The identity provider as it should be, its uid naming which, and the fields to take from it.
+ * The identity provider with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateIdentityProviderRequest
  */
@@ -723,8 +723,8 @@ export type UpdateIdentityProviderRequestJson = {
   identityProvider?: IdentityProviderJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -770,7 +770,7 @@ export const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdentityProvi
   messageDesc(file_platform_iam_v2_identity_providers, 6);
 
 /**
- * For whom to issue a first SCIM token, and until when.
+ * The identity provider to issue a first SCIM token for, and the token's expiry.
  *
  * @generated from message platform.iam.v2.GenerateScimTokenRequest
  */
@@ -781,7 +781,7 @@ export type GenerateScimTokenRequest = Message<"platform.iam.v2.GenerateScimToke
   identityProviderUid: string;
 
   /**
-   * One year from now by default, at most two. Not together with never_expires.
+   * One year from now by default, two years at most. Cannot be combined with never_expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -794,7 +794,7 @@ export type GenerateScimTokenRequest = Message<"platform.iam.v2.GenerateScimToke
 };
 
 /**
- * For whom to issue a first SCIM token, and until when.
+ * The identity provider to issue a first SCIM token for, and the token's expiry.
  *
  * @generated from message platform.iam.v2.GenerateScimTokenRequest
  */
@@ -805,7 +805,7 @@ export type GenerateScimTokenRequestJson = {
   identityProviderUid?: string;
 
   /**
-   * One year from now by default, at most two. Not together with never_expires.
+   * One year from now by default, two years at most. Cannot be combined with never_expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -825,7 +825,7 @@ export const GenerateScimTokenRequestSchema: GenMessage<GenerateScimTokenRequest
   messageDesc(file_platform_iam_v2_identity_providers, 7);
 
 /**
- * A new SCIM token. Shown this once: the server keeps a hash only.
+ * A new SCIM token. It is returned only once: the server stores only a hash.
  *
  * @generated from message platform.iam.v2.GenerateScimTokenResponse
  */
@@ -859,7 +859,7 @@ export type GenerateScimTokenResponse = Message<"platform.iam.v2.GenerateScimTok
 };
 
 /**
- * A new SCIM token. Shown this once: the server keeps a hash only.
+ * A new SCIM token. It is returned only once: the server stores only a hash.
  *
  * @generated from message platform.iam.v2.GenerateScimTokenResponse
  */
@@ -900,7 +900,7 @@ export const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTokenRespon
   messageDesc(file_platform_iam_v2_identity_providers, 8);
 
 /**
- * Whose SCIM token to replace, and how.
+ * The identity provider whose SCIM token to replace, and the overlap of the tokens.
  *
  * @generated from message platform.iam.v2.RegenerateScimTokenRequest
  */
@@ -911,14 +911,14 @@ export type RegenerateScimTokenRequest = Message<"platform.iam.v2.RegenerateScim
   identityProviderUid: string;
 
   /**
-   * How long the old token goes on working: an hour when absent, at most a day.
+   * How long the old token keeps working: one hour if absent, one day at most.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: Duration | undefined;
 
   /**
-   * One year from now by default, at most two. Not together with never_expires.
+   * One year from now by default, two years at most. Cannot be combined with never_expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -938,7 +938,7 @@ export type RegenerateScimTokenRequest = Message<"platform.iam.v2.RegenerateScim
 };
 
 /**
- * Whose SCIM token to replace, and how.
+ * The identity provider whose SCIM token to replace, and the overlap of the tokens.
  *
  * @generated from message platform.iam.v2.RegenerateScimTokenRequest
  */
@@ -949,14 +949,14 @@ export type RegenerateScimTokenRequestJson = {
   identityProviderUid?: string;
 
   /**
-   * How long the old token goes on working: an hour when absent, at most a day.
+   * How long the old token keeps working: one hour if absent, one day at most.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: DurationJson;
 
   /**
-   * One year from now by default, at most two. Not together with never_expires.
+   * One year from now by default, two years at most. Cannot be combined with never_expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -983,7 +983,7 @@ export const RegenerateScimTokenRequestSchema: GenMessage<RegenerateScimTokenReq
   messageDesc(file_platform_iam_v2_identity_providers, 9);
 
 /**
- * The new SCIM token, shown this once, and when the old one ends.
+ * The new SCIM token, which is returned only once, and the end of the old one.
  *
  * @generated from message platform.iam.v2.RegenerateScimTokenResponse
  */
@@ -1016,7 +1016,7 @@ export type RegenerateScimTokenResponse = Message<"platform.iam.v2.RegenerateSci
   etag: string;
 
   /**
-   * When the old token really ends, which may be before the overlap is over.
+   * When the old token actually stops working, which may be before the end of the overlap.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
@@ -1029,7 +1029,7 @@ export type RegenerateScimTokenResponse = Message<"platform.iam.v2.RegenerateSci
 };
 
 /**
- * The new SCIM token, shown this once, and when the old one ends.
+ * The new SCIM token, which is returned only once, and the end of the old one.
  *
  * @generated from message platform.iam.v2.RegenerateScimTokenResponse
  */
@@ -1062,7 +1062,7 @@ export type RegenerateScimTokenResponseJson = {
   etag?: string;
 
   /**
-   * When the old token really ends, which may be before the overlap is over.
+   * When the old token actually stops working, which may be before the end of the overlap.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
@@ -1082,7 +1082,7 @@ export const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenRe
   messageDesc(file_platform_iam_v2_identity_providers, 10);
 
 /**
- * Whose SCIM tokens to revoke.
+ * The identity provider whose SCIM tokens to revoke.
  *
  * @generated from message platform.iam.v2.RevokeScimTokenRequest
  */
@@ -1094,7 +1094,7 @@ export type RevokeScimTokenRequest = Message<"platform.iam.v2.RevokeScimTokenReq
 };
 
 /**
- * Whose SCIM tokens to revoke.
+ * The identity provider whose SCIM tokens to revoke.
  *
  * @generated from message platform.iam.v2.RevokeScimTokenRequest
  */
@@ -1174,7 +1174,7 @@ export const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenResponse, 
   messageDesc(file_platform_iam_v2_identity_providers, 12);
 
 /**
- * Whether SCIM is to be on.
+ * Whether to enable or disable SCIM.
  *
  * @generated from message platform.iam.v2.SetScimEnabledRequest
  */
@@ -1198,7 +1198,7 @@ export type SetScimEnabledRequest = Message<"platform.iam.v2.SetScimEnabledReque
 };
 
 /**
- * Whether SCIM is to be on.
+ * Whether to enable or disable SCIM.
  *
  * @generated from message platform.iam.v2.SetScimEnabledRequest
  */
@@ -1229,7 +1229,7 @@ export const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest, {jso
   messageDesc(file_platform_iam_v2_identity_providers, 13);
 
 /**
- * The state after the switch.
+ * The state after the change.
  *
  * @generated from message platform.iam.v2.SetScimEnabledResponse
  */
@@ -1251,7 +1251,7 @@ export type SetScimEnabledResponse = Message<"platform.iam.v2.SetScimEnabledResp
 };
 
 /**
- * The state after the switch.
+ * The state after the change.
  *
  * @generated from message platform.iam.v2.SetScimEnabledResponse
  */
@@ -1286,8 +1286,8 @@ export const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResponse, {j
  */
 export const IdentityProvidersService: GenService<{
   /**
-   * List the identity providers of the organizations that the caller may see. The SCIM part lacks
-   * expiry and credential state; Get has them.
+   * List the identity providers of the organizations that the caller may see. The scim field omits expiry and
+   * credential state; Get returns them.
    *
    * @generated from rpc platform.iam.v2.IdentityProvidersService.ListIdentityProviders
    */
@@ -1307,8 +1307,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Set up single sign-on for an organization. The parent must be an organization. Needs the
-   * capability to bind roles as well, because the default role is a promise of bindings.
+   * Set up single sign-on for an organization. The parent must be an organization. Also requires the capability to bind
+   * roles, because the default role leads to role bindings.
    *
    * @generated from rpc platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
    */
@@ -1339,8 +1339,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Issue the first SCIM token of an identity provider. FAILED_PRECONDITION when there is a token
-   * already: regenerate that one.
+   * Issue the first SCIM token of an identity provider. FAILED_PRECONDITION if there already is a token: regenerate it
+   * instead.
    *
    * @generated from rpc platform.iam.v2.IdentityProvidersService.GenerateScimToken
    */
@@ -1350,8 +1350,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Replace the SCIM token of an identity provider. The old token goes on working for the overlap
-   * if it was live. ABORTED when the etag is not current.
+   * Replace the SCIM token of an identity provider. If the old token was live, it keeps working for the overlap.
+   * ABORTED if the etag is outdated.
    *
    * @generated from rpc platform.iam.v2.IdentityProvidersService.RegenerateScimToken
    */
@@ -1361,8 +1361,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Revoke the SCIM tokens of an identity provider. Ends the current token and one in its overlap
-   * at once. Whether SCIM is enabled stays as it is.
+   * Revoke the SCIM tokens of an identity provider: the current token and a previous one that still works. Does not
+   * change whether SCIM is enabled.
    *
    * @generated from rpc platform.iam.v2.IdentityProvidersService.RevokeScimToken
    */
@@ -1372,8 +1372,8 @@ export const IdentityProvidersService: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Switch SCIM provisioning of an identity provider on or off. Enabling needs two owners of the
-   * organization that were bound by hand, so that a faulty provisioning cannot lock everybody out.
+   * Enable or disable SCIM provisioning of an identity provider. Enabling requires two manually bound owners of the
+   * organization, so that faulty provisioning cannot lock everyone out.
    *
    * @generated from rpc platform.iam.v2.IdentityProvidersService.SetScimEnabled
    */

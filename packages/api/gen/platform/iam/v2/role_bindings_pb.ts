@@ -20,8 +20,8 @@ export const file_platform_iam_v2_role_bindings: GenFile = /*@__PURE__*/
   fileDesc("CiNwbGF0Zm9ybS9pYW0vdjIvcm9sZV9iaW5kaW5ncy5wcm90bxIPcGxhdGZvcm0uaWFtLnYyIrQCCgtSb2xlQmluZGluZxIUCgN1aWQYASABKAlCB+BBA4i1GAESOwoIaWRlbnRpdHkYAiABKAsyJC5wbGF0Zm9ybS5pYW0udjIuUm9sZUJpbmRpbmdJZGVudGl0eUID4EEDEjUKBWdyb3VwGAMgASgLMiEucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nR3JvdXBCA+BBAxIzCgRyb2xlGAQgASgLMiAucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nUm9sZUID4EEDEjQKC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhkKDGlkZW50aXR5X3VpZBgGIAEoCUID4EEBEhUKCHJvbGVfdWlkGAcgASgJQgPgQQEikwEKE1JvbGVCaW5kaW5nSWRlbnRpdHkSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQMSFAoHc3ViamVjdBgEIAEoCUID4EEDEhMKBmlzc3VlchgFIAEoCUID4EEDEhIKBWVtYWlsGAYgASgJQgPgQQMiUQoQUm9sZUJpbmRpbmdHcm91cBIQCgN1aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSGAoLZGVzY3JpcHRpb24YAyABKAlCA+BBAyJQCg9Sb2xlQmluZGluZ1JvbGUSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAMgASgJQgPgQQMibAoYQ3JlYXRlUm9sZUJpbmRpbmdSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARI3Cgxyb2xlX2JpbmRpbmcYAiABKAsyHC5wbGF0Zm9ybS5pYW0udjIuUm9sZUJpbmRpbmdCA+BBAiIwChhEZWxldGVSb2xlQmluZGluZ1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIi0KFUdldFJvbGVCaW5kaW5nUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEi5QEKF0xpc3RSb2xlQmluZGluZ3NSZXF1ZXN0EjEKBHVpZHAYASABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlckID4EEBEhUKCGlkZW50aXR5GAIgASgJQgPgQQESEgoFZ3JvdXAYAyABKAlCA+BBARIRCgRyb2xlGAQgASgJQgPgQQESFgoJcGFnZV9zaXplGAUgASgFQgPgQQESFwoKcGFnZV90b2tlbhgGIAEoCUID4EEBEhUKCG9yZGVyX2J5GAcgASgJQgPgQQESEQoEc2tpcBgIIAEoBUID4EEBIqMBChhMaXN0Um9sZUJpbmRpbmdzUmVzcG9uc2USMwoNcm9sZV9iaW5kaW5ncxgBIAMoCzIcLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCKNAQoYVXBkYXRlUm9sZUJpbmRpbmdSZXF1ZXN0EjsKDHJvbGVfYmluZGluZxgBIAEoCzIcLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZ0IH4EECiLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASKSAQoeQmF0Y2hDcmVhdGVSb2xlQmluZGluZ3NSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARJACghyZXF1ZXN0cxgCIAMoCzIpLnBsYXRmb3JtLmlhbS52Mi5DcmVhdGVSb2xlQmluZGluZ1JlcXVlc3RCA+BBAhIVCghyb2xlX3VpZBgDIAEoCUID4EEBIlYKH0JhdGNoQ3JlYXRlUm9sZUJpbmRpbmdzUmVzcG9uc2USMwoNcm9sZV9iaW5kaW5ncxgBIAMoCzIcLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZzLTCwoTUm9sZUJpbmRpbmdzU2VydmljZRKvAQoOR2V0Um9sZUJpbmRpbmcSJi5wbGF0Zm9ybS5pYW0udjIuR2V0Um9sZUJpbmRpbmdSZXF1ZXN0GhwucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nIleKtRgGCgQKApMDmrUYJAoeR2V0IGEgcm9sZSBiaW5kaW5nIGJ5IGl0cyB1aWQuGAEoAYLT5JMCHxIdL2lhbS92Mi9yb2xlQmluZGluZ3Mve3VpZD0qKn0SjwIKEUNyZWF0ZVJvbGVCaW5kaW5nEikucGxhdGZvcm0uaWFtLnYyLkNyZWF0ZVJvbGVCaW5kaW5nUmVxdWVzdBocLnBsYXRmb3JtLmlhbS52Mi5Sb2xlQmluZGluZyKwAYq1GAYKBAoCkQOStRgqCh9hcGkuaWFtLnJvbGViaW5kaW5ncy5jcmVhdGVkLnYxEgVncm91cBgBmrUYPgo8R3JhbnQgYW4gaWRlbnRpdHkgYSByb2xlIGF0IGEgZ3JvdXAgYW5kIGV2ZXJ5dGhpbmcgYmVsb3cgaXQugtPkkwIwOgxyb2xlX2JpbmRpbmciIC9pYW0vdjIvcm9sZUJpbmRpbmdzL3twYXJlbnQ9Kip9EuIBChFEZWxldGVSb2xlQmluZGluZxIpLnBsYXRmb3JtLmlhbS52Mi5EZWxldGVSb2xlQmluZGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiiQGKtRgGCgQKApQDkrUYKgofYXBpLmlhbS5yb2xlYmluZGluZ3MuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GCgKIlRha2UgYXdheSBhIHJvbGUgZnJvbSBhbiBpZGVudGl0eS4gASgBgtPkkwIfKh0vaWFtL3YyL3JvbGVCaW5kaW5ncy97dWlkPSoqfRLZAQoQTGlzdFJvbGVCaW5kaW5ncxIoLnBsYXRmb3JtLmlhbS52Mi5MaXN0Um9sZUJpbmRpbmdzUmVxdWVzdBopLnBsYXRmb3JtLmlhbS52Mi5MaXN0Um9sZUJpbmRpbmdzUmVzcG9uc2UicIq1GAgKBgoCkwMQAZq1GEQKPkxpc3Qgcm9sZSBiaW5kaW5ncywgb3B0aW9uYWxseSBvZiBvbmUgaWRlbnRpdHksIGdyb3VwIG9yIHJvbGUuGAEoAYLT5JMCFhIUL2lhbS92Mi9yb2xlQmluZGluZ3MSogIKF0JhdGNoQ3JlYXRlUm9sZUJpbmRpbmdzEi8ucGxhdGZvcm0uaWFtLnYyLkJhdGNoQ3JlYXRlUm9sZUJpbmRpbmdzUmVxdWVzdBowLnBsYXRmb3JtLmlhbS52Mi5CYXRjaENyZWF0ZVJvbGVCaW5kaW5nc1Jlc3BvbnNlIqMBirUYBgoECgKRA5K1GDAKJWFwaS5pYW0ucm9sZWJpbmRpbmdzLmNyZWF0ZWQuYmF0Y2gudjESBWdyb3VwGAGatRg2CjRHcmFudCBzZXZlcmFsIGlkZW50aXRpZXMgcm9sZXMgYXQgb25lIGdyb3VwIGF0IG9uY2UugtPkkwIlOgEqIiAvaWFtL3YyL3JvbGVCaW5kaW5nczpiYXRjaENyZWF0ZRKRAgoRVXBkYXRlUm9sZUJpbmRpbmcSKS5wbGF0Zm9ybS5pYW0udjIuVXBkYXRlUm9sZUJpbmRpbmdSZXF1ZXN0GhwucGxhdGZvcm0uaWFtLnYyLlJvbGVCaW5kaW5nIrIBirUYBgoECgKSA5K1GCoKH2FwaS5pYW0ucm9sZWJpbmRpbmdzLnVwZGF0ZWQudjESBWdyb3VwGAGatRg2CjJDaGFuZ2UgdGhlIGlkZW50aXR5IG9yIHRoZSByb2xlIG9mIGEgcm9sZSBiaW5kaW5nLigBgtPkkwI6Ogxyb2xlX2JpbmRpbmcyKi9pYW0vdjIvcm9sZUJpbmRpbmdzL3tyb2xlX2JpbmRpbmcudWlkPSoqfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * Identity X holds role Y at the group that is the parent of this binding's uid, and below.
- * Requests name identity and role by uid; answers describe them as well.
+ * Grants a role to an identity, at the group that is the parent of the binding's uid and below it. Requests name the
+ * identity and the role by uid; responses also describe them.
  *
  * @generated from message platform.iam.v2.RoleBinding
  */
@@ -59,7 +59,7 @@ export type RoleBinding = Message<"platform.iam.v2.RoleBinding"> & {
   identityUid: string;
 
   /**
-   * A built-in role, or a role of the group or of one above.
+   * A built-in role, or a role of the group or of a group above it.
    *
    * @generated from field: string role_uid = 7;
    */
@@ -67,8 +67,8 @@ export type RoleBinding = Message<"platform.iam.v2.RoleBinding"> & {
 };
 
 /**
- * Identity X holds role Y at the group that is the parent of this binding's uid, and below.
- * Requests name identity and role by uid; answers describe them as well.
+ * Grants a role to an identity, at the group that is the parent of the binding's uid and below it. Requests name the
+ * identity and the role by uid; responses also describe them.
  *
  * @generated from message platform.iam.v2.RoleBinding
  */
@@ -106,7 +106,7 @@ export type RoleBindingJson = {
   identityUid?: string;
 
   /**
-   * A built-in role, or a role of the group or of one above.
+   * A built-in role, or a role of the group or of a group above it.
    *
    * @generated from field: string role_uid = 7;
    */
@@ -121,8 +121,7 @@ export const RoleBindingSchema: GenMessage<RoleBinding, {jsonType: RoleBindingJs
   messageDesc(file_platform_iam_v2_role_bindings, 0);
 
 /**
- * What a role binding says about its identity. Empty apart from the uid while the user is not
- * registered.
+ * The identity of a role binding. Only the uid is set until the user registers.
  *
  * @generated from message platform.iam.v2.RoleBindingIdentity
  */
@@ -143,14 +142,14 @@ export type RoleBindingIdentity = Message<"platform.iam.v2.RoleBindingIdentity">
   description: string;
 
   /**
-   * Where the identity is matched by subject: the subject or its pattern. Otherwise empty.
+   * The subject or its pattern, if the identity is matched by subject. Otherwise empty.
    *
    * @generated from field: string subject = 4;
    */
   subject: string;
 
   /**
-   * As subject.
+   * Like subject, for the issuer.
    *
    * @generated from field: string issuer = 5;
    */
@@ -163,8 +162,7 @@ export type RoleBindingIdentity = Message<"platform.iam.v2.RoleBindingIdentity">
 };
 
 /**
- * What a role binding says about its identity. Empty apart from the uid while the user is not
- * registered.
+ * The identity of a role binding. Only the uid is set until the user registers.
  *
  * @generated from message platform.iam.v2.RoleBindingIdentity
  */
@@ -185,14 +183,14 @@ export type RoleBindingIdentityJson = {
   description?: string;
 
   /**
-   * Where the identity is matched by subject: the subject or its pattern. Otherwise empty.
+   * The subject or its pattern, if the identity is matched by subject. Otherwise empty.
    *
    * @generated from field: string subject = 4;
    */
   subject?: string;
 
   /**
-   * As subject.
+   * Like subject, for the issuer.
    *
    * @generated from field: string issuer = 5;
    */
@@ -212,7 +210,7 @@ export const RoleBindingIdentitySchema: GenMessage<RoleBindingIdentity, {jsonTyp
   messageDesc(file_platform_iam_v2_role_bindings, 1);
 
 /**
- * What a role binding says about its group.
+ * The group of a role binding.
  *
  * @generated from message platform.iam.v2.RoleBindingGroup
  */
@@ -234,7 +232,7 @@ export type RoleBindingGroup = Message<"platform.iam.v2.RoleBindingGroup"> & {
 };
 
 /**
- * What a role binding says about its group.
+ * The group of a role binding.
  *
  * @generated from message platform.iam.v2.RoleBindingGroup
  */
@@ -263,7 +261,7 @@ export const RoleBindingGroupSchema: GenMessage<RoleBindingGroup, {jsonType: Rol
   messageDesc(file_platform_iam_v2_role_bindings, 2);
 
 /**
- * What a role binding says about its role.
+ * The role of a role binding.
  *
  * @generated from message platform.iam.v2.RoleBindingRole
  */
@@ -285,7 +283,7 @@ export type RoleBindingRole = Message<"platform.iam.v2.RoleBindingRole"> & {
 };
 
 /**
- * What a role binding says about its role.
+ * The role of a role binding.
  *
  * @generated from message platform.iam.v2.RoleBindingRole
  */
@@ -421,48 +419,48 @@ export const GetRoleBindingRequestSchema: GenMessage<GetRoleBindingRequest, {jso
   messageDesc(file_platform_iam_v2_role_bindings, 6);
 
 /**
- * Which role bindings to list, and in which order.
+ * Filters, order and paging for listing role bindings.
  *
  * @generated from message platform.iam.v2.ListRoleBindingsRequest
  */
 export type ListRoleBindingsRequest = Message<"platform.iam.v2.ListRoleBindingsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only bindings of this identity uid.
+   * Only bindings of the identity with this uid.
    *
    * @generated from field: string identity = 2;
    */
   identity: string;
 
   /**
-   * Only bindings at exactly this group uid.
+   * Only bindings at exactly the group with this uid.
    *
    * @generated from field: string group = 3;
    */
   group: string;
 
   /**
-   * Only bindings of this role uid.
+   * Only bindings of the role with this uid.
    *
    * @generated from field: string role = 4;
    */
   role: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 5;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 6;
    */
@@ -476,7 +474,7 @@ export type ListRoleBindingsRequest = Message<"platform.iam.v2.ListRoleBindingsR
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 8;
    */
@@ -484,48 +482,48 @@ export type ListRoleBindingsRequest = Message<"platform.iam.v2.ListRoleBindingsR
 };
 
 /**
- * Which role bindings to list, and in which order.
+ * Filters, order and paging for listing role bindings.
  *
  * @generated from message platform.iam.v2.ListRoleBindingsRequest
  */
 export type ListRoleBindingsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only bindings of this identity uid.
+   * Only bindings of the identity with this uid.
    *
    * @generated from field: string identity = 2;
    */
   identity?: string;
 
   /**
-   * Only bindings at exactly this group uid.
+   * Only bindings at exactly the group with this uid.
    *
    * @generated from field: string group = 3;
    */
   group?: string;
 
   /**
-   * Only bindings of this role uid.
+   * Only bindings of the role with this uid.
    *
    * @generated from field: string role = 4;
    */
   role?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 5;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 6;
    */
@@ -539,7 +537,7 @@ export type ListRoleBindingsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 8;
    */
@@ -572,14 +570,14 @@ export type ListRoleBindingsResponse = Message<"platform.iam.v2.ListRoleBindings
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -605,14 +603,14 @@ export type ListRoleBindingsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -627,7 +625,7 @@ export const ListRoleBindingsResponseSchema: GenMessage<ListRoleBindingsResponse
   messageDesc(file_platform_iam_v2_role_bindings, 8);
 
 /**
- * The role binding as it should be, its uid naming which, and the fields to take from it.
+ * The role binding with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateRoleBindingRequest
  */
@@ -638,8 +636,8 @@ export type UpdateRoleBindingRequest = Message<"platform.iam.v2.UpdateRoleBindin
   roleBinding?: RoleBinding | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -647,7 +645,7 @@ export type UpdateRoleBindingRequest = Message<"platform.iam.v2.UpdateRoleBindin
 };
 
 /**
- * The role binding as it should be, its uid naming which, and the fields to take from it.
+ * The role binding with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateRoleBindingRequest
  */
@@ -658,8 +656,8 @@ export type UpdateRoleBindingRequestJson = {
   roleBinding?: RoleBindingJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -694,7 +692,7 @@ export type BatchCreateRoleBindingsRequest = Message<"platform.iam.v2.BatchCreat
   requests: CreateRoleBindingRequest[];
 
   /**
-   * The role of the requests that name none. A request must not name another.
+   * The role of requests that do not name one. No request may name a different role.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -722,7 +720,7 @@ export type BatchCreateRoleBindingsRequestJson = {
   requests?: CreateRoleBindingRequestJson[];
 
   /**
-   * The role of the requests that name none. A request must not name another.
+   * The role of requests that do not name one. No request may name a different role.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -768,7 +766,7 @@ export const BatchCreateRoleBindingsResponseSchema: GenMessage<BatchCreateRoleBi
   messageDesc(file_platform_iam_v2_role_bindings, 11);
 
 /**
- * Who holds which role where. A binding applies to its group and everything below.
+ * Grants of roles to identities at groups. A binding applies to its group and everything below it.
  *
  * @generated from service platform.iam.v2.RoleBindingsService
  */
@@ -795,7 +793,7 @@ export const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Take away a role from an identity. Succeeds also when it is gone already.
+   * Revoke a role from an identity. Succeeds even if the binding no longer exists.
    *
    * @generated from rpc platform.iam.v2.RoleBindingsService.DeleteRoleBinding
    */
@@ -815,8 +813,8 @@ export const RoleBindingsService: GenService<{
     output: typeof ListRoleBindingsResponseSchema;
   },
   /**
-   * Grant several identities roles at one group at once. All or none, at most 25, answered in the
-   * order of the request.
+   * Grant roles to several identities at one group. Creates all bindings or none, at most 25, and returns them in
+   * request order.
    *
    * @generated from rpc platform.iam.v2.RoleBindingsService.BatchCreateRoleBindings
    */

@@ -138,34 +138,34 @@ export const GetRoleRequestSchema: GenMessage<GetRoleRequest, {jsonType: GetRole
   messageDesc(file_platform_iam_v2_roles, 1);
 
 /**
- * Which roles to list, and in which order.
+ * Filters, order and paging for listing roles.
  *
  * @generated from message platform.iam.v2.ListRolesRequest
  */
 export type ListRolesRequest = Message<"platform.iam.v2.ListRolesRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -179,7 +179,7 @@ export type ListRolesRequest = Message<"platform.iam.v2.ListRolesRequest"> & {
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -187,34 +187,34 @@ export type ListRolesRequest = Message<"platform.iam.v2.ListRolesRequest"> & {
 };
 
 /**
- * Which roles to list, and in which order.
+ * Filters, order and paging for listing roles.
  *
  * @generated from message platform.iam.v2.ListRolesRequest
  */
 export type ListRolesRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -228,7 +228,7 @@ export type ListRolesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -261,14 +261,14 @@ export type ListRolesResponse = Message<"platform.iam.v2.ListRolesResponse"> & {
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -294,14 +294,14 @@ export type ListRolesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -361,7 +361,7 @@ export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest, {jsonType: C
   messageDesc(file_platform_iam_v2_roles, 4);
 
 /**
- * The role as it should be, its uid naming which, and the fields to take from it.
+ * The role with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateRoleRequest
  */
@@ -372,8 +372,8 @@ export type UpdateRoleRequest = Message<"platform.iam.v2.UpdateRoleRequest"> & {
   role?: Role | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -381,7 +381,7 @@ export type UpdateRoleRequest = Message<"platform.iam.v2.UpdateRoleRequest"> & {
 };
 
 /**
- * The role as it should be, its uid naming which, and the fields to take from it.
+ * The role with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.iam.v2.UpdateRoleRequest
  */
@@ -392,8 +392,8 @@ export type UpdateRoleRequestJson = {
   role?: RoleJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -439,8 +439,7 @@ export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jsonType: D
   messageDesc(file_platform_iam_v2_roles, 6);
 
 /**
- * Named sets of capabilities: the built-in ones, which live in the root and cannot be changed, and
- * those that groups define.
+ * Named sets of capabilities: built-in roles, which are at the root and cannot be changed, and custom roles of groups.
  *
  * @generated from service platform.iam.v2.RolesService
  */
@@ -456,8 +455,8 @@ export const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * List the built-in and custom roles, optionally by group or exact name. The built-in roles and
-   * those of the groups where the caller may list them.
+   * List roles, optionally by group or exact name: the built-in roles, and the custom roles of groups where the caller
+   * may list them.
    *
    * @generated from rpc platform.iam.v2.RolesService.ListRoles
    */
@@ -477,8 +476,8 @@ export const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Change the name, description or capabilities of a custom role. Takes effect at once for every
-   * binding. Built-in roles are refused.
+   * Change the name, description or capabilities of a custom role. The change applies to every binding at once.
+   * Built-in roles cannot be changed.
    *
    * @generated from rpc platform.iam.v2.RolesService.UpdateRole
    */

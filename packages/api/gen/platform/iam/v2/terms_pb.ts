@@ -18,7 +18,7 @@ export const file_platform_iam_v2_terms: GenFile = /*@__PURE__*/
   fileDesc("ChtwbGF0Zm9ybS9pYW0vdjIvdGVybXMucHJvdG8SD3BsYXRmb3JtLmlhbS52MiJHChJBY2NlcHRUZXJtc1JlcXVlc3QSFgoFZ3JvdXAYASABKAlCB+BBAoi1GAESGQoMZG9jdW1lbnRfaWRzGAIgAygJQgPgQQIiRAoTQWNjZXB0VGVybXNSZXNwb25zZRISCgVncm91cBgBIAEoCUID4EEDEhkKDGRvY3VtZW50X2lkcxgCIAMoCUID4EEDIowBCg9UZXJtc0FjY2VwdGFuY2USEwoGZG9jX2lkGAEgASgJQgPgQQMSGAoLYWNjZXB0ZWRfYnkYAiABKAlCA+BBAxIUCgdvcmdfdWlkGAMgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMikAEKG0xpc3RUZXJtc0FjY2VwdGFuY2VzUmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECiLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEirwEKHExpc3RUZXJtc0FjY2VwdGFuY2VzUmVzcG9uc2USOwoRdGVybXNfYWNjZXB0YW5jZXMYASADKAsyIC5wbGF0Zm9ybS5pYW0udjIuVGVybXNBY2NlcHRhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IkgKD01pc3NpbmdEb2N1bWVudBIPCgJpZBgBIAEoCUID4EEDEhIKBWxhYmVsGAIgASgJQgPgQQMSEAoDdXJsGAMgASgJQgPgQQMiUAoWVGVybXNOb3RBY2NlcHRlZERldGFpbBI2CgdtaXNzaW5nGAEgAygLMiAucGxhdGZvcm0uaWFtLnYyLk1pc3NpbmdEb2N1bWVudEID4EEDMucDCgxUZXJtc1NlcnZpY2US5AEKC0FjY2VwdFRlcm1zEiMucGxhdGZvcm0uaWFtLnYyLkFjY2VwdFRlcm1zUmVxdWVzdBokLnBsYXRmb3JtLmlhbS52Mi5BY2NlcHRUZXJtc1Jlc3BvbnNlIokBirUYBgoECgKZEZK1GCQKGWFwaS5pYW0udGVybXMuYWNjZXB0ZWQudjESBWdyb3VwGAGatRgwCixBY2NlcHQgbGVnYWwgZG9jdW1lbnRzIG9uIGJlaGFsZiBvZiBhIGdyb3VwLigBgtPkkwIdOgEqIhgvaWFtL3YyL3Rlcm1zL3tncm91cD0qKn0S7wEKFExpc3RUZXJtc0FjY2VwdGFuY2VzEiwucGxhdGZvcm0uaWFtLnYyLkxpc3RUZXJtc0FjY2VwdGFuY2VzUmVxdWVzdBotLnBsYXRmb3JtLmlhbS52Mi5MaXN0VGVybXNBY2NlcHRhbmNlc1Jlc3BvbnNlInqKtRgGCgQKApoRmrUYTApGTGlzdCB3aGljaCBsZWdhbCBkb2N1bWVudHMgYSBncm91cCBhbmQgaXRzIG9yZ2FuaXphdGlvbiBoYXZlIGFjY2VwdGVkLhgBKAGC0+STAhoSGC9pYW0vdjIvdGVybXMve2dyb3VwPSoqfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * Which documents a group accepts.
+ * The documents that a group accepts.
  *
  * @generated from message platform.iam.v2.AcceptTermsRequest
  */
@@ -39,7 +39,7 @@ export type AcceptTermsRequest = Message<"platform.iam.v2.AcceptTermsRequest"> &
 };
 
 /**
- * Which documents a group accepts.
+ * The documents that a group accepts.
  *
  * @generated from message platform.iam.v2.AcceptTermsRequest
  */
@@ -67,7 +67,7 @@ export const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest, {jsonType:
   messageDesc(file_platform_iam_v2_terms, 0);
 
 /**
- * What was accepted.
+ * The recorded acceptances.
  *
  * @generated from message platform.iam.v2.AcceptTermsResponse
  */
@@ -84,7 +84,7 @@ export type AcceptTermsResponse = Message<"platform.iam.v2.AcceptTermsResponse">
 };
 
 /**
- * What was accepted.
+ * The recorded acceptances.
  *
  * @generated from message platform.iam.v2.AcceptTermsResponse
  */
@@ -108,7 +108,7 @@ export const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse, {jsonTyp
   messageDesc(file_platform_iam_v2_terms, 1);
 
 /**
- * The fact that a document was accepted.
+ * The acceptance of one document.
  *
  * @generated from message platform.iam.v2.TermsAcceptance
  */
@@ -126,7 +126,7 @@ export type TermsAcceptance = Message<"platform.iam.v2.TermsAcceptance"> & {
   acceptedBy: string;
 
   /**
-   * uid of the group that it was accepted for.
+   * uid of the group for which the document was accepted.
    *
    * @generated from field: string org_uid = 3;
    */
@@ -139,7 +139,7 @@ export type TermsAcceptance = Message<"platform.iam.v2.TermsAcceptance"> & {
 };
 
 /**
- * The fact that a document was accepted.
+ * The acceptance of one document.
  *
  * @generated from message platform.iam.v2.TermsAcceptance
  */
@@ -157,7 +157,7 @@ export type TermsAcceptanceJson = {
   acceptedBy?: string;
 
   /**
-   * uid of the group that it was accepted for.
+   * uid of the group for which the document was accepted.
    *
    * @generated from field: string org_uid = 3;
    */
@@ -177,7 +177,7 @@ export const TermsAcceptanceSchema: GenMessage<TermsAcceptance, {jsonType: Terms
   messageDesc(file_platform_iam_v2_terms, 2);
 
 /**
- * Whose acceptances to list, and in which order.
+ * The group whose acceptances to list, with order and paging.
  *
  * @generated from message platform.iam.v2.ListTermsAcceptancesRequest
  */
@@ -190,14 +190,14 @@ export type ListTermsAcceptancesRequest = Message<"platform.iam.v2.ListTermsAcce
   group: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -211,7 +211,7 @@ export type ListTermsAcceptancesRequest = Message<"platform.iam.v2.ListTermsAcce
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -219,7 +219,7 @@ export type ListTermsAcceptancesRequest = Message<"platform.iam.v2.ListTermsAcce
 };
 
 /**
- * Whose acceptances to list, and in which order.
+ * The group whose acceptances to list, with order and paging.
  *
  * @generated from message platform.iam.v2.ListTermsAcceptancesRequest
  */
@@ -232,14 +232,14 @@ export type ListTermsAcceptancesRequestJson = {
   group?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -253,7 +253,7 @@ export type ListTermsAcceptancesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -286,14 +286,14 @@ export type ListTermsAcceptancesResponse = Message<"platform.iam.v2.ListTermsAcc
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -319,14 +319,14 @@ export type ListTermsAcceptancesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -357,7 +357,7 @@ export type MissingDocument = Message<"platform.iam.v2.MissingDocument"> & {
   label: string;
 
   /**
-   * Where to read it.
+   * URL of the document.
    *
    * @generated from field: string url = 3;
    */
@@ -381,7 +381,7 @@ export type MissingDocumentJson = {
   label?: string;
 
   /**
-   * Where to read it.
+   * URL of the document.
    *
    * @generated from field: string url = 3;
    */
@@ -396,8 +396,7 @@ export const MissingDocumentSchema: GenMessage<MissingDocument, {jsonType: Missi
   messageDesc(file_platform_iam_v2_terms, 5);
 
 /**
- * Error detail of a FAILED_PRECONDITION: the call needs documents that nobody has accepted for the
- * organization.
+ * Error detail of a FAILED_PRECONDITION: the call requires documents that have not been accepted for the organization.
  *
  * @generated from message platform.iam.v2.TermsNotAcceptedDetail
  */
@@ -409,8 +408,7 @@ export type TermsNotAcceptedDetail = Message<"platform.iam.v2.TermsNotAcceptedDe
 };
 
 /**
- * Error detail of a FAILED_PRECONDITION: the call needs documents that nobody has accepted for the
- * organization.
+ * Error detail of a FAILED_PRECONDITION: the call requires documents that have not been accepted for the organization.
  *
  * @generated from message platform.iam.v2.TermsNotAcceptedDetail
  */
@@ -429,14 +427,13 @@ export const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDetail, {j
   messageDesc(file_platform_iam_v2_terms, 6);
 
 /**
- * Which legal documents an organization has accepted.
+ * The legal documents that an organization has accepted.
  *
  * @generated from service platform.iam.v2.TermsService
  */
 export const TermsService: GenService<{
   /**
-   * Accept legal documents on behalf of a group. Repeating it is harmless; the first acceptance
-   * counts.
+   * Accept legal documents on behalf of a group. Repeating the call has no effect; the first acceptance counts.
    *
    * @generated from rpc platform.iam.v2.TermsService.AcceptTerms
    */
@@ -446,8 +443,8 @@ export const TermsService: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * List which legal documents a group and its organization have accepted. Includes what the
-   * organizations above the group accepted.
+   * List the legal documents that a group and its organization have accepted. Includes acceptances by the organizations
+   * above the group.
    *
    * @generated from rpc platform.iam.v2.TermsService.ListTermsAcceptances
    */

@@ -24,7 +24,7 @@ export const file_platform_libraries_v2_artifacts: GenFile = /*@__PURE__*/
  */
 export type Artifact = Message<"platform.libraries.v2.Artifact"> & {
   /**
-   * Has a form of its own per ecosystem.
+   * The format depends on the ecosystem.
    *
    * @generated from field: string uid = 1;
    */
@@ -77,7 +77,7 @@ export type Artifact = Message<"platform.libraries.v2.Artifact"> & {
  */
 export type ArtifactJson = {
   /**
-   * Has a form of its own per ecosystem.
+   * The format depends on the ecosystem.
    *
    * @generated from field: string uid = 1;
    */
@@ -222,7 +222,7 @@ export const ArtifactVersionSchema: GenMessage<ArtifactVersion, {jsonType: Artif
   messageDesc(file_platform_libraries_v2_artifacts, 1);
 
 /**
- * Which libraries to list, and in which order.
+ * Filters, order and paging for listing libraries.
  *
  * @generated from message platform.libraries.v2.ListArtifactsRequest
  */
@@ -235,7 +235,7 @@ export type ListArtifactsRequest = Message<"platform.libraries.v2.ListArtifactsR
   ecosystems: Ecosystem[];
 
   /**
-   * Part of a name, in any case.
+   * Part of a name, case-insensitive.
    *
    * @generated from field: string query = 2;
    */
@@ -256,21 +256,21 @@ export type ListArtifactsRequest = Message<"platform.libraries.v2.ListArtifactsR
   remediated: boolean;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -285,7 +285,7 @@ export type ListArtifactsRequest = Message<"platform.libraries.v2.ListArtifactsR
 };
 
 /**
- * Which libraries to list, and in which order.
+ * Filters, order and paging for listing libraries.
  *
  * @generated from message platform.libraries.v2.ListArtifactsRequest
  */
@@ -298,7 +298,7 @@ export type ListArtifactsRequestJson = {
   ecosystems?: EcosystemJson[];
 
   /**
-   * Part of a name, in any case.
+   * Part of a name, case-insensitive.
    *
    * @generated from field: string query = 2;
    */
@@ -319,21 +319,21 @@ export type ListArtifactsRequestJson = {
   remediated?: boolean;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -373,14 +373,14 @@ export type ListArtifactsResponse = Message<"platform.libraries.v2.ListArtifacts
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -406,14 +406,14 @@ export type ListArtifactsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -441,21 +441,21 @@ export type ListArtifactVersionsRequest = Message<"platform.libraries.v2.ListArt
   artifactId: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -483,21 +483,21 @@ export type ListArtifactVersionsRequestJson = {
   artifactId?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 12;
    */
@@ -537,14 +537,14 @@ export type ListArtifactVersionsResponse = Message<"platform.libraries.v2.ListAr
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -570,14 +570,14 @@ export type ListArtifactVersionsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -627,7 +627,7 @@ export const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest, 
   messageDesc(file_platform_libraries_v2_artifacts, 6);
 
 /**
- * How many libraries there are.
+ * The number of libraries by ecosystem.
  *
  * @generated from message platform.libraries.v2.GetArtifactCountResponse
  */
@@ -639,7 +639,7 @@ export type GetArtifactCountResponse = Message<"platform.libraries.v2.GetArtifac
 };
 
 /**
- * How many libraries there are.
+ * The number of libraries by ecosystem.
  *
  * @generated from message platform.libraries.v2.GetArtifactCountResponse
  */
@@ -669,7 +669,7 @@ export type GetArtifactCountResponse_EcosystemCount = Message<"platform.librarie
   ecosystem: Ecosystem;
 
   /**
-   * How many libraries the ecosystem has.
+   * Number of libraries in the ecosystem.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -688,7 +688,7 @@ export type GetArtifactCountResponse_EcosystemCountJson = {
   ecosystem?: EcosystemJson;
 
   /**
-   * How many libraries the ecosystem has.
+   * Number of libraries in the ecosystem.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -751,8 +751,8 @@ export const EcosystemSchema: GenEnum<Ecosystem, EcosystemJson> = /*@__PURE__*/
  */
 export const ArtifactsService: GenService<{
   /**
-   * List the libraries of one or more ecosystems, optionally by a search text. Ordered by name
-   * unless order_by says otherwise.
+   * List the libraries of one or more ecosystems, optionally matching a search string. Ordered by name unless order_by
+   * says otherwise.
    *
    * @generated from rpc platform.libraries.v2.ArtifactsService.ListArtifacts
    */
@@ -772,8 +772,8 @@ export const ArtifactsService: GenService<{
     output: typeof ListArtifactVersionsResponseSchema;
   },
   /**
-   * Count the libraries of one or more ecosystems. One entry per requested ecosystem, also when it
-   * is zero.
+   * Count the libraries of one or more ecosystems. Returns one entry per requested ecosystem, even if its count is
+   * zero.
    *
    * @generated from rpc platform.libraries.v2.ArtifactsService.GetArtifactCount
    */

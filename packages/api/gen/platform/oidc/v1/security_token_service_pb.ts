@@ -16,7 +16,7 @@ export const file_platform_oidc_v1_security_token_service: GenFile = /*@__PURE__
   fileDesc("Ci1wbGF0Zm9ybS9vaWRjL3YxL3NlY3VyaXR5X3Rva2VuX3NlcnZpY2UucHJvdG8SEHBsYXRmb3JtLm9pZGMudjEiWgobRXhjaGFuZ2VSZWZyZXNoVG9rZW5SZXF1ZXN0EgsKA2F1ZBgBIAMoCRIRCgVzY29wZRgCIAEoCUICGAESCwoDY2FwGAMgAygJEg4KBnNjb3BlcxgEIAMoCSKHAQoPRXhjaGFuZ2VSZXF1ZXN0EgsKA2F1ZBgBIAMoCRIRCgVzY29wZRgCIAEoCUICGAESEAoIaWRlbnRpdHkYBCABKAkSCwoDY2FwGAUgAygJEhkKEWlkZW50aXR5X3Byb3ZpZGVyGAcgASgJEg4KBnNjb3BlcxgIIAMoCUoECAMQBEoECAYQByJmCghSYXdUb2tlbhISCgV0b2tlbhgBIAEoCUIDgAEBEhoKDXJlZnJlc2hfdG9rZW4YAiABKAlCA4ABARIqCgZleHBpcnkYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImkKCVRva2VuUGFpchIpCgV0b2tlbhgBIAEoCzIaLnBsYXRmb3JtLm9pZGMudjEuUmF3VG9rZW4SMQoNcmVmcmVzaF90b2tlbhgCIAEoCzIaLnBsYXRmb3JtLm9pZGMudjEuUmF3VG9rZW4ykwIKFFNlY3VyaXR5VG9rZW5TZXJ2aWNlEnEKCEV4Y2hhbmdlEiEucGxhdGZvcm0ub2lkYy52MS5FeGNoYW5nZVJlcXVlc3QaGi5wbGF0Zm9ybS5vaWRjLnYxLlJhd1Rva2VuIiaC0+STAiBaDxINL3N0cy9leGNoYW5nZSINL3N0cy9leGNoYW5nZRKHAQoURXhjaGFuZ2VSZWZyZXNoVG9rZW4SLS5wbGF0Zm9ybS5vaWRjLnYxLkV4Y2hhbmdlUmVmcmVzaFRva2VuUmVxdWVzdBobLnBsYXRmb3JtLm9pZGMudjEuVG9rZW5QYWlyIiOC0+STAh0iGy9zdHMvZXhjaGFuZ2VfcmVmcmVzaF90b2tlbmIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp]);
 
 /**
- * What the new token is to be good for.
+ * The audience and limits of the new token.
  *
  * @generated from message platform.oidc.v1.ExchangeRefreshTokenRequest
  */
@@ -29,7 +29,7 @@ export type ExchangeRefreshTokenRequest = Message<"platform.oidc.v1.ExchangeRefr
   aud: string[];
 
   /**
-   * One more of scopes.
+   * An additional entry of scopes.
    *
    * @generated from field: string scope = 2 [deprecated = true];
    * @deprecated
@@ -52,7 +52,7 @@ export type ExchangeRefreshTokenRequest = Message<"platform.oidc.v1.ExchangeRefr
 };
 
 /**
- * What the new token is to be good for.
+ * The audience and limits of the new token.
  *
  * @generated from message platform.oidc.v1.ExchangeRefreshTokenRequest
  */
@@ -65,7 +65,7 @@ export type ExchangeRefreshTokenRequestJson = {
   aud?: string[];
 
   /**
-   * One more of scopes.
+   * An additional entry of scopes.
    *
    * @generated from field: string scope = 2 [deprecated = true];
    * @deprecated
@@ -95,7 +95,7 @@ export const ExchangeRefreshTokenRequestSchema: GenMessage<ExchangeRefreshTokenR
   messageDesc(file_platform_oidc_v1_security_token_service, 0);
 
 /**
- * Whom to become, and what the token is to be good for.
+ * The identity to assume, and the audience and limits of the new token.
  *
  * @generated from message platform.oidc.v1.ExchangeRequest
  */
@@ -108,7 +108,7 @@ export type ExchangeRequest = Message<"platform.oidc.v1.ExchangeRequest"> & {
   aud: string[];
 
   /**
-   * One more of scopes.
+   * An additional entry of scopes.
    *
    * @generated from field: string scope = 2 [deprecated = true];
    * @deprecated
@@ -116,7 +116,7 @@ export type ExchangeRequest = Message<"platform.oidc.v1.ExchangeRequest"> & {
   scope: string;
 
   /**
-   * uid of the identity to assume. Empty: the user whom the subject token describes.
+   * uid of the identity to assume. If empty, the user that the subject token describes.
    *
    * @generated from field: string identity = 4;
    */
@@ -145,7 +145,7 @@ export type ExchangeRequest = Message<"platform.oidc.v1.ExchangeRequest"> & {
 };
 
 /**
- * Whom to become, and what the token is to be good for.
+ * The identity to assume, and the audience and limits of the new token.
  *
  * @generated from message platform.oidc.v1.ExchangeRequest
  */
@@ -158,7 +158,7 @@ export type ExchangeRequestJson = {
   aud?: string[];
 
   /**
-   * One more of scopes.
+   * An additional entry of scopes.
    *
    * @generated from field: string scope = 2 [deprecated = true];
    * @deprecated
@@ -166,7 +166,7 @@ export type ExchangeRequestJson = {
   scope?: string;
 
   /**
-   * uid of the identity to assume. Empty: the user whom the subject token describes.
+   * uid of the identity to assume. If empty, the user that the subject token describes.
    *
    * @generated from field: string identity = 4;
    */
@@ -202,7 +202,7 @@ export const ExchangeRequestSchema: GenMessage<ExchangeRequest, {jsonType: Excha
   messageDesc(file_platform_oidc_v1_security_token_service, 1);
 
 /**
- * A token and how long it lasts.
+ * A token and its expiry.
  *
  * @generated from message platform.oidc.v1.RawToken
  */
@@ -226,7 +226,7 @@ export type RawToken = Message<"platform.oidc.v1.RawToken"> & {
 };
 
 /**
- * A token and how long it lasts.
+ * A token and its expiry.
  *
  * @generated from message platform.oidc.v1.RawToken
  */
@@ -257,7 +257,7 @@ export const RawTokenSchema: GenMessage<RawToken, {jsonType: RawTokenJson}> = /*
   messageDesc(file_platform_oidc_v1_security_token_service, 2);
 
 /**
- * A token and the refresh token that follows the spent one.
+ * A token and the refresh token that replaces the used one.
  *
  * @generated from message platform.oidc.v1.TokenPair
  */
@@ -274,7 +274,7 @@ export type TokenPair = Message<"platform.oidc.v1.TokenPair"> & {
 };
 
 /**
- * A token and the refresh token that follows the spent one.
+ * A token and the refresh token that replaces the used one.
  *
  * @generated from message platform.oidc.v1.TokenPair
  */
@@ -298,16 +298,15 @@ export const TokenPairSchema: GenMessage<TokenPair, {jsonType: TokenPairJson}> =
   messageDesc(file_platform_oidc_v1_security_token_service, 3);
 
 /**
- * Exchanges a token that proves who somebody is for one that the platform accepts. Its calls carry
- * the subject token as their bearer token and check it themselves, which is why they have no access
- * annotation. Over HTTP the parameters come as a query string or a form, never as JSON.
+ * Exchanges a token that proves the caller's identity for a platform token. The bearer token of a call is the subject
+ * token, which the operation checks itself; therefore there is no access annotation. Over HTTP the parameters are a
+ * query string or a form, never JSON.
  *
  * @generated from service platform.oidc.v1.SecurityTokenService
  */
 export const SecurityTokenService: GenService<{
   /**
-   * Exchanges a third party's token, an AWS caller-identity proof or a platform token. POST and GET
-   * do the same.
+   * Exchanges a third party's token, proof of an AWS caller identity, or a platform token. POST and GET are equivalent.
    *
    * @generated from rpc platform.oidc.v1.SecurityTokenService.Exchange
    */
@@ -317,8 +316,8 @@ export const SecurityTokenService: GenService<{
     output: typeof RawTokenSchema;
   },
   /**
-   * Exchanges a refresh token, which is rotated: the answer has the next one, and the old one is
-   * spent.
+   * Exchanges a refresh token and rotates it: the response contains the next refresh token, and the old one becomes
+   * invalid.
    *
    * @generated from rpc platform.oidc.v1.SecurityTokenService.ExchangeRefreshToken
    */

@@ -38,7 +38,7 @@ export const PingRequestSchema: GenMessage<PingRequest, {jsonType: PingRequestJs
   messageDesc(file_platform_ping_v1_ping, 0);
 
 /**
- * A sign of life.
+ * Confirms that the server can be reached.
  *
  * @generated from message platform.ping.v1.Response
  */
@@ -50,7 +50,7 @@ export type Response = Message<"platform.ping.v1.Response"> & {
 };
 
 /**
- * A sign of life.
+ * Confirms that the server can be reached.
  *
  * @generated from message platform.ping.v1.Response
  */
@@ -75,7 +75,7 @@ export const ResponseSchema: GenMessage<Response, {jsonType: ResponseJson}> = /*
  */
 export const PingService: GenService<{
   /**
-   * Public. A bad token in the request does not make it fail.
+   * Public. An invalid token in the request is ignored.
    *
    * @generated from rpc platform.ping.v1.PingService.Ping
    */

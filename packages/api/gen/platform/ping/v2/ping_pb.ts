@@ -38,7 +38,7 @@ export const PingRequestSchema: GenMessage<PingRequest, {jsonType: PingRequestJs
   messageDesc(file_platform_ping_v2_ping, 0);
 
 /**
- * A sign of life.
+ * Confirms that the server can be reached.
  *
  * @generated from message platform.ping.v2.PingResponse
  */
@@ -50,7 +50,7 @@ export type PingResponse = Message<"platform.ping.v2.PingResponse"> & {
 };
 
 /**
- * A sign of life.
+ * Confirms that the server can be reached.
  *
  * @generated from message platform.ping.v2.PingResponse
  */
@@ -75,7 +75,7 @@ export const PingResponseSchema: GenMessage<PingResponse, {jsonType: PingRespons
  */
 export const PingService: GenService<{
   /**
-   * Check that the server can be reached. Public. A bad token in the request does not make it fail.
+   * Check that the server can be reached. Public. An invalid token in the request is ignored.
    *
    * @generated from rpc platform.ping.v2.PingService.Ping
    */

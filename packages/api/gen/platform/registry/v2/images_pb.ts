@@ -16,7 +16,7 @@ export const file_platform_registry_v2_images: GenFile = /*@__PURE__*/
   fileDesc("CiFwbGF0Zm9ybS9yZWdpc3RyeS92Mi9pbWFnZXMucHJvdG8SFHBsYXRmb3JtLnJlZ2lzdHJ5LnYyIkkKF0dldEFyY2hpdGVjdHVyZXNSZXF1ZXN0EhkKCHJlcG9fdWlkGAEgASgJQgfgQQKItRgBEhMKBmRpZ2VzdBgCIAEoCUID4EECIiYKDUFyY2hpdGVjdHVyZXMSFQoNYXJjaGl0ZWN0dXJlcxgBIAMoCSJbCg5HZXRTaXplUmVxdWVzdBIZCghyZXBvX3VpZBgBIAEoCUIH4EECiLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIZCgxhcmNoaXRlY3R1cmUYAyABKAlCA+BBASIqCgRTaXplEgwKBHNpemUYASABKAMSFAoMYXJjaGl0ZWN0dXJlGAIgASgJMukDCg1JbWFnZXNTZXJ2aWNlEoACChBHZXRBcmNoaXRlY3R1cmVzEi0ucGxhdGZvcm0ucmVnaXN0cnkudjIuR2V0QXJjaGl0ZWN0dXJlc1JlcXVlc3QaIy5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5BcmNoaXRlY3R1cmVzIpcBirUYCAoGCgTFDM8MmrUYQAo6TGlzdCB0aGUgQ1BVIGFyY2hpdGVjdHVyZXMgdGhhdCBhbiBpbWFnZSBpcyBhdmFpbGFibGUgZm9yLhgBKAGC0+STAkESPy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdH0vYXJjaGl0ZWN0dXJlcxLUAQoHR2V0U2l6ZRIkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkdldFNpemVSZXF1ZXN0GhoucGxhdGZvcm0ucmVnaXN0cnkudjIuU2l6ZSKGAYq1GAgKBgoExQzPDJq1GDgKMkdldCB0aGUgc2l6ZSBvZiBhbiBpbWFnZSBmb3Igb25lIENQVSBhcmNoaXRlY3R1cmUuGAEoAYLT5JMCOBI2L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0fS9zaXplYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_platform_annotations_annotations]);
 
 /**
- * The image to look at.
+ * The image to inspect.
  *
  * @generated from message platform.registry.v2.GetArchitecturesRequest
  */
@@ -27,7 +27,7 @@ export type GetArchitecturesRequest = Message<"platform.registry.v2.GetArchitect
   repoUid: string;
 
   /**
-   * Of the image index: "sha256:" and 64 hex digits.
+   * Digest of the image index: "sha256:" and 64 hex digits.
    *
    * @generated from field: string digest = 2;
    */
@@ -35,7 +35,7 @@ export type GetArchitecturesRequest = Message<"platform.registry.v2.GetArchitect
 };
 
 /**
- * The image to look at.
+ * The image to inspect.
  *
  * @generated from message platform.registry.v2.GetArchitecturesRequest
  */
@@ -46,7 +46,7 @@ export type GetArchitecturesRequestJson = {
   repoUid?: string;
 
   /**
-   * Of the image index: "sha256:" and 64 hex digits.
+   * Digest of the image index: "sha256:" and 64 hex digits.
    *
    * @generated from field: string digest = 2;
    */
@@ -92,7 +92,7 @@ export const ArchitecturesSchema: GenMessage<Architectures, {jsonType: Architect
   messageDesc(file_platform_registry_v2_images, 1);
 
 /**
- * The image to look at, and for which architecture.
+ * The image to inspect, and the architecture.
  *
  * @generated from message platform.registry.v2.GetSizeRequest
  */
@@ -103,14 +103,14 @@ export type GetSizeRequest = Message<"platform.registry.v2.GetSizeRequest"> & {
   repoUid: string;
 
   /**
-   * Of the image index: "sha256:" and 64 hex digits.
+   * Digest of the image index: "sha256:" and 64 hex digits.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * amd64 when empty.
+   * amd64 if empty.
    *
    * @generated from field: string architecture = 3;
    */
@@ -118,7 +118,7 @@ export type GetSizeRequest = Message<"platform.registry.v2.GetSizeRequest"> & {
 };
 
 /**
- * The image to look at, and for which architecture.
+ * The image to inspect, and the architecture.
  *
  * @generated from message platform.registry.v2.GetSizeRequest
  */
@@ -129,14 +129,14 @@ export type GetSizeRequestJson = {
   repoUid?: string;
 
   /**
-   * Of the image index: "sha256:" and 64 hex digits.
+   * Digest of the image index: "sha256:" and 64 hex digits.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * amd64 when empty.
+   * amd64 if empty.
    *
    * @generated from field: string architecture = 3;
    */
@@ -151,13 +151,13 @@ export const GetSizeRequestSchema: GenMessage<GetSizeRequest, {jsonType: GetSize
   messageDesc(file_platform_registry_v2_images, 2);
 
 /**
- * How large an image is.
+ * The size of an image.
  *
  * @generated from message platform.registry.v2.Size
  */
 export type Size = Message<"platform.registry.v2.Size"> & {
   /**
-   * Bytes of all layers and the configuration.
+   * Total bytes of all layers and the configuration.
    *
    * @generated from field: int64 size = 1;
    */
@@ -170,13 +170,13 @@ export type Size = Message<"platform.registry.v2.Size"> & {
 };
 
 /**
- * How large an image is.
+ * The size of an image.
  *
  * @generated from message platform.registry.v2.Size
  */
 export type SizeJson = {
   /**
-   * Bytes of all layers and the configuration.
+   * Total bytes of all layers and the configuration.
    *
    * @generated from field: int64 size = 1;
    */
@@ -196,7 +196,7 @@ export const SizeSchema: GenMessage<Size, {jsonType: SizeJson}> = /*@__PURE__*/
   messageDesc(file_platform_registry_v2_images, 3);
 
 /**
- * Facts about the images that digests stand for.
+ * Properties of images, by digest.
  *
  * @generated from service platform.registry.v2.ImagesService
  */

@@ -20,7 +20,7 @@ export const file_platform_registry_v2_repos: GenFile = /*@__PURE__*/
   fileDesc("CiBwbGF0Zm9ybS9yZWdpc3RyeS92Mi9yZXBvcy5wcm90bxIUcGxhdGZvcm0ucmVnaXN0cnkudjIiygMKBFJlcG8SFAoDdWlkGAEgASgJQgfgQQOItRgBEhEKBG5hbWUYAiABKAlCA+BBAhIYCgtkZXNjcmlwdGlvbhgDIAEoCUID4EEBEjwKDGNhdGFsb2dfdGllchgEIAEoDjIhLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkNhdGFsb2dUaWVyQgPgQQESFAoHYnVuZGxlcxgFIAMoCUID4EEBEhQKB2FsaWFzZXMYByADKAlCA+BBARIYCgthY3RpdmVfdGFncxgIIAMoCUID4EEBEkcKC3N5bmNfY29uZmlnGAkgASgLMiAucGxhdGZvcm0ucmVnaXN0cnkudjIuU3luY0NvbmZpZ0ID4EEBUgtzeW5jX2NvbmZpZxJACg5jdXN0b21fb3ZlcmxheRgKIAEoCzIjLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkN1c3RvbU92ZXJsYXlCA+BBARI0CgtjcmVhdGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBA0oECAYQByLpAQoKU3luY0NvbmZpZxITCgZzb3VyY2UYASABKAlCA+BBAhIYCgt1bmlxdWVfdGFncxgCIAEoCEID4EEDEjgKD2V4cGlyYXRpb25fdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxITCgZnb29nbGUYBCABKAlCA+BBARITCgZhbWF6b24YBSABKAlCA+BBARISCgVhenVyZRgGIAEoCUID4EEBEhkKDGFwa29fb3ZlcmxheRgHIAEoCUID4EEDEhkKDGdyYWNlX3BlcmlvZBgIIAEoCEID4EEDIqcKCg1DdXN0b21PdmVybGF5EkgKCGNvbnRlbnRzGAEgASgLMjEucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5JbWFnZUNvbnRlbnRzQgPgQQESTgoLZW52aXJvbm1lbnQYAiADKAsyNC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5DdXN0b21PdmVybGF5LkVudmlyb25tZW50RW50cnlCA+BBARJOCgthbm5vdGF0aW9ucxgDIAMoCzI0LnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkN1c3RvbU92ZXJsYXkuQW5ub3RhdGlvbnNFbnRyeUID4EEBEkMKCGFjY291bnRzGAQgASgLMiwucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5BY2NvdW50c0ID4EEBEksKDGNlcnRpZmljYXRlcxgFIAEoCzIwLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkN1c3RvbU92ZXJsYXkuQ2VydGlmaWNhdGVzQgPgQQEaMgoQRW52aXJvbm1lbnRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjIKEEFubm90YXRpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARruAQoNSW1hZ2VDb250ZW50cxIVCghwYWNrYWdlcxgBIAMoCUID4EEBEiEKFHJ1bnRpbWVfcmVwb3NpdG9yaWVzGAIgAygJQgPgQQESYwoPcnVudGltZV9rZXlyaW5nGAMgAygLMkUucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5JbWFnZUNvbnRlbnRzLlJ1bnRpbWVLZXlyaW5nRW50cnlCA+BBARo+ChNSdW50aW1lS2V5cmluZ0VudHJ5EhEKBG5hbWUYASABKAlCA+BBAhIUCgdjb250ZW50GAIgASgJQgPgQQIagAMKCEFjY291bnRzEhMKBnJ1bl9hcxgBIAEoCUID4EEBEkUKBXVzZXJzGAIgAygLMjEucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5BY2NvdW50cy5Vc2VyQgPgQQESRwoGZ3JvdXBzGAMgAygLMjIucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5BY2NvdW50cy5Hcm91cEID4EEBGoUBCgRVc2VyEhUKCHVzZXJuYW1lGAEgASgJQgPgQQISEAoDdWlkGAIgASgFQgPgQQESEAoDZ2lkGAMgASgFQgPgQQESFwoKZ3JvdXBfbmFtZRgEIAEoCUID4EEBEhIKBXNoZWxsGAUgASgJQgPgQQESFQoIaG9tZV9kaXIYBiABKAlCA+BBARpHCgVHcm91cBIWCglncm91cG5hbWUYASABKAlCA+BBAhIQCgNnaWQYAiABKAVCA+BBARIUCgdtZW1iZXJzGAMgAygJQgPgQQEavQEKDENlcnRpZmljYXRlcxJZCgphZGRpdGlvbmFsGAEgAygLMkAucGxhdGZvcm0ucmVnaXN0cnkudjIuQ3VzdG9tT3ZlcmxheS5DZXJ0aWZpY2F0ZXMuQWRkaXRpb25hbEVudHJ5QgPgQQESFgoJcHJvdmlkZXJzGAIgAygJQgPgQQEaOgoPQWRkaXRpb25hbEVudHJ5EhEKBG5hbWUYASABKAlCA+BBAhIUCgdjb250ZW50GAIgASgJQgPgQQIiJgoOR2V0UmVwb1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIikKEURlbGV0ZVJlcG9SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASJbChFDcmVhdGVSZXBvUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESLQoEcmVwbxgCIAEoCzIaLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG9CA+BBAiJ8ChFVcGRhdGVSZXBvUmVxdWVzdBIxCgRyZXBvGAEgASgLMhoucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwb0IH4EECiLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASLHAQoQTGlzdFJlcG9zUmVxdWVzdBIxCgR1aWRwGAEgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXJCA+BBARIWCgRuYW1lGAIgASgJQgPgQQFIAIgBARIWCglwYWdlX3NpemUYBCABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAUgASgJQgPgQQESFQoIb3JkZXJfYnkYBiABKAlCA+BBARIRCgRza2lwGAcgASgFQgPgQQFCBwoFX25hbWVKBAgDEAQikgEKEUxpc3RSZXBvc1Jlc3BvbnNlEikKBXJlcG9zGAEgAygLMhoucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwbxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCI4CgpSZXBvUmVhZG1lEhQKA3VpZBgBIAEoCUIH4EEDiLUYARIUCgdjb250ZW50GAIgASgJQgPgQQEiLAoUR2V0UmVwb1JlYWRtZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIo8BChdVcGRhdGVSZXBvUmVhZG1lUmVxdWVzdBI+CgtyZXBvX3JlYWRtZRgBIAEoCzIgLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG9SZWFkbWVCB+BBAoi1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEqxAEKC0NhdGFsb2dUaWVyEhwKGENBVEFMT0dfVElFUl9VTlNQRUNJRklFRBAAEhwKGENBVEFMT0dfVElFUl9BUFBMSUNBVElPThABEhUKEUNBVEFMT0dfVElFUl9CQVNFEAISFQoRQ0FUQUxPR19USUVSX0ZJUFMQAxITCg9DQVRBTE9HX1RJRVJfQUkQBBIZChVDQVRBTE9HX1RJRVJfREVWVE9PTFMQBRIbChdDQVRBTE9HX1RJRVJfQ09NTUVSQ0lBTBAGMuAMCgxSZXBvc1NlcnZpY2USpwEKB0dldFJlcG8SJC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5HZXRSZXBvUmVxdWVzdBoaLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlJlcG8iWoq1GAYKBAoCxQyatRgpCiNHZXQgYW4gaW1hZ2UgcmVwb3NpdG9yeSBieSBpdHMgdWlkLhgBKAGC0+STAh0SGy9yZWdpc3RyeS92Mi9yZXBvcy97dWlkPSoqfRLqAQoKQ3JlYXRlUmVwbxInLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkNyZWF0ZVJlcG9SZXF1ZXN0GhoucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwbyKWAYq1GAYKBAoCwwyStRgwCiVhcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5jcmVhdGVkLnYxEgVncm91cBgBmrUYKAomQ3JlYXRlIGFuIGltYWdlIHJlcG9zaXRvcnkgaW4gYSBncm91cC6C0+STAiY6BHJlcG8iHi9yZWdpc3RyeS92Mi9yZXBvcy97cGFyZW50PSoqfRLjAQoKVXBkYXRlUmVwbxInLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLlVwZGF0ZVJlcG9SZXF1ZXN0GhoucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwbyKPAYq1GAYKBAoCxAyStRgwCiVhcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby51cGRhdGVkLnYxEgVncm91cBgBmrUYHwobQ2hhbmdlIGFuIGltYWdlIHJlcG9zaXRvcnkuKAGC0+STAig6BHJlcG8yIC9yZWdpc3RyeS92Mi9yZXBvcy97cmVwby51aWQ9Kip9Eu0BCgpEZWxldGVSZXBvEicucGxhdGZvcm0ucmVnaXN0cnkudjIuRGVsZXRlUmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkinQGKtRgGCgQKAsYMkrUYMAolYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8uZGVsZXRlZC52MRIFZ3JvdXAYAZq1GDgKMkRlbGV0ZSBhbiBpbWFnZSByZXBvc2l0b3J5IHRvZ2V0aGVyIHdpdGggaXRzIHRhZ3MuIAEoAYLT5JMCHSobL3JlZ2lzdHJ5L3YyL3JlcG9zL3t1aWQ9Kip9Eu4BCglMaXN0UmVwb3MSJi5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5MaXN0UmVwb3NSZXF1ZXN0GicucGxhdGZvcm0ucmVnaXN0cnkudjIuTGlzdFJlcG9zUmVzcG9uc2UijwGKtRgICgYKAsUMEAGatRhlCl9MaXN0IHRoZSBpbWFnZSByZXBvc2l0b3JpZXMgdGhhdCB0aGUgY2FsbGVyIG1heSBzZWUsIG9wdGlvbmFsbHkgYmVsb3cgYSBncm91cCBvciBieSBleGFjdCBuYW1lLhgBKAGC0+STAhQSEi9yZWdpc3RyeS92Mi9yZXBvcxLRAQoNR2V0UmVwb1JlYWRtZRIqLnBsYXRmb3JtLnJlZ2lzdHJ5LnYyLkdldFJlcG9SZWFkbWVSZXF1ZXN0GiAucGxhdGZvcm0ucmVnaXN0cnkudjIuUmVwb1JlYWRtZSJyirUYBgoECgLFDJq1GDoKMkdldCB0aGUgcmVhZG1lIG9mIGFuIGltYWdlIHJlcG9zaXRvcnkgYXMgTWFya2Rvd24uEAEYASgBgtPkkwIkEiIvcmVnaXN0cnkvdjIvcmVwb3Mve3VpZD0qKn0vcmVhZG1lEp0CChBVcGRhdGVSZXBvUmVhZG1lEi0ucGxhdGZvcm0ucmVnaXN0cnkudjIuVXBkYXRlUmVwb1JlYWRtZVJlcXVlc3QaIC5wbGF0Zm9ybS5yZWdpc3RyeS52Mi5SZXBvUmVhZG1lIrcBirUYCAoGCgTEDNEMkrUYMAolYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8udXBkYXRlZC52MRIFZ3JvdXAYAZq1GDAKKlJlcGxhY2UgdGhlIHJlYWRtZSBvZiBhbiBpbWFnZSByZXBvc2l0b3J5LhABKAGC0+STAj06C3JlcG9fcmVhZG1lMi4vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fcmVhZG1lLnVpZD0qKn0vcmVhZG1lYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * An image repository. Its registry path is the names of its groups followed by its own.
+ * An image repository. Its registry path consists of the names of its groups and its own name.
  *
  * @generated from message platform.registry.v2.Repo
  */
@@ -71,7 +71,7 @@ export type Repo = Message<"platform.registry.v2.Repo"> & {
   activeTags: string[];
 
   /**
-   * Absent: the repo is not synced. The JSON name is a fact of the wire format.
+   * Absent if the repo is not synced. The wire format prescribes the JSON name.
    *
    * @generated from field: platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
@@ -94,7 +94,7 @@ export type Repo = Message<"platform.registry.v2.Repo"> & {
 };
 
 /**
- * An image repository. Its registry path is the names of its groups followed by its own.
+ * An image repository. Its registry path consists of the names of its groups and its own name.
  *
  * @generated from message platform.registry.v2.Repo
  */
@@ -145,7 +145,7 @@ export type RepoJson = {
   activeTags?: string[];
 
   /**
-   * Absent: the repo is not synced. The JSON name is a fact of the wire format.
+   * Absent if the repo is not synced. The wire format prescribes the JSON name.
    *
    * @generated from field: platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
@@ -175,8 +175,8 @@ export const RepoSchema: GenMessage<Repo, {jsonType: RepoJson}> = /*@__PURE__*/
   messageDesc(file_platform_registry_v2_repos, 0);
 
 /**
- * Keeps a repo in step with another, its source. Tier, bundles, aliases, active tags and readme
- * then come from the source.
+ * Keeps a repo in sync with another repo, its source. Tier, bundles, aliases, active tags and readme then come from the
+ * source.
  *
  * @generated from message platform.registry.v2.SyncConfig
  */
@@ -203,7 +203,7 @@ export type SyncConfig = Message<"platform.registry.v2.SyncConfig"> & {
   expirationTime?: Timestamp | undefined;
 
   /**
-   * Where else the images are copied to, per provider.
+   * Other destinations of the images, by provider.
    *
    * @generated from field: string google = 4;
    */
@@ -233,8 +233,8 @@ export type SyncConfig = Message<"platform.registry.v2.SyncConfig"> & {
 };
 
 /**
- * Keeps a repo in step with another, its source. Tier, bundles, aliases, active tags and readme
- * then come from the source.
+ * Keeps a repo in sync with another repo, its source. Tier, bundles, aliases, active tags and readme then come from the
+ * source.
  *
  * @generated from message platform.registry.v2.SyncConfig
  */
@@ -261,7 +261,7 @@ export type SyncConfigJson = {
   expirationTime?: TimestampJson;
 
   /**
-   * Where else the images are copied to, per provider.
+   * Other destinations of the images, by provider.
    *
    * @generated from field: string google = 4;
    */
@@ -298,7 +298,7 @@ export const SyncConfigSchema: GenMessage<SyncConfig, {jsonType: SyncConfigJson}
   messageDesc(file_platform_registry_v2_repos, 1);
 
 /**
- * What is laid over the images of a repo when they are assembled.
+ * Changes that are applied to the images of a repo when they are assembled.
  *
  * @generated from message platform.registry.v2.CustomOverlay
  */
@@ -334,7 +334,7 @@ export type CustomOverlay = Message<"platform.registry.v2.CustomOverlay"> & {
 };
 
 /**
- * What is laid over the images of a repo when they are assembled.
+ * Changes that are applied to the images of a repo when they are assembled.
  *
  * @generated from message platform.registry.v2.CustomOverlay
  */
@@ -377,7 +377,7 @@ export const CustomOverlaySchema: GenMessage<CustomOverlay, {jsonType: CustomOve
   messageDesc(file_platform_registry_v2_repos, 2);
 
 /**
- * Packages to add to an image, and where they come from.
+ * Packages to add to an image, and their sources.
  *
  * @generated from message platform.registry.v2.CustomOverlay.ImageContents
  */
@@ -399,7 +399,7 @@ export type CustomOverlay_ImageContents = Message<"platform.registry.v2.CustomOv
 };
 
 /**
- * Packages to add to an image, and where they come from.
+ * Packages to add to an image, and their sources.
  *
  * @generated from message platform.registry.v2.CustomOverlay.ImageContents
  */
@@ -428,7 +428,7 @@ export const CustomOverlay_ImageContentsSchema: GenMessage<CustomOverlay_ImageCo
   messageDesc(file_platform_registry_v2_repos, 2, 0);
 
 /**
- * A public key that package repositories are verified with.
+ * A public key for verifying package repositories.
  *
  * @generated from message platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry
  */
@@ -449,7 +449,7 @@ export type CustomOverlay_ImageContents_RuntimeKeyringEntry = Message<"platform.
 };
 
 /**
- * A public key that package repositories are verified with.
+ * A public key for verifying package repositories.
  *
  * @generated from message platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry
  */
@@ -664,7 +664,7 @@ export const CustomOverlay_Accounts_GroupSchema: GenMessage<CustomOverlay_Accoun
   messageDesc(file_platform_registry_v2_repos, 2, 1, 1);
 
 /**
- * Certificate authorities that an image trusts besides the usual ones.
+ * Certificate authorities that an image trusts in addition to the usual ones.
  *
  * @generated from message platform.registry.v2.CustomOverlay.Certificates
  */
@@ -681,7 +681,7 @@ export type CustomOverlay_Certificates = Message<"platform.registry.v2.CustomOve
 };
 
 /**
- * Certificate authorities that an image trusts besides the usual ones.
+ * Certificate authorities that an image trusts in addition to the usual ones.
  *
  * @generated from message platform.registry.v2.CustomOverlay.Certificates
  */
@@ -857,7 +857,7 @@ export const CreateRepoRequestSchema: GenMessage<CreateRepoRequest, {jsonType: C
   messageDesc(file_platform_registry_v2_repos, 5);
 
 /**
- * The repo as it should be, its uid naming which, and the fields to take from it.
+ * The repo with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.registry.v2.UpdateRepoRequest
  */
@@ -868,8 +868,8 @@ export type UpdateRepoRequest = Message<"platform.registry.v2.UpdateRepoRequest"
   repo?: Repo | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -877,7 +877,7 @@ export type UpdateRepoRequest = Message<"platform.registry.v2.UpdateRepoRequest"
 };
 
 /**
- * The repo as it should be, its uid naming which, and the fields to take from it.
+ * The repo with its new values, identified by its uid, and the fields to change.
  *
  * @generated from message platform.registry.v2.UpdateRepoRequest
  */
@@ -888,8 +888,8 @@ export type UpdateRepoRequestJson = {
   repo?: RepoJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -904,13 +904,13 @@ export const UpdateRepoRequestSchema: GenMessage<UpdateRepoRequest, {jsonType: U
   messageDesc(file_platform_registry_v2_repos, 6);
 
 /**
- * Which repos to list, and in which order.
+ * Filters, order and paging for listing repos.
  *
  * @generated from message platform.registry.v2.ListReposRequest
  */
 export type ListReposRequest = Message<"platform.registry.v2.ListReposRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -924,14 +924,14 @@ export type ListReposRequest = Message<"platform.registry.v2.ListReposRequest"> 
   name?: string | undefined;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -945,7 +945,7 @@ export type ListReposRequest = Message<"platform.registry.v2.ListReposRequest"> 
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -953,13 +953,13 @@ export type ListReposRequest = Message<"platform.registry.v2.ListReposRequest"> 
 };
 
 /**
- * Which repos to list, and in which order.
+ * Filters, order and paging for listing repos.
  *
  * @generated from message platform.registry.v2.ListReposRequest
  */
 export type ListReposRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -973,14 +973,14 @@ export type ListReposRequestJson = {
   name?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -994,7 +994,7 @@ export type ListReposRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -1027,14 +1027,14 @@ export type ListReposResponse = Message<"platform.registry.v2.ListReposResponse"
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1060,14 +1060,14 @@ export type ListReposResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1082,7 +1082,7 @@ export const ListReposResponseSchema: GenMessage<ListReposResponse, {jsonType: L
   messageDesc(file_platform_registry_v2_repos, 8);
 
 /**
- * The readme of a repo. There is exactly one, empty to begin with.
+ * The readme of a repo. Each repo has exactly one, which is empty initially.
  *
  * @generated from message platform.registry.v2.RepoReadme
  */
@@ -1103,7 +1103,7 @@ export type RepoReadme = Message<"platform.registry.v2.RepoReadme"> & {
 };
 
 /**
- * The readme of a repo. There is exactly one, empty to begin with.
+ * The readme of a repo. Each repo has exactly one, which is empty initially.
  *
  * @generated from message platform.registry.v2.RepoReadme
  */
@@ -1162,7 +1162,7 @@ export const GetRepoReadmeRequestSchema: GenMessage<GetRepoReadmeRequest, {jsonT
   messageDesc(file_platform_registry_v2_repos, 10);
 
 /**
- * The readme as it should be.
+ * The readme with its new content.
  *
  * @generated from message platform.registry.v2.UpdateRepoReadmeRequest
  */
@@ -1175,8 +1175,8 @@ export type UpdateRepoReadmeRequest = Message<"platform.registry.v2.UpdateRepoRe
   repoReadme?: RepoReadme | undefined;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1184,7 +1184,7 @@ export type UpdateRepoReadmeRequest = Message<"platform.registry.v2.UpdateRepoRe
 };
 
 /**
- * The readme as it should be.
+ * The readme with its new content.
  *
  * @generated from message platform.registry.v2.UpdateRepoReadmeRequest
  */
@@ -1197,8 +1197,8 @@ export type UpdateRepoReadmeRequestJson = {
   repoReadme?: RepoReadmeJson;
 
   /**
-   * The fields to change. Absent: those that are given. "*": all, clearing those that are not
-   * given.
+   * The fields to change. If absent, the fields that are set change. "*" changes all fields and clears those that are
+   * not set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -1281,7 +1281,7 @@ export const CatalogTierSchema: GenEnum<CatalogTier, CatalogTierJson> = /*@__PUR
  */
 export const ReposService: GenService<{
   /**
-   * Get an image repository by its uid. The readme is not part of it: see GetRepoReadme.
+   * Get an image repository by its uid. The readme is not included: see GetRepoReadme.
    *
    * @generated from rpc platform.registry.v2.ReposService.GetRepo
    */
@@ -1291,7 +1291,7 @@ export const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Create an image repository in a group. ALREADY_EXISTS when the group has a repo of that name.
+   * Create an image repository in a group. ALREADY_EXISTS if the group has a repo with that name.
    *
    * @generated from rpc platform.registry.v2.ReposService.CreateRepo
    */
@@ -1331,8 +1331,8 @@ export const ReposService: GenService<{
     output: typeof ListReposResponseSchema;
   },
   /**
-   * Get the readme of an image repository as Markdown. Empty until one is written. A synced repo
-   * shows its source's.
+   * Get the readme of an image repository as Markdown. Empty until one is written. A synced repo returns the readme of
+   * its source.
    *
    * @generated from rpc platform.registry.v2.ReposService.GetRepoReadme
    */
@@ -1342,7 +1342,7 @@ export const ReposService: GenService<{
     output: typeof RepoReadmeSchema;
   },
   /**
-   * Replace the readme of an image repository. Refuses Markdown that renders to unsafe HTML.
+   * Replace the readme of an image repository. Rejects Markdown that renders to unsafe HTML.
    *
    * @generated from rpc platform.registry.v2.ReposService.UpdateRepoReadme
    */

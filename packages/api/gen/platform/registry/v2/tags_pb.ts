@@ -38,7 +38,7 @@ export type Tag = Message<"platform.registry.v2.Tag"> & {
   name: string;
 
   /**
-   * "sha256:" and 64 hex digits. Whether there is such a manifest is not checked.
+   * "sha256:" and 64 hex digits. The server does not check that the manifest exists.
    *
    * @generated from field: string digest = 3;
    */
@@ -50,7 +50,7 @@ export type Tag = Message<"platform.registry.v2.Tag"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * End of life.
+   * The tag has reached its end of life.
    *
    * @generated from field: bool deprecated = 5;
    */
@@ -83,7 +83,7 @@ export type TagJson = {
   name?: string;
 
   /**
-   * "sha256:" and 64 hex digits. Whether there is such a manifest is not checked.
+   * "sha256:" and 64 hex digits. The server does not check that the manifest exists.
    *
    * @generated from field: string digest = 3;
    */
@@ -95,7 +95,7 @@ export type TagJson = {
   updateTime?: TimestampJson;
 
   /**
-   * End of life.
+   * The tag has reached its end of life.
    *
    * @generated from field: bool deprecated = 5;
    */
@@ -148,7 +148,7 @@ export const GetTagRequestSchema: GenMessage<GetTagRequest, {jsonType: GetTagReq
   messageDesc(file_platform_registry_v2_tags, 1);
 
 /**
- * A tag and the repo it goes in.
+ * A tag and its repo.
  *
  * @generated from message platform.registry.v2.CreateTagRequest
  */
@@ -167,7 +167,7 @@ export type CreateTagRequest = Message<"platform.registry.v2.CreateTagRequest"> 
 };
 
 /**
- * A tag and the repo it goes in.
+ * A tag and its repo.
  *
  * @generated from message platform.registry.v2.CreateTagRequest
  */
@@ -224,20 +224,20 @@ export const DeleteTagRequestSchema: GenMessage<DeleteTagRequest, {jsonType: Del
   messageDesc(file_platform_registry_v2_tags, 3);
 
 /**
- * Which tags to list, and in which order.
+ * Filters, order and paging for listing tags.
  *
  * @generated from message platform.registry.v2.ListTagsRequest
  */
 export type ListTagsRequest = Message<"platform.registry.v2.ListTagsRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
@@ -251,21 +251,21 @@ export type ListTagsRequest = Message<"platform.registry.v2.ListTagsRequest"> & 
   updatedSince?: Timestamp | undefined;
 
   /**
-   * Also tags that attach something to an image: sha256-*.
+   * Also include tags that attach artifacts to an image: sha256-*.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers: boolean;
 
   /**
-   * Also tags that end in a date: *-20yymmdd.
+   * Also include tags that end in a date: *-20yymmdd.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates: boolean;
 
   /**
-   * Also tags that end in an epoch: *-r0.
+   * Also include tags that end in an epoch: *-r0.
    *
    * @generated from field: bool include_epochs = 6;
    */
@@ -279,14 +279,14 @@ export type ListTagsRequest = Message<"platform.registry.v2.ListTagsRequest"> & 
   digest: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -300,7 +300,7 @@ export type ListTagsRequest = Message<"platform.registry.v2.ListTagsRequest"> & 
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -308,20 +308,20 @@ export type ListTagsRequest = Message<"platform.registry.v2.ListTagsRequest"> & 
 };
 
 /**
- * Which tags to list, and in which order.
+ * Filters, order and paging for listing tags.
  *
  * @generated from message platform.registry.v2.ListTagsRequest
  */
 export type ListTagsRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
@@ -335,21 +335,21 @@ export type ListTagsRequestJson = {
   updatedSince?: TimestampJson;
 
   /**
-   * Also tags that attach something to an image: sha256-*.
+   * Also include tags that attach artifacts to an image: sha256-*.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers?: boolean;
 
   /**
-   * Also tags that end in a date: *-20yymmdd.
+   * Also include tags that end in a date: *-20yymmdd.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates?: boolean;
 
   /**
-   * Also tags that end in an epoch: *-r0.
+   * Also include tags that end in an epoch: *-r0.
    *
    * @generated from field: bool include_epochs = 6;
    */
@@ -363,14 +363,14 @@ export type ListTagsRequestJson = {
   digest?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 11;
    */
@@ -384,7 +384,7 @@ export type ListTagsRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -417,14 +417,14 @@ export type ListTagsResponse = Message<"platform.registry.v2.ListTagsResponse"> 
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -450,14 +450,14 @@ export type ListTagsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages.
+   * Number of matches on all pages that the caller may see.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -488,8 +488,8 @@ export const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * List the tags of an image repository, or of all repositories that the caller may see. Leaves
-   * out referrer, date and epoch tags unless asked for them.
+   * List the tags of an image repository, or of all repositories that the caller may see. Omits referrer, date and
+   * epoch tags unless the request includes them.
    *
    * @generated from rpc platform.registry.v2.TagsService.ListTags
    */

@@ -19,7 +19,7 @@ export const file_platform_vulnerabilities_v1_advisories: GenFile = /*@__PURE__*
   fileDesc("CixwbGF0Zm9ybS92dWxuZXJhYmlsaXRpZXMvdjEvYWR2aXNvcmllcy5wcm90bxIbcGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxIt0ECghBZHZpc29yeRIQCgJpZBgBIAEoCUIEiLUYARIVCg1hcnRpZmFjdF90eXBlGAIgASgJEhUKDWFydGlmYWN0X25hbWUYAyABKAkSHQoVYXJ0aWZhY3RfYXJjaGl0ZWN0dXJlGAUgASgJEhsKDmNvbXBvbmVudF9uYW1lGAYgASgJSACIAQESHwoSY29tcG9uZW50X2xvY2F0aW9uGAcgASgJSAGIAQESGwoOY29tcG9uZW50X3R5cGUYCCABKAlIAogBARIuCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgpkZWxldGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEg8KB2FsaWFzZXMYDSADKAkSOgoGZXZlbnRzGA4gAygLMioucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQSEwoLYWR2aXNvcnlfaWQYDyABKAkSDgoGYXV0aG9yGBAgASgJEh0KEGxlZ2FjeUFkdmlzb3J5SUQYEyABKAlIBIgBAUIRCg9fY29tcG9uZW50X25hbWVCFQoTX2NvbXBvbmVudF9sb2NhdGlvbkIRCg9fY29tcG9uZW50X3R5cGVCDQoLX2RlbGV0ZWRfYXRCEwoRX2xlZ2FjeUFkdmlzb3J5SURKBAgEEAVKBAgREBJKBAgSEBMizRMKDUFkdmlzb3J5RXZlbnQSEAoCaWQYASABKAlCBIi1GAESLQoJdGltZXN0YW1wGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJJCglkZXRlY3Rpb24YAyABKAsyNC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb25IABJBCgVmaXhlZBgEIAEoCzIwLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkZpeGVkSAASbQocZmFsc2VfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgFIAEoCzJFLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkZhbHNlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASXQoUYW5hbHlzaXNfbm90X3BsYW5uZWQYBiABKAsyPS5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5BbmFseXNpc05vdFBsYW5uZWRIABJTCg9maXhfbm90X3BsYW5uZWQYByABKAsyOC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5GaXhOb3RQbGFubmVkSAASXQoUcGVuZGluZ191cHN0cmVhbV9maXgYCCABKAsyPS5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5QZW5kaW5nVXBzdHJlYW1GaXhIABJrCht0cnVlX3Bvc2l0aXZlX2RldGVybWluYXRpb24YCSABKAsyRC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5UcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASRQoHcGF0Y2hlZBgPIAEoCzIyLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LlBhdGNoZWRIABJpChpjb21wb25lbnRfbG9jYXRpb25fY2hhbmdlZBgQIAEoCzJDLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkNvbXBvbmVudExvY2F0aW9uQ2hhbmdlZEgAEhAKCGZpbmRpbmdzGAogASgMEg4KBmF1dGhvchgLIAEoCRIQCghyZXZpZXdlchgMIAEoCRI5CgZzdGF0dXMYDSABKA4yKS5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuUmV2aWV3U3RhdHVzEhIKBWlzc3VlGA4gASgJSAGIAQEa1QQKCURldGVjdGlvbhJNCgZudmRhcGkYASABKAsyOy5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb24uTlZEQVBJSAASTQoGbWFudWFsGAIgASgLMjsucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQuRGV0ZWN0aW9uLk1hbnVhbEgAEk0KBnNjYW52MRgDIAEoCzI7LnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50LkRldGVjdGlvbi5TY2FuVjFIABoxCgZOVkRBUEkSFAoMY3BlX3NlYXJjaGVkGAEgASgJEhEKCWNwZV9mb3VuZBgCIAEoCRoICgZNYW51YWwalQIKBlNjYW5WMRIPCgdzY2FubmVyGAEgASgJEhcKD3N1YnBhY2thZ2VfbmFtZRgCIAEoCRIUCgxjb21wb25lbnRfaWQYAyABKAkSFgoOY29tcG9uZW50X25hbWUYBCABKAkSGQoRY29tcG9uZW50X3ZlcnNpb24YBSABKAkSFgoOY29tcG9uZW50X3R5cGUYBiABKAkSGgoSY29tcG9uZW50X2xvY2F0aW9uGAcgASgJEhgKEGFydGlmYWN0X3ZlcnNpb24YCCABKAkSFwoPc2Nhbm5lcl92ZXJzaW9uGAkgASgJEhYKDmdyeXBlX2RiX2J1aWx0GAogASgJEhkKEWdyeXBlX2RiX2NoZWNrc3VtGAsgASgJQgYKBHR5cGUaeAoFRml4ZWQSFQoNZml4ZWRfdmVyc2lvbhgBIAEoCRIMCgRub3RlGAIgASgJEhcKD3NjYW5uZXJfdmVyc2lvbhgDIAEoCRIWCg5ncnlwZV9kYl9idWlsdBgEIAEoCRIZChFncnlwZV9kYl9jaGVja3N1bRgFIAEoCRopChlUcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uEgwKBG5vdGUYASABKAkaxAMKGkZhbHNlUG9zaXRpdmVEZXRlcm1pbmF0aW9uElgKBHR5cGUYASABKA4ySi5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudC5GYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbi5UeXBlEgwKBG5vdGUYAiABKAkivQIKBFR5cGUSDwoLVU5TUEVDSUZJRUQQABIrCidWVUxORVJBQklMSVRZX1JFQ09SRF9BTkFMWVNJU19DT05URVNURUQQARIkCiBDT01QT05FTlRfVlVMTkVSQUJJTElUWV9NSVNNQVRDSBACEiQKIFZVTE5FUkFCTEVfQ09ERV9WRVJTSU9OX05PVF9VU0VEEAMSKwonVlVMTkVSQUJMRV9DT0RFX05PVF9JTkNMVURFRF9JTl9QQUNLQUdFEAQSKQolVlVMTkVSQUJMRV9DT0RFX05PVF9JTl9FWEVDVVRJT05fUEFUSBAFEjUKMVZVTE5FUkFCTEVfQ09ERV9DQU5OT1RfQkVfQ09OVFJPTExFRF9CWV9BRFZFUlNBUlkQBhIcChhJTkxJTkVfTUlUSUdBVElPTlNfRVhJU1QQBxoiChJBbmFseXNpc05vdFBsYW5uZWQSDAoEbm90ZRgBIAEoCRodCg1GaXhOb3RQbGFubmVkEgwKBG5vdGUYASABKAkaIgoSUGVuZGluZ1Vwc3RyZWFtRml4EgwKBG5vdGUYASABKAkaMQoHUGF0Y2hlZBIYChBwYXRjaGVkX3ZlcnNpb25zGAEgAygJEgwKBG5vdGUYAiABKAkaWQoYQ29tcG9uZW50TG9jYXRpb25DaGFuZ2VkEhkKEXByZXZpb3VzX2xvY2F0aW9uGAEgASgJEhQKDG5ld19sb2NhdGlvbhgCIAEoCRIMCgRub3RlGAMgASgJQgYKBHR5cGVCCAoGX2lzc3VlIu4FCg5BZHZpc29yeUZpbHRlchIUCgxhZHZpc29yeV9pZHMYFyADKAkSGwoTbGVnYWN5X2Fkdmlzb3J5X2lkcxgYIAMoCRIKCgJpZBgRIAEoCRIsCgR1aWRwGBAgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXISFQoNYXJ0aWZhY3RfdHlwZRgCIAMoCRIVCg1hcnRpZmFjdF9uYW1lGAMgAygJEhYKDmNvbXBvbmVudF9uYW1lGAUgAygJEhYKDmNvbXBvbmVudF90eXBlGAYgAygJEhoKEmNvbXBvbmVudF9sb2NhdGlvbhgUIAMoCRIPCgdhbGlhc2VzGAcgAygJEh0KFWFydGlmYWN0X2FyY2hpdGVjdHVyZRgIIAMoCRISCgpwYWdlX3Rva2VuGAkgASgJEhEKCXBhZ2Vfc2l6ZRgKIAEoAxJBCg5ldmVudF9zdGF0dXNlcxgLIAMoDjIpLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5SZXZpZXdTdGF0dXMSFAoMZXZlbnRfYXV0aG9yGAwgAygJEhYKDmV2ZW50X3Jldmlld2VyGBIgAygJEkEKC2V2ZW50X3R5cGVzGA0gAygOMiwucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkV2ZW50VHlwZUZpbHRlchI2CghvcmRlcl9ieRgOIAEoDjIkLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5PcmRlckJ5EhwKFGV4Y2x1ZGVfZXZlbnRfYXV0aG9yGA8gAygJEkwKEWxhdGVzdF9ldmVudF90eXBlGBMgASgOMiwucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkV2ZW50VHlwZUZpbHRlckgAiAEBEhMKBm9yaWdpbhgWIAEoCUgBiAEBQhQKEl9sYXRlc3RfZXZlbnRfdHlwZUIJCgdfb3JpZ2luSgQIARACSgQIBBAFSgQIFRAWIpsBCg5BZHZpc29yaWVzTGlzdBIQCgJpZBgBIAEoCUIEiLUYARI0CgVpdGVtcxgCIAMoCzIlLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSGAoLdG90YWxfY291bnQYBCABKANIAIgBAUIOCgxfdG90YWxfY291bnQiKQoVRGVsZXRlQWR2aXNvcnlSZXF1ZXN0EhAKAmlkGAEgASgJQgSItRgBImkKFUNyZWF0ZUFkdmlzb3J5UmVxdWVzdBIXCglwYXJlbnRfaWQYASABKAlCBIi1GAESNwoIYWR2aXNvcnkYAiABKAsyJS5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnkifwoaQ3JlYXRlQWR2aXNvcnlFdmVudFJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEkIKDmFkdmlzb3J5X2V2ZW50GAMgASgLMioucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnRKBAgCEAMiLgoTQWR2aXNvcnlFdmVudEZpbHRlchIXCglwYXJlbnRfaWQYASABKAlCBIi1GAEiZwoRQWR2aXNvcnlFdmVudExpc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEjkKBWl0ZW1zGAIgAygLMioucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnQqWQoMUmV2aWV3U3RhdHVzEgsKB1VOS05PV04QABILCgdQRU5ESU5HEAESDAoIQVBQUk9WRUQQAhITCg9SRVFVRVNUX0NIQU5HRVMQAxIMCghSRUpFQ1RFRBAEKtoBCgdPcmRlckJ5EhgKFE9SREVSX0JZX1VOU1BFQ0lGSUVEEAASCgoGSURfQVNDEAESCwoHSURfREVTQxACEhIKDkNSRUFURURfQVRfQVNDEAMSEwoPQ1JFQVRFRF9BVF9ERVNDEAQSDwoLQUxJQVNFU19BU0MQBRIQCgxBTElBU0VTX0RFU0MQBhISCg5VUERBVEVEX0FUX0FTQxAHEhMKD1VQREFURURfQVRfREVTQxAIEhIKDkRFTEVURURfQVRfQVNDEAkSEwoPREVMRVRFRF9BVF9ERVNDEAoqqQMKD0V2ZW50VHlwZUZpbHRlchIhCh1FVkVOVF9UWVBFX0ZJTFRFUl9VTlNQRUNJRklFRBAAEh8KG0VWRU5UX1RZUEVfRklMVEVSX0RFVEVDVElPThABEjEKLUVWRU5UX1RZUEVfRklMVEVSX1RSVUVfUE9TSVRJVkVfREVURVJNSU5BVElPThACEhsKF0VWRU5UX1RZUEVfRklMVEVSX0ZJWEVEEAMSMgouRVZFTlRfVFlQRV9GSUxURVJfRkFMU0VfUE9TSVRJVkVfREVURVJNSU5BVElPThAEEioKJkVWRU5UX1RZUEVfRklMVEVSX0FOQUxZU0lTX05PVF9QTEFOTkVEEAUSJQohRVZFTlRfVFlQRV9GSUxURVJfRklYX05PVF9QTEFOTkVEEAYSKgomRVZFTlRfVFlQRV9GSUxURVJfUEVORElOR19VUFNUUkVBTV9GSVgQBxIdChlFVkVOVF9UWVBFX0ZJTFRFUl9QQVRDSEVEEAgSMAosRVZFTlRfVFlQRV9GSUxURVJfQ09NUE9ORU5UX0xPQ0FUSU9OX0NIQU5HRUQQCTKgCQoKQWR2aXNvcmllcxKYAQoGQ3JlYXRlEjIucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkNyZWF0ZUFkdmlzb3J5UmVxdWVzdBolLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeSIzirUYBgoECgLsDoLT5JMCIzoBKiIeL3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yaWVzEpQBCgRMaXN0EisucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RmlsdGVyGisucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3JpZXNMaXN0IjKKtRgICgYKAu4OEAGC0+STAiASHi92dWxuZXJhYmlsaXRpZXMvdjEvYWR2aXNvcmllcxKTAQoGVXBkYXRlEiUucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5GiUucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5IjuKtRgGCgQKAu0OgtPkkwIrOgEqGiYvdnVsbmVyYWJpbGl0aWVzL3YxL2Fkdmlzb3JpZXMve2lkPSoqfRKOAQoGRGVsZXRlEjIucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkRlbGV0ZUFkdmlzb3J5UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI4irUYBgoECgLvDoLT5JMCKComL3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yaWVzL3tpZD0qKn0SxQEKE0NyZWF0ZUFkdmlzb3J5RXZlbnQSNy5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQ3JlYXRlQWR2aXNvcnlFdmVudFJlcXVlc3QaKi5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudCJJirUYBgoECgLsDoLT5JMCOToBKiI0L3Z1bG5lcmFiaWxpdGllcy92MS9hZHZpc29yaWVzL3twYXJlbnRfaWQ9Kip9L2V2ZW50cxK+AQoSTGlzdEFkdmlzb3J5RXZlbnRzEjAucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYxLkFkdmlzb3J5RXZlbnRGaWx0ZXIaLi5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudExpc3QiRoq1GAYKBAoC7g6C0+STAjYSNC92dWxuZXJhYmlsaXRpZXMvdjEvYWR2aXNvcmllcy97cGFyZW50X2lkPSoqfS9ldmVudHMSrwEKE1VwZGF0ZUFkdmlzb3J5RXZlbnQSKi5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjEuQWR2aXNvcnlFdmVudBoqLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52MS5BZHZpc29yeUV2ZW50IkCKtRgGCgQKAu0OgtPkkwIwOgEqGisvdnVsbmVyYWJpbGl0aWVzL3YxL2Fkdmlzb3J5X2V2ZW50cy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * What is known about one vulnerability in one component of one artifact.
+ * The knowledge about one vulnerability in one component of one artifact.
  *
  * @generated from message platform.vulnerabilities.v1.Advisory
  */
@@ -52,7 +52,7 @@ export type Advisory = Message<"platform.vulnerabilities.v1.Advisory"> & {
   componentName?: string | undefined;
 
   /**
-   * Where in the artifact the component is.
+   * Path of the component in the artifact.
    *
    * @generated from field: optional string component_location = 7;
    */
@@ -105,7 +105,7 @@ export type Advisory = Message<"platform.vulnerabilities.v1.Advisory"> & {
   author: string;
 
   /**
-   * The identifier in the older advisory data, if it has one.
+   * The identifier in older advisory data, if there is one.
    *
    * @generated from field: optional string legacyAdvisoryID = 19;
    */
@@ -113,7 +113,7 @@ export type Advisory = Message<"platform.vulnerabilities.v1.Advisory"> & {
 };
 
 /**
- * What is known about one vulnerability in one component of one artifact.
+ * The knowledge about one vulnerability in one component of one artifact.
  *
  * @generated from message platform.vulnerabilities.v1.Advisory
  */
@@ -146,7 +146,7 @@ export type AdvisoryJson = {
   componentName?: string;
 
   /**
-   * Where in the artifact the component is.
+   * Path of the component in the artifact.
    *
    * @generated from field: optional string component_location = 7;
    */
@@ -199,7 +199,7 @@ export type AdvisoryJson = {
   author?: string;
 
   /**
-   * The identifier in the older advisory data, if it has one.
+   * The identifier in older advisory data, if there is one.
    *
    * @generated from field: optional string legacyAdvisoryID = 19;
    */
@@ -214,7 +214,7 @@ export const AdvisorySchema: GenMessage<Advisory, {jsonType: AdvisoryJson}> = /*
   messageDesc(file_platform_vulnerabilities_v1_advisories, 0);
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent
  */
@@ -232,7 +232,7 @@ export type AdvisoryEvent = Message<"platform.vulnerabilities.v1.AdvisoryEvent">
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened. Exactly one.
+   * The kind of event and its data. Exactly one is set.
    *
    * @generated from oneof platform.vulnerabilities.v1.AdvisoryEvent.type
    */
@@ -315,7 +315,7 @@ export type AdvisoryEvent = Message<"platform.vulnerabilities.v1.AdvisoryEvent">
   status: ReviewStatus;
 
   /**
-   * Where it is discussed.
+   * URL of the discussion.
    *
    * @generated from field: optional string issue = 14;
    */
@@ -323,7 +323,7 @@ export type AdvisoryEvent = Message<"platform.vulnerabilities.v1.AdvisoryEvent">
 };
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent
  */
@@ -408,7 +408,7 @@ export type AdvisoryEventJson = {
   status?: ReviewStatusJson;
 
   /**
-   * Where it is discussed.
+   * URL of the discussion.
    *
    * @generated from field: optional string issue = 14;
    */
@@ -889,7 +889,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<Adviso
   enumDesc(file_platform_vulnerabilities_v1_advisories, 1, 3, 0);
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -901,7 +901,7 @@ export type AdvisoryEvent_AnalysisNotPlanned = Message<"platform.vulnerabilities
 };
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -920,7 +920,7 @@ export const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_An
   messageDesc(file_platform_vulnerabilities_v1_advisories, 1, 4);
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
@@ -932,7 +932,7 @@ export type AdvisoryEvent_FixNotPlanned = Message<"platform.vulnerabilities.v1.A
 };
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
@@ -951,7 +951,7 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
   messageDesc(file_platform_vulnerabilities_v1_advisories, 1, 5);
 
 /**
- * A fix has to come from the component's own project.
+ * The fix has to come from the component's upstream project.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
@@ -963,7 +963,7 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"platform.vulnerabilities
 };
 
 /**
- * A fix has to come from the component's own project.
+ * The fix has to come from the component's upstream project.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
@@ -982,7 +982,7 @@ export const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_Pe
   messageDesc(file_platform_vulnerabilities_v1_advisories, 1, 6);
 
 /**
- * The fix was applied to versions that do not have it upstream.
+ * The fix was backported to versions that do not have it upstream.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
@@ -999,7 +999,7 @@ export type AdvisoryEvent_Patched = Message<"platform.vulnerabilities.v1.Advisor
 };
 
 /**
- * The fix was applied to versions that do not have it upstream.
+ * The fix was backported to versions that do not have it upstream.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
@@ -1023,7 +1023,7 @@ export const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jso
   messageDesc(file_platform_vulnerabilities_v1_advisories, 1, 7);
 
 /**
- * The component is somewhere else in the artifact than before. Only this version of the API tells of it.
+ * The component moved within the artifact. Only this version of the API returns this event.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
@@ -1045,7 +1045,7 @@ export type AdvisoryEvent_ComponentLocationChanged = Message<"platform.vulnerabi
 };
 
 /**
- * The component is somewhere else in the artifact than before. Only this version of the API tells of it.
+ * The component moved within the artifact. Only this version of the API returns this event.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
@@ -1074,7 +1074,7 @@ export const AdvisoryEvent_ComponentLocationChangedSchema: GenMessage<AdvisoryEv
   messageDesc(file_platform_vulnerabilities_v1_advisories, 1, 8);
 
 /**
- * Which advisories to list, and in which order.
+ * Filters, order and paging for listing advisories.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryFilter
  */
@@ -1097,7 +1097,7 @@ export type AdvisoryFilter = Message<"platform.vulnerabilities.v1.AdvisoryFilter
   id: string;
 
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 16;
    */
@@ -1139,21 +1139,21 @@ export type AdvisoryFilter = Message<"platform.vulnerabilities.v1.AdvisoryFilter
   artifactArchitecture: string[];
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 9;
    */
   pageToken: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int64 page_size = 10;
    */
   pageSize: bigint;
 
   /**
-   * This and the following filters: some event of the advisory matches.
+   * This filter and the following ones match if any event of the advisory matches.
    *
    * @generated from field: repeated platform.vulnerabilities.v1.ReviewStatus event_statuses = 11;
    */
@@ -1187,14 +1187,14 @@ export type AdvisoryFilter = Message<"platform.vulnerabilities.v1.AdvisoryFilter
   excludeEventAuthor: string[];
 
   /**
-   * The most recent approved event is of this type.
+   * Only advisories whose most recent approved event has this type.
    *
    * @generated from field: optional platform.vulnerabilities.v1.EventTypeFilter latest_event_type = 19;
    */
   latestEventType?: EventTypeFilter | undefined;
 
   /**
-   * All packages of this origin. Then artifact_name is ignored.
+   * All packages of this origin. If set, artifact_name is ignored.
    *
    * @generated from field: optional string origin = 22;
    */
@@ -1202,7 +1202,7 @@ export type AdvisoryFilter = Message<"platform.vulnerabilities.v1.AdvisoryFilter
 };
 
 /**
- * Which advisories to list, and in which order.
+ * Filters, order and paging for listing advisories.
  *
  * @generated from message platform.vulnerabilities.v1.AdvisoryFilter
  */
@@ -1225,7 +1225,7 @@ export type AdvisoryFilterJson = {
   id?: string;
 
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 16;
    */
@@ -1267,21 +1267,21 @@ export type AdvisoryFilterJson = {
   artifactArchitecture?: string[];
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 9;
    */
   pageToken?: string;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int64 page_size = 10;
    */
   pageSize?: string;
 
   /**
-   * This and the following filters: some event of the advisory matches.
+   * This filter and the following ones match if any event of the advisory matches.
    *
    * @generated from field: repeated platform.vulnerabilities.v1.ReviewStatus event_statuses = 11;
    */
@@ -1315,14 +1315,14 @@ export type AdvisoryFilterJson = {
   excludeEventAuthor?: string[];
 
   /**
-   * The most recent approved event is of this type.
+   * Only advisories whose most recent approved event has this type.
    *
    * @generated from field: optional platform.vulnerabilities.v1.EventTypeFilter latest_event_type = 19;
    */
   latestEventType?: EventTypeFilterJson;
 
   /**
-   * All packages of this origin. Then artifact_name is ignored.
+   * All packages of this origin. If set, artifact_name is ignored.
    *
    * @generated from field: optional string origin = 22;
    */
@@ -1343,7 +1343,7 @@ export const AdvisoryFilterSchema: GenMessage<AdvisoryFilter, {jsonType: Advisor
  */
 export type AdvisoriesList = Message<"platform.vulnerabilities.v1.AdvisoriesList"> & {
   /**
-   * The group whose descendants or children were asked for.
+   * The group whose descendants or children were requested.
    *
    * @generated from field: string id = 1;
    */
@@ -1362,8 +1362,7 @@ export type AdvisoriesList = Message<"platform.vulnerabilities.v1.AdvisoriesList
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
-   * somebody waits.
+   * Number of matches on all pages that the caller may see. Absent if counting all matches would take too long.
    *
    * @generated from field: optional int64 total_count = 4;
    */
@@ -1377,7 +1376,7 @@ export type AdvisoriesList = Message<"platform.vulnerabilities.v1.AdvisoriesList
  */
 export type AdvisoriesListJson = {
   /**
-   * The group whose descendants or children were asked for.
+   * The group whose descendants or children were requested.
    *
    * @generated from field: string id = 1;
    */
@@ -1396,8 +1395,7 @@ export type AdvisoriesListJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
-   * somebody waits.
+   * Number of matches on all pages that the caller may see. Absent if counting all matches would take too long.
    *
    * @generated from field: optional int64 total_count = 4;
    */
@@ -1447,7 +1445,7 @@ export const DeleteAdvisoryRequestSchema: GenMessage<DeleteAdvisoryRequest, {jso
   messageDesc(file_platform_vulnerabilities_v1_advisories, 4);
 
 /**
- * The advisory to make, and where.
+ * The advisory to create, and the group to create it in.
  *
  * @generated from message platform.vulnerabilities.v1.CreateAdvisoryRequest
  */
@@ -1466,7 +1464,7 @@ export type CreateAdvisoryRequest = Message<"platform.vulnerabilities.v1.CreateA
 };
 
 /**
- * The advisory to make, and where.
+ * The advisory to create, and the group to create it in.
  *
  * @generated from message platform.vulnerabilities.v1.CreateAdvisoryRequest
  */
@@ -1492,7 +1490,7 @@ export const CreateAdvisoryRequestSchema: GenMessage<CreateAdvisoryRequest, {jso
   messageDesc(file_platform_vulnerabilities_v1_advisories, 5);
 
 /**
- * The event to add, and the advisory it is about.
+ * The event to add, and its advisory.
  *
  * @generated from message platform.vulnerabilities.v1.CreateAdvisoryEventRequest
  */
@@ -1511,7 +1509,7 @@ export type CreateAdvisoryEventRequest = Message<"platform.vulnerabilities.v1.Cr
 };
 
 /**
- * The event to add, and the advisory it is about.
+ * The event to add, and its advisory.
  *
  * @generated from message platform.vulnerabilities.v1.CreateAdvisoryEventRequest
  */
@@ -1617,7 +1615,7 @@ export const AdvisoryEventListSchema: GenMessage<AdvisoryEventList, {jsonType: A
   messageDesc(file_platform_vulnerabilities_v1_advisories, 8);
 
 /**
- * How far the review of an event is.
+ * The review status of an event.
  *
  * @generated from enum platform.vulnerabilities.v1.ReviewStatus
  */
@@ -1653,14 +1651,14 @@ export const ReviewStatus = {
 } as const;
 
 /**
- * How far the review of an event is.
+ * The review status of an event.
  *
  * @generated from enum platform.vulnerabilities.v1.ReviewStatus
  */
 export type ReviewStatus = (typeof ReviewStatus)[keyof typeof ReviewStatus] | UnknownEnum;
 
 /**
- * How far the review of an event is.
+ * The review status of an event.
  *
  * @generated from enum platform.vulnerabilities.v1.ReviewStatus
  */
@@ -1673,13 +1671,13 @@ export const ReviewStatusSchema: GenEnum<ReviewStatus, ReviewStatusJson> = /*@__
   enumDesc(file_platform_vulnerabilities_v1_advisories, 0);
 
 /**
- * In which order to list.
+ * The order of a list.
  *
  * @generated from enum platform.vulnerabilities.v1.OrderBy
  */
 export const OrderBy = {
   /**
-   * As ID_ASC.
+   * Same as ID_ASC.
    *
    * @generated from enum value: ORDER_BY_UNSPECIFIED = 0;
    */
@@ -1737,14 +1735,14 @@ export const OrderBy = {
 } as const;
 
 /**
- * In which order to list.
+ * The order of a list.
  *
  * @generated from enum platform.vulnerabilities.v1.OrderBy
  */
 export type OrderBy = (typeof OrderBy)[keyof typeof OrderBy] | UnknownEnum;
 
 /**
- * In which order to list.
+ * The order of a list.
  *
  * @generated from enum platform.vulnerabilities.v1.OrderBy
  */
@@ -1834,14 +1832,14 @@ export const EventTypeFilterSchema: GenEnum<EventTypeFilter, EventTypeFilterJson
   enumDesc(file_platform_vulnerabilities_v1_advisories, 2);
 
 /**
- * Advisories about vulnerabilities in artifacts, with the history of what was found and decided: the version of the API that
- * writes them. See platform.vulnerabilities.v2 for the meaning of what both have.
+ * Advisories about vulnerabilities in artifacts, with their history of findings and decisions. Only this version of the
+ * API writes advisories. See platform.vulnerabilities.v2 for the meaning of shared fields.
  *
  * @generated from service platform.vulnerabilities.v1.Advisories
  */
 export const Advisories: GenService<{
   /**
-   * Makes an advisory in a group, with its first events if any are given.
+   * Creates an advisory in a group, with its first events if any are given.
    *
    * @generated from rpc platform.vulnerabilities.v1.Advisories.Create
    */
@@ -1851,8 +1849,8 @@ export const Advisories: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Lists advisories, filtered by artifact, component, alias or event. Values of one filter are alternatives; different
-   * filters must all match.
+   * Lists advisories, filtered by artifact, component, alias or event. Values of one filter are alternatives; an
+   * advisory must match all filters.
    *
    * @generated from rpc platform.vulnerabilities.v1.Advisories.List
    */
@@ -1862,7 +1860,7 @@ export const Advisories: GenService<{
     output: typeof AdvisoriesListSchema;
   },
   /**
-   * Changes what an advisory is about. Its events have methods of their own and stay as they are.
+   * Changes the subject of an advisory. Its events have methods of their own and do not change.
    *
    * @generated from rpc platform.vulnerabilities.v1.Advisories.Update
    */
@@ -1872,7 +1870,7 @@ export const Advisories: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Marks an advisory as deleted: lists leave it out, Get still answers for it.
+   * Marks an advisory as deleted: lists omit it, Get still returns it.
    *
    * @generated from rpc platform.vulnerabilities.v1.Advisories.Delete
    */
@@ -1882,7 +1880,7 @@ export const Advisories: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Adds a step to the history of an advisory.
+   * Adds an event to the history of an advisory.
    *
    * @generated from rpc platform.vulnerabilities.v1.Advisories.CreateAdvisoryEvent
    */
@@ -1902,7 +1900,7 @@ export const Advisories: GenService<{
     output: typeof AdvisoryEventListSchema;
   },
   /**
-   * Changes an event, and how far its review is.
+   * Changes an event and its review status.
    *
    * @generated from rpc platform.vulnerabilities.v1.Advisories.UpdateAdvisoryEvent
    */

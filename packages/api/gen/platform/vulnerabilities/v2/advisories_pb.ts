@@ -20,7 +20,7 @@ export const file_platform_vulnerabilities_v2_advisories: GenFile = /*@__PURE__*
   fileDesc("CixwbGF0Zm9ybS92dWxuZXJhYmlsaXRpZXMvdjIvYWR2aXNvcmllcy5wcm90bxIbcGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyIo0FCghBZHZpc29yeRIQCgN1aWQYASABKAlCA+BBAxIYCgthZHZpc29yeV9pZBgCIAEoCUID4EEDEjQKC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjQKC3VwZGF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjkKC2RlbGV0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDSACIAQESEwoGYXV0aG9yGAYgASgJQgPgQQISGgoNYXJ0aWZhY3RfbmFtZRgHIAEoCUID4EECEhoKDWFydGlmYWN0X3R5cGUYCCABKAlCA+BBAhIiChVhcnRpZmFjdF9hcmNoaXRlY3R1cmUYCSABKAlCA+BBAhIbCg5jb21wb25lbnRfbmFtZRgKIAEoCUID4EECEh8KEmNvbXBvbmVudF9sb2NhdGlvbhgLIAEoCUID4EECEhsKDmNvbXBvbmVudF90eXBlGAwgASgJQgPgQQISFAoHYWxpYXNlcxgNIAMoCUID4EEBEj8KBmV2ZW50cxgOIAMoCzIqLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50QgPgQQESJAoSbGVnYWN5X2Fkdmlzb3J5X2lkGA8gASgJQgPgQQNIAYgBARI+CgpzZXZlcml0aWVzGBAgAygLMiUucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLlNldmVyaXR5QgPgQQNCDgoMX2RlbGV0ZV90aW1lQhUKE19sZWdhY3lfYWR2aXNvcnlfaWQipwEKCFNldmVyaXR5EjgKBHR5cGUYASABKA4yKi5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuU2V2ZXJpdHkuVHlwZRINCgVzY29yZRgCIAEoCSJSCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIQCgxUWVBFX0NWU1NfVjIQARIQCgxUWVBFX0NWU1NfVjMQAhIQCgxUWVBFX0NWU1NfVjQQAyLFEgoNQWR2aXNvcnlFdmVudBIQCgN1aWQYASABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIQCghmaW5kaW5ncxgDIAEoDBITCgZhdXRob3IYBCABKAlCA+BBAhIVCghyZXZpZXdlchgFIAEoCUID4EEBEkMKDHJldmlld19zdGF0ZRgGIAEoDjIoLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5SZXZpZXdTdGF0ZUID4EECEhcKBWlzc3VlGAcgASgJQgPgQQFIAYgBARJJCglkZXRlY3Rpb24YCiABKAsyNC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb25IABJBCgVmaXhlZBgLIAEoCzIwLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50LkZpeGVkSAASbQocZmFsc2VfcG9zaXRpdmVfZGV0ZXJtaW5hdGlvbhgMIAEoCzJFLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50LkZhbHNlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASXQoUYW5hbHlzaXNfbm90X3BsYW5uZWQYDSABKAsyPS5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5BbmFseXNpc05vdFBsYW5uZWRIABJTCg9maXhfbm90X3BsYW5uZWQYDiABKAsyOC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5GaXhOb3RQbGFubmVkSAASXQoUcGVuZGluZ191cHN0cmVhbV9maXgYDyABKAsyPS5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5QZW5kaW5nVXBzdHJlYW1GaXhIABJrCht0cnVlX3Bvc2l0aXZlX2RldGVybWluYXRpb24YECABKAsyRC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5UcnVlUG9zaXRpdmVEZXRlcm1pbmF0aW9uSAASRQoHcGF0Y2hlZBgRIAEoCzIyLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50LlBhdGNoZWRIABrLBAoJRGV0ZWN0aW9uEk0KBm52ZGFwaRgBIAEoCzI7LnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeUV2ZW50LkRldGVjdGlvbi5OVkRBUElIABJNCgZtYW51YWwYAiABKAsyOy5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuQWR2aXNvcnlFdmVudC5EZXRlY3Rpb24uTWFudWFsSAASTQoGc2NhbnYxGAMgASgLMjsucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnQuRGV0ZWN0aW9uLlNjYW5WMUgAGjEKBk5WREFQSRIUCgxjcGVfc2VhcmNoZWQYASABKAkSEQoJY3BlX2ZvdW5kGAIgASgJGggKBk1hbnVhbBqLAgoGU2NhblYxEg8KB3NjYW5uZXIYASABKAkSEgoKc3VicGFja2FnZRgCIAEoCRIUCgxjb21wb25lbnRfaWQYAyABKAkSEQoJY29tcG9uZW50GAQgASgJEhkKEWNvbXBvbmVudF92ZXJzaW9uGAUgASgJEhYKDmNvbXBvbmVudF90eXBlGAYgASgJEhoKEmNvbXBvbmVudF9sb2NhdGlvbhgHIAEoCRIYChBhcnRpZmFjdF92ZXJzaW9uGAggASgJEhcKD3NjYW5uZXJfdmVyc2lvbhgJIAEoCRIWCg5ncnlwZV9kYl9idWlsdBgKIAEoCRIZChFncnlwZV9kYl9jaGVja3N1bRgLIAEoCUIGCgR0eXBlGngKBUZpeGVkEhUKDWZpeGVkX3ZlcnNpb24YASABKAkSDAoEbm90ZRgCIAEoCRIXCg9zY2FubmVyX3ZlcnNpb24YAyABKAkSFgoOZ3J5cGVfZGJfYnVpbHQYBCABKAkSGQoRZ3J5cGVfZGJfY2hlY2tzdW0YBSABKAkaKQoZVHJ1ZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbhIMCgRub3RlGAEgASgJGuwDChpGYWxzZVBvc2l0aXZlRGV0ZXJtaW5hdGlvbhJYCgR0eXBlGAEgASgOMkoucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5RXZlbnQuRmFsc2VQb3NpdGl2ZURldGVybWluYXRpb24uVHlwZRIMCgRub3RlGAIgASgJIuUCCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIwCixUWVBFX1ZVTE5FUkFCSUxJVFlfUkVDT1JEX0FOQUxZU0lTX0NPTlRFU1RFRBABEikKJVRZUEVfQ09NUE9ORU5UX1ZVTE5FUkFCSUxJVFlfTUlTTUFUQ0gQAhIpCiVUWVBFX1ZVTE5FUkFCTEVfQ09ERV9WRVJTSU9OX05PVF9VU0VEEAMSMAosVFlQRV9WVUxORVJBQkxFX0NPREVfTk9UX0lOQ0xVREVEX0lOX1BBQ0tBR0UQBBIuCipUWVBFX1ZVTE5FUkFCTEVfQ09ERV9OT1RfSU5fRVhFQ1VUSU9OX1BBVEgQBRI6CjZUWVBFX1ZVTE5FUkFCTEVfQ09ERV9DQU5OT1RfQkVfQ09OVFJPTExFRF9CWV9BRFZFUlNBUlkQBhIhCh1UWVBFX0lOTElORV9NSVRJR0FUSU9OU19FWElTVBAHGiIKEkFuYWx5c2lzTm90UGxhbm5lZBIMCgRub3RlGAEgASgJGh0KDUZpeE5vdFBsYW5uZWQSDAoEbm90ZRgBIAEoCRoiChJQZW5kaW5nVXBzdHJlYW1GaXgSDAoEbm90ZRgBIAEoCRoxCgdQYXRjaGVkEhgKEHBhdGNoZWRfdmVyc2lvbnMYASADKAkSDAoEbm90ZRgCIAEoCUIGCgR0eXBlQggKBl9pc3N1ZSIqChJHZXRBZHZpc29yeVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIskGChVMaXN0QWR2aXNvcmllc1JlcXVlc3QSMQoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyQgPgQQESGQoMYWR2aXNvcnlfaWRzGAIgAygJQgPgQQESIAoTbGVnYWN5X2Fkdmlzb3J5X2lkcxgDIAMoCUID4EEBEhsKDmFydGlmYWN0X25hbWVzGAQgAygJQgPgQQESGwoOYXJ0aWZhY3RfdHlwZXMYBSADKAlCA+BBARIjChZhcnRpZmFjdF9hcmNoaXRlY3R1cmVzGAYgAygJQgPgQQESHAoPY29tcG9uZW50X25hbWVzGAcgAygJQgPgQQESHAoPY29tcG9uZW50X3R5cGVzGAggAygJQgPgQQESIAoTY29tcG9uZW50X2xvY2F0aW9ucxgJIAMoCUID4EEBEhQKB2FsaWFzZXMYCiADKAlCA+BBARIYCgZvcmlnaW4YCyABKAlCA+BBAUgAiAEBEkoKE2V2ZW50X3Jldmlld19zdGF0ZXMYFSADKA4yKC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuUmV2aWV3U3RhdGVCA+BBARIaCg1ldmVudF9hdXRob3JzGBYgAygJQgPgQQESIgoVZXhjbHVkZV9ldmVudF9hdXRob3JzGBcgAygJQgPgQQESHAoPZXZlbnRfcmV2aWV3ZXJzGBggAygJQgPgQQESRgoLZXZlbnRfdHlwZXMYGSADKA4yLC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuRXZlbnRUeXBlRmlsdGVyQgPgQQESUQoRbGF0ZXN0X2V2ZW50X3R5cGUYGiABKA4yLC5wbGF0Zm9ybS52dWxuZXJhYmlsaXRpZXMudjIuRXZlbnRUeXBlRmlsdGVyQgPgQQFIAYgBARIWCglwYWdlX3NpemUYHiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGB8gASgJQgPgQQESFQoIb3JkZXJfYnkYICABKAlCA+BBARIRCgRza2lwGCIgASgFQgPgQQESEgoFcXVlcnkYIyABKAlCA+BBAUIJCgdfb3JpZ2luQhQKEl9sYXRlc3RfZXZlbnRfdHlwZSKnAQoWTGlzdEFkdmlzb3JpZXNSZXNwb25zZRI5CgphZHZpc29yaWVzGAEgAygLMiUucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkFkdmlzb3J5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50Kp0BCgtSZXZpZXdTdGF0ZRIcChhSRVZJRVdfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRSRVZJRVdfU1RBVEVfUEVORElORxABEhkKFVJFVklFV19TVEFURV9BUFBST1ZFRBACEiAKHFJFVklFV19TVEFURV9SRVFVRVNUX0NIQU5HRVMQAxIZChVSRVZJRVdfU1RBVEVfUkVKRUNURUQQBCr3AgoPRXZlbnRUeXBlRmlsdGVyEiEKHUVWRU5UX1RZUEVfRklMVEVSX1VOU1BFQ0lGSUVEEAASHwobRVZFTlRfVFlQRV9GSUxURVJfREVURUNUSU9OEAESMQotRVZFTlRfVFlQRV9GSUxURVJfVFJVRV9QT1NJVElWRV9ERVRFUk1JTkFUSU9OEAISGwoXRVZFTlRfVFlQRV9GSUxURVJfRklYRUQQAxIyCi5FVkVOVF9UWVBFX0ZJTFRFUl9GQUxTRV9QT1NJVElWRV9ERVRFUk1JTkFUSU9OEAQSKgomRVZFTlRfVFlQRV9GSUxURVJfQU5BTFlTSVNfTk9UX1BMQU5ORUQQBRIlCiFFVkVOVF9UWVBFX0ZJTFRFUl9GSVhfTk9UX1BMQU5ORUQQBhIqCiZFVkVOVF9UWVBFX0ZJTFRFUl9QRU5ESU5HX1VQU1RSRUFNX0ZJWBAHEh0KGUVWRU5UX1RZUEVfRklMVEVSX1BBVENIRUQQCDLyAwoRQWR2aXNvcmllc1NlcnZpY2US0gEKC0dldEFkdmlzb3J5Ei8ucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkdldEFkdmlzb3J5UmVxdWVzdBolLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5BZHZpc29yeSJrirUYBgoECgLuDpq1GC4KKEdldCBhIHZ1bG5lcmFiaWxpdHkgYWR2aXNvcnkgYnkgaXRzIHVpZC4YASgBgtPkkwIpEicvdnVsbmVyYWJpbGl0aWVzL3YyL2Fkdmlzb3JpZXMve3VpZD0qKn0ShwIKDkxpc3RBZHZpc29yaWVzEjIucGxhdGZvcm0udnVsbmVyYWJpbGl0aWVzLnYyLkxpc3RBZHZpc29yaWVzUmVxdWVzdBozLnBsYXRmb3JtLnZ1bG5lcmFiaWxpdGllcy52Mi5MaXN0QWR2aXNvcmllc1Jlc3BvbnNlIosBirUYCAoGCgLuDhABmrUYVQpPTGlzdCB2dWxuZXJhYmlsaXR5IGFkdmlzb3JpZXMsIGZpbHRlcmVkIGJ5IGFydGlmYWN0LCBjb21wb25lbnQsIGFsaWFzIG9yIGV2ZW50LhgBKAGC0+STAiASHi92dWxuZXJhYmlsaXRpZXMvdjIvYWR2aXNvcmllc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * What is known about one vulnerability in one component of one artifact.
+ * The knowledge about one vulnerability in one component of one artifact.
  *
  * @generated from message platform.vulnerabilities.v2.Advisory
  */
@@ -48,7 +48,7 @@ export type Advisory = Message<"platform.vulnerabilities.v2.Advisory"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * Set on a deleted advisory. Lists leave those out.
+   * Set on a deleted advisory. Lists omit deleted advisories.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
@@ -80,7 +80,7 @@ export type Advisory = Message<"platform.vulnerabilities.v2.Advisory"> & {
   componentName: string;
 
   /**
-   * Where in the artifact the component is.
+   * Path of the component in the artifact.
    *
    * @generated from field: string component_location = 11;
    */
@@ -104,7 +104,7 @@ export type Advisory = Message<"platform.vulnerabilities.v2.Advisory"> & {
   events: AdvisoryEvent[];
 
   /**
-   * The identifier in the older advisory data, if it has one.
+   * The identifier in older advisory data, if there is one.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
@@ -119,7 +119,7 @@ export type Advisory = Message<"platform.vulnerabilities.v2.Advisory"> & {
 };
 
 /**
- * What is known about one vulnerability in one component of one artifact.
+ * The knowledge about one vulnerability in one component of one artifact.
  *
  * @generated from message platform.vulnerabilities.v2.Advisory
  */
@@ -147,7 +147,7 @@ export type AdvisoryJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Set on a deleted advisory. Lists leave those out.
+   * Set on a deleted advisory. Lists omit deleted advisories.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
@@ -179,7 +179,7 @@ export type AdvisoryJson = {
   componentName?: string;
 
   /**
-   * Where in the artifact the component is.
+   * Path of the component in the artifact.
    *
    * @generated from field: string component_location = 11;
    */
@@ -203,7 +203,7 @@ export type AdvisoryJson = {
   events?: AdvisoryEventJson[];
 
   /**
-   * The identifier in the older advisory data, if it has one.
+   * The identifier in older advisory data, if there is one.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
@@ -317,7 +317,7 @@ export const Severity_TypeSchema: GenEnum<Severity_Type, Severity_TypeJson> = /*
   enumDesc(file_platform_vulnerabilities_v2_advisories, 1, 0);
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent
  */
@@ -355,14 +355,14 @@ export type AdvisoryEvent = Message<"platform.vulnerabilities.v2.AdvisoryEvent">
   reviewState: ReviewState;
 
   /**
-   * Where it is discussed.
+   * URL of the discussion.
    *
    * @generated from field: optional string issue = 7;
    */
   issue?: string | undefined;
 
   /**
-   * What happened. Exactly one.
+   * The kind of event and its data. Exactly one is set.
    *
    * @generated from oneof platform.vulnerabilities.v2.AdvisoryEvent.type
    */
@@ -418,7 +418,7 @@ export type AdvisoryEvent = Message<"platform.vulnerabilities.v2.AdvisoryEvent">
 };
 
 /**
- * A step in the history of an advisory: something found, decided or done.
+ * One event in the history of an advisory: a finding, a decision or a fix.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent
  */
@@ -456,7 +456,7 @@ export type AdvisoryEventJson = {
   reviewState?: ReviewStateJson;
 
   /**
-   * Where it is discussed.
+   * URL of the discussion.
    *
    * @generated from field: optional string issue = 7;
    */
@@ -977,7 +977,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<Adviso
   enumDesc(file_platform_vulnerabilities_v2_advisories, 2, 3, 0);
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -989,7 +989,7 @@ export type AdvisoryEvent_AnalysisNotPlanned = Message<"platform.vulnerabilities
 };
 
 /**
- * Nobody intends to look into it.
+ * No analysis is planned.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -1008,7 +1008,7 @@ export const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_An
   messageDesc(file_platform_vulnerabilities_v2_advisories, 2, 4);
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
@@ -1020,7 +1020,7 @@ export type AdvisoryEvent_FixNotPlanned = Message<"platform.vulnerabilities.v2.A
 };
 
 /**
- * Nobody intends to fix it.
+ * No fix is planned.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
@@ -1039,7 +1039,7 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
   messageDesc(file_platform_vulnerabilities_v2_advisories, 2, 5);
 
 /**
- * A fix has to come from the component's own project.
+ * The fix has to come from the component's upstream project.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
@@ -1051,7 +1051,7 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"platform.vulnerabilities
 };
 
 /**
- * A fix has to come from the component's own project.
+ * The fix has to come from the component's upstream project.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
@@ -1070,7 +1070,7 @@ export const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_Pe
   messageDesc(file_platform_vulnerabilities_v2_advisories, 2, 6);
 
 /**
- * The fix was applied to versions that do not have it upstream.
+ * The fix was backported to versions that do not have it upstream.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
@@ -1087,7 +1087,7 @@ export type AdvisoryEvent_Patched = Message<"platform.vulnerabilities.v2.Advisor
 };
 
 /**
- * The fix was applied to versions that do not have it upstream.
+ * The fix was backported to versions that do not have it upstream.
  *
  * @generated from message platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
@@ -1142,13 +1142,13 @@ export const GetAdvisoryRequestSchema: GenMessage<GetAdvisoryRequest, {jsonType:
   messageDesc(file_platform_vulnerabilities_v2_advisories, 3);
 
 /**
- * Which advisories to list, and in which order.
+ * Filters, order and paging for listing advisories.
  *
  * @generated from message platform.vulnerabilities.v2.ListAdvisoriesRequest
  */
 export type ListAdvisoriesRequest = Message<"platform.vulnerabilities.v2.ListAdvisoriesRequest"> & {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -1200,14 +1200,14 @@ export type ListAdvisoriesRequest = Message<"platform.vulnerabilities.v2.ListAdv
   aliases: string[];
 
   /**
-   * All packages of this origin. Then artifact_names is ignored.
+   * All packages of this origin. If set, artifact_names is ignored.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string | undefined;
 
   /**
-   * This and the following filters: some event of the advisory matches.
+   * This filter and the following ones match if any event of the advisory matches.
    *
    * @generated from field: repeated platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
@@ -1236,21 +1236,21 @@ export type ListAdvisoriesRequest = Message<"platform.vulnerabilities.v2.ListAdv
   eventTypes: EventTypeFilter[];
 
   /**
-   * The most recent approved event is of this type.
+   * Only advisories whose most recent approved event has this type.
    *
    * @generated from field: optional platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
   latestEventType?: EventTypeFilter | undefined;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 30;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 31;
    */
@@ -1264,14 +1264,14 @@ export type ListAdvisoriesRequest = Message<"platform.vulnerabilities.v2.ListAdv
   orderBy: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 34;
    */
   skip: number;
 
   /**
-   * Part of an artifact name, a component name or an alias, in any case.
+   * Part of an artifact name, a component name or an alias, case-insensitive.
    *
    * @generated from field: string query = 35;
    */
@@ -1279,13 +1279,13 @@ export type ListAdvisoriesRequest = Message<"platform.vulnerabilities.v2.ListAdv
 };
 
 /**
- * Which advisories to list, and in which order.
+ * Filters, order and paging for listing advisories.
  *
  * @generated from message platform.vulnerabilities.v2.ListAdvisoriesRequest
  */
 export type ListAdvisoriesRequestJson = {
   /**
-   * Only resources at this place in the hierarchy.
+   * Only resources at this position in the hierarchy.
    *
    * @generated from field: platform.common.v1.UIDPFilter uidp = 1;
    */
@@ -1337,14 +1337,14 @@ export type ListAdvisoriesRequestJson = {
   aliases?: string[];
 
   /**
-   * All packages of this origin. Then artifact_names is ignored.
+   * All packages of this origin. If set, artifact_names is ignored.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string;
 
   /**
-   * This and the following filters: some event of the advisory matches.
+   * This filter and the following ones match if any event of the advisory matches.
    *
    * @generated from field: repeated platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
@@ -1373,21 +1373,21 @@ export type ListAdvisoriesRequestJson = {
   eventTypes?: EventTypeFilterJson[];
 
   /**
-   * The most recent approved event is of this type.
+   * Only advisories whose most recent approved event has this type.
    *
    * @generated from field: optional platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
   latestEventType?: EventTypeFilterJson;
 
   /**
-   * 50 when 0, at most 200. A page may have fewer.
+   * Maximum number of results: 50 if 0, at most 200. A page may contain fewer.
    *
    * @generated from field: int32 page_size = 30;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the previous page, to be sent with the same filters and order.
+   * next_page_token of the previous page. Filters and order must be those of that page.
    *
    * @generated from field: string page_token = 31;
    */
@@ -1401,14 +1401,14 @@ export type ListAdvisoriesRequestJson = {
   orderBy?: string;
 
   /**
-   * How many results to pass over, counted from page_token.
+   * Number of results to skip, counted from page_token.
    *
    * @generated from field: int32 skip = 34;
    */
   skip?: number;
 
   /**
-   * Part of an artifact name, a component name or an alias, in any case.
+   * Part of an artifact name, a component name or an alias, case-insensitive.
    *
    * @generated from field: string query = 35;
    */
@@ -1441,15 +1441,14 @@ export type ListAdvisoriesResponse = Message<"platform.vulnerabilities.v2.ListAd
   nextPageToken: string;
 
   /**
-   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
-   * somebody waits.
+   * Number of matches on all pages that the caller may see. Absent if counting all matches would take too long.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1475,15 +1474,14 @@ export type ListAdvisoriesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * All matches that the caller may see, over all pages. Left out where the filters find more than can be counted while
-   * somebody waits.
+   * Number of matches on all pages that the caller may see. Absent if counting all matches would take too long.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: string;
 
   /**
-   * How many results were passed over so far.
+   * Number of results skipped so far.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -1498,7 +1496,7 @@ export const ListAdvisoriesResponseSchema: GenMessage<ListAdvisoriesResponse, {j
   messageDesc(file_platform_vulnerabilities_v2_advisories, 5);
 
 /**
- * How far the review of an event is.
+ * The review status of an event.
  *
  * @generated from enum platform.vulnerabilities.v2.ReviewState
  */
@@ -1534,14 +1532,14 @@ export const ReviewState = {
 } as const;
 
 /**
- * How far the review of an event is.
+ * The review status of an event.
  *
  * @generated from enum platform.vulnerabilities.v2.ReviewState
  */
 export type ReviewState = (typeof ReviewState)[keyof typeof ReviewState] | UnknownEnum;
 
 /**
- * How far the review of an event is.
+ * The review status of an event.
  *
  * @generated from enum platform.vulnerabilities.v2.ReviewState
  */
@@ -1626,14 +1624,13 @@ export const EventTypeFilterSchema: GenEnum<EventTypeFilter, EventTypeFilterJson
   enumDesc(file_platform_vulnerabilities_v2_advisories, 1);
 
 /**
- * Advisories about vulnerabilities in artifacts, with the history of what was found and decided.
+ * Advisories about vulnerabilities in artifacts, with their history of findings and decisions.
  *
  * @generated from service platform.vulnerabilities.v2.AdvisoriesService
  */
 export const AdvisoriesService: GenService<{
   /**
-   * Get a vulnerability advisory by its uid. Answers for deleted advisories, too; they have a
-   * delete_time.
+   * Get a vulnerability advisory by its uid. Also returns deleted advisories, which have a delete_time.
    *
    * @generated from rpc platform.vulnerabilities.v2.AdvisoriesService.GetAdvisory
    */
@@ -1643,8 +1640,8 @@ export const AdvisoriesService: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * List vulnerability advisories, filtered by artifact, component, alias or event. Values of one
-   * filter are alternatives; different filters must all match.
+   * List vulnerability advisories, filtered by artifact, component, alias or event. Values of one filter are
+   * alternatives; an advisory must match all filters.
    *
    * @generated from rpc platform.vulnerabilities.v2.AdvisoriesService.ListAdvisories
    */
