@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { folders, ownedPackages, pending, publicOfIam } from "./architecture.js";
+import { composedFiles, folders, ownedNames, ownedPackages, pending, publicOfIam } from "./architecture.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const src = join(root, "packages/server/src");
@@ -10,13 +10,13 @@ const { dependencies } = JSON.parse(readFileSync(join(root, "packages/server/pac
 const byFolder = new Map(folders.map((entry) => [entry.folder, entry]));
 
 /** Imports and re-exports, imports for their effect, dynamic imports, and modules of worker threads. */
-const SPECIFIERS = [
+const VALUE_IMPORTS = [
   /^\s*(?:import|export)\b(?!\s+type\b)[^;"]*?\bfrom\s+"([^"]+)"/gm,
-  /^\s*(?:import|export)\s+type\b[^;"]*?\bfrom\s+"(\.[^"]+)"/gm,
   /^\s*import\s+"([^"]+)"/gm,
   /\bimport\(\s*"([^"]+)"/g,
   /\bnew URL\(\s*"(\.[^"]+)"/g,
 ];
+const TYPE_IMPORTS = [/^\s*(?:import|export)\s+type\b[^;"]*?\bfrom\s+"([^"]+)"/gm];
 
 const problems = [];
 for (const file of sources(src)) {
@@ -26,9 +26,12 @@ for (const file of sources(src)) {
     continue;
   }
   if (/\bprocess\.env\b/.test(text) && file !== "config.ts") problems.push(`${file}: reads process.env; settings belong in config.ts`);
-  const specifiers = new Set(SPECIFIERS.flatMap((pattern) => [...text.matchAll(pattern)].map((match) => match[1])));
-  for (const specifier of specifiers) {
-    const why = specifier.startsWith(".") ? problemOfFile(file, targetOf(file, specifier)) : problemOfPackage(file, specifier);
+  for (const { names, importers, why } of ownedNames) {
+    const found = names.filter((name) => new RegExp(`\\bimport\\s*\\{[^}]*\\b${name}\\b`).test(text));
+    if (found.length > 0 && !importers.includes(file)) problems.push(`${file}: imports ${found.join(", ")}: ${why}`);
+  }
+  for (const { specifier, isType } of importsIn(text)) {
+    const why = specifier.startsWith(".") ? problemOfFile(file, targetOf(file, specifier)) : problemOfPackage(file, specifier, isType);
     if (why !== undefined) problems.push(`${file}: imports ${specifier}: ${why}`);
   }
 }
@@ -40,6 +43,12 @@ function* sources(folder) {
   for (const entry of readdirSync(folder, { recursive: true })) {
     if (entry.endsWith(".ts") && !entry.endsWith(".test.ts")) yield entry.split(sep).join("/");
   }
+}
+
+function importsIn(text) {
+  const found = (patterns, isType) =>
+    patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, specifier]) => ({ specifier, isType })));
+  return [...found(VALUE_IMPORTS, false), ...found(TYPE_IMPORTS, true)];
 }
 
 function targetOf(file, specifier) {
@@ -67,6 +76,7 @@ function hasSubfolders({ folder }) {
 function problemOfFile(file, target) {
   if (target.startsWith("..")) return target.endsWith("package.json") ? undefined : "outside of src";
   if (target.endsWith(".test.ts")) return "src imports no tests";
+  if (composedFiles.files.includes(target) && !composedFiles.importers.includes(file)) return composedFiles.why;
   const from = folderOf(file);
   const to = folderOf(target);
   if (to === undefined) return "scripts/architecture.js does not list its folder";
@@ -84,9 +94,9 @@ function problemBetweenDomains(to, target) {
   return isPublic ? undefined : "not one of iam's public files";
 }
 
-function problemOfPackage(file, specifier) {
+function problemOfPackage(file, specifier, isType) {
   const owner = ownedPackages.find(({ packages }) => packages.test(specifier));
-  if (owner !== undefined && !owner.folders.includes(folderOf(file).folder) && !owner.except.includes(file)) return owner.why;
+  if (owner !== undefined && !isType && !owner.folders.includes(folderOf(file).folder) && !owner.except.includes(file)) return owner.why;
   if (specifier.startsWith("node:")) return undefined;
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   return name in dependencies ? undefined : "not a dependency of packages/server (development dependencies are for tests)";

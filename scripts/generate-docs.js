@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { settings } from "../packages/server/src/config.ts";
+import { folders } from "./architecture.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -33,7 +34,19 @@ function embedExample(document) {
   return document.replace(block, (_, head, example) => head + readFileSync(join(root, example), "utf8"));
 }
 
+/** Replaces the table between the two markers by the rungs, the highest first. */
+function insertRungs(document) {
+  const rows = folders
+    .toReversed()
+    .map(({ folder, rung, kind, holds }) => `| ${rung} | ${folder === "" ? "`src`" : `\`${folder}/\``} | ${kind} | ${holds} |`);
+  const table = ["| rung | folder | kind | contents |", "|---|---|---|---|", ...rows].join("\n");
+  const block = /(<!-- Rungs: .*? -->\n).*?(<!-- End of the rungs\. -->)/s;
+  if (!block.test(document)) throw new Error("ARCHITECTURE.md has no markers for the rungs");
+  return document.replace(block, (_, head, end) => `${head}\n${table}\n\n${end}`);
+}
+
 const documents = {
+  "ARCHITECTURE.md": insertRungs,
   "docs/configuration.md": () => configuration,
   "docs/events.md": embedExample,
 };

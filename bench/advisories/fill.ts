@@ -6,7 +6,7 @@ import { appendToAdvisoryCounts } from "../../packages/server/src/advisories/sto
 import { deriveAdvisory } from "../../packages/server/src/advisories/storage/derive.ts";
 import { suffixesOf } from "../../packages/server/src/advisories/storage/search-terms.ts";
 import type { AdvisoryTable } from "../../packages/server/src/advisories/tables.ts";
-import { openStore } from "../../packages/server/src/db/open.ts";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { groups } from "../../packages/server/src/iam/api/groups.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
@@ -98,7 +98,7 @@ function countedOf(row: CountedColumns): CountedColumns {
 }
 
 async function count(target: Target, rows: readonly CountedColumns[]): Promise<void> {
-  await using store = await openStore({ ...target, log: createLog("warn") });
+  await using store = await openDatabase({ ...target, log: createLog("warn") });
   for (let start = 0; start < rows.length; start += 50_000)
     await store.transaction((db) =>
       appendToAdvisoryCounts(

@@ -5,7 +5,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import pg from "pg";
 import { bootstrap } from "../../packages/server/src/bootstrap.ts";
-import { openStore } from "../../packages/server/src/db/open.ts";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { bindingRows, countRows, groupRows, identityRows, type Plan, planRows, type Row } from "./rows.ts";
 
@@ -63,7 +63,7 @@ export function openSink({ url, dataDir }: Target): Promise<Sink> {
 
 /** Creates the schema and the first organization. @returns the organization's uid */
 export async function bootstrapDatabase({ url, dataDir }: Target): Promise<string> {
-  await using store = await openStore({ url, dataDir, log: createLog("warn") });
+  await using store = await openDatabase({ url, dataDir, log: createLog("warn") });
   await bootstrap({ store, orgName: "bench", issuer: "http://bench.invalid", now: new Date() });
   const { uid } = await store.reader.selectFrom("group").select("uid").executeTakeFirstOrThrow();
   return uid;

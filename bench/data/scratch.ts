@@ -2,7 +2,7 @@
  * Creates a scratch group for the writes of a measurement and removes it with its contents, so that the filled database
  * does not change.
  */
-import { openStore } from "../../packages/server/src/db/open.ts";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { appendToCounts, dropCounts } from "../../packages/server/src/db/resource-count.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { rangeAtOrBelow } from "../../packages/server/src/lib/uid.ts";
@@ -18,7 +18,7 @@ export async function makeScratchGroup({ fetch, contents }: Pick<Served, "fetch"
 
 /** Deletes in small transactions, because the running server also writes. Deletes the events, too. */
 export async function removeScratchGroup({ target }: Pick<Served, "target">, group: string): Promise<void> {
-  await using store = await openStore({ ...target, log: createLog("warn") });
+  await using store = await openDatabase({ ...target, log: createLog("warn") });
   const { lower, upper } = rangeAtOrBelow(group);
   for (const table of TABLES) {
     for (let left = true; left; ) {

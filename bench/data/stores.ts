@@ -29,7 +29,7 @@ export interface Dataset<T> {
 
 export const folder = process.env.BENCH_DATA_DIR ?? join(tmpdir(), "holt-bench");
 /** Each version of the schema has its own database. */
-const SCHEMA = "packages/server/src/db/migrations/*.ts";
+const SCHEMA = "packages/server/src/*/migrations/*.ts";
 let postgres: TestPostgres | undefined;
 
 export function openFilled(name: StoreName, rows: number): Promise<FilledStore> {

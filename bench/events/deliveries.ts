@@ -1,6 +1,6 @@
 /** Measures deliveries per second: each is a distinct signed event of 1 kB, posted to a local sink, with a durable record of its result. */
 import { randomUUID } from "node:crypto";
-import { openStore } from "../../packages/server/src/db/open.ts";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
 import type { StoreName } from "../data/stores.ts";
@@ -52,7 +52,7 @@ async function measure({ target, pid, make, organization }: EventServer, sink: S
 
 /** Inserts directly into the database, so that the cost of the writes is not measured. One transaction makes all events visible at once. */
 async function appendEvents(target: EventServer["target"], groups: readonly string[]): Promise<void> {
-  await using store = await openStore({ ...target, log: createLog("warn") });
+  await using store = await openDatabase({ ...target, log: createLog("warn") });
   const rows = Array.from({ length: EVENTS_PER_ROUND }, (_, i) => eventRow(groups[i % groups.length] ?? ""));
   await store.transaction(async (db) => {
     for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT)

@@ -5,7 +5,7 @@ import { GetGroupRequestSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.t
 import { capabilitySet } from "../../packages/server/src/access/capability-set.ts";
 import { authorize } from "../../packages/server/src/api/call/authorize.ts";
 import type { Operation } from "../../packages/server/src/api/call/operation.ts";
-import { openStore } from "../../packages/server/src/db/open.ts";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { createGrants } from "../../packages/server/src/iam/grants/grants.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { openFilled, type StoreName } from "../data/stores.ts";
@@ -19,7 +19,7 @@ const LIMIT_MS = 0.1;
 
 export async function authorization(store: StoreName): Promise<Line[]> {
   const { target, contents } = await openFilled(store, scale.rows);
-  await using opened = await openStore({ ...target, log: createLog("warn") });
+  await using opened = await openDatabase({ ...target, log: createLog("warn") });
   const grants = createGrants({ store: opened });
   const operation = {
     kind: "Group",

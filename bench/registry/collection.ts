@@ -2,7 +2,7 @@
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStore } from "../../packages/server/src/db/open.ts";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { bootstrapDatabase, insertAll, openSink, type Target } from "../data/fill.ts";
@@ -150,7 +150,7 @@ async function writeBlob({ dataDir }: Target, { digest, content }: Blob): Promis
 
 /** Adds old untagged images, each with its own config, and backdates the last collection so that the next one starts at once. */
 async function appendGarbage(target: Target, { repos }: Contents, number: number): Promise<void> {
-  await using store = await openStore({ ...target, log: createLog("warn") });
+  await using store = await openDatabase({ ...target, log: createLog("warn") });
   for (let start = 0; start < number; start += REPOS) {
     const blobs: Blob[] = [];
     await store.transaction(async (db) => {

@@ -19,7 +19,7 @@ import type { Grants } from "./iam/grants/grants.ts";
 import { timestampFromDate } from "./lib/clock.ts";
 import { isInRoot, newUid } from "./lib/uid.ts";
 
-export interface Installation {
+export interface Bootstrap {
   /** Uid of the identity that owns the first organization; staff everywhere. */
   readonly bootstrapOwner: string;
   /** Whether this was the first start. */
@@ -37,7 +37,7 @@ export interface BootstrapOptions {
 }
 
 /** Safe when several servers start at once on one database: one transaction makes it, the others find it. */
-export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, grants?: Grants): Promise<Installation> {
+export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, grants?: Grants): Promise<Bootstrap> {
   return store.transaction(async (db) => {
     const pageTokenKey = await decideState(db, "page_token_key", randomBytes(32).toString("hex"));
     const made = newUid("");

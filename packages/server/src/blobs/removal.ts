@@ -4,8 +4,10 @@
  * A mark is a time. Whoever set it removes bytes only well before that time, and anybody may end the removal after it: so a server that dies in the
  * middle holds nobody up for long, and one that was merely slow harms nobody. This needs the servers' clocks to agree within MARGIN_MS.
  */
+import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { systemClock } from "../lib/clock.ts";
+import { type BlobReference, isReferenced } from "./references.ts";
 import type { BlobStore } from "./store.ts";
 
 const MARK_MS = 60_000;
@@ -47,12 +49,32 @@ export interface RemovedBlob {
   readonly size: number;
 }
 
-/** Removes those of the blobs that nothing needs, for good. */
-export async function removeUnlinked(store: Store, blobs: BlobStore, digests: readonly string[]): Promise<readonly RemovedBlob[]> {
+export interface BlobRemoval {
+  /** Removes those of the blobs that nothing refers to, for good. */
+  removeUnlinked(digests: readonly string[]): Promise<readonly RemovedBlob[]>;
+  /** Removes bytes that no row knows: an upload that was not linked after all. A blob that is being linked stays. */
+  removeOrphan(digest: string, size: number): Promise<boolean>;
+}
+
+export interface BlobRemovalOptions {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly references: readonly BlobReference[];
+}
+
+export function createBlobRemoval(options: BlobRemovalOptions): BlobRemoval {
+  return {
+    removeUnlinked: (digests) => removeUnlinked(options, digests),
+    removeOrphan: (digest, size) => removeOrphan(options, digest, size),
+  };
+}
+
+async function removeUnlinked(options: BlobRemovalOptions, digests: readonly string[]): Promise<readonly RemovedBlob[]> {
+  const { store, blobs, references } = options;
   const begun = performance.now();
   const now = systemClock.now();
   const mark = new Date(now.getTime() + MARK_MS).toISOString();
-  const marked = await store.transaction((db) => markUnlinked(db, digests, mark, now));
+  const marked = await store.transaction((db) => markUnlinked(db, digests, references, { mark, now }));
   if (marked.length === 0) return [];
   const isLate = performance.now() - begun > MARK_MS - MARGIN_MS;
   const results = await Promise.allSettled(isLate ? [] : marked.map(({ digest }) => blobs.remove(digest)));
@@ -64,12 +86,11 @@ export async function removeUnlinked(store: Store, blobs: BlobStore, digests: re
   return isLate ? [] : marked;
 }
 
-/** Removes bytes that no row knows: an upload that was not linked after all. One that is linked this moment stays. */
-export async function removeOrphan(store: Store, blobs: BlobStore, digest: string, size: number): Promise<boolean> {
+async function removeOrphan(options: BlobRemovalOptions, digest: string, size: number): Promise<boolean> {
   const now = systemClock.now();
   // With a row and a mark it is like any other; the mark of a moment ago can be taken over at once.
   const mark = new Date(now.getTime() - 1).toISOString();
-  const isNew = await store.transaction(async (db) => {
+  const isNew = await options.store.transaction(async (db) => {
     const row = { digest, size, create_time: now.toISOString(), removal_time: mark };
     const result = await db
       .insertInto("blob")
@@ -78,10 +99,15 @@ export async function removeOrphan(store: Store, blobs: BlobStore, digest: strin
       .executeTakeFirstOrThrow();
     return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
   });
-  return isNew && (await removeUnlinked(store, blobs, [digest])).length > 0;
+  return isNew && (await removeUnlinked(options, [digest])).length > 0;
 }
 
-async function markUnlinked(db: WriteDb, digests: readonly string[], mark: string, now: Date): Promise<RemovedBlob[]> {
+async function markUnlinked(
+  db: WriteDb,
+  digests: readonly string[],
+  references: readonly BlobReference[],
+  { mark, now }: { readonly mark: string; readonly now: Date },
+): Promise<RemovedBlob[]> {
   const wanted = db
     .selectFrom("blob")
     .select("digest")
@@ -94,12 +120,7 @@ async function markUnlinked(db: WriteDb, digests: readonly string[], mark: strin
     .set({ removal_time: mark })
     .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(locked.map(({ digest }) => digest)).as("d")).select("d.value"))
     .where((eb) => eb.or([eb("removal_time", "is", null), eb("removal_time", "<", now.toISOString())]))
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("repo_blob").select("repo_blob.repo_uid").whereRef("repo_blob.digest", "=", "blob.digest"))),
-    )
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("library_file").select("library_file.path").whereRef("library_file.digest", "=", "blob.digest"))),
-    )
+    .where(sql<boolean>`not ${isReferenced(references, sql.ref("blob.digest"))}`)
     .returning(["digest", "size"])
     .execute();
 }

@@ -1,29 +1,23 @@
-/** The commands beside the server. They work on the same database, also while the server runs. */
+/** The small commands beside the server. They work on the same database, also while the server runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { capabilitySet } from "../access/capability-set.ts";
 import { insert } from "../api/resource/write.ts";
-import { assertBlobFolder } from "../blobs/blob-folder.ts";
-import { createFilesystemBlobs } from "../blobs/filesystem.ts";
-import { bootstrap } from "../bootstrap.ts";
 import type { Config } from "../config.ts";
-import { openStore } from "../db/open.ts";
-import type { Store } from "../db/store.ts";
+import type { WriteDb } from "../db/store.ts";
+import { blobReferences } from "../domains.ts";
 import { roleBindings } from "../iam/api/role-bindings.ts";
 import { builtInRoles } from "../iam/grants/built-in-roles.ts";
-import { createGrants } from "../iam/grants/grants.ts";
 import { createAccessTokens, MAX_LIFETIME_SECONDS } from "../iam/tokens/access-token.ts";
 import { createAudienceList } from "../iam/tokens/audience.ts";
-import { createSigningKeys, type SigningKeys } from "../iam/tokens/signing-keys.ts";
-import { systemClock } from "../lib/clock.ts";
-import { createLog } from "../lib/log.ts";
 import { newUid } from "../lib/uid.ts";
 import type { Garbage } from "../registry/collection/collection-walk.ts";
 import { type CollectionReport, type Collector, createCollector } from "../registry/collection/gc.ts";
 import { createUploads } from "../registry/content/uploads.ts";
+import { openInstallation } from "./open-installation.ts";
 
-/** Prints an access token of the bootstrap owner: whoever can open the database is trusted with it. */
+/** Prints an access token of the bootstrap owner. Access to the database is proof enough. */
 export async function printToken(config: Config): Promise<void> {
   const { token, isNew } = await mintOwnerToken(config);
   // On standard error: a script reads the token from standard output, and a person may have meant another folder.
@@ -37,14 +31,15 @@ export async function ownerToken(config: Config): Promise<string> {
   return (await mintOwnerToken(config)).token;
 }
 
-/** Begins the installation where there is none yet. */
-async function mintOwnerToken({ baseUrl: issuer, orgName, ...config }: Config): Promise<{ token: string; isNew: boolean }> {
-  await using store = await open(config);
-  const keys = await signingKeys(store);
-  const now = systemClock.now();
-  const { bootstrapOwner, isNew } = await bootstrap({ store, orgName, issuer, now });
-  const { access } = await createGrants({ store }).load(bootstrapOwner);
-  const tokens = createAccessTokens({ issuer, keys, clock: systemClock, audiences: createAudienceList([issuer]) });
+/** Creates the installation where there is none yet. */
+async function mintOwnerToken(config: Config): Promise<{ token: string; isNew: boolean }> {
+  const { baseUrl: issuer } = config;
+  await using installation = await openInstallation(config, { use: "command" });
+  const { grants, clock } = installation;
+  const keys = await installation.openKeys();
+  const { bootstrapOwner, isNew } = await installation.bootstrap();
+  const { access } = await grants.load(bootstrapOwner);
+  const tokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]) });
   const content = {
     uid: bootstrapOwner,
     actor: { iss: issuer, sub: bootstrapOwner, aud: issuer },
@@ -57,43 +52,42 @@ async function mintOwnerToken({ baseUrl: issuer, orgName, ...config }: Config): 
     access,
     lifetimeSeconds: MAX_LIFETIME_SECONDS,
   };
-  const { token } = await tokens.mint(content, now);
+  const { token } = await tokens.mint(content, clock.now());
   return { token, isNew };
 }
 
-/** The new key signs from now on; running servers notice within 30 seconds, and verifiers by its unknown key id. */
+/** The new key signs from now on. Running servers notice it within 30 seconds, and verifiers by its unknown key id. */
 export async function rotateKeys(config: Config): Promise<void> {
-  await using store = await open(config);
-  const keys = await signingKeys(store);
+  await using installation = await openInstallation(config, { use: "command" });
+  const keys = await installation.openKeys();
   const before = await keys.current();
   await keys.rotate();
   const after = await keys.current();
   console.log(`New signing key ${after.kid}; ${before.kid} stays published for 24 hours.`);
 }
 
-/** A line for each thing that goes, or with `isDryRun` would go, and a summary. A collection of the running server is waited for. */
-export async function collectGarbage({ dataDir, gcGraceMs: graceMs, ...config }: Config, isDryRun: boolean): Promise<void> {
-  await using store = await open({ dataDir, ...config });
-  if (config.databaseUrl !== "") await assertBlobFolder(store, dataDir);
-  const log = createLog("warn");
-  await using blobs = createFilesystemBlobs({ dataDir, log });
-  const clock = systemClock;
+/** Prints a line for each thing that is removed, or with `isDryRun` would be, and a summary. Waits while the running server collects. */
+export async function collectGarbage(config: Config, isDryRun: boolean): Promise<void> {
+  const { gcGraceMs: graceMs } = config;
+  await using installation = await openInstallation(config, { use: "command" });
+  const { store, clock, log } = installation;
+  const blobs = await installation.openBlobs();
   const uploads = createUploads({ store, blobs, clock, graceMs });
-  const collector = createCollector({ store, blobs, uploads, clock, log, graceMs });
-  const report = isDryRun ? await collector.preview(printGarbage) : await runInTurn(collector);
+  const collector = createCollector({ store, blobs, references: blobReferences, uploads, clock, log, graceMs });
+  const report = isDryRun ? await collector.preview(printGarbage) : await runWhenFree(collector);
   const { manifests, links, blobs: count, bytes, uploads: begun } = report;
   const counts = `${manifests} manifests, ${links} links to blobs, ${count} blobs of ${bytes} bytes, ${begun} interrupted uploads`;
   console.log(isDryRun ? `Would remove ${counts}.` : `Removed ${counts}.`);
 }
 
-const WAIT_MS = 500;
+const RETRY_MS = 500;
 
-async function runInTurn(collector: Collector): Promise<CollectionReport> {
-  for (let isTold = false; ; isTold = true) {
+async function runWhenFree(collector: Collector): Promise<CollectionReport> {
+  for (let isWaiting = false; ; isWaiting = true) {
     const report = await collector.run(undefined, printGarbage);
     if (report !== undefined) return report;
-    if (!isTold) console.error("waiting for a collection that is under way");
-    await sleep(WAIT_MS);
+    if (!isWaiting) console.error("waiting for a collection that is under way");
+    await sleep(RETRY_MS);
   }
 }
 
@@ -103,35 +97,32 @@ function printGarbage(garbage: Garbage): void {
   else console.log(`${garbage.kind} ${garbage.repoUid} ${garbage.digest}`);
 }
 
-function open({ databaseUrl: url, dataDir }: Pick<Config, "databaseUrl" | "dataDir">): Promise<Store> {
-  return openStore({ url, dataDir, log: createLog("warn") });
-}
-
-function signingKeys(store: Store): Promise<SigningKeys> {
-  return createSigningKeys({ store, clock: systemClock, log: createLog("warn") });
-}
-
 /**
- * Binds the bootstrap owner as owner of an organization again: the way back in when its last owner is gone. Whoever can open
- * the database could write the binding by hand.
+ * Binds the bootstrap owner as owner of an organization again: the way back in when its last owner is gone. Access to the
+ * database is proof enough.
  * @param organization uid or name
  */
-export async function recover({ baseUrl: issuer, orgName, ...config }: Config, organization: string): Promise<void> {
-  await using store = await open(config);
-  const now = systemClock.now();
-  const { bootstrapOwner } = await bootstrap({ store, orgName, issuer, now });
-  const grants = createGrants({ store });
+export async function recover(config: Config, organization: string): Promise<void> {
+  await using installation = await openInstallation(config, { use: "command" });
+  const { store, grants, clock } = installation;
+  const { bootstrapOwner } = await installation.bootstrap();
   await store.transaction(async (db) => {
-    const query = db.selectFrom("group").select(["uid", "name"]).where("parent", "is", null);
-    const found = (await query.execute()).filter(({ uid, name }) => uid === organization || name === organization);
-    const [only] = found;
-    if (only === undefined || found.length > 1)
-      throw new Error(`there are ${found.length} organizations "${organization}"; give the uid of one`);
+    const uid = await findOrganization(organization, db);
     const { access } = await grants.load(bootstrapOwner, db);
     const owner = builtInRoles.find((role) => role.name === "owner");
-    if (owner === undefined || access.holds(capabilitySet(owner.capabilities), only.uid)) return;
-    await insert(roleBindings, newUid(only.uid), create(RoleBindingSchema, { identityUid: bootstrapOwner, roleUid: owner.uid }), now, db);
+    if (owner === undefined || access.holds(capabilitySet(owner.capabilities), uid)) return;
+    const binding = create(RoleBindingSchema, { identityUid: bootstrapOwner, roleUid: owner.uid });
+    await insert(roleBindings, newUid(uid), binding, clock.now(), db);
     await grants.changed(db, [bootstrapOwner]);
   });
   console.log(`The bootstrap owner owns ${organization}. A server that runs on SQLite learns of it when it is started again.`);
+}
+
+async function findOrganization(uidOrName: string, db: WriteDb): Promise<string> {
+  const organizations = await db.selectFrom("group").select(["uid", "name"]).where("parent", "is", null).execute();
+  const found = organizations.filter(({ uid, name }) => uid === uidOrName || name === uidOrName);
+  const [only] = found;
+  if (only === undefined || found.length > 1)
+    throw new Error(`there are ${found.length} organizations "${uidOrName}"; give the uid of one`);
+  return only.uid;
 }

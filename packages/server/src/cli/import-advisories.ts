@@ -4,15 +4,11 @@ import { FIRST_ORGANIZATION } from "../advisories/documents/publication.ts";
 import { importRecords } from "../advisories/import/import.ts";
 import type { ImportOptions, ImportResult } from "../advisories/import/import-options.ts";
 import { createRecordReader } from "../advisories/import/record-reader.ts";
-import { bootstrap } from "../bootstrap.ts";
 import type { Config } from "../config.ts";
-import { openStore } from "../db/open.ts";
 import { readState } from "../db/server-state.ts";
-import type { Store } from "../db/store.ts";
-import { systemClock } from "../lib/clock.ts";
-import { createLog } from "../lib/log.ts";
 import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
+import { type Installation, openInstallation } from "./open-installation.ts";
 
 const COMMON = `Files, folders and archives (zip, tar, tar.gz) may hold any mix. What is known already is left as it is, so an import can
 be repeated and goes on where one before it ended.`;
@@ -89,14 +85,14 @@ function parseGiven(kind: Kind, args: readonly string[]): Given | "help" | strin
 }
 
 async function runImport({ kind, group, paths }: Given, config: Config): Promise<ImportResult> {
-  const { dataDir, databaseUrl: url, baseUrl: issuer, orgName } = config;
-  await using store = await openStore({ url, dataDir, log: createLog("warn"), isForBulk: true });
-  const { bootstrapOwner: actor } = await bootstrap({ store, orgName, issuer, now: systemClock.now() });
-  const parent = kind === "vulnerabilities" ? "" : await groupOf(store, group, actor);
+  await using installation = await openInstallation(config, { use: "bulk" });
+  const { store, clock } = installation;
+  const { bootstrapOwner: actor } = await installation.bootstrap();
+  const parent = kind === "vulnerabilities" ? "" : await groupOf(installation, group, actor);
   const { signal, release } = interruption();
-  // Whoever can open the database could approve and delete them as well.
+  // Access to the database is proof enough to approve and delete, too.
   await using reader = createRecordReader();
-  const options = { store, reader, clock: systemClock, kind, parent, approves: true, mayDelete: true, actor, signal };
+  const options = { store, reader, clock, kind, parent, approves: true, mayDelete: true, actor, signal };
   try {
     const total = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
     for (const path of paths) addTo(total, await importPath(path, options));
@@ -123,8 +119,8 @@ function addTo(total: { -readonly [name in keyof ImportResult]: number }, result
   for (const name of Object.keys(total) as (keyof ImportResult)[]) total[name] += result[name];
 }
 
-async function groupOf(store: Store, group: string | undefined, owner: string): Promise<string> {
+async function groupOf({ store, grants }: Installation, group: string | undefined, owner: string): Promise<string> {
   const first = group === undefined ? await readState(store.reader, FIRST_ORGANIZATION) : undefined;
   const isThere = first !== undefined && (await store.reader.selectFrom("group").select("uid").where("uid", "=", first).executeTakeFirst());
-  return isThere ? first : findGroup(store, group, owner);
+  return isThere ? first : findGroup({ store, grants }, group, owner);
 }

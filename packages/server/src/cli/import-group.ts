@@ -1,8 +1,8 @@
 /** What all imports of the command line share: which group is meant, and how they are interrupted. */
 
 import { AmbiguousName, findNamedGroup } from "../api/resource/named-groups.ts";
-import type { ReadDb, Store } from "../db/store.ts";
-import { createGrants } from "../iam/grants/grants.ts";
+import type { ReadDb } from "../db/store.ts";
+import type { Installation } from "./open-installation.ts";
 
 /** What is under way is finished after the first signal; the second ends the process. */
 export function interruption(): { readonly signal: AbortSignal; release(): void } {
@@ -16,9 +16,13 @@ export function interruption(): { readonly signal: AbortSignal; release(): void 
 }
 
 /** @throws Error for the operator */
-export async function findGroup(store: Store, wanted: string | undefined, owner: string): Promise<string> {
+export async function findGroup(
+  { store, grants }: Pick<Installation, "store" | "grants">,
+  wanted: string | undefined,
+  owner: string,
+): Promise<string> {
   if (wanted === undefined) return onlyOrganization(store.reader);
-  const { access } = await createGrants({ store }).load(owner);
+  const { access } = await grants.load(owner);
   const uid = await findNamedGroup(store.reader, wanted.split(/[:/]/), access).catch((error: unknown) => {
     throw error instanceof AmbiguousName ? new Error(`--group: ${error.message}`) : error;
   });

@@ -2,13 +2,9 @@
 import { parseArgs } from "node:util";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { assertTermsAccepted } from "../api/call/required-terms.ts";
-import { assertBlobFolder } from "../blobs/blob-folder.ts";
-import { createFilesystemBlobs } from "../blobs/filesystem.ts";
-import { bootstrap } from "../bootstrap.ts";
+import { createBlobRemoval } from "../blobs/removal.ts";
 import type { Config } from "../config.ts";
-import { openStore } from "../db/open.ts";
-import { systemClock } from "../lib/clock.ts";
-import { createLog } from "../lib/log.ts";
+import { blobReferences, eventSubjects } from "../domains.ts";
 import { type ImportResult, importTree, measureTree } from "../libraries/import/import.ts";
 import { createMavenTree } from "../libraries/import/maven-tree.ts";
 import { createPythonTree } from "../libraries/import/python-tree.ts";
@@ -16,6 +12,7 @@ import { openTree } from "../libraries/import/source-tree.ts";
 import { createStaging } from "../libraries/stage.ts";
 import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
+import { openInstallation } from "./open-installation.ts";
 
 const USAGE = `Usage: holtd import libraries --ecosystem python|java [--group UID|NAME] DIR
 
@@ -77,18 +74,16 @@ function parseGiven(args: readonly string[]): Given | "help" | string {
 }
 
 async function runImport({ format: { ecosystem, createTree }, group, folder }: Given, config: Config): Promise<ImportResult> {
-  const { dataDir, databaseUrl: url, baseUrl, vendorProfile: profile, requiredTerms } = config;
+  const { baseUrl, vendorProfile: profile, requiredTerms } = config;
   const tree = await openTree(folder);
-  const log = createLog("warn");
-  await using store = await openStore({ url, dataDir, log });
-  if (url !== "") await assertBlobFolder(store, dataDir);
-  const clock = systemClock;
-  const { bootstrapOwner: owner } = await bootstrap({ store, orgName: config.orgName, issuer: baseUrl, now: clock.now() });
-  const groupUid = await findGroup(store, group, owner);
+  await using installation = await openInstallation(config, { use: "command" });
+  const { store, clock } = installation;
+  const blobs = await installation.openBlobs();
+  const { bootstrapOwner: owner } = await installation.bootstrap();
+  const groupUid = await findGroup(installation, group, owner);
   await assertTermsAccepted(groupUid, requiredTerms, store.reader);
-  await using blobs = createFilesystemBlobs({ dataDir, log });
   const format = createTree(profile.remediatedLabels);
-  const names = { profile, baseUrl, onAppend() {} };
+  const names = { profile, baseUrl, subjects: eventSubjects, onAppend() {} };
   const actor = { subject: owner, act: { iss: baseUrl, sub: owner, aud: baseUrl } };
   const origin = { remoteAddress: "", userAgent: "holtd import", actor };
   const { signal, release } = interruption();
@@ -102,7 +97,7 @@ async function runImport({ format: { ecosystem, createTree }, group, folder }: G
         onProblem: report.problem,
         onProgress: report.progress,
       },
-      { store, staging: createStaging({ store, blobs }) },
+      { store, staging: createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references: blobReferences }) }) },
     );
   } finally {
     release();

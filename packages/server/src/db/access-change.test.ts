@@ -7,9 +7,9 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { createDatabase } from "../../test/harness/postgres.ts";
+import { openDatabase } from "../cli/open-installation.ts";
 import { createLog } from "../lib/log.ts";
 import { AccessChangeListener, appendAccessChange } from "./access-change.ts";
-import { openStore } from "./open.ts";
 import type { Store } from "./store.ts";
 
 const log = createLog("silent");
@@ -17,7 +17,7 @@ let url: string;
 let store: Store;
 before(async () => {
   url = await createDatabase();
-  store = await openStore({ url, dataDir: "", log });
+  store = await openDatabase({ url, dataDir: "", log });
 });
 after(() => store[Symbol.asyncDispose]());
 
@@ -128,7 +128,7 @@ test("a listener without a database keeps trying and can be ended", async () => 
 test("on SQLite there is nobody to tell", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-access-"));
   {
-    await using sqlite = await openStore({ url: "", dataDir, log });
+    await using sqlite = await openDatabase({ url: "", dataDir, log });
     await sqlite.transaction((db) => appendAccessChange(db, ["x"]));
     assert.deepEqual(await sqlite.reader.selectFrom("access_change").selectAll().execute(), []);
   }

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createDatabase } from "../../test/harness/postgres.ts";
+import { openDatabase } from "../cli/open-installation.ts";
 import { createLog } from "../lib/log.ts";
-import { type Migration, migrate } from "./migrate.ts";
-import { openStore, type StoreOptions } from "./open.ts";
+import { type Migration, migrate, orderMigrations } from "./migrate.ts";
+import type { StoreOptions } from "./open.ts";
 
 const log = createLog("silent");
 const folders: string[] = [];
@@ -22,10 +23,10 @@ describe("migrating SQLite", () =>
   }));
 describe("migrating PostgreSQL", () => suite(async () => ({ url: await createDatabase(), dataDir: "", log })));
 
-function suite(place: () => Promise<StoreOptions>): void {
+function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
   test("several servers may start at once on an empty database", async () => {
     const options = await place();
-    const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(options)));
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openDatabase(options)));
     const { rows } = await sql<{ version: number; name: string }>`select version, name from schema_migration`.execute(stores[0]!.reader);
     assert.deepEqual(rows.slice(0, 2), [
       { version: 1, name: "initial" },
@@ -41,21 +42,26 @@ function suite(place: () => Promise<StoreOptions>): void {
   test("data of a newer program is refused with both versions", async () => {
     const options = await place();
     {
-      await using store = await openStore(options);
+      await using store = await openDatabase(options);
       await store.transaction((db) => sql`insert into schema_migration (version, name, applied_time) values (99, 'later', '')`.execute(db));
     }
     await assert.rejects(
-      openStore(options),
+      openDatabase(options),
       /written by a newer Holt \(schema 99\); this program knows \d+\. Start the newer version or restore a backup/,
     );
   });
 
   test("a migration that fails leaves nothing of itself, and the ones before it", async () => {
-    await using store = await openStore(await place());
+    await using store = await openDatabase(await place());
     const { rows: applied } = await sql`select version from schema_migration`.execute(store.reader);
-    const known = applied.map((): Migration => ({ name: "known", statements: () => [] }));
-    const good: Migration = { name: "good", statements: ({ types }) => [`create table good (x ${types.text})`] };
-    const bad: Migration = { name: "bad", statements: ({ types }) => [`create table half (x ${types.text})`, "create nonsense"] };
+    const known = applied.map((_, index): Migration => ({ version: index + 1, name: "known", statements: () => [] }));
+    const next = applied.length + 1;
+    const good: Migration = { version: next, name: "good", statements: ({ types }) => [`create table good (x ${types.text})`] };
+    const bad: Migration = {
+      version: next + 1,
+      name: "bad",
+      statements: ({ types }) => [`create table half (x ${types.text})`, "create nonsense"],
+    };
     await assert.rejects(migrate(store, log, [...known, good, bad]), /syntax error/);
     await assert.rejects(sql`select x from half`.execute(store.reader));
     await sql`select x from good`.execute(store.reader);
@@ -64,3 +70,13 @@ function suite(place: () => Promise<StoreOptions>): void {
     assert.equal(rows.length, applied.length + 1);
   });
 }
+
+test("migrations with a gap or a version that is taken twice are refused", () => {
+  const migration = (version: number): Migration => ({ version, name: `m${version}`, statements: () => [] });
+  assert.deepEqual(
+    orderMigrations([migration(2), migration(1)]).map(({ version }) => version),
+    [1, 2],
+  );
+  assert.throws(() => orderMigrations([migration(1), migration(3)]), /migration "m3" has version 3, but 2 is next/);
+  assert.throws(() => orderMigrations([migration(1), migration(1)]), /migration "m1" has version 1, but 2 is next/);
+});

@@ -1,62 +1,35 @@
-/** Brings a database to the schema this program knows, forward only; what the schemas are is in migrations/. */
+/** Brings a database to the schema this program knows, forward only; the schemas are in the migrations/ of the domains. */
 import { sql } from "kysely";
-import { advisories } from "../advisories/migrations/010-advisories.ts";
-import { remoteImports } from "../advisories/migrations/012-remote-imports.ts";
-import { feeds } from "../advisories/migrations/013-feeds.ts";
-import { advisoryBodies } from "../advisories/migrations/016-advisory-bodies.ts";
-import { advisoryIndexes } from "../advisories/migrations/019-advisory-indexes.ts";
-import { deliveries } from "../events/migrations/003-deliveries.ts";
-import { initial } from "../iam/migrations/001-initial.ts";
-import { identityProviders } from "../iam/migrations/004-identity-providers.ts";
-import { joining } from "../iam/migrations/005-joining.ts";
-import { tokenMatching } from "../iam/migrations/008-token-matching.ts";
 import type { Log } from "../lib/log.ts";
-import { libraries } from "../libraries/migrations/009-libraries.ts";
-import { librarySearch } from "../libraries/migrations/015-library-search.ts";
-import { mavenPlugins } from "../libraries/migrations/017-maven-plugins.ts";
-import { registry } from "../registry/migrations/002-registry.ts";
-import { imagePackages } from "../registry/migrations/011-image-packages.ts";
-import { indexPlatforms } from "../registry/migrations/014-index-platforms.ts";
-import { readingTurns } from "../registry/migrations/018-reading-turns.ts";
-import { scim } from "../scim/migrations/007-scim.ts";
-import { signIn } from "../sign-in/migrations/006-sign-in.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
+  /** Its place in the order of all migrations, counted from 1. */
+  readonly version: number;
+  /** As `schema_migration` records it. */
   readonly name: string;
   /** One SQL statement each. */
   statements(dialect: Dialect): readonly string[];
 }
 
-/** The version of a schema is its place here, counted from 1. */
-const MIGRATIONS: readonly Migration[] = [
-  initial,
-  registry,
-  deliveries,
-  identityProviders,
-  joining,
-  signIn,
-  scim,
-  tokenMatching,
-  libraries,
-  advisories,
-  imagePackages,
-  remoteImports,
-  feeds,
-  indexPlatforms,
-  librarySearch,
-  advisoryBodies,
-  mavenPlugins,
-  readingTurns,
-  advisoryIndexes,
-];
+/**
+ * Puts the migrations of all domains in their one order.
+ * @throws Error where a version is missing or taken twice
+ */
+export function orderMigrations(migrations: readonly Migration[]): readonly Migration[] {
+  const ordered = [...migrations].sort((a, b) => a.version - b.version);
+  for (const [index, { version, name }] of ordered.entries()) {
+    if (version !== index + 1) throw new Error(`migration "${name}" has version ${version}, but ${index + 1} is next`);
+  }
+  return ordered;
+}
 
 /**
  * Applies what is missing, each migration in its own transaction. Any number of servers may do so at once.
  * @throws Error where the data was written by a newer program
  */
-export async function migrate(store: Store, log: Log, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
+export async function migrate(store: Store, log: Log, migrations: readonly Migration[]): Promise<void> {
   for (;;) {
     const applied = await store.transaction((db) => applyNext(db, migrations));
     if (applied === undefined) return;

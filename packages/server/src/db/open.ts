@@ -1,7 +1,7 @@
 /** Opens the store that a configuration names and brings its schema up to date; the stores themselves are in sqlite.ts and postgres.ts. */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
-import { migrate } from "./migrate.ts";
+import { type Migration, migrate } from "./migrate.ts";
 import { openPostgres } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
@@ -11,6 +11,7 @@ export interface StoreOptions {
   readonly url: string;
   readonly dataDir: string;
   readonly log: Log;
+  readonly migrations: readonly Migration[];
   /** SQLite: whether this process is here to write a lot, and may use more memory for it. */
   readonly isForBulk?: boolean;
   /** PostgreSQL: how many connections may be open at most. */
@@ -25,7 +26,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       ? await openSqlite(join(options.dataDir, "holt.db"), options.log, options.isForBulk)
       : openPostgres(withCheckedUrl(options));
   try {
-    await migrate(store, options.log);
+    await migrate(store, options.log, options.migrations);
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();

@@ -4,9 +4,9 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import pg from "pg";
 import { createDatabase } from "../../test/harness/postgres.ts";
+import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
-import { openStore } from "./open.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 const log = createLog("silent");
@@ -14,7 +14,7 @@ let url: string;
 let store: Store;
 before(async () => {
   url = await createDatabase();
-  store = await openStore({ url, dataDir: "", log, readers: 2, writers: 4 });
+  store = await openDatabase({ url, dataDir: "", log, readers: 2, writers: 4 });
   await store.transaction((db) =>
     db
       .insertInto("server_state")
@@ -92,7 +92,7 @@ test("connections that the server ended are replaced, and what they did is undon
 });
 
 test("a database that is not there is named without its password", async () => {
-  const failing = openStore({ url: "postgres://somebody:secret@127.0.0.1:1/none", dataDir: "", log });
+  const failing = openDatabase({ url: "postgres://somebody:secret@127.0.0.1:1/none", dataDir: "", log });
   await assert.rejects(failing, (error: Error) => {
     assert.match(error.message, /cannot use the database 127\.0\.0\.1:1\/none: .*ECONNREFUSED/);
     return !error.message.includes("secret");

@@ -7,9 +7,9 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
+import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
-import { openStore } from "./open.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 const log = createLog("silent");
@@ -22,7 +22,7 @@ after(() => rm(folder, { recursive: true }));
 let serial = 0;
 async function openNew(): Promise<{ store: Store; path: string }> {
   const dataDir = join(folder, "deep", String(serial++));
-  return { store: await openStore({ url: "", dataDir, log }), path: join(dataDir, "holt.db") };
+  return { store: await openDatabase({ url: "", dataDir, log }), path: join(dataDir, "holt.db") };
 }
 
 async function put(db: WriteDb, name: string, value = ""): Promise<void> {
@@ -47,15 +47,15 @@ test("only the owner may read the files and the folder", async () => {
 test("a folder that cannot be made and a file that is no database are named in the error", async () => {
   const file = join(folder, "a file");
   await writeFile(file, "no folder");
-  await assert.rejects(openStore({ url: "", dataDir: join(file, "data"), log }), /cannot make the data folder .*a file\/data: ENOTDIR/);
+  await assert.rejects(openDatabase({ url: "", dataDir: join(file, "data"), log }), /cannot make the data folder .*a file\/data: ENOTDIR/);
   await writeFile(join(folder, "holt.db"), "no database".repeat(100));
-  await assert.rejects(openStore({ url: "", dataDir: folder, log }), /cannot open the database .*holt\.db: file is not a database/);
+  await assert.rejects(openDatabase({ url: "", dataDir: folder, log }), /cannot open the database .*holt\.db: file is not a database/);
 });
 
 test("an address that is none is refused without being repeated", async () => {
   for (const url of ["mysql://u:secret@h/d", "nonsense secret"]) {
     await assert.rejects(
-      openStore({ url, dataDir: "", log }),
+      openDatabase({ url, dataDir: "", log }),
       (error: Error) => /postgres:\/\//.test(error.message) && !error.message.includes("secret"),
     );
   }

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createDatabase } from "../../test/harness/postgres.ts";
+import { openDatabase } from "../cli/open-installation.ts";
 import type { GroupTable } from "../iam/tables.ts";
 import { createLog } from "../lib/log.ts";
 import { newUid, parentOf } from "../lib/uid.ts";
-import { openStore } from "./open.ts";
 import { appendToCount, appendToCounts, countOf, dropCounts } from "./resource-count.ts";
 import type { Store, WriteDb } from "./store.ts";
 import { ConstraintError } from "./transaction.ts";
@@ -22,11 +22,11 @@ describe("the store in SQLite", () => {
     dataDir = await mkdtemp(join(tmpdir(), "holt-store-"));
   });
   after(() => rm(dataDir, { recursive: true }));
-  storeSuite(() => openStore({ url: "", dataDir, log }));
+  storeSuite(() => openDatabase({ url: "", dataDir, log }));
 });
 
 describe("the store in PostgreSQL", () => {
-  storeSuite(async () => openStore({ url: await createDatabase(), dataDir: "", log }));
+  storeSuite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log }));
 });
 
 function storeSuite(open: () => Promise<Store>): void {

@@ -1,9 +1,8 @@
 /** Bytes that somebody publishes, received and put in place under their digest before anything is known of them: so what they say of themselves can be read like any content. */
 import { createHash, randomUUID } from "node:crypto";
 import { type Readable, Transform, type TransformCallback } from "node:stream";
-import { removeOrphan } from "../blobs/removal.ts";
+import type { BlobRemoval } from "../blobs/removal.ts";
 import { type BlobStore, type ByteRange, DigestMismatch } from "../blobs/store.ts";
-import type { Store } from "../db/store.ts";
 import { Code, HoltError, internal } from "../lib/errors.ts";
 import type { Digests } from "./find-file.ts";
 
@@ -32,7 +31,7 @@ export const MAX_FILE = 16 * 1024 ** 3;
 
 const HASHES = ["sha256", "sha1", "md5", "sha512"] as const;
 
-export function createStaging({ store, blobs }: { readonly store: Store; readonly blobs: BlobStore }): Staging {
+export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; readonly removal: BlobRemoval }): Staging {
   return {
     async stage(bytes, maxBytes, isWhole = () => true) {
       const upload = randomUUID();
@@ -55,7 +54,7 @@ export function createStaging({ store, blobs }: { readonly store: Store; readonl
     async discard({ upload, digest, size }, isPublished) {
       await blobs.abort(upload).catch(() => {});
       // Where this fails, collection finds it.
-      if (!isPublished) await removeOrphan(store, blobs, digest, size).catch(() => false);
+      if (!isPublished) await removal.removeOrphan(digest, size).catch(() => false);
     },
   };
 }

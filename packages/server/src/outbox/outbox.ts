@@ -5,7 +5,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { WriteDb } from "../db/store.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
 import { redacted } from "./redact.ts";
-import { subjectOf } from "./subject.ts";
+import { type EventSubjects, subjectOf } from "./subject.ts";
 
 /** What there is to say of one evented call. */
 export interface Happening {
@@ -28,16 +28,18 @@ export interface EventNames {
   readonly profile: VendorProfile;
   /** Public URL of this server; events name it as their source. */
   readonly baseUrl: string;
+  readonly subjects: EventSubjects;
   /** Called when an event is durable, so that it is sent at once. Must not throw. */
   onAppend(): void;
 }
 
-export async function appendEvent(db: WriteDb, happening: Happening, { profile, baseUrl, onAppend }: EventNames): Promise<void> {
+export async function appendEvent(db: WriteDb, happening: Happening, names: EventNames): Promise<void> {
+  const { profile, baseUrl, subjects, onAppend } = names;
   // A call without a response of its own (a delete) is told by its request.
   const isEmpty = isMessage(happening.response, EmptySchema);
   const body = isEmpty ? happening.request : happening.response;
   const schema = isEmpty ? happening.method.input : happening.method.output;
-  const { subject, group, extensions = {} } = subjectOf(body);
+  const { subject, group, extensions = {} } = subjectOf(body, subjects);
   await db
     .insertInto("outbox")
     .values({
@@ -70,7 +72,11 @@ export interface PlainEvent {
 }
 
 /** In the order given; no more than a statement's parameters allow, which is a thousand. */
-export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent[], { profile, onAppend }: EventNames): Promise<void> {
+export async function appendPlainEvents(
+  db: WriteDb,
+  events: readonly PlainEvent[],
+  { profile, onAppend }: Pick<EventNames, "profile" | "onAppend">,
+): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map((event) => ({
     id: randomUUID(),

@@ -20,7 +20,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { events, services } from "@holt/api";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { IdentityProviderSchema, IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import { openStore } from "../db/open.ts";
+import { openDatabase } from "../cli/open-installation.ts";
 import { createLog } from "../lib/log.ts";
 import { vendorProfiles } from "../lib/vendor-profile.ts";
 import { appendEvent } from "./outbox.ts";
@@ -89,11 +89,11 @@ describe("what is told of a call", () => {
   it("is blanked before it is stored", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "holt-redact-"));
     try {
-      await using store = await openStore({ url: "", dataDir, log: createLog("silent") });
+      await using store = await openDatabase({ url: "", dataDir, log: createLog("silent") });
       const method = IdentityProvidersService.method.createIdentityProvider;
       const response = fromJson(IdentityProviderSchema, { uid: "0".repeat(40), name: "n", oidc: { clientSecret: MARKER, clientId: "id" } });
       const happening = { method, type: "t", path: "/iam/v2/identityProviders/{parent=**}", alias: undefined, actor: undefined } as const;
-      const names = { profile: vendorProfiles.get("") as never, baseUrl: "https://holt.test", onAppend() {} };
+      const names = { profile: vendorProfiles.get("") as never, baseUrl: "https://holt.test", subjects: {}, onAppend() {} };
       await store.transaction((db) =>
         appendEvent(db, { ...happening, audience: "customer", request: create(method.input), response, now: new Date() }, names),
       );

@@ -5,8 +5,8 @@ import { fieldBehavior, http, iam, iamScope, isInternalOnly, services } from "@h
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import { Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
-import { unimplemented } from "../../src/index-services.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { unimplemented } from "../../src/unimplemented.ts";
 import { codeOf, httpRequestOf } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
 import { type Caller, startWorld, type World } from "../harness/world.ts";

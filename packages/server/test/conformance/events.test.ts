@@ -6,8 +6,8 @@ import { events, http, services } from "@holt/api";
 import { Audience } from "@holt/api/gen/platform/annotations/annotations_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { unimplemented } from "../../src/index-services.ts";
 import { parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
+import { unimplemented } from "../../src/unimplemented.ts";
 import { answerOf, httpRequestOf } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
 import {

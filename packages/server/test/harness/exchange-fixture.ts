@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
-import { openStore } from "../../src/db/open.ts";
+import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createGrants } from "../../src/iam/grants/grants.ts";
 import { encodeIdentity } from "../../src/iam/identities/identity-record.ts";
 import { createUserLogins, type UserLoginsOptions } from "../../src/iam/identities/user-login.ts";
@@ -47,7 +47,7 @@ export async function createFixture(options: FixtureOptions = {}) {
   const clock = createManualClock();
   const log = createLog("silent");
   const dataDir = await mkdtemp(join(tmpdir(), "holt-auth-"));
-  const store = await openStore({ url: options.url ?? "", dataDir, log });
+  const store = await openDatabase({ url: options.url ?? "", dataDir, log });
   const client = createOutboundClient({ allowCidrs: ["127.0.0.0/8"] });
   const keys = await createSigningKeys({ store, clock, log });
   const issuable = createAudienceList([API, ISSUER, "registry.holt.test", "*.registry.holt.test"]);

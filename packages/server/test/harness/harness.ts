@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { createApp } from "../../src/app.ts";
 import { ownerToken } from "../../src/cli/commands.ts";
+import { openDatabase } from "../../src/cli/open-installation.ts";
 import { readConfig } from "../../src/config.ts";
-import { openStore } from "../../src/db/open.ts";
 import type { Store } from "../../src/db/store.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
@@ -56,7 +56,7 @@ export async function startServer({ store: storeName = "sqlite", env = {}, clock
   });
   const log = createLog("silent");
   const app = cleanUp.use(await createApp(config, log, clock));
-  const store = cleanUp.use(await openStore({ url: config.databaseUrl, dataDir, log }));
+  const store = cleanUp.use(await openDatabase({ url: config.databaseUrl, dataDir, log }));
   const { baseUrl } = config;
   const rest = cleanUp.use(createRestClient(baseUrl));
   const grpc = cleanUp.use(createGrpcClient(baseUrl));

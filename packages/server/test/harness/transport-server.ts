@@ -10,10 +10,12 @@ import { createRefusal } from "../../src/api/rest/error.ts";
 import type { CertificateFiles } from "../../src/http/certificate.ts";
 import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
 import { createListener, type Listener } from "../../src/http/listener.ts";
+import type { Mount } from "../../src/http/mount.ts";
 import { RequestMemory } from "../../src/http/request-memory.ts";
 import { createRouter } from "../../src/http/router.ts";
+import { createServerPages } from "../../src/http/server-pages.ts";
 import { defaultLimits, type TransportLimits } from "../../src/http/transport-limits.ts";
-import { createOidcHandlers } from "../../src/iam/tokens/oidc.ts";
+import { createOidcMounts } from "../../src/iam/tokens/oidc.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
 
@@ -23,7 +25,7 @@ export interface TransportOptions {
   limits?: Partial<TransportLimits>;
   tls?: CertificateFiles;
   rest?: RequestHandler;
-  feeds?: RequestHandler;
+  mounts?: readonly Mount[];
   ping?: () => Promise<void>;
 }
 
@@ -44,18 +46,15 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
   const memory = new RequestMemory(limits);
   const health = createHealth(options.ping ?? (async () => {}));
   const grpc = createGrpcHandler({ operations, services, run: options.run ?? answerKindly, profile, limits, memory, health, log });
-  const router = createRouter({
+  const pages = createServerPages({
     health,
-    oidc: createOidcHandlers({ issuer: "https://issuer.test", jwks: async () => ({ keys: [] }), log }),
     openapi: (_request, response) => send(response, 200, "application/json", "{}"),
     docs: (request, response) => send(response, 200, "text/html", `docs at ${request.url}`),
+  });
+  const oidc = createOidcMounts({ issuer: "https://issuer.test", jwks: async () => ({ keys: [] }), log });
+  const router = createRouter({
+    mounts: [...pages, ...oidc, ...(options.mounts ?? [])],
     rest: options.rest ?? ((request, response) => send(response, 200, "application/json", JSON.stringify({ rest: request.url }))),
-    oci: (_request, response) => send(response, 404, "application/json", "{}"),
-    token: (_request, response) => send(response, 404, "application/json", "{}"),
-    libraries: (_request, response) => send(response, 404, "text/plain", ""),
-    feeds: options.feeds ?? ((_request, response) => send(response, 404, "application/json", "{}")),
-    scim: (_request, response) => send(response, 404, "application/json", "{}"),
-    signIn: (_request, response) => send(response, 404, "application/json", "{}"),
     refuse: createRefusal(profile),
     limits,
   });

@@ -4,6 +4,7 @@ import { after, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { createFilesystemBlobs } from "../../src/blobs/filesystem.ts";
+import { blobReferences } from "../../src/domains.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createCollector } from "../../src/registry/collection/gc.ts";
 import { createUploads } from "../../src/registry/content/uploads.ts";
@@ -309,7 +310,15 @@ describeWithWorld("Python packages", (world: World) => {
     let ahead = 2 * GRACE_MS;
     const clock = { now: () => new Date(Date.now() + ahead) };
     const uploads = createUploads({ store, blobs, clock, graceMs: GRACE_MS });
-    const collector = createCollector({ store, blobs, uploads, clock, log: createLog("silent"), graceMs: GRACE_MS });
+    const collector = createCollector({
+      store,
+      blobs,
+      references: blobReferences,
+      uploads,
+      clock,
+      log: createLog("silent"),
+      graceMs: GRACE_MS,
+    });
     const before = await count();
 
     assert.deepEqual(await artifact(), ["3.0+remediated1", 3]);

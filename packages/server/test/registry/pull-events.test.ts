@@ -9,7 +9,13 @@ import { PullEvents } from "../../src/registry/content/pull-events.ts";
 import { storeNames } from "../harness/harness.ts";
 import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
 
-const names = { profile: vendorProfiles.get("")!, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080", onAppend: () => {} };
+const names = {
+  profile: vendorProfiles.get("")!,
+  baseUrl: "http://127.0.0.1:8080",
+  subjects: {},
+  registryHost: "127.0.0.1:8080",
+  onAppend: () => {},
+};
 
 for (const kind of storeNames) {
   test(`pulls that never end do not make commits that never end, and all of them are told (${kind})`, async () => {

@@ -10,8 +10,8 @@ import pino from "pino";
 import { NO_ACCESS } from "../../src/access/capabilities.ts";
 import { createApp } from "../../src/app.ts";
 import { ownerToken } from "../../src/cli/commands.ts";
+import { openDatabase } from "../../src/cli/open-installation.ts";
 import { readConfig } from "../../src/config.ts";
-import { openStore } from "../../src/db/open.ts";
 import type { Store } from "../../src/db/store.ts";
 import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
 import { createAccessTokens } from "../../src/iam/tokens/access-token.ts";
@@ -67,7 +67,7 @@ async function createWorld(): Promise<World> {
   stack.defer(() => void process.off("warning", onWarning));
   const log = pino({ level: "warn" }, { write: (line: string) => void complaints.push(line) });
   const app = stack.use(await createApp(config, log));
-  const store = stack.use(await openStore({ url: "", dataDir, log }));
+  const store = stack.use(await openDatabase({ url: "", dataDir, log }));
   const { baseUrl } = config;
   const owner = await ownerToken(config);
   const post = async (path: string, body: object): Promise<string> => {

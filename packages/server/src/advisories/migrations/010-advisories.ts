@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const advisories: Migration = {
+  version: 10,
   name: "advisories",
   statements: (dialect) => [...advisory(dialect), ...events(dialect), ...search(dialect), ...vulnerabilities(dialect)],
 };

@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const remoteImports: Migration = {
+  version: 12,
   name: "remote-imports",
   statements: (dialect) => [...mirrors(dialect), ...imports(dialect)],
 };

@@ -2,6 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const feeds: Migration = {
+  version: 13,
   name: "feeds",
   statements: ({ types: { text, integer, bigint, hotTable } }) => [
     `create table advisory_change (

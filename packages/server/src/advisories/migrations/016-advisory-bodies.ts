@@ -5,6 +5,7 @@ import type { Migration } from "../../db/migrate.ts";
 const LOCATION_CHANGED = 9;
 
 export const advisoryBodies: Migration = {
+  version: 16,
   name: "advisory-bodies",
   statements: ({ types: { text } }) => [
     `alter table advisory add column other_events ${text} not null default ''`,

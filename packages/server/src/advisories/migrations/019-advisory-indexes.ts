@@ -2,6 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const advisoryIndexes: Migration = {
+  version: 19,
   name: "advisory-indexes",
   statements: () => [
     // Reports of resolved vulnerabilities find what resolved advisories of a package, and say the ids.

@@ -10,10 +10,9 @@ import { QueryCreator, type QueryExecutor } from "kysely";
 import { createDatabase } from "../../../test/harness/postgres.ts";
 import type { Call } from "../../api/call/call.ts";
 import { createPageTokens } from "../../api/resource/page-token.ts";
-import { openStore } from "../../db/open.ts";
+import { openDatabase } from "../../cli/open-installation.ts";
 import type { Schema } from "../../db/schema.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { Code, type HoltError } from "../../lib/errors.ts";
 import { createLog } from "../../lib/log.ts";
@@ -24,7 +23,7 @@ import { eventsService } from "./events.ts";
 const ORG = "a".repeat(40);
 const operation = { name: EventsService.method.listEvents.name };
 const pageTokens = createPageTokens(new Uint8Array(32).fill(7));
-const { handlers } = eventsService({ pageTokens, profile: vendorProfiles.get("") } as ServiceDependencies);
+const { handlers } = eventsService({ pageTokens, profile: vendorProfiles.get("")! } as never);
 const [handler] = [...handlers.values()];
 
 async function list(db: ReadDb, cursor: string): Promise<ListEventsResponse> {
@@ -102,9 +101,9 @@ async function suite(open: () => Promise<Store>): Promise<void> {
 describe("the feed on SQLite", () =>
   suite(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "holt-feed-"));
-    const store = await openStore({ url: "", dataDir, log: createLog("silent") });
+    const store = await openDatabase({ url: "", dataDir, log: createLog("silent") });
     return { ...store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]().then(() => rm(dataDir, { recursive: true })) };
   }));
 
 describe("the feed on PostgreSQL", () =>
-  suite(async () => openStore({ url: await createDatabase(), dataDir: "", log: createLog("silent") })));
+  suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log: createLog("silent") })));

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
-import { openStore } from "../../db/open.ts";
+import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store } from "../../db/store.ts";
 import { createLog } from "../../lib/log.ts";
 import { startDelivery } from "./delivery.ts";
@@ -34,11 +34,11 @@ const OTHER = `${ORG}/${"2".repeat(16)}`;
 async function openSqlite(): Promise<Store> {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-queue-"));
   folders.push(dataDir);
-  return openStore({ url: "", dataDir, log });
+  return openDatabase({ url: "", dataDir, log });
 }
 
 describe("the queue on SQLite", () => suite(openSqlite));
-describe("the queue on PostgreSQL", () => suite(async () => openStore({ url: await createDatabase(), dataDir: "", log })));
+describe("the queue on PostgreSQL", () => suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log })));
 
 async function subscribe(store: Store, parent: string, uid: string): Promise<string> {
   const row = { name: "", create_time: "", update_time: "", body: "{}" };

@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const deliveries: Migration = {
+  version: 3,
   name: "deliveries",
   statements: (dialect) => [
     ...[...positions(dialect), ...subscriptions(dialect), ...queue(dialect)],

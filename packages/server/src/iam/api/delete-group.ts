@@ -1,72 +1,62 @@
-/** Deletes a group: refused while anything lives in it. With it go its bindings, its invites, and what was agreed for it, and what was left of deleted advisories. */
+/** Deletes a group. The deletion is refused while anything lives in the group; what only served the group goes with it. */
 import { sql } from "kysely";
-import { dropAdvisoryCounts } from "../../advisories/storage/count.ts";
 import type { WriteCall } from "../../api/call/call.ts";
+import type { Domain, GroupChild } from "../../api/module.ts";
 import { removeIfThere } from "../../api/resource/write.ts";
 import { appendToCount, appendToCounts, dropCounts } from "../../db/resource-count.ts";
-import type { ResourceTableName } from "../../db/schema.ts";
-import type { WriteDb } from "../../db/store.ts";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
 import { deleteBindings } from "../grants/bindings.ts";
+import type { Grants } from "../grants/grants.ts";
 import { accountAssociations } from "./account-associations.ts";
 
-/** In the order in which they are looked for; the first that is found is what the refusal names. */
-const blocking: readonly { readonly tables: readonly ResourceTableName[]; readonly what: string }[] = [
-  { tables: ["repo"], what: "child repos" },
-  { tables: ["group"], what: "child groups" },
-  {
-    tables: ["identity", "role", "identity_provider", "subscription", "library_artifact", "advisory", "advisory_mirror"],
-    what: "child resources",
-  },
-];
+export interface GroupDeletionParts {
+  readonly grants: Grants;
+  readonly domains: readonly Domain[];
+}
 
-export async function deleteGroup(uid: string, call: WriteCall, { grants }: ServiceDependencies): Promise<void> {
-  const { db } = call;
+/** @throws NOT_FOUND; FAILED_PRECONDITION (RESOURCE_NOT_EMPTY) that names what lives in the group */
+export async function deleteGroup(uid: string, { db }: WriteCall, { grants, domains }: GroupDeletionParts): Promise<void> {
   const locked = await db.dialect.forDelete(db.selectFrom("group").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (locked === undefined) throw notFound("Group", uid);
-  for (const { tables, what } of blocking) for (const table of tables) if (await hasChild(table, uid, db)) throw notEmpty(what);
+  for (const child of childrenOf(domains)) if (await hasChild(child, uid, db)) throw notEmpty(child.what);
   const affected = await deleteBindings(db, "parent", uid);
-  await deleteBelongings(uid, db);
+  await deleteInvites(uid, db);
+  await removeIfThere(accountAssociations, uid, db);
+  const belongings = domains.flatMap((domain) => domain.onGroupDelete?.alsoDeletes ?? []);
+  for (const { table, column } of belongings) await sql`delete from ${sql.table(table)} where ${sql.ref(column)} = ${uid}`.execute(db);
   await db
     .deleteFrom("group")
     .where("uid", "=", uid)
     .execute()
     .catch((thrown) => {
-      throw thrown instanceof ConstraintError ? notEmpty("child resources") : thrown;
+      throw thrown instanceof ConstraintError ? notEmpty() : thrown;
     });
   await appendToCount(db, "group", uid, -1);
   await dropCounts(db, uid);
-  await dropAdvisoryCounts(db, uid);
   if (affected.length > 0) await grants.changed(db, affected);
 }
 
-/** What a group has that is of no use to anybody without it. */
-async function deleteBelongings(uid: string, db: WriteDb): Promise<void> {
+/** The refusal names the first that is found: children with a name of their own come first, those of other domains before those of iam. */
+function childrenOf(domains: readonly Domain[]): readonly GroupChild[] {
+  const others = domains.filter(({ name }) => name !== "iam");
+  const iam = domains.filter(({ name }) => name === "iam");
+  const children = [...others, ...iam].flatMap((domain) => domain.onGroupDelete?.blockedBy ?? []);
+  return [...children.filter(({ what }) => what !== undefined), ...children.filter(({ what }) => what === undefined)];
+}
+
+async function hasChild({ table, where = sql<boolean>`1 = 1` }: GroupChild, uid: string, db: ReadDb): Promise<boolean> {
+  const { rows } = await sql`select 1 from ${sql.table(table)} where parent = ${uid} and ${where} limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+async function deleteInvites(uid: string, db: WriteDb): Promise<void> {
   const invites = await db.deleteFrom("group_invite").where("parent", "=", uid).returning("uid").execute();
-  await appendToCounts(
-    db,
-    "group_invite",
-    invites.map((invite) => invite.uid),
-    -1,
-  );
-  await removeIfThere(accountAssociations, uid, db);
-  // Deleted ones: others would have kept the group.
-  await db.deleteFrom("advisory").where("parent", "=", uid).execute();
-  await db.deleteFrom("terms_acceptance").where("org_uid", "=", uid).execute();
-  await db.deleteFrom("package_origin").where("org_uid", "=", uid).execute();
-  await db.deleteFrom("image_wait").where("org_uid", "=", uid).execute();
-  await db.deleteFrom("image_turn").where("org_uid", "=", uid).execute();
-  await db.deleteFrom("access_request").where("group_uid", "=", uid).execute();
+  const uids = invites.map((invite) => invite.uid);
+  await appendToCounts(db, "group_invite", uids, -1);
 }
 
-async function hasChild(table: ResourceTableName, uid: string, db: WriteDb): Promise<boolean> {
-  const children = db.selectFrom(table).select("uid").where("parent", "=", uid).limit(1);
-  const live = table === "advisory" ? children.where(sql<boolean>`delete_time is null`) : children;
-  return (await live.executeTakeFirst()) !== undefined;
-}
-
-function notEmpty(what: string): Error {
+function notEmpty(what = "child resources"): Error {
   return failedPrecondition("RESOURCE_NOT_EMPTY", `cannot delete group with ${what}`);
 }

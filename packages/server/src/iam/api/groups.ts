@@ -17,7 +17,7 @@ import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { alreadyExists, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
-import { deleteGroup } from "./delete-group.ts";
+import { deleteGroup, type GroupDeletionParts } from "./delete-group.ts";
 import { groupAccessMethods } from "./group-access.ts";
 import { applyStaffFields, assertFolderFields, inheritKindAndStatus, shareKindAndStatus } from "./group-kind.ts";
 import { resolveParent } from "./resolve-parent.ts";
@@ -63,7 +63,7 @@ export function groupsService(dependencies: ServiceDependencies) {
     }),
 
     deleteGroup: write(async ({ uid }, call) => {
-      await deleteGroup(uid, call, dependencies);
+      await deleteGroup(uid, call, dependencies as unknown as GroupDeletionParts);
       return createMessage(EmptySchema);
     }),
   });

@@ -4,6 +4,7 @@ import type { Migration } from "../../db/migrate.ts";
 import type { ResourceTableName } from "../../db/schema.ts";
 
 export const initial: Migration = {
+  version: 1,
   name: "initial",
   statements: (dialect) => [...resources(dialect), ...counts(dialect), ...events(dialect), ...server(dialect)],
 };

@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const identityProviders: Migration = {
+  version: 4,
   name: "identity-providers",
   statements: (dialect) => [...providers(dialect), ...mappings(dialect), ...scimTokens(dialect)],
 };

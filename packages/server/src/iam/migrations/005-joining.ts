@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const joining: Migration = {
+  version: 5,
   name: "joining",
   statements: (dialect) => [...invites(dialect), ...accountAssociations(dialect), ...terms(dialect), ...accessRequests(dialect)],
 };

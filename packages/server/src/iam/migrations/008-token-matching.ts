@@ -4,6 +4,7 @@ import type { Migration } from "../../db/migrate.ts";
 
 /** The database makes the columns of the body by itself, so servers that do not know of them fill them, too. */
 export const tokenMatching: Migration = {
+  version: 8,
   name: "token-matching",
   statements: (dialect) => [
     column(dialect, "token_issuer", "issuer"),

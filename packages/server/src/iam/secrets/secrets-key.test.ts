@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { openStore } from "../../db/open.ts";
+import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store } from "../../db/store.ts";
 import { createLog } from "../../lib/log.ts";
 import { openSecrets } from "./secrets-key.ts";
@@ -14,7 +14,7 @@ describe("the key of secrets", () => {
   let store: Store;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "holt-secrets-"));
-    store = await openStore({ url: "", dataDir, log: createLog("silent") });
+    store = await openDatabase({ url: "", dataDir, log: createLog("silent") });
   });
   afterEach(async () => {
     await store[Symbol.asyncDispose]();

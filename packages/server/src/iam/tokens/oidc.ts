@@ -1,6 +1,8 @@
 /** OpenID Connect discovery: where a verifier of Holt's tokens finds the keys. */
 
 import { type RequestHandler, send } from "../../http/http-exchange.ts";
+import type { Mount } from "../../http/mount.ts";
+import { readOnly } from "../../http/router.ts";
 import type { Log } from "../../lib/log.ts";
 
 export interface OidcOptions {
@@ -11,29 +13,27 @@ export interface OidcOptions {
   readonly log: Log;
 }
 
-export interface OidcHandlers {
-  readonly discovery: RequestHandler;
-  readonly jwks: RequestHandler;
-}
-
 /** A rotated key stays published for a day, and a new one signs at once: verifiers that meet an unknown key ask again, others may be this late. */
 const JWKS_CACHE = "public, max-age=300";
 const DISCOVERY_CACHE = "public, max-age=3600";
 
-export function createOidcHandlers({ issuer, jwks, log }: OidcOptions): OidcHandlers {
-  const discovery = JSON.stringify(discoveryDocument(issuer));
-  return {
-    discovery: (_request, response) => send(response, 200, "application/json", discovery, { "cache-control": DISCOVERY_CACHE }),
-    jwks: (_request, response) => {
-      jwks().then(
-        (keys) => send(response, 200, "application/json", JSON.stringify(keys), { "cache-control": JWKS_CACHE }),
-        (err: unknown) => {
-          log.error({ err }, "the key set cannot be read");
-          send(response, 503, "application/json", JSON.stringify({ error: "temporarily_unavailable" }), { "retry-after": "5" });
-        },
-      );
-    },
+export function createOidcMounts({ issuer, jwks, log }: OidcOptions): readonly Mount[] {
+  const document = JSON.stringify(discoveryDocument(issuer));
+  const discovery: RequestHandler = (_request, response) =>
+    send(response, 200, "application/json", document, { "cache-control": DISCOVERY_CACHE });
+  const keySet: RequestHandler = (_request, response) => {
+    jwks().then(
+      (keys) => send(response, 200, "application/json", JSON.stringify(keys), { "cache-control": JWKS_CACHE }),
+      (err: unknown) => {
+        log.error({ err }, "the key set cannot be read");
+        send(response, 503, "application/json", JSON.stringify({ error: "temporarily_unavailable" }), { "retry-after": "5" });
+      },
+    );
   };
+  return [
+    { paths: ["/.well-known/openid-configuration"], serve: readOnly(discovery) },
+    { paths: ["/.well-known/jwks.json"], serve: readOnly(keySet) },
+  ];
 }
 
 function discoveryDocument(issuer: string): object {

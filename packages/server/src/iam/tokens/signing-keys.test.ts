@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createFixture } from "../../../test/harness/exchange-fixture.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
-import { openStore } from "../../db/open.ts";
+import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store } from "../../db/store.ts";
 import { createLog } from "../../lib/log.ts";
 import { createSigningKeys } from "./signing-keys.ts";
@@ -61,7 +61,7 @@ test("servers that start at once on one new database agree on one key", async ()
   const url = await createDatabase();
   const log = createLog("silent");
   const clock = { now: () => new Date() };
-  const stores = await Promise.all(Array.from({ length: 4 }, () => openStore({ url, dataDir: "", log, readers: 2, writers: 2 })));
+  const stores = await Promise.all(Array.from({ length: 4 }, () => openDatabase({ url, dataDir: "", log, readers: 2, writers: 2 })));
   let waiting = stores.length;
   const all = Promise.withResolvers<void>();
   /** Nobody writes before all have found that there is no key. */

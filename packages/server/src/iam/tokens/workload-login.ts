@@ -19,6 +19,9 @@ export interface OidcSubject {
   readonly subject: string;
 }
 
+/** By whom each service principal is represented. */
+export type ServicePrincipals = ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
+
 export interface WorkloadLogins {
   /** @throws PERMISSION_DENIED, in the same words where the identity does not exist; UNAUTHENTICATED for a token that is not good */
   login(token: ParsedJwt, identity: Identity | undefined, now: Date): Promise<Login>;
@@ -32,7 +35,7 @@ export interface WorkloadLoginsOptions {
   readonly issuer: string;
   /** Of Holt's own tokens. */
   readonly issuable: AudienceList;
-  readonly servicePrincipals: ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
+  readonly servicePrincipals: ServicePrincipals;
 }
 
 /** The audience by which a token was accepted, and until when what was proved may be built upon. */

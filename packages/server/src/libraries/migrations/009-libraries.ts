@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const libraries: Migration = {
+  version: 9,
   name: "libraries",
   statements: (dialect) => [...artifacts(dialect), ...versions(dialect), ...files(dialect)],
 };

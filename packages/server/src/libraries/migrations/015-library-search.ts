@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const librarySearch: Migration = {
+  version: 15,
   name: "library-search",
   statements: (dialect) => [
     "create index library_artifact_by_ecosystem_create_time on library_artifact (ecosystem, create_time, uid)",

@@ -5,6 +5,7 @@ import type { Migration } from "../../db/migrate.ts";
 const JAVA = 1;
 
 export const mavenPlugins: Migration = {
+  version: 17,
   name: "maven-plugins",
   statements: ({ types: { integer } }) => [
     `alter table library_file add column plugin ${integer} not null default 0`,

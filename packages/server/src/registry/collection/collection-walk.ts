@@ -1,5 +1,6 @@
 /** The way of a collection through all content, piece by piece; what becomes of the garbage it finds is a Disposal's. */
 
+import type { BlobReference } from "../../blobs/references.ts";
 import type { RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
@@ -32,6 +33,7 @@ export interface Walk {
 export interface WalkOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
+  readonly references: readonly BlobReference[];
   readonly cutoff: Cutoff;
   readonly disposal: Disposal;
   readonly progress: Progress;
@@ -43,7 +45,7 @@ export interface WalkOptions {
 /** What is disposed of at once: few transactions, and none that others would feel. */
 const DISPOSAL_SIZE = 10;
 
-export function createWalk({ store, blobs, cutoff, disposal, onGarbage, pieceSize = 100, ...options }: WalkOptions): Walk {
+export function createWalk({ store, blobs, references, cutoff, disposal, onGarbage, pieceSize = 100, ...options }: WalkOptions): Walk {
   let { phase, after, counts }: Progress = options.progress;
   let settled = { phase, after };
   const { reader } = store;
@@ -84,7 +86,7 @@ export function createWalk({ store, blobs, cutoff, disposal, onGarbage, pieceSiz
       return next;
     },
     async blobs() {
-      const { found, next } = await findUnlinkedBlobs(reader, after, pieceSize, disposal.goneLinks);
+      const { found, next } = await findUnlinkedBlobs(reader, references, { after, limit: pieceSize }, disposal.goneLinks);
       unlinked.push(...found);
       for (const some of full(unlinked, next))
         for (const { digest, size } of await disposal.blobs(some)) count({ kind: "blob", digest, size });

@@ -5,7 +5,8 @@
  * garbage a moment ago is looked at again when nobody can change it. How blobs leave is in `blobs/removal.ts`.
  */
 
-import { type RemovedBlob, removeOrphan, removeUnlinked } from "../../blobs/removal.ts";
+import type { BlobReference } from "../../blobs/references.ts";
+import { createBlobRemoval, type RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
 import type { Uploads } from "../content/uploads.ts";
@@ -28,11 +29,14 @@ export interface Disposal {
 export interface DisposalOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
+  readonly references: readonly BlobReference[];
   readonly uploads: Uploads;
   readonly cutoff: Cutoff;
 }
 
-export function createDisposal({ store, blobs, uploads, cutoff }: DisposalOptions): Disposal {
+export function createDisposal(options: DisposalOptions): Disposal {
+  const { store, uploads, cutoff } = options;
+  const removal = createBlobRemoval(options);
   return {
     async uploads() {
       const stale = await uploads.findStale();
@@ -43,9 +47,9 @@ export function createDisposal({ store, blobs, uploads, cutoff }: DisposalOption
     links: (found) => inEachRepo(store, found, (db, repoUid, digests) => removeLinks(db, repoUid, digests, cutoff)),
     blobs(found) {
       const digests = found.map(({ digest }) => digest);
-      return removeUnlinked(store, blobs, digests);
+      return removal.removeUnlinked(digests);
     },
-    orphan: (digest, size) => removeOrphan(store, blobs, digest, size),
+    orphan: removal.removeOrphan,
   };
 }
 

@@ -6,6 +6,7 @@
  * or that is a file of a library.
  */
 import { sql } from "kysely";
+import { type BlobReference, countReferences, isReferenced } from "../../blobs/references.ts";
 import type { ReadDb } from "../../db/store.ts";
 
 export interface Content {
@@ -118,32 +119,23 @@ async function isFreed(db: ReadDb, { repo_uid, digest }: Key, isGone: (manifest:
   return users.every((user) => isGone({ repoUid: repo_uid, digest: user.manifest_digest }));
 }
 
-/** Blobs that nothing links but those links of which `goneLinks` tells how many of the digest will be gone. */
+/** Blobs that nothing refers to, except links of which `goneLinks` says how many of a digest will be gone. */
 export async function findUnlinkedBlobs(
   db: ReadDb,
-  after: string,
-  limit: number,
+  references: readonly BlobReference[],
+  { after, limit }: { readonly after: string; readonly limit: number },
   goneLinks: ReadonlyMap<string, number> | undefined,
 ): Promise<Piece<{ readonly digest: string; readonly size: number }>> {
   const { rows } = await sql<{ digest: string; size: number; linked: unknown }>`
-    select b.digest, b.size, (select 1 from repo_blob l where l.digest = b.digest limit 1) is not null
-      or (select 1 from library_file f where f.digest = b.digest limit 1) is not null as linked
+    select b.digest, b.size, ${isReferenced(references, sql.ref("b.digest"))} as linked
     from (select digest, size from blob where digest > ${after} order by digest limit ${limit}) b order by b.digest`.execute(db);
   const freed = new Set<string>();
   for (const { digest } of rows) {
     const gone = goneLinks?.get(digest);
-    if (gone !== undefined && (await countLinks(db, digest)) === gone) freed.add(digest);
+    if (gone !== undefined && (await countReferences(db, references, digest)) === gone) freed.add(digest);
   }
   const found = rows.filter(({ digest, linked }) => !linked || freed.has(digest)).map(({ digest, size }) => ({ digest, size }));
   return { found, next: rows.length < limit ? undefined : rows.at(-1)?.digest };
-}
-
-/** Of repos, and as files of libraries. */
-async function countLinks(db: ReadDb, digest: string): Promise<number> {
-  const { rows } = await sql<{ n: number }>`
-    select cast((select count(*) from repo_blob l where l.digest = ${digest}) + (select count(*) from library_file f where f.digest = ${digest}) as integer)
-      as n`.execute(db);
-  return rows[0]?.n ?? 0;
 }
 
 /** Digests among these that the database does not know. */

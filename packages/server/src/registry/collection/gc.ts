@@ -4,6 +4,7 @@
  * of blobs must be the same for all of them.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { BlobReference } from "../../blobs/references.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -34,6 +35,8 @@ export interface Collector {
 export interface CollectorOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
+  /** Of all domains: what keeps a blob. */
+  readonly references: readonly BlobReference[];
   readonly uploads: Uploads;
   readonly clock: Clock;
   readonly log: Log;

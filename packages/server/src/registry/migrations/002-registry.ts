@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const registry: Migration = {
+  version: 2,
   name: "registry",
   statements: (dialect) => [...resources(dialect), ...blobs(dialect), ...manifests(dialect), ...history(dialect)],
 };

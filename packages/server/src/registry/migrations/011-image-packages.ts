@@ -2,6 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const imagePackages: Migration = {
+  version: 11,
   name: "image-packages",
   statements: ({ types: { text, integer } }) => [
     `create table image_scan (

@@ -2,6 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const indexPlatforms: Migration = {
+  version: 14,
   name: "index-platforms",
   statements: ({ types: { text } }) => [
     `create table index_platform (digest ${text} not null, manifest_digest ${text} not null, primary key (digest, manifest_digest))`,

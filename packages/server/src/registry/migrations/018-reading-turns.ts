@@ -2,6 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const readingTurns: Migration = {
+  version: 18,
   name: "reading-turns",
   statements: ({ types: { text, hotTable, keyTable }, tidied }) => [
     `create table image_wait (

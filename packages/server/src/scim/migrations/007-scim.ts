@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const scim: Migration = {
+  version: 7,
   name: "scim",
   statements: (dialect) => [...users(dialect), ...groups(dialect)],
 };

@@ -3,6 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const signIn: Migration = {
+  version: 6,
   name: "sign-in",
   statements: ({ types: { text, integer } }: Dialect) => [
     `create table sign_in (

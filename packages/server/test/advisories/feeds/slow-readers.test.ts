@@ -52,7 +52,7 @@ describe("feeds and those who are slow", () => {
       transferIdleMs: 60_000,
       ...options,
     });
-    return startTransports({ feeds });
+    return startTransports({ mounts: [{ paths: ["/holt/v1/feeds/*"], serve: feeds }] });
   }
 
   const bearer = (token: string): Record<string, string> => (token === "" ? {} : { authorization: `Bearer ${token}` });

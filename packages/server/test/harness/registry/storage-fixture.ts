@@ -7,8 +7,9 @@ import { Readable } from "node:stream";
 import { digestOf } from "../../../src/blobs/digest.ts";
 import { createFilesystemBlobs } from "../../../src/blobs/filesystem.ts";
 import type { BlobStore } from "../../../src/blobs/store.ts";
-import { openStore } from "../../../src/db/open.ts";
+import { openDatabase } from "../../../src/cli/open-installation.ts";
 import type { Store } from "../../../src/db/store.ts";
+import { blobReferences, eventSubjects } from "../../../src/domains.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { newUid } from "../../../src/lib/uid.ts";
 import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
@@ -23,7 +24,13 @@ import { createDatabase } from "../postgres.ts";
 export const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 export const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
 const profile = vendorProfiles.get("")!;
-const names: RegistryNames = { profile, baseUrl: "http://127.0.0.1:8080", registryHost: "127.0.0.1:8080", onAppend() {} };
+const names: RegistryNames = {
+  profile,
+  baseUrl: "http://127.0.0.1:8080",
+  subjects: eventSubjects,
+  registryHost: "127.0.0.1:8080",
+  onAppend() {},
+};
 const origin: Origin = {
   repository: "my-org/nginx",
   remoteAddress: "127.0.0.1",
@@ -70,7 +77,7 @@ export async function createStorageFixture(
   const dataDir = beside?.dataDir ?? (await mkdtemp(join(tmpdir(), "holt-storage-")));
   const log = createLog("silent");
   const url = beside?.url ?? (kind === "sqlite" ? "" : await createDatabase());
-  const store = await openStore({ url, dataDir, log });
+  const store = await openDatabase({ url, dataDir, log });
   const blobs = createFilesystemBlobs({ dataDir, log });
   let ahead = 0;
   const clock: ManualClock = {
@@ -81,7 +88,7 @@ export async function createStorageFixture(
   };
   const uploads = createUploads({ store, blobs, clock, graceMs });
   const otherCollector = (options: Partial<CollectorOptions> = {}) =>
-    createCollector({ store, blobs, uploads, clock, log, graceMs, ...options });
+    createCollector({ store, blobs, references: blobReferences, uploads, clock, log, graceMs, ...options });
 
   async function pushBlob(repoUid: string, content = randomBytes(500)): Promise<Descriptor> {
     const digest = digestOf(content);

@@ -1,0 +1,81 @@
+/** Advisories: writing and reviewing, imports, mirrors, published documents, feeds and reports. */
+import { sql } from "kysely";
+import type { Domain, Platform, Served } from "../api/module.ts";
+import { createStagedFiles } from "../blobs/staged-files.ts";
+import type { ServiceDependencies } from "../dependencies-services.ts";
+import type { Iam } from "../iam/iam.ts";
+import { createOutboundClient } from "../outbound/client.ts";
+import { advisoriesServiceV1 } from "./api/advisories-v1.ts";
+import { advisoriesServiceV2 } from "./api/advisories-v2.ts";
+import { advisoryMirrorsService } from "./api/advisory-mirrors.ts";
+import { importsService } from "./api/imports.ts";
+import { securityAdvisoryServices } from "./api/published/security-advisories.ts";
+import { createPublication, type PublicOrganizations } from "./documents/publication.ts";
+import { createFeeds } from "./feeds/feeds.ts";
+import { FEEDS_PATH } from "./feeds/http/feed-path.ts";
+import { createFeedsHandler } from "./feeds/http/feeds-handler.ts";
+import { startRemoteImports } from "./import/remote/remote-imports.ts";
+import { advisories } from "./migrations/010-advisories.ts";
+import { remoteImports } from "./migrations/012-remote-imports.ts";
+import { feeds } from "./migrations/013-feeds.ts";
+import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
+import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
+import "./tables.ts";
+
+export const advisoriesDomain: Domain = {
+  name: "advisories",
+  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes],
+  onGroupDelete: {
+    // A deleted advisory stays as a row with a time.
+    blockedBy: [{ table: "advisory", where: sql<boolean>`delete_time is null` }, { table: "advisory_mirror" }],
+    alsoDeletes: [
+      { table: "advisory", column: "parent" },
+      { table: "advisory_count", column: "group_uid" },
+      { table: "advisory_people_count", column: "group_uid" },
+      { table: "advisory_change", column: "group_uid" },
+    ],
+  },
+};
+
+export interface AdvisorySettings {
+  readonly dataDir: string;
+  readonly outboundAllowCidrs: readonly string[];
+  readonly importMaxBytes: number;
+  readonly mirrorTimeoutMs: number;
+  readonly publicAdvisories: PublicOrganizations;
+  readonly maxConcurrentCalls: number;
+}
+
+export function startAdvisories(platform: Platform, { grants, authenticator }: Iam, settings: AdvisorySettings): Served {
+  const { store, clock, log, profile, baseUrl, bootstrapOwner } = platform;
+  const { dataDir, outboundAllowCidrs: allowCidrs, importMaxBytes: maxBytes, mirrorTimeoutMs: timeoutMs } = settings;
+  const publication = createPublication({ organizations: settings.publicAdvisories });
+  // A client of its own: mirrors wait for no requests but their own.
+  const client = platform.own(createOutboundClient({ allowCidrs }));
+  const files = createStagedFiles({ dataDir, log });
+  const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
+  const feeds = platform.own(createFeeds({ store, dataDir, clock, log, baseUrl }));
+  const { maxConcurrentCalls } = settings;
+  const { transferIdleMs } = platform.limits;
+  const collaborators = {
+    ...platform,
+    publication,
+    remoteImports: imports,
+    outboundAllowCidrs: allowCidrs,
+  } as unknown as ServiceDependencies;
+  return {
+    services: [
+      advisoriesServiceV1(collaborators),
+      advisoriesServiceV2(collaborators),
+      ...securityAdvisoryServices(collaborators),
+      importsService(collaborators),
+      advisoryMirrorsService(collaborators),
+    ],
+    mounts: [
+      {
+        paths: [`${FEEDS_PATH}*`],
+        serve: createFeedsHandler({ feeds, publication, authenticator, store, profile, log, baseUrl, maxConcurrentCalls, transferIdleMs }),
+      },
+    ],
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * What a domain tells the platform about itself. A domain has one `module.ts`: it exports a `Domain`, the facts that hold
+ * without a running server, and a function that starts the domain's part of a server.
+ */
+import type { RawBuilder } from "kysely";
+import type { BlobReference } from "../blobs/references.ts";
+import type { BlobStore } from "../blobs/store.ts";
+import type { Migration } from "../db/migrate.ts";
+import type { Schema } from "../db/schema.ts";
+import type { Store } from "../db/store.ts";
+import type { Mount } from "../http/mount.ts";
+import type { RequestMemory } from "../http/request-memory.ts";
+import type { TransportLimits } from "../http/transport-limits.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { VendorProfile } from "../lib/vendor-profile.ts";
+import type { AppendListeners } from "../outbox/append-listeners.ts";
+import type { EventNames } from "../outbox/outbox.ts";
+import type { EventSubjects } from "../outbox/subject.ts";
+import type { ServiceImplementation } from "./call/implement.ts";
+import type { PageTokens } from "./resource/page-token.ts";
+
+export interface Domain {
+  readonly name: string;
+  readonly migrations: readonly Migration[];
+  /** What keeps a group from being deleted, and what goes with it. */
+  readonly onGroupDelete?: GroupDeletion;
+  /** Columns that keep blobs from being collected. */
+  readonly blobReferences?: readonly BlobReference[];
+  /** What events are about whose message does not simply name its own uid. */
+  readonly eventSubjects?: EventSubjects;
+}
+
+export interface GroupDeletion {
+  /** A group with such a child is not deleted. */
+  readonly blockedBy?: readonly GroupChild[];
+  /** Rows that are deleted with the group. They hold no resources, so nothing counts them. */
+  readonly alsoDeletes?: readonly { readonly table: keyof Schema; readonly column: string }[];
+}
+
+/** A table whose rows name the group as their `parent`. */
+export interface GroupChild {
+  readonly table: keyof Schema;
+  /** The plural that the refusal names, `child repos`; `child resources` by default. */
+  readonly what?: string;
+  /** Only rows that match count as children. */
+  readonly where?: RawBuilder<boolean>;
+}
+
+/** What a domain adds to a running server. */
+export interface Served {
+  readonly services?: readonly ServiceImplementation[];
+  readonly mounts?: readonly Mount[];
+}
+
+/** What the platform offers to the domains of a running server. */
+export interface Platform {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly profile: VendorProfile;
+  /** Public URL of this server, without a trailing slash. */
+  readonly baseUrl: string;
+  /** Host of the registry, with its port if it has one. References to images name it. */
+  readonly registryHost: string;
+  /** Uid of the identity that this installation began with. It counts as staff everywhere. */
+  readonly bootstrapOwner: string;
+  readonly domains: readonly Domain[];
+  readonly names: EventNames;
+  /** Notified after each commit that appended an event. */
+  readonly appendListeners: AppendListeners;
+  readonly pageTokens: PageTokens;
+  readonly limits: TransportLimits;
+  readonly memory: RequestMemory;
+  /** Disposes of `resource` when the server stops, in reverse order. @returns the resource */
+  own<T extends AsyncDisposable | Disposable>(resource: T): T;
+}

@@ -1,0 +1,28 @@
+/** Which rows keep a blob from being collected. Domains name their columns; collection asks all of them. */
+import { type RawBuilder, sql } from "kysely";
+import type { Schema } from "../db/schema.ts";
+import type { ReadDb } from "../db/store.ts";
+
+/** A column that holds digests of blobs. It needs an index. */
+export interface BlobReference {
+  readonly table: keyof Schema;
+  readonly column: string;
+}
+
+/** Whether any row refers to the blob whose digest `digest` names. A limit instead of `exists`: PostgreSQL would read whole tables ahead. */
+export function isReferenced(references: readonly BlobReference[], digest: RawBuilder<unknown>): RawBuilder<boolean> {
+  const anyRow = references.map(
+    ({ table, column }) =>
+      sql<boolean>`(select 1 from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest} limit 1) is not null`,
+  );
+  return sql<boolean>`(${sql.join(anyRow, sql` or `)})`;
+}
+
+/** How many rows refer to a blob. */
+export async function countReferences(db: ReadDb, references: readonly BlobReference[], digest: string): Promise<number> {
+  const counts = references.map(
+    ({ table, column }) => sql`(select count(*) from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest})`,
+  );
+  const { rows } = await sql<{ n: number }>`select cast(${sql.join(counts, sql` + `)} as integer) as n`.execute(db);
+  return rows[0]?.n ?? 0;
+}

@@ -1,0 +1,87 @@
+/** Opens what an installation consists of: database, blobs, keys and bootstrap resources. The server and every command use it. */
+import { assertBlobFolder } from "../blobs/blob-folder.ts";
+import { createFilesystemBlobs } from "../blobs/filesystem.ts";
+import type { BlobStore } from "../blobs/store.ts";
+import { type Bootstrap, bootstrap } from "../bootstrap.ts";
+import type { Config } from "../config.ts";
+import { AccessChangeListener } from "../db/access-change.ts";
+import { lockDataFolder } from "../db/data-folder-lock.ts";
+import { openStore, type StoreOptions } from "../db/open.ts";
+import type { Store } from "../db/store.ts";
+import { migrations } from "../domains.ts";
+import { createGrants, type Grants } from "../iam/grants/grants.ts";
+import type { Secrets } from "../iam/secrets/secrets.ts";
+import { openSecrets } from "../iam/secrets/secrets-key.ts";
+import { createSigningKeys, type SigningKeys } from "../iam/tokens/signing-keys.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { createLog, type Log } from "../lib/log.ts";
+
+/** The settings that say where an installation is and how it begins. */
+export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey">;
+
+export interface InstallationOptions {
+  /**
+   * - server: owns the data folder with SQLite, and hears of changes by other servers with PostgreSQL;
+   * - command: works beside a running server;
+   * - bulk: a command that writes much and may use more memory for it.
+   */
+  readonly use: "server" | "command" | "bulk";
+  readonly log?: Log;
+  readonly clock?: Clock;
+}
+
+export interface Installation extends AsyncDisposable {
+  readonly store: Store;
+  readonly grants: Grants;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** @throws Error for the operator where the blobs of this database are in another folder */
+  openBlobs(): Promise<BlobStore>;
+  openKeys(): Promise<SigningKeys>;
+  openSecrets(): Promise<Secrets>;
+  /** Creates the first organization and its owner where the database is new. */
+  bootstrap(): Promise<Bootstrap>;
+}
+
+/** Migrates the database. Everything that was opened is closed again in reverse order. @throws Error for the operator */
+export async function openInstallation(settings: InstallationSettings, options: InstallationOptions): Promise<Installation> {
+  await using stack = new AsyncDisposableStack();
+  const { use, log = createLog("warn"), clock = systemClock } = options;
+  const { databaseUrl: url, dataDir, databasePoolSize: size } = settings;
+  const isServer = use === "server";
+  if (isServer && url === "") stack.use(lockDataFolder(dataDir));
+  const pools = isServer ? { readers: size, writers: size } : {};
+  const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", ...pools }));
+  const grants = isServer && url !== "" ? createSharedGrants(url, { store, log, stack }) : createGrants({ store });
+  const owned = stack.move();
+  return {
+    ...{ store, grants, clock, log },
+    async openBlobs() {
+      if (url !== "") await assertBlobFolder(store, dataDir);
+      return owned.use(createFilesystemBlobs({ dataDir, log }));
+    },
+    openKeys: () => createSigningKeys({ store, clock, log }),
+    openSecrets: () => openSecrets({ store, dataDir, key: settings.secretsKey }),
+    bootstrap: () => bootstrap({ store, orgName: settings.orgName, issuer: settings.baseUrl, now: clock.now() }, grants),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A database with the schema of all domains. @throws Error for the operator */
+export function openDatabase(options: Omit<StoreOptions, "migrations">): Promise<Store> {
+  return openStore({ ...options, migrations });
+}
+
+interface SharedGrantsParts {
+  readonly store: Store;
+  readonly log: Log;
+  readonly stack: AsyncDisposableStack;
+}
+
+/** Other servers may change rights in the same PostgreSQL. While this server cannot hear of that, it caches no rights. */
+function createSharedGrants(url: string, { store, log, stack }: SharedGrantsParts): Grants {
+  let listener: AccessChangeListener | undefined;
+  const grants = createGrants({ store, current: () => listener?.isCurrent() ?? false });
+  listener = stack.use(new AccessChangeListener({ url, log, onChange: grants.invalidate }));
+  return grants;
+}

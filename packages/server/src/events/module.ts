@@ -1,0 +1,44 @@
+/** Events: subscriptions, their deliveries to webhooks, and the feed. */
+import type { Domain, Platform, Served } from "../api/module.ts";
+import type { ServiceDependencies } from "../dependencies-services.ts";
+import type { Iam } from "../iam/iam.ts";
+import { signJwt } from "../iam/tokens/sign-jwt.ts";
+import { createOutboundClient } from "../outbound/client.ts";
+import { deliveriesService } from "./api/deliveries.ts";
+import { eventsService } from "./api/events.ts";
+import { subscriptionsService } from "./api/subscriptions.ts";
+import { startDelivery } from "./delivery/delivery.ts";
+import { createRedelivery } from "./delivery/redeliver.ts";
+import { deliveries } from "./migrations/003-deliveries.ts";
+import { createWebhook } from "./webhook/webhook.ts";
+import "./tables.ts";
+
+export const eventsDomain: Domain = {
+  name: "events",
+  migrations: [deliveries],
+  onGroupDelete: { blockedBy: [{ table: "subscription" }] },
+};
+
+export interface EventSettings {
+  readonly outboundAllowCidrs: readonly string[];
+  readonly webhookBackoffMs: readonly number[];
+  readonly webhookTimeoutMs: number;
+  readonly webhookGiveUpMs: number;
+  readonly eventRetentionMs: number;
+}
+
+export function startEvents(platform: Platform, { keys }: Iam, settings: EventSettings): Served {
+  const { store, clock, log, profile, baseUrl: issuer, appendListeners } = platform;
+  const { outboundAllowCidrs, webhookTimeoutMs: timeoutMs } = settings;
+  // A client of its own: deliveries wait for nothing but the dispatcher's slots.
+  const client = platform.own(createOutboundClient({ allowCidrs: outboundAllowCidrs, maxConnections: Number.MAX_SAFE_INTEGER }));
+  const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
+  const policy = { backoffMs: settings.webhookBackoffMs, giveUpMs: settings.webhookGiveUpMs };
+  const delivery = platform.own(startDelivery({ store, clock, log, webhook, policy, retentionMs: settings.eventRetentionMs }));
+  appendListeners.add(delivery.wake);
+  const redelivery = createRedelivery(store);
+  const collaborators = { ...platform, outboundAllowCidrs, redelivery, onDue: delivery.wake } as unknown as ServiceDependencies;
+  return {
+    services: [subscriptionsService(collaborators), deliveriesService(collaborators), eventsService(collaborators)],
+  };
+}

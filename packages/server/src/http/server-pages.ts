@@ -1,0 +1,43 @@
+/** The pages about the server itself: what it is, whether it lives, whether it should get traffic, and its API. */
+import { type HttpRequest, type HttpResponse, type RequestHandler, send } from "./http-exchange.ts";
+import type { Mount } from "./mount.ts";
+import { readOnly } from "./router.ts";
+
+const DESCRIPTION = {
+  name: "holt",
+  description: "A platform-management server: REST, gRPC, gRPC-Web and Connect on this port.",
+  docs: "/docs",
+  openapi: "/openapi.json",
+};
+
+export interface ServerPagesOptions {
+  /** Its `problem` is undefined while the server is ready. */
+  readonly health: { problem(): Promise<string | undefined> };
+  readonly openapi: RequestHandler;
+  /** Serves `/docs` and everything below. */
+  readonly docs: RequestHandler;
+}
+
+export function createServerPages({ health, openapi, docs }: ServerPagesOptions): readonly Mount[] {
+  return [
+    { paths: ["/"], serve: readOnly(describeServer) },
+    { paths: ["/healthz"], serve: readOnly(answerHealthy) },
+    { paths: ["/readyz"], serve: readOnly((_request, response) => void answerReady(health, response)) },
+    { paths: ["/openapi.json"], serve: readOnly(openapi) },
+    { paths: ["/docs", "/docs/*"], serve: readOnly(docs) },
+  ];
+}
+
+function describeServer(_request: HttpRequest, response: HttpResponse): void {
+  send(response, 200, "application/json", `${JSON.stringify(DESCRIPTION)}\n`);
+}
+
+function answerHealthy(_request: HttpRequest, response: HttpResponse): void {
+  send(response, 200, "text/plain", "ok\n");
+}
+
+/** Never cached: the answer is about this moment. */
+async function answerReady(health: ServerPagesOptions["health"], response: HttpResponse): Promise<void> {
+  const problem = await health.problem();
+  send(response, problem === undefined ? 200 : 503, "text/plain", `${problem ?? "ok"}\n`, { "cache-control": "no-store" });
+}

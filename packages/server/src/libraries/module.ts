@@ -1,0 +1,49 @@
+/** Libraries: Python and Java packages below `/libraries/`, and their catalogue in the API. */
+import type { RequiredTerms } from "../api/call/required-terms.ts";
+import type { Domain, Platform, Served } from "../api/module.ts";
+import { createBlobRemoval } from "../blobs/removal.ts";
+import type { ServiceDependencies } from "../dependencies-services.ts";
+import type { Iam } from "../iam/iam.ts";
+import { artifactsService } from "./api/artifacts.ts";
+import { createLibrariesHandler } from "./http/libraries-handler.ts";
+import { serveJava } from "./java/http/java-protocol.ts";
+import { libraries } from "./migrations/009-libraries.ts";
+import { librarySearch } from "./migrations/015-library-search.ts";
+import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
+import { servePython } from "./python/http/python-protocol.ts";
+import { createStaging } from "./stage.ts";
+import "./tables.ts";
+
+export const librariesDomain: Domain = {
+  name: "libraries",
+  migrations: [libraries, librarySearch, mavenPlugins],
+  onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
+  blobReferences: [{ table: "library_file", column: "digest" }],
+};
+
+export interface LibrarySettings {
+  readonly requiredTerms: RequiredTerms;
+  readonly maxConcurrentCalls: number;
+}
+
+export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySettings): Served {
+  const { store, blobs, names, clock, log, memory, limits } = platform;
+  const { requiredTerms, maxConcurrentCalls } = settings;
+  const references = platform.domains.flatMap((domain) => domain.blobReferences ?? []);
+  const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
+  const serve = createLibrariesHandler({
+    parts: { store, blobs, names, clock, memory, requiredTerms, transferIdleMs: limits.transferIdleMs, staging },
+    authenticator: iam.contentLogin,
+    protocols: new Map([
+      ["python", servePython],
+      ["java", serveJava],
+    ]),
+    log,
+    maxConcurrentCalls,
+  });
+  return {
+    services: [artifactsService(platform as unknown as ServiceDependencies)],
+    // `/libraries/v2` is the API's.
+    mounts: [{ paths: ["/libraries/python/*", "/libraries/java/*"], serve }],
+  };
+}

@@ -1,0 +1,89 @@
+/** The container registry: `/v2/`, the tokens for it, and its repos, tags and images in the API. */
+import type { RequiredTerms } from "../api/call/required-terms.ts";
+import type { Domain, Platform, Served } from "../api/module.ts";
+import type { ServiceDependencies } from "../dependencies-services.ts";
+import type { Iam } from "../iam/iam.ts";
+import { rootOf } from "../lib/uid.ts";
+import { imagePackagesService } from "./api/image-packages.ts";
+import { imagesService } from "./api/images.ts";
+import { reposService } from "./api/repos.ts";
+import { tagsService } from "./api/tags.ts";
+import { createCollector } from "./collection/gc.ts";
+import { createRepoEmptying } from "./content/empty-repo.ts";
+import { PullEvents } from "./content/pull-events.ts";
+import { createUploads } from "./content/uploads.ts";
+import { registry } from "./migrations/002-registry.ts";
+import { imagePackages } from "./migrations/011-image-packages.ts";
+import { indexPlatforms } from "./migrations/014-index-platforms.ts";
+import { readingTurns } from "./migrations/018-reading-turns.ts";
+import { createOciHandler } from "./oci/oci-handler.ts";
+import { createTokenHandler } from "./oci/token.ts";
+import { startPackageReader } from "./packages/package-reader.ts";
+import "./tables.ts";
+
+/** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
+const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: rootOf(uid) });
+
+export const registryDomain: Domain = {
+  name: "registry",
+  migrations: [registry, imagePackages, indexPlatforms, readingTurns],
+  onGroupDelete: {
+    blockedBy: [{ table: "repo", what: "child repos" }],
+    alsoDeletes: [
+      { table: "package_origin", column: "org_uid" },
+      { table: "image_wait", column: "org_uid" },
+      { table: "image_turn", column: "org_uid" },
+    ],
+  },
+  blobReferences: [{ table: "repo_blob", column: "digest" }],
+  eventSubjects: {
+    "platform.registry.v2.Tag": ofOrganization,
+    "platform.registry.v2.DeleteTagRequest": ofOrganization,
+  },
+};
+
+export interface RegistrySettings {
+  readonly registryUrl: string;
+  readonly gcGraceMs: number;
+  /** 0 for never. */
+  readonly gcIntervalMs: number;
+  /** Whether this server reads the packages of images. */
+  readonly imagePackages: boolean;
+  readonly requiredTerms: RequiredTerms;
+  readonly maxConcurrentCalls: number;
+}
+
+export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySettings): Served {
+  const { store, blobs, clock, log, profile, registryHost, memory } = platform;
+  const { registryUrl, requiredTerms, maxConcurrentCalls, gcGraceMs: graceMs } = settings;
+  const { contentLogin: authenticator } = iam;
+  const names = { ...platform.names, registryHost };
+  const references = platform.domains.flatMap((domain) => domain.blobReferences ?? []);
+  const uploads = createUploads({ store, blobs, clock, graceMs });
+  const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs });
+  if (settings.gcIntervalMs > 0) platform.own(collector.start(settings.gcIntervalMs));
+  const pulls = platform.own(new PullEvents({ store, names, log }));
+  const packages = settings.imagePackages ? platform.own(startPackageReader({ store, blobs, clock, log })) : undefined;
+  const onManifest = () => packages?.wake();
+  const { transferIdleMs } = platform.limits;
+  const parts = { store, blobs, names, clock, memory, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
+  const oci = createOciHandler({
+    parts,
+    authenticator,
+    log,
+    registryUrl,
+    historySegments: profile.registrySegments,
+    maxConcurrentCalls,
+    requiredTerms,
+  });
+  const { accessTokens, exchange, contentAudience: audience } = iam;
+  const token = createTokenHandler({ store, clock, log, accessTokens, exchange, authenticator, memory, audience, host: registryHost });
+  const collaborators = { ...platform, emptyRepo: createRepoEmptying(store) } as unknown as ServiceDependencies;
+  return {
+    services: [reposService(collaborators), tagsService(collaborators), imagesService, imagePackagesService(collaborators)],
+    mounts: [
+      { paths: ["/v2", "/v2/*"], serve: oci },
+      { paths: ["/token"], serve: token },
+    ],
+  };
+}

@@ -1,0 +1,18 @@
+/** SCIM 2.0 at `/scim/v2/`: users and groups that a company's directory provisions. */
+import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Iam } from "../iam/iam.ts";
+import { createScimHandler } from "./http/scim-handler.ts";
+import { scim } from "./migrations/007-scim.ts";
+import "./tables.ts";
+
+export const scimDomain: Domain = { name: "scim", migrations: [scim] };
+
+export interface ScimSettings {
+  readonly maxConcurrentCalls: number;
+}
+
+export function startScim(platform: Platform, { grants }: Iam, { maxConcurrentCalls }: ScimSettings): Served {
+  const { store, clock, log, memory, baseUrl } = platform;
+  const serve = createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls });
+  return { mounts: [{ paths: ["/scim/v2/*"], serve }] };
+}

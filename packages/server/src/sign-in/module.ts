@@ -1,0 +1,45 @@
+/** Signing in with a browser: `/oauth` and all below, for programs, devices and machines without a browser. */
+import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Iam } from "../iam/iam.ts";
+import { createDeviceGrant } from "./device-grant.ts";
+import { createSignInHandler } from "./http/sign-in-handler.ts";
+import { signIn } from "./migrations/006-sign-in.ts";
+import { PENDING_MS } from "./pending.ts";
+import { createProviders } from "./providers.ts";
+import { createSignIn } from "./sign-in.ts";
+import { createStartLimit } from "./start-limit.ts";
+import { createUpstreams } from "./upstream.ts";
+import "./tables.ts";
+
+export const signInDomain: Domain = {
+  name: "sign-in",
+  migrations: [signIn],
+  eventSubjects: { "platform.auth.v1.Session": ({ group }: { group: string }) => ({ subject: "", group }) },
+};
+
+/** Sign-ins that began within a quarter of an hour on this server; each takes about a kilobyte. */
+const MAX_SIGN_INS = 60_000;
+/** Wrong device codes within a minute. */
+const MAX_GUESSES = 300;
+const GUESSES_MS = 60_000;
+
+/** The operator's own provider; empty strings for none. */
+export interface SignInSettings {
+  readonly loginIssuer: string;
+  readonly loginClientId: string;
+  readonly loginClientSecret: string;
+}
+
+export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettings): Served {
+  const { store, clock, log, memory, names, baseUrl } = platform;
+  const { loginIssuer: issuer, loginClientId: clientId, loginClientSecret: clientSecret } = settings;
+  const parts = { ...iam, store, clock, log, names };
+  const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, iam.secrets);
+  const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
+  const limit = createStartLimit(clock, MAX_SIGN_INS, PENDING_MS);
+  const signIn = createSignIn({ ...parts, providers, upstreams, limit });
+  const deviceGrant = createDeviceGrant({ ...parts, limit });
+  const guesses = createStartLimit(clock, MAX_GUESSES, GUESSES_MS);
+  const serve = createSignInHandler({ signIn, deviceGrant, guesses, store, memory, log, baseUrl });
+  return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
+}
