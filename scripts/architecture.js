@@ -66,7 +66,7 @@ export const ownedPackages = [
 export const pending = [
   { file: /\/api\//, target: /^dependencies-services\.ts$/ },
   { file: /^db\/migrate\.ts$/, target: /\/migrations\// },
-  { file: /^http\/(router|request-memory)\.ts$/, target: /^(api|iam|advisories)\// },
+  { file: /^http\/router\.ts$/, target: /^(api|iam|advisories)\// },
   { file: /^advisories\/mirrors\/feed-download\.ts$/, target: /^events\/delivery\/retry\.ts$/ },
   { file: /^iam\/api\/(auth|delete-group)\.ts$/, target: /^(sign-in|advisories)\// },
   { file: /^iam\/content-login\//, target: /^registry\// },

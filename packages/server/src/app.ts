@@ -27,6 +27,7 @@ import { type Delivery, startDelivery } from "./events/delivery/delivery.ts";
 import { createRedelivery } from "./events/delivery/redeliver.ts";
 import { createWebhook } from "./events/webhook/webhook.ts";
 import { createListener } from "./http/listener.ts";
+import { createProtocolFrame, type ProtocolFrame } from "./http/protocol-frame.ts";
 import { RequestMemory } from "./http/request-memory.ts";
 import { createRouter } from "./http/router.ts";
 import { defaultLimits as limits } from "./http/transport-limits.ts";
@@ -52,6 +53,7 @@ import { createTokenTrials } from "./iam/tokens/token-trial.ts";
 import { createWaitLimit } from "./iam/tokens/wait-limit.ts";
 import { createWorkloadLogins } from "./iam/tokens/workload-login.ts";
 import { createServices, unimplemented } from "./index-services.ts";
+import { createCallLimit } from "./jobs/limit.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { createLibrariesHandler } from "./libraries/http/libraries-handler.ts";
@@ -66,7 +68,7 @@ import type { RegistryNames } from "./registry/content/oci-events.ts";
 import { PullEvents } from "./registry/content/pull-events.ts";
 import { createUploads } from "./registry/content/uploads.ts";
 import { createOciHandler } from "./registry/oci/oci-handler.ts";
-import { createTokenHandler } from "./registry/oci/token.ts";
+import { createTokenHandler } from "./registry/oci/token-handler.ts";
 import { startPackageReader } from "./registry/packages/package-reader.ts";
 import { createDirectoryEmptying } from "./scim/empty-directory.ts";
 import { createScimHandler } from "./scim/http/scim-handler.ts";
@@ -106,7 +108,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const emptying = { emptyRepo: createRepoEmptying(store), emptyDirectory: createDirectoryEmptying(store) };
   const publication = createPublication({ organizations: config.publicAdvisories });
   const events = { names, onDue: delivery.wake, redelivery: createRedelivery(store) };
-  const { outboundAllowCidrs, maxConcurrentCalls, requiredTerms } = config;
+  const { outboundAllowCidrs, requiredTerms } = config;
   const { transferIdleMs } = limits;
   const remoteImports = createImports(config, { store, grants, clock, log, bootstrapOwner }, stack);
   const dependencies = {
@@ -115,10 +117,12 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   };
   const operations = compileOperations(services, createServices(dependencies), unimplemented);
   const authenticator = { verify: auth.accessTokens.verify, load: (principal: Principal) => grants.loadSession(principal) };
-  const run = createRun({ store, authenticator, clock, log, names, maxConcurrentCalls, requiredTerms });
+  const limit = createCallLimit(config.maxConcurrentCalls);
+  const run = createRun({ store, authenticator, clock, log, names, limit, requiredTerms });
 
   const memory = new RequestMemory(limits);
-  const registry = createRegistry(config, { ...auth, store, grants, clock, log, memory, names: { ...names, registryHost } }, stack);
+  const frame = createProtocolFrame({ limit, log });
+  const registry = createRegistry(config, { ...auth, store, grants, clock, log, memory, frame, names: { ...names, registryHost } }, stack);
   const feeds = stack.use(createFeeds({ store, dataDir: config.dataDir, clock, log, baseUrl }));
   const health = createHealth(() => store.ping());
   const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
@@ -128,9 +132,9 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     openapi: createOpenApiHandler({ operations, baseUrl }),
     docs: createDocsHandler(),
     ...registry,
-    signIn: createSignInPages(config, { ...auth, store, grants, clock, log, memory, secrets, names }),
-    feeds: createFeedsHandler({ feeds, publication, authenticator, store, profile, log, baseUrl, maxConcurrentCalls, transferIdleMs }),
-    scim: createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls }),
+    signIn: createSignInPages(config, { ...auth, store, grants, clock, log, memory, frame, secrets, names }),
+    feeds: createFeedsHandler({ frame, feeds, publication, authenticator, store, profile, baseUrl, transferIdleMs }),
+    scim: createScimHandler({ frame, store, grants, clock, memory, baseUrl }),
     rest: createRestHandler({ operations, run, profile, memory, log }),
     refuse: createRefusal(profile),
     limits,
@@ -212,20 +216,21 @@ function createAuth(config: Config, { store, keys, grants, clock, log }: AuthPar
 interface SignInParts extends Omit<AuthParts, "keys">, ReturnType<typeof createAuth> {
   readonly secrets: Secrets;
   readonly memory: RequestMemory;
+  readonly frame: ProtocolFrame;
   readonly names: EventNames;
 }
 
 /** Sign-in with a browser: `/oauth` and what is below. */
 function createSignInPages(config: Config, parts: SignInParts) {
   const { baseUrl, loginIssuer: issuer, loginClientId: clientId, loginClientSecret: clientSecret } = config;
-  const { store, clock, log, memory, secrets } = parts;
+  const { store, clock, log, memory, frame, secrets } = parts;
   const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, secrets);
   const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
   const limit = createStartLimit(clock, MAX_SIGN_INS, PENDING_MS);
   const signIn = createSignIn({ ...parts, providers, upstreams, limit });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
   const guesses = createStartLimit(clock, MAX_GUESSES, 60_000);
-  return createSignInHandler({ signIn, deviceGrant, guesses, store, memory, log, baseUrl });
+  return createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl });
 }
 
 /** What sends events to subscribers. Its requests have a client of their own: a place of the dispatcher is the only thing that they wait for. */
@@ -252,23 +257,14 @@ interface RegistryParts extends AuthParts {
   readonly accessTokens: AccessTokens;
   readonly exchange: TokenExchange;
   readonly memory: RequestMemory;
+  readonly frame: ProtocolFrame;
   readonly names: RegistryNames;
 }
 
 /** What has content: the container registry, `/v2/` and the tokens for it, and libraries, which share its blobs and its logins. */
 function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, stack: AsyncDisposableStack) {
-  const { store, log, clock, memory, names, accessTokens } = registry;
-  const {
-    baseUrl,
-    registryUrl,
-    dataDir,
-    maxConcurrentCalls,
-    requiredTerms,
-    vendorProfile,
-    gcGraceMs: graceMs,
-    gcIntervalMs,
-    imagePackages,
-  } = config;
+  const { store, log, clock, memory, frame, names, accessTokens } = registry;
+  const { baseUrl, registryUrl, dataDir, requiredTerms, vendorProfile, gcGraceMs: graceMs, gcIntervalMs, imagePackages } = config;
   // A token for the registry is for nothing else: the API's audiences are the URL without a path.
   const audience = `${registryUrl}/v2`;
   const authenticator = createRegistryAuthenticator({ ...registry, audiences: createAudienceList([baseUrl, registryUrl, audience]) });
@@ -283,28 +279,26 @@ function createRegistry(config: Config, registry: Omit<RegistryParts, "keys">, s
   const parts = { ...shared, uploads, pulls, onManifest };
   return {
     oci: createOciHandler({
+      frame,
       parts,
       authenticator,
-      log,
       registryUrl,
       historySegments: vendorProfile.registrySegments,
-      maxConcurrentCalls,
       requiredTerms,
     }),
     libraries: createLibrariesHandler({
+      frame,
       parts: { ...shared, staging: createStaging({ store, blobs }) },
       authenticator,
       protocols: new Map([
         ["python", servePython],
         ["java", serveJava],
       ]),
-      log,
-      maxConcurrentCalls,
     }),
     token: createTokenHandler({
+      frame,
       store,
       clock,
-      log,
       accessTokens,
       exchange: registry.exchange,
       authenticator,

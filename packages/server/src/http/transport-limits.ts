@@ -11,8 +11,8 @@ export interface TransportLimits {
   /** Of all requests under way together. */
   readonly heldBytes: number;
   /** The same two for operations that are called without a token of ours. */
-  readonly strangerMessageBytes: number;
-  readonly strangerHeldBytes: number;
+  readonly anonymousMessageBytes: number;
+  readonly anonymousHeldBytes: number;
   /** From the connection to its first bytes, or to the end of the TLS handshake. */
   readonly firstByteMs: number;
   readonly headersMs: number;
@@ -36,8 +36,8 @@ export const defaultLimits: TransportLimits = {
   urlBytes: 16 * 1024,
   messageBytes: 4 * 1024 * 1024,
   heldBytes: 64 * 1024 * 1024,
-  strangerMessageBytes: 64 * 1024,
-  strangerHeldBytes: 32 * 1024 * 1024,
+  anonymousMessageBytes: 64 * 1024,
+  anonymousHeldBytes: 32 * 1024 * 1024,
   firstByteMs: 15_000,
   headersMs: 15_000,
   requestMs: 60_000,

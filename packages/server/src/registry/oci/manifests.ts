@@ -50,7 +50,7 @@ async function push(exchange: OciRequest, reference: string, parts: OciParts): P
   if (!isDigest(reference) && !TAG.test(reference)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
   const now = parts.clock.now();
   const repoUid = await openRepoForPush(name, caller, origin, now, parts);
-  const allowance = parts.memory.allowCaller();
+  const allowance = parts.memory.allowKnown();
   try {
     const content = await readManifest(exchange, allowance);
     const manifest = { repoUid, reference, content, contentType: request.headers["content-type"], origin, now };

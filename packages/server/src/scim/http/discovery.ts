@@ -2,7 +2,7 @@
 import { describeResourceTypes, serviceProviderConfig } from "../describe.ts";
 import { describeSchemas, type Json } from "../schema.ts";
 import { ScimError } from "../scim-error.ts";
-import { answerJson, assertMethod, nothingThere, type ScimExchange } from "./scim-exchange.ts";
+import { answerJson, assertMethod, noSuchPath, type ScimExchange } from "./scim-exchange.ts";
 
 const lists: ReadonlyMap<string, (base: string) => readonly Json[]> = new Map([
   ["ResourceTypes", describeResourceTypes],
@@ -14,12 +14,12 @@ export function describeServer(exchange: ScimExchange): void {
   const { route, query, base } = exchange;
   const { endpoint, id } = route;
   const list = lists.get(endpoint);
-  if (list === undefined && (endpoint !== "ServiceProviderConfig" || id !== undefined)) throw nothingThere();
+  if (list === undefined && (endpoint !== "ServiceProviderConfig" || id !== undefined)) throw noSuchPath();
   assertMethod(exchange, "GET");
   // They are not to be filtered.
   if (query.has("filter")) throw new ScimError(403, undefined, "this cannot be filtered");
   const found = list === undefined ? serviceProviderConfig(base) : picked(list(base), id);
-  if (found === undefined) throw nothingThere();
+  if (found === undefined) throw noSuchPath();
   answerJson(exchange, 200, found);
 }
 

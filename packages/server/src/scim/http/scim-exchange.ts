@@ -4,7 +4,7 @@ import { assertFewMarks } from "../../api/element-limit.ts";
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
-import type { Limit } from "../../jobs/limit.ts";
+import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { Directory } from "../directory.ts";
 import { isObject } from "../patch-request.ts";
@@ -24,7 +24,7 @@ export interface ScimExchange {
   /** URL of the provider's SCIM, without a trailing slash. */
   readonly base: string;
   readonly allowance: Allowance;
-  readonly scans: Limit;
+  readonly scans: ConcurrencyLimit;
 }
 
 /** @throws ScimError invalidSyntax */
@@ -62,6 +62,6 @@ export function assertMethod({ method, response }: ScimExchange, ...allowed: rea
   throw new ScimError(405, undefined, `use ${allowed.join(" or ")} here`);
 }
 
-export function nothingThere(): ScimError {
+export function noSuchPath(): ScimError {
   return new ScimError(404, undefined, "there is nothing of that name");
 }

@@ -17,7 +17,7 @@ export interface FeedExchange {
   /** Whether everybody may read it. */
   readonly isPublic: boolean;
   /** Whether nobody said who is asking. */
-  readonly isStranger: boolean;
+  readonly isAnonymous: boolean;
   /** How long a file's transfer may pause. */
   readonly transferIdleMs: number;
   /** Called when nothing is left to do but to send a file, which takes as long as the client likes. */
@@ -35,8 +35,8 @@ export async function answerFeed(exchange: FeedExchange, format: FeedFormat, fee
 }
 
 async function answerFeedOnce(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
-  const { request, group, isStranger } = exchange;
-  const feed = await feeds.feed(group, format, isStranger);
+  const { request, group, isAnonymous } = exchange;
+  const feed = await feeds.feed(group, format, isAnonymous);
   const isList = format.layout.kind === "list";
   const isGzip = isList && takesGzip(request);
   const etags = [`"${feed.sum}"`, `"${feed.sum}-gzip"`];
