@@ -1,4 +1,4 @@
-/** The `WWW-Authenticate` header of the registry: where a client gets a token, and for what (Docker registry token specification, RFC 6750 §3). */
+/** Tells clients where to get a token, and for which scope (Docker registry token specification, RFC 6750 §3). */
 import { InsufficientScope, type RegistryAction } from "../open-repo.ts";
 import { scopeText } from "./scope.ts";
 
@@ -9,7 +9,10 @@ export interface ChallengedRequest {
   readonly hasCredentials: boolean;
 }
 
-/** @param error the error that the request is refused with */
+/**
+ * @param error the error that the request is refused with
+ * @returns the value of `WWW-Authenticate`
+ */
 export function challengeOf({ method, repository, hasCredentials }: ChallengedRequest, error: unknown, registryUrl: string): string {
   const parameters: [string, string][] = [
     ["realm", `${registryUrl}/token`],

@@ -55,7 +55,7 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
   state.route = route;
   const caller = await authenticate(request.headers.authorization, route, options);
   exchange.principal = caller.principal.uid;
-  if (route === undefined) throw new OciError("NAME_UNKNOWN", "there is nothing of that form");
+  if (route === undefined) throw new OciError("NAME_UNKNOWN", "unknown path");
   const name = repositoryOf(route) ?? "";
   if (method !== "GET" && method !== "HEAD") await assertTerms(name, caller, options);
   const origin = {
