@@ -17,11 +17,13 @@ import type { Config } from "./config.ts";
 import { domains, eventSubjects } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createListener } from "./http/listener.ts";
+import { createProtocolFrame } from "./http/protocol-frame.ts";
 import { RequestMemory } from "./http/request-memory.ts";
 import { createRouter } from "./http/router.ts";
 import { createServerPages } from "./http/server-pages.ts";
 import { defaultLimits as limits } from "./http/transport-limits.ts";
 import { startIam } from "./iam/module.ts";
+import { createCallLimit } from "./jobs/limit.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { startLibraries } from "./libraries/module.ts";
@@ -42,7 +44,7 @@ export interface App extends AsyncDisposable {
 /** A server that is listening. Everything that it opened is closed again in reverse order, also when a later step fails. */
 export async function createApp(config: Config, log: Log, clock: Clock = systemClock): Promise<App> {
   await using stack = new AsyncDisposableStack();
-  const { baseUrl, vendorProfile: profile, maxConcurrentCalls, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
+  const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
   const installation = stack.use(await openInstallation(config, { use: "server", log, clock }));
   const { store, grants } = installation;
   const blobs = await installation.openBlobs();
@@ -52,11 +54,13 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
 
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);
+  const limit = createCallLimit(config.maxConcurrentCalls);
   const platform: Platform = {
     ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, appendListeners, limits, memory },
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
+    frame: createProtocolFrame({ limit, log }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);
@@ -67,13 +71,13 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     startRegistry(platform, iam, config),
     startLibraries(platform, iam, config),
     startAdvisories(platform, iam, config),
-    startScim(platform, iam, config),
+    startScim(platform, iam),
     startSignIn(platform, iam, config),
   ];
 
   const implementations = [...served.flatMap((domain) => domain.services ?? []), pingService, pingServiceV1];
   const operations = compileOperations(services, implementations, unimplemented);
-  const run = createRun({ ...platform, authenticator: iam.authenticator, maxConcurrentCalls, requiredTerms });
+  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms });
   const health = createHealth(() => store.ping());
   const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
   const openapi = createOpenApiHandler({ operations, baseUrl });

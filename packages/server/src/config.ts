@@ -152,7 +152,9 @@ export const settings: Settings = {
   maxConcurrentCalls: {
     env: "HOLT_MAX_CONCURRENT_CALLS",
     fallback: "1024",
-    doc: "How many calls may be under way at once; one more is refused with RESOURCE_EXHAUSTED (HTTP 429).",
+    doc:
+      "How many calls and other requests (container registry, libraries, SCIM, feeds, sign-in) the server works on at once. It refuses one more " +
+      "with RESOURCE_EXHAUSTED (HTTP 429). A transfer of a blob or of a library file counts until it ends, a download of a feed does not.",
     parse: parseInteger(1, 1_000_000),
   },
   audiences: {

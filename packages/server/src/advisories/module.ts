@@ -43,11 +43,10 @@ export interface AdvisorySettings {
   readonly importMaxBytes: number;
   readonly mirrorTimeoutMs: number;
   readonly publicAdvisories: PublicOrganizations;
-  readonly maxConcurrentCalls: number;
 }
 
 export function startAdvisories(platform: Platform, { grants, authenticator }: Iam, settings: AdvisorySettings): Served {
-  const { store, clock, log, profile, baseUrl, bootstrapOwner } = platform;
+  const { store, clock, log, profile, frame, baseUrl, bootstrapOwner } = platform;
   const { dataDir, outboundAllowCidrs: allowCidrs, importMaxBytes: maxBytes, mirrorTimeoutMs: timeoutMs } = settings;
   const publication = createPublication({ organizations: settings.publicAdvisories });
   // A client of its own: mirrors wait for no requests but their own.
@@ -55,7 +54,6 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const files = createStagedFiles({ dataDir, log });
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
   const feeds = platform.own(createFeeds({ store, dataDir, clock, log, baseUrl }));
-  const { maxConcurrentCalls } = settings;
   const { transferIdleMs } = platform.limits;
   const collaborators = {
     ...platform,
@@ -74,7 +72,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
     mounts: [
       {
         paths: [`${FEEDS_PATH}*`],
-        serve: createFeedsHandler({ feeds, publication, authenticator, store, profile, log, baseUrl, maxConcurrentCalls, transferIdleMs }),
+        serve: createFeedsHandler({ frame, feeds, publication, authenticator, store, profile, baseUrl, transferIdleMs }),
       },
     ],
   };

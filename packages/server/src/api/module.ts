@@ -9,6 +9,7 @@ import type { Migration } from "../db/migrate.ts";
 import type { Schema } from "../db/schema.ts";
 import type { Store } from "../db/store.ts";
 import type { Mount } from "../http/mount.ts";
+import type { ProtocolFrame } from "../http/protocol-frame.ts";
 import type { RequestMemory } from "../http/request-memory.ts";
 import type { TransportLimits } from "../http/transport-limits.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -73,6 +74,8 @@ export interface Platform {
   readonly pageTokens: PageTokens;
   readonly limits: TransportLimits;
   readonly memory: RequestMemory;
+  /** Runs a protocol under the process's concurrency limit and logs its requests. */
+  readonly frame: ProtocolFrame;
   /** Disposes of `resource` when the server stops, in reverse order. @returns the resource */
   own<T extends AsyncDisposable | Disposable>(resource: T): T;
 }

@@ -1,15 +1,15 @@
-/** How long a request's body may take: as a whole at first, and without a pause too long once somebody has said that it may be large. */
+/** Limits the duration of a request's body: as a whole by default, or only its pauses once a handler has allowed a long body. */
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpRequest } from "./http-exchange.ts";
 
-/** How long a client may still send after it was refused. */
+/** How long a client may go on sending after its request was refused. */
 const LINGER_MS = 5_000;
 
-/** What bounds a body as a whole; `http1-server.ts` and `http2-server.ts` set it, by the object that carries the body. */
+/** The timers for whole bodies, by the object that carries the body. `http1-server.ts` and `http2-server.ts` start them. */
 const timers = new WeakMap<object, NodeJS.Timeout>();
 
-/** How long a connection may stand still when nobody has said anything of it. */
+/** The idle timeouts that connections had before a long body. */
 const usualTimeouts = new WeakMap<Socket, number>();
 
 interface Carrier {
@@ -25,7 +25,7 @@ export function limitTime(carrier: Carrier, ms: number, onLate: () => void): voi
   carrier.once("close", clear);
 }
 
-/** For who was refused: it gets the time to read the answer, and not to send for as long as it likes. */
+/** Ends a request that was refused. Its client has a few seconds to read the response, but cannot go on sending. */
 export function cutOffSoon(request: HttpRequest): void {
   if (request.complete) return;
   const timer = setTimeout(() => request.destroy(), LINGER_MS).unref();
@@ -33,14 +33,14 @@ export function cutOffSoon(request: HttpRequest): void {
 }
 
 /**
- * The body may take as long as it comes without a pause of `idleMs`, and so may the answer. Only for who may send that much: it
- * holds a connection for as long as a client likes.
+ * Lets the body and the response take as long as they need, provided that no pause exceeds `idleMs`. To be called for authorized clients
+ * only, since it lets them hold a connection for as long as they like.
  */
 export function allowLongBody(request: HttpRequest, idleMs: number): void {
   const carrier = "stream" in request ? request.stream : request;
   clearTimeout(timers.get(carrier));
   if ("stream" in request) {
-    // Without a code it would wait for the client to take what is left.
+    // Without a code, closing would wait until the client has read the rest.
     request.stream.setTimeout(idleMs, () => request.stream.close(constants.NGHTTP2_CANCEL));
     return;
   }
@@ -49,7 +49,7 @@ export function allowLongBody(request: HttpRequest, idleMs: number): void {
   usualTimeouts.set(socket, usual);
   const onIdle = () => void socket.destroy();
   socket.setTimeout(idleMs, onIdle);
-  // The connection goes on to other requests, and to idling between them.
+  // The connection goes on to serve other requests, with its usual timeout.
   request.once("close", () => {
     socket.removeListener("timeout", onIdle);
     if (socket.timeout === idleMs) socket.setTimeout(usual);

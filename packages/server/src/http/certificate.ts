@@ -1,4 +1,4 @@
-/** The TLS certificate and its key: read from files, and again whenever these change, without a restart. */
+/** Reads the TLS certificate and its key from files, and reloads them without a restart when the files change. */
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type Server } from "node:tls";
 import type { Log } from "../lib/log.ts";
@@ -8,26 +8,29 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** Throws where a file cannot be read, or the two do not belong together. */
+/** @throws Error if a file cannot be read, or the key does not belong to the certificate */
 export function readCertificate(files: CertificateFiles): SecureContextOptions {
   const options: SecureContextOptions = { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile), minVersion: "TLSv1.2" };
   createSecureContext(options);
   return options;
 }
 
-/** New connections of `server` get what is in the files by then; established ones keep what they have. A broken pair is logged and the old one kept. */
+/**
+ * Gives new connections of `server` the certificate that is in the files by then; established connections keep theirs. A pair that does not
+ * match is logged, and the previous one stays in use.
+ */
 export function watchCertificate(files: CertificateFiles, server: Server, log: Log, intervalMs = 5_000): Disposable {
   const reload = () => {
     try {
       server.setSecureContext(readCertificate(files));
-      log.info({ certFile: files.certFile }, "TLS certificate loaded anew");
+      log.info({ certFile: files.certFile }, "TLS certificate reloaded");
     } catch (err) {
-      // Also what is seen while a renewal has written one of the two files: the change of the other one comes here again.
-      log.error({ err, certFile: files.certFile }, "TLS certificate is unusable, the one before stays in use");
+      // This also happens when a renewal has written only one of the two files. The second change triggers another reload.
+      log.error({ err, certFile: files.certFile }, "TLS certificate is unusable; the previous one stays in use");
     }
   };
   const paths = [files.certFile, files.keyFile];
-  // Polling, because mounted secrets change by swapping a symbolic link of a folder above, which no watch on the file sees.
+  // Polls, because mounted secrets change by swapping a symbolic link of a parent folder, which file watchers do not notice.
   for (const path of paths) watchFile(path, { interval: intervalMs, persistent: false }, reload);
   return {
     [Symbol.dispose]: () => {

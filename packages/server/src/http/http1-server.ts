@@ -1,4 +1,4 @@
-/** HTTP/1.1 on connections that the listener hands over. */
+/** Serves HTTP/1.1 on connections that the listener has accepted. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Log } from "../lib/log.ts";
@@ -6,10 +6,10 @@ import { limitTime } from "./body-time.ts";
 import type { RequestHandler } from "./http-exchange.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
-/** A server without a port of its own. */
+/** A server that gets its connections from the listener. */
 export interface ConnectionServer {
   accept(socket: Socket): void;
-  /** Lets running requests end and accepts no others. Resolves when the last connection is closed. */
+  /** Lets running requests finish and accepts no new ones. Resolves when the last connection is closed. */
   drain(): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersMs,
-    // Node's own cannot be lifted for the one request that may last: body-time.ts.
+    // Node's own timeout cannot be lifted for a single request. body-time.ts has one that can.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.min(2_000, limits.headersMs / 2),
   });
-  // A write of which nothing leaves is a connection that stands still, for node.
+  // Node counts a connection as idle while none of a pending write is sent.
   server.timeout = limits.stalledMs;
   const begin = (request: IncomingMessage, response: ServerResponse) => {
     running.add(response);
@@ -45,11 +45,11 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
     });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    // Not the error itself: it holds the packet, and that a token.
+    // Does not log the error itself, because it contains the raw packet, which may contain a token.
     log.debug({ code: error.code, reason: error.message }, "malformed HTTP/1.1");
     refuse(error, socket as Socket);
   });
-  // node:http checks its header and request timeouts from 'listening' on; this server never listens, so it has to be told.
+  // node:http starts to check its timeouts at 'listening'. This server never listens, so the event is emitted here.
   server.emit("listening");
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
@@ -85,14 +85,17 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
   };
 }
 
-const LATE: NodeJS.ErrnoException = Object.assign(new Error("the request takes too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
+const LATE: NodeJS.ErrnoException = Object.assign(new Error("the request took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
 
-/** RFC 9112 §6.3: a request that announces neither has none. */
+/** A request with neither header has no body (RFC 9112 §6.3). */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** Once it is this response's turn: the 100 that node writes for one that waits in a pipeline would come out between its head and its body. */
+/**
+ * Calls `then` once earlier responses on the connection are complete. Node would otherwise write the 100 of a pipelined request into the
+ * middle of an earlier response.
+ */
 function whenFirst(response: ServerResponse, then: () => void): void {
   if (response.socket !== null) then();
   else response.once("socket", then);
@@ -104,13 +107,13 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** A short answer to what is no request, and the end of its connection. */
+/** Sends a short response to a malformed or late request, and closes its connection. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (socket.writableEnded) return;
-  // What came before may be answered by half; nothing can be said in the middle of it.
+  // Part of an earlier response may be sent already, and nothing can be inserted into it.
   const isAnswering = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
   if (!socket.writable || isAnswering || error.code === "ECONNRESET") return void socket.destroy();
   socket.end(`HTTP/1.1 ${REFUSALS[error.code ?? ""] ?? "400 Bad Request"}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  // Not at once: closing while the client still sends resets the connection, and the answer would be lost on its way.
+  // Waits, because closing while the client still sends would reset the connection, and the client would lose the response.
   setTimeout(() => socket.destroy(), 500).unref();
 }

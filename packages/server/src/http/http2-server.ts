@@ -1,4 +1,4 @@
-/** HTTP/2 on connections that the listener hands over, with or without node's compatibility layer. */
+/** Serves HTTP/2 on connections that the listener has accepted, with or without node's compatibility layer. */
 import {
   constants,
   createServer,
@@ -15,7 +15,7 @@ import type { RequestHandler } from "./http-exchange.ts";
 import type { ConnectionServer } from "./http1-server.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
-/** Serves a stream by itself, or returns false and leaves it to the compatibility layer. */
+/** Serves a stream, or returns false to leave it to the compatibility layer. */
 export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
 
 export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHandler, limits: TransportLimits, log: Log): ConnectionServer {
@@ -50,7 +50,7 @@ export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHan
   return {
     accept(socket) {
       if (drained !== undefined) return void socket.destroy();
-      // Half-open connections are for HTTP/1.1; here the end of one direction is the end.
+      // Only HTTP/1.1 uses half-open connections. Here the end of one direction closes the connection.
       socket.allowHalfOpen = false;
       server.emit("connection", socket);
     },
@@ -58,7 +58,7 @@ export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHan
       const closed = new Promise<void>((resolve) => {
         drained = resolve;
       });
-      // GOAWAY with the last stream taken: a client tries whatever came after elsewhere, knowing that nothing was done.
+      // Sends GOAWAY with the last accepted stream. Clients know that later requests were not processed, and can retry them elsewhere.
       for (const session of openStreams.keys()) session.close();
       if (openStreams.size === 0) drained?.();
       return closed;
@@ -66,39 +66,39 @@ export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHan
   };
 }
 
-/** Floods of pings, settings, empty frames and continuations are stopped by nghttp2's own limits; these are for what it leaves to us. */
+/** nghttp2 itself stops floods of pings, settings, empty frames and continuations. These options limit the rest. */
 function serverOptions(limits: TransportLimits): ServerOptions {
   return {
     settings: { maxConcurrentStreams: limits.streamsPerConnection, maxHeaderListSize: limits.headerBytes, enablePush: false },
     maxHeaderListPairs: limits.headerFields,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
-    // Rapid reset (CVE-2023-44487). The rate is what remains for clients that cancel calls for a living.
+    // Rapid reset (CVE-2023-44487). The rate leaves room for clients that cancel many calls.
     streamResetBurst: 1_000,
     streamResetRate: 100,
-    // Megabytes. Counts what waits to be sent, too: room for many large answers to one slow reader.
+    // In megabytes, including data that waits to be sent. Leaves room for many large responses to one slow reader.
     maxSessionMemory: 64,
   };
 }
 
-/** nghttp2 holds a client to the announced size only once the client has acknowledged it, which it need not do. */
+/** Needed because nghttp2 enforces the announced limit only after the client has acknowledged it, which a client need not do. */
 function isTooLong(rawHeaders: readonly string[], limit: number): boolean {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length;
   return bytes > limit;
 }
 
-/** Whether the body may last as long as the client likes, as that of a streaming call. */
+/** Whether the body has no time limit, as in a streaming call. */
 function isStreaming({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
   return type.startsWith("application/grpc") || type.startsWith("application/connect+");
 }
 
-/** Resets a stream whose request is not complete in time. */
+/** Resets the stream if its request is not complete in time. */
 export function limitBodyTime(stream: ServerHttp2Stream, ms: number): void {
   if (!stream.endAfterHeaders) limitTime(stream, ms, () => stream.close(constants.NGHTTP2_CANCEL));
 }
 
-/** What node does for a server with a 'request' listener, which cannot be had for some of the streams only. */
+/** Does what node does for servers with a 'request' listener. Node cannot do it for some of the streams only. */
 function serveCompatibly(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -1,4 +1,4 @@
-/** One port for everything: finds out what each new connection speaks and hands it to the server of that protocol. What is served is not known here. */
+/** Accepts connections on the one port of the process, detects the protocol of each, and passes it to the server of that protocol. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
@@ -12,13 +12,13 @@ import type { TransportLimits } from "./transport-limits.ts";
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 selects a free port. */
   readonly port: number;
-  /** Clear text without. */
+  /** Without it, the listener speaks clear text. */
   readonly tls?: CertificateFiles | undefined;
-  /** Offered every HTTP/2 stream first; what it takes does not come to `onRequest`. */
+  /** Gets every HTTP/2 stream first. Streams that it serves do not reach `onRequest`. */
   readonly onStream: StreamHandler;
-  /** Every other request, of HTTP/1.1 and HTTP/2. */
+  /** Gets every other request, over HTTP/1.1 and HTTP/2. */
   readonly onRequest: RequestHandler;
   readonly limits: TransportLimits;
   readonly log: Log;
@@ -44,13 +44,13 @@ export class Listener implements AsyncDisposable {
     return (this.#front.address() as AddressInfo).port;
   }
 
-  /** Accepts nothing more and resolves when the running requests are answered; how long to wait for that is the caller's decision. */
+  /** Accepts no new connections, and resolves when the running requests are answered. The caller decides how long to wait. */
   async drain(): Promise<void> {
     this.#front.close();
     await Promise.all(this.#servers.map((server) => server.drain()));
   }
 
-  /** Closes everything at once. */
+  /** Closes all connections at once. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#certificate?.[Symbol.dispose]();
     const closed = new Promise<void>((resolve) => this.#front.close(() => resolve()));
@@ -59,14 +59,14 @@ export class Listener implements AsyncDisposable {
   }
 }
 
-/** What an operator reads where the address cannot be listened on. */
+/** What to tell the operator when the address is not available. */
 const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "the address is in use by another program; set HOLT_LISTEN to another one",
-  EADDRNOTAVAIL: "this machine has no such address; set HOLT_LISTEN to one that it has",
+  EADDRINUSE: "the address is in use by another program; set HOLT_LISTEN to another address",
+  EADDRNOTAVAIL: "this machine has no such address; set HOLT_LISTEN to one of its addresses",
   EACCES: "this user may not use that port; set HOLT_LISTEN to a port above 1023",
 };
 
-/** Rejects where the address is taken or the certificate is unusable. */
+/** @throws Error if the address is not available or the certificate is unusable */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   const { tls, limits, log } = options;
   const onRequest = guarded(options.onRequest, log);
@@ -76,7 +76,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 
   const front = tls === undefined ? createClearFront(limits, accept) : createTlsFront(tls, limits, log, accept);
   front.maxConnections = limits.connections;
-  front.on("drop", () => log.warn({ connections: limits.connections }, "connection refused: there are as many as may be"));
+  front.on("drop", () => log.warn({ connections: limits.connections }, "connection refused: the limit of connections is reached"));
   const certificate = tls === undefined ? undefined : watchCertificate(tls, front as TlsServer, log);
   const listener = new Listener(front, [http1, http2], certificate);
   front.listen(options.port, options.host);
@@ -88,7 +88,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   return listener;
 }
 
-/** What throws has a bug, which costs it this request and nobody else theirs. */
+/** Confines a bug in a handler to the request that it failed. */
 function guarded(onRequest: RequestHandler, log: Log): RequestHandler {
   return (request, response) => {
     try {
@@ -103,7 +103,7 @@ function guarded(onRequest: RequestHandler, log: Log): RequestHandler {
 
 type Accept = (socket: Socket, isHttp2: boolean) => void;
 
-/** As node:http sets its own: a client may end its side after the request and still read the answer. */
+/** The same options as node:http uses. A client may end its side after the request and still read the response. */
 const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 };
 
 function createClearFront(limits: TransportLimits, accept: Accept): Server {
@@ -121,10 +121,10 @@ function createTlsFront(files: CertificateFiles, limits: TransportLimits, log: L
   });
   return server.on("tlsClientError", (err, socket) => {
     log.debug({ err }, "TLS handshake failed");
-    // After a handshake that took too long node leaves the connection open.
+    // Node leaves the connection open after a handshake timeout.
     socket.destroy();
   });
 }
 
-/** A connection that fails is closed by node; its requests learn of it on their own. */
+/** Node closes failed connections itself, and their requests emit their own events. */
 function ignore(): void {}

@@ -1,15 +1,15 @@
-/** Tells HTTP/2 with prior knowledge from HTTP/1.1 by the first bytes of a clear-text connection, and leaves these bytes to be read again. */
+/** Distinguishes HTTP/2 with prior knowledge from HTTP/1.1 by the first bytes of a clear-text connection, and puts these bytes back. */
 import type { Socket } from "node:net";
 
-/** RFC 9113 §3.4. Chosen so that no HTTP/1.1 request begins like it. */
+/** RFC 9113 §3.4. No HTTP/1.1 request begins with these bytes. */
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** Calls `decide` once enough is known. Closes a connection that ends before, or has not sent enough after `timeoutMs`. */
+/** Calls `decide` once enough bytes have arrived. Closes a connection that ends earlier, or that has sent too little after `timeoutMs`. */
 export function peekProtocol(socket: Socket, timeoutMs: number, decide: (isHttp2: boolean) => void): void {
   let head = Buffer.alloc(0);
   const close = () => socket.destroy();
   const timer = setTimeout(close, timeoutMs);
-  // The loop of 'readable' and not 'data': a flowing stream would have to be paused, and a paused one is not resumed by the HTTP servers.
+  // Uses 'readable' instead of 'data', because the HTTP servers do not resume a stream that was paused.
   const onReadable = () => {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;

@@ -1,12 +1,12 @@
-/** How many bytes of requests the process holds at once, whoever sent them and over whichever protocol. What a call has read counts until the call ends. */
-import { isOpen } from "../api/call/authenticate.ts";
-import type { AccessRule } from "../api/call/operation.ts";
+/**
+ * Limits how many bytes of requests the process holds at once, over all protocols. The bytes that a call has read count until the call ends.
+ */
 import { Code, HoltError, resourceExhausted } from "../lib/errors.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
-export type MemoryLimits = Pick<TransportLimits, "messageBytes" | "heldBytes" | "strangerMessageBytes" | "strangerHeldBytes">;
+export type MemoryLimits = Pick<TransportLimits, "messageBytes" | "heldBytes" | "anonymousMessageBytes" | "anonymousHeldBytes">;
 
-/** RESOURCE_EXHAUSTED, as gRPC has it; HTTP has a status of its own for it (RFC 9110 §15.5.14). */
+/** RESOURCE_EXHAUSTED, as gRPC has it. HTTP has a status of its own for it: 413 (RFC 9110 §15.5.14). */
 export class MessageTooLargeError extends HoltError {
   constructor(limit: number) {
     super(Code.RESOURCE_EXHAUSTED, `Resource exhausted: the request message is larger than ${limit} bytes`);
@@ -14,27 +14,27 @@ export class MessageTooLargeError extends HoltError {
 }
 
 export class RequestMemory {
-  readonly #callers: Pool;
-  readonly #strangers: Pool;
+  readonly #known: Pool;
+  readonly #anonymous: Pool;
 
   constructor(limits: MemoryLimits) {
-    this.#callers = { messageBytes: limits.messageBytes, left: limits.heldBytes };
-    this.#strangers = { messageBytes: limits.strangerMessageBytes, left: limits.strangerHeldBytes };
+    this.#known = { messageBytes: limits.messageBytes, left: limits.heldBytes };
+    this.#anonymous = { messageBytes: limits.anonymousMessageBytes, left: limits.anonymousHeldBytes };
   }
 
-  /** Operations that are open to strangers have a pool of their own, so that no stranger can take the memory of those who are known. */
-  allow(access: AccessRule): Allowance {
-    return isOpen(access) ? this.allowStranger() : this.allowCaller();
+  /** @param isAnonymous whether the body is read without knowing its sender */
+  allow(isAnonymous: boolean): Allowance {
+    return isAnonymous ? this.allowAnonymous() : this.allowKnown();
   }
 
-  /** For somebody whose token is good. */
-  allowCaller(): Allowance {
-    return new Allowance(this.#callers);
+  /** Anonymous callers share a pool of their own, so that they cannot take the memory of authenticated callers. */
+  allowAnonymous(): Allowance {
+    return new Allowance(this.#anonymous);
   }
 
-  /** For anybody. */
-  allowStranger(): Allowance {
-    return new Allowance(this.#strangers);
+  /** For authenticated callers. */
+  allowKnown(): Allowance {
+    return new Allowance(this.#known);
   }
 }
 
@@ -43,7 +43,7 @@ interface Pool {
   left: number;
 }
 
-/** What one call may hold. */
+/** The bytes that one call may hold. */
 export class Allowance {
   readonly #pool: Pool;
   #held = 0;
@@ -52,19 +52,20 @@ export class Allowance {
     this.#pool = pool;
   }
 
-  /** Of one message, compressed or not. */
+  /** The maximum size of one message, before and after decompression. */
   get messageBytes(): number {
     return this.#pool.messageBytes;
   }
 
   /** @throws HoltError RESOURCE_EXHAUSTED, where all calls together would hold too much */
   take(bytes: number): void {
-    if (bytes > this.#pool.left) throw resourceExhausted("the server holds as much of requests as it may; try again shortly", 1);
+    if (bytes > this.#pool.left)
+      throw resourceExhausted("the server holds as many bytes of requests as its limit allows; try again shortly", 1);
     this.#pool.left -= bytes;
     this.#held += bytes;
   }
 
-  /** At the end of the call. */
+  /** To be called when the call ends. */
   release(): void {
     this.#pool.left += this.#held;
     this.#held = 0;

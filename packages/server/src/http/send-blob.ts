@@ -1,4 +1,4 @@
-/** Content that never changes under its name, as an answer: whole, in part, or not again (RFC 9110 §13 and §14). */
+/** Sends immutable content: completely, in part, or as 304 (RFC 9110 §13 and §14). */
 import type { BlobStore, ByteRange } from "../blobs/store.ts";
 import { allowLongBody } from "./body-time.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "./http-exchange.ts";
@@ -11,32 +11,32 @@ export interface BlobExchange {
 
 export interface SentBlob {
   readonly digest: string;
-  /** As the database knows it: the file may be longer (`blobs/filesystem.ts`). */
+  /** The size in the database. The file may be longer (`blobs/filesystem.ts`). */
   readonly size: number;
-  /** Without its quotes. */
+  /** Without quotes. */
   readonly etag: string;
   readonly headers: Headers;
 }
 
 export interface SendOptions {
   readonly blobs: Pick<BlobStore, "send">;
-  /** How long the transfer may pause. */
+  /** The longest pause of the transfer. */
   readonly transferIdleMs: number;
-  /** Called when bytes are about to be sent. */
+  /** Called before the first byte is sent. */
   readonly onBegin?: () => void;
 }
 
-/** The client wants bytes that there are not. Each protocol says so in its own words. */
+/** The client asked for a range beyond the content. Each protocol answers it in its own form. */
 export class UnsatisfiableRange extends Error {
   override readonly name = "UnsatisfiableRange";
   readonly headers: Readonly<Record<string, string>>;
   constructor(size: number) {
-    super(`there are ${size} bytes`);
+    super(`the content has ${size} bytes`);
     this.headers = { "content-range": `bytes */${size}` };
   }
 }
 
-/** @throws UnsatisfiableRange, or what the blobs throw, before anything is answered */
+/** @throws UnsatisfiableRange or the errors of the blob store, before any header is sent */
 export async function sendBlob(
   { request, response, method }: BlobExchange,
   { digest, size, etag, headers: given }: SentBlob,
@@ -57,12 +57,12 @@ export async function sendBlob(
   });
 }
 
-/** Whether the client has what the etag, without its quotes, stands for. */
+/** @param etag without quotes */
 export function isKnown({ headers }: HttpRequest, etag: string): boolean {
   return headers["if-none-match"]?.includes(`"${etag}"`) === true;
 }
 
-/** One range of bytes; what is malformed or asks for several is answered with everything, one that ends before it begins is refused, as is allowed. */
+/** Parses a single range. A malformed header or several ranges select the whole content. A range that ends before it begins is refused. */
 function rangeOf({ headers }: HttpRequest, etag: string, size: number): ByteRange | "unsatisfiable" | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? "");
   const condition = headers["if-range"];

@@ -1,4 +1,4 @@
-/** Bytes that do not change while the server runs: sent compressed to who takes that, and not at all to who has them already. */
+/** Serves bytes that do not change while the server runs: compressed if the client accepts it, and as 304 if the client has them. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
@@ -11,12 +11,12 @@ export interface StaticAsset {
 }
 
 export function createStaticAsset(contentType: string, body: Buffer): StaticAsset {
-  // Weak, as it stands for both encodings (RFC 9110 §8.8.3.3).
+  // Weak, because it identifies both encodings (RFC 9110 §8.8.3.3).
   const etag = `W/"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
   return { contentType, etag, body, gzipped: gzipSync(body) };
 }
 
-/** Caches must ask each time, as a new version of the server has other bytes under the same name; the answer is then a short 304. */
+/** Caches must revalidate each time, because a new version of the server may serve other bytes under the same name. */
 export function sendAsset(
   request: HttpRequest,
   response: HttpResponse,
@@ -40,7 +40,7 @@ export function sendAsset(
   response.setHeader("content-type", asset.contentType);
   response.setHeader("content-length", body.length);
   if (isGzip) response.setHeader("content-encoding", "gzip");
-  // Over HTTP/2, node does not leave out by itself what must not be sent (RFC 9110 §9.3.2).
+  // A response to HEAD has no body (RFC 9110 §9.3.2). Over HTTP/2, node does not omit it.
   if (request.method === "HEAD") response.end();
   else response.end(body);
 }

@@ -1,4 +1,4 @@
-/** How much one client may ask of the transports, before anything is known of it. Sizes in bytes, times in milliseconds. */
+/** Limits of the transports, which apply before a client is authenticated. Sizes are in bytes, times in milliseconds. */
 
 export interface TransportLimits {
   readonly connections: number;
@@ -6,25 +6,25 @@ export interface TransportLimits {
   readonly headerBytes: number;
   readonly headerFields: number;
   readonly urlBytes: number;
-  /** Of one request message, decompressed. */
+  /** The size of one request message, decompressed. */
   readonly messageBytes: number;
-  /** Of all requests under way together. */
+  /** The bytes that all requests under way hold together. */
   readonly heldBytes: number;
-  /** The same two for operations that are called without a token of ours. */
-  readonly strangerMessageBytes: number;
-  readonly strangerHeldBytes: number;
-  /** From the connection to its first bytes, or to the end of the TLS handshake. */
+  /** The same two limits for operations that need no token of this server. */
+  readonly anonymousMessageBytes: number;
+  readonly anonymousHeldBytes: number;
+  /** The time from the connection to its first bytes, or to the end of the TLS handshake. */
   readonly firstByteMs: number;
   readonly headersMs: number;
-  /** From the first byte of a request to its last. */
+  /** The time from the first byte of a request to its last. */
   readonly requestMs: number;
-  /** Instead of that, how long an upload or download of content may pause. */
+  /** The longest pause of an upload or download of content, which replaces `requestMs` there. */
   readonly transferIdleMs: number;
-  /** How long an HTTP/1.1 connection may stand still while a request is under way, in particular because its client does not read the answer. */
+  /** How long an HTTP/1.1 connection may transfer nothing during a request, for example because the client does not read the response. */
   readonly stalledMs: number;
-  /** How long an HTTP/1.1 connection may idle between requests. */
+  /** How long an HTTP/1.1 connection may be idle between requests. */
   readonly keepAliveMs: number;
-  /** How long an HTTP/2 connection may idle without a stream; a ping starts the time anew. */
+  /** How long an HTTP/2 connection may be idle without a stream. A ping restarts the time. */
   readonly sessionIdleMs: number;
 }
 
@@ -36,8 +36,8 @@ export const defaultLimits: TransportLimits = {
   urlBytes: 16 * 1024,
   messageBytes: 4 * 1024 * 1024,
   heldBytes: 64 * 1024 * 1024,
-  strangerMessageBytes: 64 * 1024,
-  strangerHeldBytes: 32 * 1024 * 1024,
+  anonymousMessageBytes: 64 * 1024,
+  anonymousHeldBytes: 32 * 1024 * 1024,
   firstByteMs: 15_000,
   headersMs: 15_000,
   requestMs: 60_000,

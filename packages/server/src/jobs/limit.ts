@@ -1,17 +1,44 @@
-/** At most so much work of a kind at a time: who comes beside that is refused at once, and does not wait. */
+/** Concurrency limit: rejects, never queues. */
+import { resourceExhausted } from "../lib/errors.ts";
 
-export type Limit = <T>(work: () => Promise<T>) => Promise<T>;
+/** One of the places that a limit hands out. */
+export interface Slot {
+  /** Gives the slot back before the work ends. Does nothing the second time. */
+  release(): void;
+}
 
-/** @param refused what whoever is one too many is told */
-export function createLimit(max: number, refused: () => Error): Limit {
-  let running = 0;
-  return async (work) => {
-    if (running >= max) throw refused();
-    running++;
-    try {
-      return await work();
-    } finally {
-      running--;
-    }
+export interface ConcurrencyLimit {
+  /**
+   * Runs the work in a slot, and gives the slot back when the work ends.
+   * @throws the error of the limit, at once and without starting the work, while all slots are taken
+   */
+  run<T>(work: (slot: Slot) => Promise<T>): Promise<T>;
+}
+
+/** @param refusal makes the error for work that finds no free slot */
+export function createConcurrencyLimit(slots: number, refusal: () => Error): ConcurrencyLimit {
+  let taken = 0;
+  return {
+    async run(work) {
+      if (taken >= slots) throw refusal();
+      taken++;
+      let isHeld = true;
+      const release = () => {
+        if (isHeld) taken--;
+        isHeld = false;
+      };
+      try {
+        return await work({ release });
+      } finally {
+        release();
+      }
+    },
   };
+}
+
+/** The limit of the process (HOLT_MAX_CONCURRENT_CALLS). Calls of the contract and requests of all other protocols share one instance. */
+export function createCallLimit(maxConcurrentCalls: number): ConcurrencyLimit {
+  return createConcurrencyLimit(maxConcurrentCalls, () =>
+    resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1),
+  );
 }

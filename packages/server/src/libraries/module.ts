@@ -23,23 +23,20 @@ export const librariesDomain: Domain = {
 
 export interface LibrarySettings {
   readonly requiredTerms: RequiredTerms;
-  readonly maxConcurrentCalls: number;
 }
 
 export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySettings): Served {
-  const { store, blobs, names, clock, log, memory, limits } = platform;
-  const { requiredTerms, maxConcurrentCalls } = settings;
+  const { store, blobs, names, clock, memory, limits, frame } = platform;
   const references = platform.domains.flatMap((domain) => domain.blobReferences ?? []);
   const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
   const serve = createLibrariesHandler({
-    parts: { store, blobs, names, clock, memory, requiredTerms, transferIdleMs: limits.transferIdleMs, staging },
+    frame,
+    parts: { store, blobs, names, clock, memory, requiredTerms: settings.requiredTerms, transferIdleMs: limits.transferIdleMs, staging },
     authenticator: iam.contentLogin,
     protocols: new Map([
       ["python", servePython],
       ["java", serveJava],
     ]),
-    log,
-    maxConcurrentCalls,
   });
   return {
     services: [artifactsService(platform as unknown as ServiceDependencies)],

@@ -17,7 +17,7 @@ import { imagePackages } from "./migrations/011-image-packages.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { readingTurns } from "./migrations/018-reading-turns.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
-import { createTokenHandler } from "./oci/token.ts";
+import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
 import "./tables.ts";
 
@@ -50,12 +50,11 @@ export interface RegistrySettings {
   /** Whether this server reads the packages of images. */
   readonly imagePackages: boolean;
   readonly requiredTerms: RequiredTerms;
-  readonly maxConcurrentCalls: number;
 }
 
 export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySettings): Served {
-  const { store, blobs, clock, log, profile, registryHost, memory } = platform;
-  const { registryUrl, requiredTerms, maxConcurrentCalls, gcGraceMs: graceMs } = settings;
+  const { store, blobs, clock, log, profile, registryHost, memory, frame } = platform;
+  const { registryUrl, requiredTerms, gcGraceMs: graceMs } = settings;
   const { contentLogin: authenticator } = iam;
   const names = { ...platform.names, registryHost };
   const references = platform.domains.flatMap((domain) => domain.blobReferences ?? []);
@@ -68,16 +67,15 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const { transferIdleMs } = platform.limits;
   const parts = { store, blobs, names, clock, memory, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
   const oci = createOciHandler({
+    frame,
     parts,
     authenticator,
-    log,
     registryUrl,
     historySegments: profile.registrySegments,
-    maxConcurrentCalls,
     requiredTerms,
   });
   const { accessTokens, exchange, contentAudience: audience } = iam;
-  const token = createTokenHandler({ store, clock, log, accessTokens, exchange, authenticator, memory, audience, host: registryHost });
+  const token = createTokenHandler({ frame, store, clock, accessTokens, exchange, authenticator, memory, audience, host: registryHost });
   const collaborators = { ...platform, emptyRepo: createRepoEmptying(store) } as unknown as ServiceDependencies;
   return {
     services: [reposService(collaborators), tagsService(collaborators), imagesService, imagePackagesService(collaborators)],

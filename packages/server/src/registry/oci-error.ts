@@ -1,4 +1,4 @@
-/** The errors that registry clients know, by the codes of the OCI distribution specification. Which HTTP status and body each has is the transport's. */
+/** Errors of the registry, with the codes of the OCI distribution specification. `oci/error.ts` has their HTTP status and body. */
 
 /** Distribution specification 1.1, "Error codes". */
 export type OciCode =
@@ -20,7 +20,7 @@ export type OciCode =
 export class OciError extends Error {
   override readonly name = "OciError";
   readonly code: OciCode;
-  /** What a machine may read of it: JSON. */
+  /** JSON for programs. */
   readonly detail: unknown;
   constructor(code: OciCode, message: string, detail?: unknown, options?: ErrorOptions) {
     super(message, options);

@@ -1,6 +1,6 @@
 /** What is answered of users and groups: whole, in part, with or without their groups and members; one, or a list. */
 import type { ReadDb, Store } from "../db/store.ts";
-import type { Limit } from "../jobs/limit.ts";
+import type { ConcurrencyLimit } from "../jobs/limit.ts";
 import { parseFilter } from "./filter.ts";
 import type { Kind } from "./kind.ts";
 import { countFitting, loadLinks } from "./links.ts";
@@ -26,7 +26,7 @@ export interface SearchScope {
   readonly idpUid: string;
   /** URL of the provider's SCIM, without a trailing slash. */
   readonly base: string;
-  readonly scans: Limit;
+  readonly scans: ConcurrencyLimit;
 }
 
 export const MAX_COUNT = 500;

@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
-import type { Limit } from "../jobs/limit.ts";
+import type { ConcurrencyLimit } from "../jobs/limit.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
 import { columnOf, conditionFrom } from "./filter-sql.ts";
@@ -37,13 +37,13 @@ const ORDER: Column = { name: "create_time", holds: "time", isNullable: false };
 
 type Bool = RawBuilder<boolean>;
 
-export async function listRows(db: ReadDb, kind: Kind, idpUid: string, query: ListQuery, scans: Limit): Promise<Page> {
+export async function listRows(db: ReadDb, kind: Kind, idpUid: string, query: ListQuery, scans: ConcurrencyLimit): Promise<Page> {
   const condition = query.filter === undefined ? { where: sql<boolean>`1 = 1`, rest: undefined } : conditionFrom(query.filter, kind);
   const where = sql<boolean>`idp_uid = ${idpUid} and ${kind.isVisible} and ${condition.where}`;
   const sortPath = sortPathOf(kind, query.sortBy);
   const column = sortPath === undefined ? ORDER : columnOf(sortPath, kind);
   if (condition.rest === undefined && column !== undefined) return answerBySql(db, kind, where, column, query);
-  return scans(() => answerByScan(db, kind, where, sortPath, { ...query, filter: condition.rest }));
+  return scans.run(() => answerByScan(db, kind, where, sortPath, { ...query, filter: condition.rest }));
 }
 
 /** @throws ScimError invalidValue */

@@ -7,12 +7,8 @@ import "./tables.ts";
 
 export const scimDomain: Domain = { name: "scim", migrations: [scim] };
 
-export interface ScimSettings {
-  readonly maxConcurrentCalls: number;
-}
-
-export function startScim(platform: Platform, { grants }: Iam, { maxConcurrentCalls }: ScimSettings): Served {
-  const { store, clock, log, memory, baseUrl } = platform;
-  const serve = createScimHandler({ store, grants, clock, log, memory, baseUrl, maxConcurrentCalls });
+export function startScim(platform: Platform, { grants }: Iam): Served {
+  const { store, clock, memory, baseUrl, frame } = platform;
+  const serve = createScimHandler({ frame, store, grants, clock, memory, baseUrl });
   return { mounts: [{ paths: ["/scim/v2/*"], serve }] };
 }

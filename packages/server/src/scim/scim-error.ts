@@ -1,4 +1,4 @@
-/** The errors that SCIM clients know, by the keywords of RFC 7644 §3.12. What their envelope looks like is the transport's. */
+/** Errors of SCIM, with the keywords of RFC 7644 §3.12. `http/error.ts` writes their envelope. */
 
 export type ScimType =
   | "invalidFilter"
@@ -12,7 +12,7 @@ export type ScimType =
 
 export class ScimError extends Error {
   override readonly name = "ScimError";
-  /** Of HTTP, which SCIM has its meanings from. */
+  /** The HTTP status, which gives the error its meaning in SCIM. */
   readonly status: number;
   readonly scimType: ScimType | undefined;
   constructor(status: number, scimType: ScimType | undefined, detail: string, options?: ErrorOptions) {
@@ -22,7 +22,7 @@ export class ScimError extends Error {
   }
 }
 
-/** RFC 7644 §3.12 has these of status 400. */
+/** The keywords that RFC 7644 §3.12 gives status 400. */
 export function badRequest(scimType: Exclude<ScimType, "uniqueness">, detail: string): ScimError {
   return new ScimError(400, scimType, detail);
 }

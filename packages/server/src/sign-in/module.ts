@@ -31,7 +31,7 @@ export interface SignInSettings {
 }
 
 export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettings): Served {
-  const { store, clock, log, memory, names, baseUrl } = platform;
+  const { store, clock, log, memory, names, frame, baseUrl } = platform;
   const { loginIssuer: issuer, loginClientId: clientId, loginClientSecret: clientSecret } = settings;
   const parts = { ...iam, store, clock, log, names };
   const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, iam.secrets);
@@ -40,6 +40,6 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
   const signIn = createSignIn({ ...parts, providers, upstreams, limit });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
   const guesses = createStartLimit(clock, MAX_GUESSES, GUESSES_MS);
-  const serve = createSignInHandler({ signIn, deviceGrant, guesses, store, memory, log, baseUrl });
+  const serve = createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl });
   return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
 }

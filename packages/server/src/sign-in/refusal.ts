@@ -1,10 +1,11 @@
-/** A sign-in that goes no further: what the person is told, in words that say what to do next, and nothing about who or what exists here. */
+/** Errors that end a sign-in. Their messages tell the person what to do next, and nothing about which accounts or organizations exist. */
+import { httpStatusOf, isServerFault, type StatusOverrides } from "../http/error-status.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
 export class SignInRefusal extends Error {
   override readonly name = "SignInRefusal";
-  /** As HTTP has it. */
+  /** The HTTP status. */
   readonly status: number;
   constructor(status: number, message: string) {
     super(message);
@@ -12,27 +13,20 @@ export class SignInRefusal extends Error {
   }
 }
 
-const STATUS: Partial<Record<Code, number>> = {
-  [Code.INVALID_ARGUMENT]: 400,
-  [Code.FAILED_PRECONDITION]: 400,
-  [Code.UNAUTHENTICATED]: 401,
-  [Code.PERMISSION_DENIED]: 403,
-  [Code.NOT_FOUND]: 404,
-  [Code.RESOURCE_EXHAUSTED]: 429,
-  [Code.UNAVAILABLE]: 503,
-};
+/** The person cannot resolve a conflict between transactions, so the page says only that something went wrong. */
+const STATUS_OVERRIDES: StatusOverrides = { [Code.ABORTED]: 500 };
 
-/** What nobody foresaw goes to the log and tells the person nothing. */
+/** Unexpected errors go to the log, and the person learns nothing about them. */
 export function refusalFrom(error: unknown, log: Log): SignInRefusal {
   if (error instanceof SignInRefusal) return error;
-  const status = error instanceof HoltError ? STATUS[error.code] : undefined;
-  if (error instanceof HoltError && status !== undefined) return new SignInRefusal(status, sentence(error.message));
+  const status = error instanceof HoltError ? httpStatusOf(error.code, STATUS_OVERRIDES) : 500;
+  if (error instanceof HoltError && !isServerFault(status)) return new SignInRefusal(status, sentenceOf(error.message));
   log.error({ err: error }, "a sign-in failed");
   return new SignInRefusal(500, "Something went wrong on this server. Try again; if it stays like this, tell whoever runs it.");
 }
 
-/** Without the word for the code, which is for programs. */
-function sentence(message: string): string {
+/** The message as a sentence, without the name of its code, which is for programs. */
+function sentenceOf(message: string): string {
   const text = message.replace(
     /^(?:Unauthenticated|Permission denied|Invalid argument|Not found|Precondition failed|Resource exhausted|Unavailable): /,
     "",

@@ -1,4 +1,4 @@
-/** How long a body may take: as a whole, or without a pause where a handler has said that it may be large. */
+/** The time limits of request bodies. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
@@ -12,7 +12,7 @@ import { startTransports } from "../harness/transport-server.ts";
 
 const limits = { requestMs: 500, headersMs: 400 };
 
-/** Says how many bytes came; takes its time only for what is PUT to `/long`. */
+/** Answers with the number of bytes received. Allows a long body for `/long` only. */
 const count: RequestHandler = (request, response) => {
   if (request.url === "/long") allowLongBody(request, 400);
   let bytes = 0;
@@ -66,7 +66,7 @@ for (const [name, transfer] of [
   ["HTTP/1.1", overHttp1],
   ["HTTP/2", overHttp2],
 ] as const) {
-  test(`a body is bounded as a whole, unless it may be large: then by its pauses (${name})`, async () => {
+  test(`a body must arrive within the request timeout; a long body only must not pause (${name})`, async () => {
     await using server = await startTransports({ limits, rest: count });
     const [bounded, long, paused] = await Promise.all([
       transfer(server.port, "/short", slow),
@@ -79,7 +79,7 @@ for (const [name, transfer] of [
   });
 }
 
-test("a connection that carried a large body goes on to idle as others do", async () => {
+test("a connection that carried a long body has its usual idle timeout again", async () => {
   await using server = await startTransports({ limits, rest: count });
   const { Agent } = await import("node:http");
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

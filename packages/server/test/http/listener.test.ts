@@ -19,7 +19,7 @@ test("HTTP/1.1 and clear-text HTTP/2 are served on one port", async () => {
   assert.equal(String(answer.body), '{"rest":"/iam/v2/groups"}');
 });
 
-test("the protocol is found out however the first bytes are cut", async () => {
+test("the listener detects the protocol however the first bytes are split", async () => {
   await using server = await startTransports();
   const socket = openSocket(server.port);
   for (const byte of get("/healthz", "connection: close\r\n")) {
@@ -38,14 +38,14 @@ test("the protocol is found out however the first bytes are cut", async () => {
   preface.destroy();
 });
 
-test("a client that ends its side of the connection still gets its answer", async () => {
+test("a client that ends its side of the connection still gets its response", async () => {
   await using server = await startTransports();
   const socket = openSocket(server.port);
   socket.end(get("/healthz", "connection: close\r\n"));
   assert.match(await untilClosed(socket), /^HTTP\/1.1 200 OK/);
 });
 
-test("requests in a row on one connection are all answered", async () => {
+test("pipelined requests on one connection are all answered", async () => {
   await using server = await startTransports();
   const answers = await talk(server.port, get("/a") + get("/b") + get("/c", "connection: close\r\n"));
   assert.deepEqual(answers.match(/"rest":"\/\w"/g), ['"rest":"/a"', '"rest":"/b"', '"rest":"/c"']);
@@ -63,18 +63,18 @@ test("garbage after the preface of HTTP/2 closes the connection", async () => {
   await using server = await startTransports();
   const answer = await talk(server.port, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\xff".repeat(64)}`);
   assert.ok(answer.length > 0);
-  assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200, "the server is still there");
+  assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200, "the server still runs");
 });
 
 test("too many header bytes are answered with 431", async () => {
   await using server = await startTransports();
   assert.match(await talk(server.port, get("/", `x: ${"a".repeat(40_000)}\r\n`)), /^HTTP\/1.1 431 /);
-  assert.match(await talk(server.port, get("/", "x: y\r\n".repeat(200))), /^HTTP\/1.1 431 /, "so are too many fields");
+  assert.match(await talk(server.port, get("/", "x: y\r\n".repeat(200))), /^HTTP\/1.1 431 /, "too many fields are refused too");
   await using session = openHttp2(server.port);
   const answer = await requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) });
   assert.equal(answer.headers[":status"], 431);
-  await assert.rejects(requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) }), "a client that has been told the limit is reset");
-  assert.equal((await requestHttp2(session, { ":path": "/healthz" })).headers[":status"], 200, "and the connection lives on");
+  await assert.rejects(requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) }), "a client that knows the limit is reset");
+  assert.equal((await requestHttp2(session, { ":path": "/healthz" })).headers[":status"], 200, "the connection stays usable");
 });
 
 test("a URL that is too long is answered with 414 and a structured error", async () => {
@@ -97,7 +97,7 @@ test("a client that sends nothing, or its headers too slowly, is cut off", async
   assert.ok(performance.now() - started < 3_000);
 });
 
-test("a request whose body does not come in time is cut off", async () => {
+test("a request whose body does not arrive in time is cut off", async () => {
   const rest = (incoming: { on(event: string, listener: () => void): unknown }) => void incoming.on("data", () => {});
   await using server = await startTransports({ limits: { requestMs: 400, headersMs: 300 }, rest });
   const slow = openSocket(server.port);
@@ -110,7 +110,7 @@ test("a request whose body does not come in time is cut off", async () => {
   assert.equal(stream.rstCode, 8, "CANCEL");
 });
 
-test("a client that does not read its answer is cut off", async () => {
+test("a client that does not read its response is cut off", async () => {
   const cutOff = Promise.withResolvers<void>();
   const rest: RequestHandler = (_request, response) => {
     response.once("close", cutOff.resolve);
@@ -124,14 +124,14 @@ test("a client that does not read its answer is cut off", async () => {
   socket.destroy();
 });
 
-test("a connection that idles between requests is closed after a while", async () => {
+test("a connection that is idle between requests is closed after the keep-alive timeout", async () => {
   await using server = await startTransports({ limits: { keepAliveMs: 100 } });
   const socket = openSocket(server.port);
   socket.write(get("/healthz"));
   assert.match(await untilClosed(socket), /^HTTP\/1.1 200 OK/);
 });
 
-test("a handler that throws loses its request, not the server", async () => {
+test("a handler that throws fails its own request only", async () => {
   const rest = () => {
     throw new Error("a bug");
   };
@@ -159,7 +159,7 @@ test("pings on an idle HTTP/2 connection are answered", async () => {
     await new Promise((resolve, reject) => session.ping((error) => (error === null ? resolve(undefined) : reject(error))));
 });
 
-test("an HTTP/2 connection without a stream is closed after a while, one with a stream is not", async () => {
+test("an HTTP/2 connection without a stream is closed after the idle timeout, and one with a stream is not", async () => {
   await using server = await startTransports({ limits: { sessionIdleMs: 200 }, rest: () => {} });
   await using idle = openHttp2(server.port);
   await using busy = openHttp2(server.port);
@@ -169,7 +169,7 @@ test("an HTTP/2 connection without a stream is closed after a while, one with a 
   assert.equal(busy.closed, false);
 });
 
-test("a flood of resets ends the connection, not the server", async () => {
+test("a flood of resets closes the connection, and the server goes on", async () => {
   await using server = await startTransports();
   await using session = openHttp2(server.port);
   const gone = closed(session);
@@ -236,7 +236,7 @@ test("disposing closes everything, whatever is running", async () => {
   await gone;
 });
 
-test("a client that vanishes in the middle of a request does no harm", async () => {
+test("a client that disconnects in the middle of a request does not disturb the server", async () => {
   await using server = await startTransports({ rest: () => {} });
   for (let i = 0; i < 20; i++) {
     const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/x", method: "POST" }).on("error", () => {});

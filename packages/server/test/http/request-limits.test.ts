@@ -1,4 +1,4 @@
-/** Limits of what requests may hold in memory and of what they may consist of, over every protocol. */
+/** Limits of the memory that requests hold, and of the number of their elements, over every protocol. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ const BATCH = "/platform.iam.v2.RoleBindingsService/BatchCreateRoleBindings";
 const CREATE_GROUP = "/platform.iam.v2.GroupsService/CreateGroup";
 const PROTOCOLS = ["application/grpc", "application/grpc-web+proto", "application/grpc+json", "application/proto", "application/json"];
 
-/** One call in the protocol of the content type, with the message as it is; its status as gRPC numbers it. */
+/** Calls in the protocol of the content type, with the message unchanged. @returns the status as a gRPC number */
 async function call(port: number, type: string, path: string, message: Uint8Array, isCompressed = false): Promise<number> {
   await using session = openHttp2(port);
   const isFramed = type.startsWith("application/grpc");
@@ -34,14 +34,14 @@ const batchOf = (type: string, requests: number): Buffer =>
   type.endsWith("json") ? Buffer.from(JSON.stringify({ requests: Array(requests).fill({}) })) : Buffer.alloc(2 * requests, "1200", "hex");
 
 for (const type of PROTOCOLS) {
-  test(`${type}: a message of very many elements is refused, however small`, async () => {
+  test(`${type}: a message with too many elements is refused, however small it is`, async () => {
     await using server = await startTransports();
     assert.equal(await call(server.port, type, BATCH, batchOf(type, 5_000)), status.OK);
     assert.equal(await call(server.port, type, BATCH, batchOf(type, MAX_ELEMENTS + 1)), status.INVALID_ARGUMENT);
     assert.equal(await call(server.port, type, BATCH, batchOf(type, 1_300_000), true), status.INVALID_ARGUMENT);
   });
 
-  test(`${type}: what all calls hold together is limited, and free again when they end`, async () => {
+  test(`${type}: the memory that all calls hold together is limited, and freed when they end`, async () => {
     const gate = Promise.withResolvers<void>();
     const read = Promise.withResolvers<void>();
     const run: Run = async (operation, source, metadata) => {
@@ -65,7 +65,7 @@ for (const type of PROTOCOLS) {
   });
 }
 
-/** Answers as ever, and tells how reading failed. */
+/** Answers like `answerKindly`, and exposes the error of a request that could not be read. */
 function watched(): { run: Run; failure: Promise<unknown> } {
   const failed = Promise.withResolvers<unknown>();
   const run: Run = async (operation, source, metadata) => {
@@ -79,7 +79,7 @@ function watched(): { run: Run; failure: Promise<unknown> } {
   return { run, failure: failed.promise };
 }
 
-test("what a client had sent when it left is free again, and its call has ended", async () => {
+test("a client that disconnects in the middle of its request frees the memory, and its call ends", async () => {
   const { run, failure } = watched();
   await using server = await startTransports({ run, limits: { heldBytes: 100_000 } });
   await using session = openHttp2(server.port);
@@ -94,7 +94,7 @@ test("what a client had sent when it left is free again, and its call has ended"
   );
 });
 
-test("a stream that is reset is no request, even where what had come could be read", async () => {
+test("a stream that is reset is not served, even if the bytes received so far are a valid message", async () => {
   const { run, failure } = watched();
   await using server = await startTransports({ run });
   const socket = openSocket(server.port);
@@ -129,7 +129,7 @@ function http2Frame(type: number, flags: number, stream: number, payload: Iterab
 }
 
 for (const type of PROTOCOLS) {
-  test(`${type}: a body that does not come in time ends its call`, async () => {
+  test(`${type}: a body that does not arrive in time ends its call`, async () => {
     const { run, failure } = watched();
     await using server = await startTransports({ run, limits: { requestMs: 200, headersMs: 200 } });
     await using session = openHttp2(server.port);
@@ -141,7 +141,7 @@ for (const type of PROTOCOLS) {
 }
 
 for (const type of PROTOCOLS) {
-  test(`${type}: a body without a byte is read, though it has ended long before`, async () => {
+  test(`${type}: an empty body is read even if it ended before the call reads it`, async () => {
     const run: Run = async (operation, source, metadata) => {
       await delay(50);
       return answerKindly(operation, source, metadata);
@@ -154,7 +154,7 @@ for (const type of PROTOCOLS) {
   });
 }
 
-test("reflection reads small questions only", async () => {
+test("reflection refuses large requests", async () => {
   await using server = await startTransports();
   await using session = openHttp2(server.port);
   const path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";

@@ -6,7 +6,7 @@ import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@hol
 import { openHttp2, requestHttp2 } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
 
-test("the table answers what is not in the contract, and REST the rest", async () => {
+test("the router serves paths that are not in the contract, and passes all others to REST", async () => {
   await using server = await startTransports();
   const get = (path: string, method = "GET") => fetch(`http://127.0.0.1:${server.port}${path}`, { method });
   assert.equal(await (await get("/healthz")).text(), "ok\n");
@@ -17,7 +17,7 @@ test("the table answers what is not in the contract, and REST the rest", async (
   assert.deepEqual(await (await get("/iam/v2/groups?page_size=1")).json(), { rest: "/iam/v2/groups?page_size=1" });
 });
 
-test("only GET and HEAD are answered in the table", async () => {
+test("the fixed paths of the router accept only GET and HEAD", async () => {
   await using server = await startTransports();
   const post = await fetch(`http://127.0.0.1:${server.port}/healthz`, { method: "POST" });
   assert.equal(post.status, 405);
@@ -30,7 +30,7 @@ test("only GET and HEAD are answered in the table", async () => {
   assert.equal(head2.body.length, 0);
 });
 
-test("discovery names the issuer byte for byte, and where the keys are", async () => {
+test("the discovery document names the issuer byte for byte, and the URL of its keys", async () => {
   await using server = await startTransports();
   const response = await fetch(`http://127.0.0.1:${server.port}/.well-known/openid-configuration`);
   const document = (await response.json()) as Record<string, unknown>;
@@ -42,7 +42,7 @@ test("discovery names the issuer byte for byte, and where the keys are", async (
   assert.deepEqual(await keys.json(), { keys: [] });
 });
 
-test("readiness follows the store and the draining, over HTTP and gRPC", async () => {
+test("readiness reflects the store and draining, over HTTP and gRPC", async () => {
   let isDown = false;
   await using server = await startTransports({ ping: () => (isDown ? Promise.reject(new Error("down")) : Promise.resolve()) });
   const health = createClient(Health, createGrpcTransport({ baseUrl: `http://127.0.0.1:${server.port}` }));
@@ -61,14 +61,14 @@ test("readiness follows the store and the draining, over HTTP and gRPC", async (
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
 });
 
-test("a watcher is told the status at once, and the end when the server stops", async () => {
+test("a health watcher gets the status at once, and another one when the server drains", async () => {
   await using server = await startTransports();
   const health = createClient(Health, createGrpcTransport({ baseUrl: `http://127.0.0.1:${server.port}` }));
-  const told: ServingStatus[] = [];
+  const received: ServingStatus[] = [];
   for await (const { status } of health.watch({})) {
-    told.push(status);
+    received.push(status);
     server.health.drain();
   }
-  assert.deepEqual(told, [ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
+  assert.deepEqual(received, [ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
   for await (const { status } of health.watch({ service: "no.such.Service" })) assert.equal(status, ServingStatus.SERVICE_UNKNOWN);
 });

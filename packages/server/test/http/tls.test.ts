@@ -59,7 +59,7 @@ test("over TLS, ALPN chooses between HTTP/2 and HTTP/1.1, and gRPC works", async
   assert.equal((await client.call(PingService.method.ping, {})).response, "pong");
 });
 
-test("versions before TLS 1.2 are refused", async () => {
+test("the server refuses TLS versions before 1.2", async () => {
   await writePair(first);
   await using server = await startTransports({ tls: files });
   const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" };
@@ -79,7 +79,7 @@ test("a client that does not speak TLS, or does not finish the handshake, is cut
   (await handshake(server.port)).destroy();
 });
 
-test("draining and disposing work over TLS as they do without", async () => {
+test("draining and disposing work over TLS as over clear text", async () => {
   await writePair(first);
   const server = await startTransports({ tls: files, rest: () => {} });
   const running = await handshake(server.port);
@@ -95,7 +95,7 @@ test("draining and disposing work over TLS as they do without", async () => {
   await runningEnd;
 });
 
-test("a changed certificate is used for new connections, a broken one is not", async () => {
+test("new connections get a changed certificate, but not a broken one", async () => {
   await writePair(first);
   const server = createServer(readCertificate(files), (socket) => void socket.on("error", () => {}).pipe(socket));
   using _watch = watchCertificate(files, server, createLog("silent"), 20);
@@ -109,7 +109,7 @@ test("a changed certificate is used for new connections, a broken one is not", a
   await until(async () => (await commonName(port)) === "second");
   await writeFile(files.keyFile, "no key");
   await delay(100);
-  assert.equal(await commonName(port), "second", "the broken one is not taken");
+  assert.equal(await commonName(port), "second", "the server does not use the broken one");
   established.write("still here");
   const [echo] = await once(established, "data");
   assert.equal(String(echo), "still here");
@@ -117,7 +117,7 @@ test("a changed certificate is used for new connections, a broken one is not", a
   server.close();
 });
 
-test("a certificate that cannot be used from the start is an error", async () => {
+test("the listener refuses to start with a certificate and a key that do not match", async () => {
   await writeFile(files.certFile, first.cert);
   await writeFile(files.keyFile, second.private);
   await assert.rejects(startTransports({ tls: files }));
@@ -135,5 +135,5 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (await condition()) return;
     await delay(30);
   }
-  assert.fail("it did not come to pass");
+  assert.fail("the condition was not met in time");
 }

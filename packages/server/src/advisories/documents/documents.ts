@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
-import { createLimit } from "../../jobs/limit.ts";
+import { createConcurrencyLimit } from "../../jobs/limit.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
 import { countAdvisories } from "../storage/count.ts";
@@ -25,7 +25,7 @@ export interface Documents {
 }
 
 export function createDocuments(publication: Publication): Documents {
-  const oneOfFew = createLimit(MANY_AT_ONCE, () =>
+  const largeAnswers = createConcurrencyLimit(MANY_AT_ONCE, () =>
     resourceExhausted("others are being given very many documents; try again, or ask for fewer", 5),
   );
 
@@ -39,9 +39,9 @@ export function createDocuments(publication: Publication): Documents {
     async list(filter, db) {
       const isAll = filter.id === "" && filter.cves.length === 0;
       // Where it is known before, reading which they are is part of the work.
-      if (isAll && (await countFew(publication, db)) > MANY) return oneOfFew(async () => textOf(await readRows(filter, db), db));
+      if (isAll && (await countFew(publication, db)) > MANY) return largeAnswers.run(async () => textOf(await readRows(filter, db), db));
       const rows = await readRows(filter, db);
-      return rows.length <= MANY ? textOf(rows, db) : oneOfFew(() => textOf(rows, db));
+      return rows.length <= MANY ? textOf(rows, db) : largeAnswers.run(() => textOf(rows, db));
     },
   };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { services } from "@holt/api";
+import { createCallLimit } from "../../jobs/limit.ts";
 import { Code, invalidArgument, unauthenticated } from "../../lib/errors.ts";
 import { createLog } from "../../lib/log.ts";
 import type { CallMetadata, MessageSource } from "./call.ts";
@@ -33,7 +34,7 @@ function runWith(maxConcurrentCalls: number): Run {
     clock: { now: () => new Date() },
     store: {},
     requiredTerms: [],
-    maxConcurrentCalls,
+    limit: createCallLimit(maxConcurrentCalls),
   };
   return createRun(parts as unknown as RunDependencies);
 }

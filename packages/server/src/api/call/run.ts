@@ -1,9 +1,9 @@
 /** The one way from a request to a response, for every operation from every transport: authenticate, read, validate, authorize, demand terms, handle, append the event, commit. */
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Store } from "../../db/store.ts";
-import { createLimit } from "../../jobs/limit.ts";
+import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { Code, codeName, HoltError, internal, resourceExhausted, unimplemented } from "../../lib/errors.ts";
+import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
@@ -23,23 +23,20 @@ export interface RunDependencies {
   readonly log: Log;
   readonly names: EventNames;
   readonly requiredTerms: RequiredTerms;
-  /** How many calls may be under way at once; one more is refused with RESOURCE_EXHAUSTED. */
-  readonly maxConcurrentCalls: number;
+  /** The limit of the process, shared with the protocols that are not calls. */
+  readonly limit: ConcurrencyLimit;
 }
 
 /** Rejects with nothing but HoltError; what else a handler throws is logged with its cause and leaves as INTERNAL. */
 export function createRun(dependencies: RunDependencies): Run {
-  const { log, maxConcurrentCalls } = dependencies;
-  const inSlot = createLimit(maxConcurrentCalls, () =>
-    resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1),
-  );
+  const { log, limit } = dependencies;
   return async (operation, source, metadata) => {
     const started = performance.now();
     const trace: Trace = { principal: undefined };
     try {
-      // Strangers are read before they have a slot: they could hold all of them by sending slowly.
+      // The request of an anonymous caller is read before it takes a slot: such callers could hold all slots by sending slowly.
       const ready = isOpen(operation.access) ? await readAhead(source) : source;
-      const reply = await inSlot(() => execute(operation, ready, metadata, dependencies, trace));
+      const reply = await limit.run(() => execute(operation, ready, metadata, dependencies, trace));
       logCall(log, operation, metadata, trace, started, undefined);
       return reply;
     } catch (thrown) {

@@ -17,6 +17,7 @@ import { compressionGzip, universalRequestFromNodeRequest, universalResponseToNo
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
 import { limitBodyTime } from "../../http/http2-server.ts";
 import type { Log } from "../../lib/log.ts";
+import { isOpen } from "../call/authenticate.ts";
 import type { CallMetadata } from "../call/call.ts";
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
@@ -90,7 +91,7 @@ function implementation(operations: readonly Operation[], options: UnaryOptions)
 
 async function answerCall(operation: Operation, context: HandlerContext, { run, memory }: UnaryOptions): Promise<Message> {
   const origin = context.values.get(originKey) as Origin;
-  const allowance = memory.allow(operation.access);
+  const allowance = memory.allow(isOpen(operation.access));
   try {
     return await invoke(run, operation, () => readMessage(origin.request, operation, allowance), metadataOf(origin, context));
   } finally {

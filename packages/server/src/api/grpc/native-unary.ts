@@ -9,6 +9,7 @@ import type { TransportLimits } from "../../http/transport-limits.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { isOpen } from "../call/authenticate.ts";
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
@@ -79,7 +80,7 @@ async function answerCall(
   const remoteAddress = stream.session?.socket.remoteAddress ?? "";
   const metadata = metadataFromHeaders(headers, { protocol: "grpc", remoteAddress, alias, signal });
   const encoding = headers["grpc-encoding"] as string | undefined;
-  const allowance = memory.allow(operation.access);
+  const allowance = memory.allow(isOpen(operation.access));
   try {
     const reply = await invoke(run, operation, () => readMessage(stream, encoding, operation, allowance), metadata);
     return toBinary(operation.method.output, reply);

@@ -1,30 +1,11 @@
 /** Errors as REST says them: an HTTP status and the JSON of google.rpc.Status, whose details carry no empty fields. */
 import { toJson } from "@bufbuild/protobuf";
+import { httpStatusOf } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { Code, type HoltError } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { errorDetails, typeUrlOf } from "../status.ts";
-
-/** google/rpc/code.proto, "HTTP Mapping". FAILED_PRECONDITION is 400, not 412, which is for conditional requests. */
-const HTTP_STATUS: Readonly<Record<Code, number>> = {
-  [Code.CANCELLED]: 499,
-  [Code.UNKNOWN]: 500,
-  [Code.INVALID_ARGUMENT]: 400,
-  [Code.DEADLINE_EXCEEDED]: 504,
-  [Code.NOT_FOUND]: 404,
-  [Code.ALREADY_EXISTS]: 409,
-  [Code.PERMISSION_DENIED]: 403,
-  [Code.RESOURCE_EXHAUSTED]: 429,
-  [Code.FAILED_PRECONDITION]: 400,
-  [Code.ABORTED]: 409,
-  [Code.OUT_OF_RANGE]: 400,
-  [Code.UNIMPLEMENTED]: 501,
-  [Code.INTERNAL]: 500,
-  [Code.UNAVAILABLE]: 503,
-  [Code.DATA_LOSS]: 500,
-  [Code.UNAUTHENTICATED]: 401,
-};
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -42,7 +23,7 @@ export function answerFromError(error: HoltError, domain: string, profile: Vendo
     ...(toJson(schema, message) as object),
   }));
   const text = JSON.stringify({ code: error.code, message: error.message, details });
-  return { status: error instanceof MessageTooLargeError ? 413 : HTTP_STATUS[error.code], text, headers: headersOf(error, profile) };
+  return { status: error instanceof MessageTooLargeError ? 413 : httpStatusOf(error.code), text, headers: headersOf(error, profile) };
 }
 
 /** For what is refused before it comes to REST, such as a URL that is too long: an error as REST has it, with an HTTP status of its own. */

@@ -60,7 +60,7 @@ const handler = createRestHandler({
   operations: contractOperations,
   run,
   profile,
-  memory: new RequestMemory({ messageBytes: LIMIT, heldBytes: 64 * LIMIT, strangerMessageBytes: LIMIT, strangerHeldBytes: LIMIT }),
+  memory: new RequestMemory({ messageBytes: LIMIT, heldBytes: 64 * LIMIT, anonymousMessageBytes: LIMIT, anonymousHeldBytes: LIMIT }),
   log: createLog("silent"),
 });
 const http1 = createHttp1((request, response) => void handler(request, response));

@@ -8,6 +8,7 @@ import { HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { isOpen } from "../call/authenticate.ts";
 import { type CallMetadata, JsonText, type Reply } from "../call/call.ts";
 import { requestIdOf } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
@@ -69,7 +70,7 @@ async function answer(
   { run, memory }: RestOptions,
 ): Promise<string> {
   const { operation, reader, encode } = route;
-  const allowance = memory.allow(operation.access);
+  const allowance = memory.allow(isOpen(operation.access));
   try {
     return encode(await run(operation, () => readMessage(request, query, variables, reader, allowance), metadata));
   } finally {

@@ -1,4 +1,4 @@
-/** One request to a library on its way through the handlers of its protocol, and the ways to answer it. */
+/** One request to a library on its way through the handlers of its protocol, and helpers to answer it. */
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
@@ -14,7 +14,7 @@ import type { LibraryChange, LibraryOrigin } from "../library-event.ts";
 import type { Staging } from "../stage.ts";
 import { LibraryRefusal } from "./error.ts";
 
-/** What the handlers work with. */
+/** The dependencies of the handlers. */
 export interface LibraryParts {
   readonly store: Store;
   readonly blobs: BlobStore;
@@ -23,7 +23,7 @@ export interface LibraryParts {
   readonly clock: Clock;
   readonly memory: RequestMemory;
   readonly requiredTerms: RequiredTerms;
-  /** How long a transfer may pause. */
+  /** The longest pause of a transfer. */
   readonly transferIdleMs: number;
 }
 
@@ -31,15 +31,15 @@ export interface LibraryRequest {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly method: string;
-  /** As the client wrote it. */
+  /** The owner as the client wrote it. */
   readonly owner: string;
-  /** What follows the owner, decoded; the last is empty where the path ends in a slash. */
+  /** The decoded segments after the owner. The last one is empty if the path ends in a slash. */
   readonly path: readonly string[];
   readonly caller: LibraryCaller;
   readonly origin: LibraryOrigin;
 }
 
-/** Serves what is below an owner; the library is for it to open. */
+/** Serves the paths below an owner. The protocol itself opens the library. */
 export type LibraryProtocol = (exchange: LibraryRequest, parts: LibraryParts) => Promise<void>;
 
 export function openForReading({ owner, caller }: LibraryRequest, ecosystem: Ecosystem, { store }: LibraryParts): Promise<Library> {
@@ -56,7 +56,7 @@ export async function openForPublishing(
   return library;
 }
 
-/** What the request changes happens now, and is told as its caller's doing. */
+/** Describes changes by this request: they happen now, and their events name its caller. */
 export function changeBy({ origin }: LibraryRequest, { clock, names }: LibraryParts): LibraryChange {
   return { origin, names, now: clock.now() };
 }
@@ -66,7 +66,7 @@ export function assertMethod({ method }: LibraryRequest, ...allowed: readonly st
   if (!allowed.includes(method)) throw new LibraryRefusal(405, `use ${allowed.join(" or ")} here`, { allow: allowed.join(", ") });
 }
 
-/** An answer without a body. */
+/** Sends a response without a body. */
 export function answer({ response }: LibraryRequest, status: number, headers: Headers = {}): void {
   answerEmpty(response, status, headers);
 }
@@ -76,13 +76,13 @@ export function answerText({ method, response }: LibraryRequest, contentType: st
   response.end(method === "HEAD" ? "" : text);
 }
 
-/** The body of an answer that has begun. A client that leaves is no error. */
+/** Sends the body of a response whose headers are set. A client that disconnects does not cause an error. */
 export async function answerStream(
   { response }: LibraryRequest,
   bytes: Readable,
   ...through: readonly (Readable & Writable)[]
 ): Promise<void> {
-  // A file that is being read when the client leaves says so later, when the pipeline does not listen any more.
+  // If the client disconnects, a file stream emits its error after the pipeline has removed its listener.
   bytes.on("error", () => {});
   try {
     await pipeline([bytes, ...through, response]);

@@ -1,4 +1,4 @@
-/** Blobs: pulled whole or in part, looked for, deleted from a repository. */
+/** Serves blobs: GET completely or in part, HEAD, and DELETE from a repository. */
 import { isDigest } from "../../blobs/digest.ts";
 import { sendBlob } from "../../http/send-blob.ts";
 import { deleteBlob } from "../collection/delete-content.ts";
@@ -8,7 +8,7 @@ import { rights } from "../rights.ts";
 import { HttpOciError } from "./error.ts";
 import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 
-/** Content never changes under its digest. Not for caches that others use: who may read it is asked each time. */
+/** Content never changes under its digest. Shared caches must not keep it, because the server authorizes every read. */
 const CACHE_CONTROL = "private, max-age=31536000, immutable";
 
 export async function serveBlob(exchange: OciRequest, digest: string, parts: OciParts): Promise<void> {
@@ -32,7 +32,7 @@ async function pull(
 ): Promise<void> {
   const { method, name, caller, origin } = exchange;
   const repoUid = await openRepo(store.reader, name, caller, "pull", rights.pullBlob);
-  // Who is about to push leaves out what is there already, so it must stay for a while.
+  // A client that is about to push skips blobs that exist, so these must not be collected for a while.
   const blob = await uploads.findBlob(repoUid, digest, method === "HEAD" && caller.access.holds(rights.push, repoUid));
   if (blob === undefined) throw new OciError("BLOB_UNKNOWN", `there is no blob ${digest} in this repository`, { digest });
   const headers = { "docker-content-digest": digest, "cache-control": CACHE_CONTROL, "content-type": "application/octet-stream" };

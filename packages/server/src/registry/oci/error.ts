@@ -1,12 +1,12 @@
-/** Errors of the registry on the wire, and the only place that writes them: status by code, in the specification's envelope. */
+/** Turns errors into responses of the registry: a status and the envelope of the distribution specification. */
 import { DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "../../blobs/store.ts";
+import { httpStatusOf, type StatusOverrides } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { UnsatisfiableRange } from "../../http/send-blob.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
 import { type OciCode, OciError } from "../oci-error.ts";
 
-/** Distribution specification 1.1, "Error codes". The last is for faults of the server, for which it has no code. */
+/** The status of each code of the specification (1.1, "Error codes"). UNKNOWN is for faults of the server, which have no code there. */
 const STATUS: Readonly<Record<OciCode | "UNKNOWN", number>> = {
   BLOB_UNKNOWN: 404,
   BLOB_UPLOAD_INVALID: 400,
@@ -25,8 +25,7 @@ const STATUS: Readonly<Record<OciCode | "UNKNOWN", number>> = {
   UNKNOWN: 500,
 };
 
-/** An error as it is answered. */
-export interface ErrorAnswer {
+export interface OciErrorResponse {
   readonly code: OciCode | "UNKNOWN";
   readonly status: number;
   readonly message: string;
@@ -34,7 +33,7 @@ export interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where HTTP has a status of its own for what went wrong, or a header that must go with it. */
+/** An error for which HTTP has a more specific status than the code of the specification, or requires a header. */
 export class HttpOciError extends OciError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -45,45 +44,49 @@ export class HttpOciError extends OciError {
   }
 }
 
-const OF_HOLT: ReadonlyMap<number, OciCode> = new Map([
+const OCI_CODE: ReadonlyMap<Code, OciCode> = new Map([
   [Code.UNAUTHENTICATED, "UNAUTHORIZED"],
   [Code.PERMISSION_DENIED, "DENIED"],
-  // Terms that are not accepted.
   [Code.FAILED_PRECONDITION, "DENIED"],
   [Code.NOT_FOUND, "NAME_UNKNOWN"],
   [Code.INVALID_ARGUMENT, "NAME_INVALID"],
   [Code.RESOURCE_EXHAUSTED, "TOOMANYREQUESTS"],
 ]);
 
-/** What nobody foresaw is logged, and leaves without its text. */
-export function answerFromError(thrown: unknown, log: Log): ErrorAnswer {
+const STATUS_OVERRIDES: StatusOverrides = {
+  // The only precondition here is that terms are accepted. Clients show the message of a 403.
+  [Code.FAILED_PRECONDITION]: 403,
+  // Clients repeat a request after 503, but not after 409.
+  [Code.ABORTED]: 503,
+};
+
+/** @param reportFault receives unexpected errors, whose text the response does not contain */
+export function responseFromError(thrown: unknown, reportFault: (error: unknown) => void): OciErrorResponse {
   if (thrown instanceof HttpOciError) return thrown;
   if (thrown instanceof OciError) return withStatus(thrown.code, thrown.message, thrown.detail);
-  if (thrown instanceof HoltError) return fromHoltError(thrown, log);
+  if (thrown instanceof HoltError) return fromHoltError(thrown, reportFault);
   if (thrown instanceof DigestMismatch) return withStatus("DIGEST_INVALID", "the content has another digest");
   if (thrown instanceof NoSuchBlob) return withStatus("BLOB_UNKNOWN", "there is no such blob");
   if (thrown instanceof NoSuchUpload) return withStatus("BLOB_UPLOAD_UNKNOWN", "there is no such upload");
   if (thrown instanceof UnsatisfiableRange) return { code: "SIZE_INVALID", status: 416, message: thrown.message, headers: thrown.headers };
   if (thrown instanceof RangeMismatch) return { code: "BLOB_UPLOAD_INVALID", status: 416, message: thrown.message };
-  log.error({ err: thrown }, "the registry could not serve a request");
+  reportFault(thrown);
   return withStatus("UNKNOWN", "internal error");
 }
 
-function fromHoltError(error: HoltError, log: Log): ErrorAnswer {
-  const code = OF_HOLT.get(error.code);
-  if (code !== undefined) return withStatus(code, error.message);
-  if (error.code === Code.INTERNAL) log.error({ err: error.cause }, "the registry could not serve a request");
-  const isPassing = error.code === Code.UNAVAILABLE || error.code === Code.ABORTED;
-  return isPassing
-    ? { code: "UNKNOWN", status: 503, message: error.message, headers: { "retry-after": "1" } }
-    : withStatus("UNKNOWN", error.message);
+function fromHoltError(error: HoltError, reportFault: (error: unknown) => void): OciErrorResponse {
+  const status = httpStatusOf(error.code, STATUS_OVERRIDES);
+  if (error.code === Code.INTERNAL) reportFault(error.cause);
+  const retryAfter = error.details.retryAfterSeconds ?? (status === 503 ? 1 : undefined);
+  const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) };
+  return { code: OCI_CODE.get(error.code) ?? "UNKNOWN", status, message: error.message, headers };
 }
 
-function withStatus(code: OciCode | "UNKNOWN", message: string, detail?: unknown): ErrorAnswer {
+function withStatus(code: OciCode | "UNKNOWN", message: string, detail?: unknown): OciErrorResponse {
   return { code, status: STATUS[code], message, detail };
 }
 
-export function sendOciError(response: HttpResponse, { code, status, message, detail, headers }: ErrorAnswer): void {
+export function sendOciError(response: HttpResponse, { code, status, message, detail, headers }: OciErrorResponse): void {
   const body = JSON.stringify({ errors: [{ code, message, ...(detail !== undefined && { detail }) }] });
   send(response, status, "application/json", body, { ...headers, "cache-control": "no-store" });
 }

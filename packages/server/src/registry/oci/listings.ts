@@ -1,4 +1,4 @@
-/** What a registry lists: tags, referrers, and the digests that a tag has had. */
+/** Serves the lists of the registry: tags, referrers, and the digests that a tag has had. */
 import { isDigest } from "../../blobs/digest.ts";
 import { findReferrers } from "../content/find-referrers.ts";
 import { INDEX_TYPE } from "../content/manifest.ts";
@@ -9,11 +9,11 @@ import { rights } from "../rights.ts";
 import { HttpOciError } from "./error.ts";
 import { answerJson, nextPage, type OciParts, type OciRequest } from "./oci-request.ts";
 
-/** Where the client names no number. Clients follow the link. */
+/** The page size when the client requests none. Clients follow the link to the next page. */
 const DEFAULT_TAGS = 10_000;
 const MAX_TAGS = 10_000;
 
-/** "Listing tags", in byte order. */
+/** Distribution specification 1.1, "Listing tags": in byte order. */
 export async function listTags(exchange: OciRequest, { store }: OciParts): Promise<void> {
   assertRead(exchange);
   const { name, query, caller } = exchange;
@@ -40,8 +40,8 @@ function numberOf(text: string | null): number | undefined {
 }
 
 /**
- * "Listing referrers": a subject that nothing refers to, or that is not there, has an empty list. So has one of a repo that nobody has pushed
- * to yet: clients take a 404 for a registry without this list, and keep one of their own.
+ * Distribution specification 1.1, "Listing referrers": the list of a subject that does not exist is empty, also in a repo that does not
+ * exist yet. Clients would conclude from a 404 that the registry has no such lists, and would keep one themselves.
  */
 export async function listReferrers(exchange: OciRequest, subject: string, { store }: OciParts): Promise<void> {
   assertRead(exchange);
@@ -62,7 +62,7 @@ export async function listReferrers(exchange: OciRequest, subject: string, { sto
   });
 }
 
-/** Not of the specification: `/v2/<name>/_holt/history/<tag>?start=&end=`. Also of tags that are gone. */
+/** Not in the specification: `/v2/<name>/_holt/history/<tag>?start=&end=`. Includes the history of deleted tags. */
 export async function listHistory(exchange: OciRequest, tag: string, { store }: OciParts): Promise<void> {
   assertRead(exchange);
   const { name, query, caller } = exchange;
@@ -76,7 +76,7 @@ function timeOf(query: URLSearchParams, name: string): Date | undefined {
   if (text === null || text === "") return undefined;
   const time = new Date(text);
   if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(time.getTime()))
-    throw new HttpOciError("UNSUPPORTED", 400, `${name} must be a time as RFC 3339 writes it`);
+    throw new HttpOciError("UNSUPPORTED", 400, `${name} must be an RFC 3339 time`);
   return time;
 }
 

@@ -1,4 +1,4 @@
-/** Manifests by tag or digest: pulled, pushed, deleted. */
+/** Serves manifests by tag or digest: GET, HEAD, PUT and DELETE. */
 import { isDigest } from "../../blobs/digest.ts";
 import { begin } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
@@ -12,7 +12,7 @@ import { rights } from "../rights.ts";
 import { HttpOciError } from "./error.ts";
 import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 
-/** Distribution specification 1.1, "Pulling manifests": the grammar of a tag. */
+/** The grammar of a tag (distribution specification 1.1, "Pulling manifests"). */
 const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 
 export async function serveManifest(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
@@ -50,26 +50,26 @@ async function push(exchange: OciRequest, reference: string, parts: OciParts): P
   if (!isDigest(reference) && !TAG.test(reference)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
   const now = parts.clock.now();
   const repoUid = await openRepoForPush(name, caller, origin, now, parts);
-  const allowance = parts.memory.allowCaller();
+  const allowance = parts.memory.allowKnown();
   try {
     const content = await readManifest(exchange, allowance);
     const manifest = { repoUid, reference, content, contentType: request.headers["content-type"], origin, now };
-    pushed(exchange, await pushManifest(manifest, parts));
+    answerPushed(exchange, await pushManifest(manifest, parts));
   } finally {
     allowance.release();
   }
 }
 
-function pushed(exchange: OciRequest, { digest, subject }: PushedManifest): void {
+function answerPushed(exchange: OciRequest, { digest, subject }: PushedManifest): void {
   answer(exchange, 201, {
     location: `/v2/${exchange.name}/manifests/${digest}`,
     "docker-content-digest": digest,
-    // Tells the client that it need not keep a list of referrers itself.
+    // Tells the client that the registry maintains the list of referrers.
     ...(subject !== undefined && { "oci-subject": subject }),
   });
 }
 
-/** Distribution specification 1.1, "Pushing manifests": a registry should take at least 4 MiB, and may refuse more. */
+/** Distribution specification 1.1, "Pushing manifests": a registry should accept at least 4 MiB, and may refuse more. */
 async function readManifest({ request }: OciRequest, allowance: Allowance): Promise<Buffer> {
   try {
     return await readBody(request, allowance);

@@ -1,80 +1,78 @@
-/** `/v2/`: who is calling, what it is about, the answer or the error. What repositories are is not known here. */
+/** Serves `/v2/`: parses the path, authenticates the caller, and hands the request to the handler of its route. */
 import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required-terms.ts";
-import { cutOffSoon } from "../../http/body-time.ts";
-import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import type { RequestHandler } from "../../http/http-exchange.ts";
+import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
-import { Code, HoltError, resourceExhausted, unauthenticated } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
+import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { findPlace } from "../names.ts";
 import { OciError } from "../oci-error.ts";
-import { InsufficientScope, type RegistryAction, type RegistryCaller } from "../open-repo.ts";
+import type { RegistryCaller } from "../open-repo.ts";
 import { serveBlob } from "./blobs.ts";
-import { answerFromError, type ErrorAnswer, sendOciError } from "./error.ts";
+import { challengeOf } from "./challenge.ts";
+import { responseFromError, sendOciError } from "./error.ts";
 import { listHistory, listReferrers, listTags } from "./listings.ts";
 import { serveManifest } from "./manifests.ts";
 import { answerJson, type OciParts, type OciRequest } from "./oci-request.ts";
 import { type Route, routeOf } from "./routes.ts";
-import { scopeText } from "./scope.ts";
 import { beginUpload, serveUpload } from "./uploads.ts";
 
 export interface OciOptions {
+  readonly frame: ProtocolFrame;
   readonly parts: OciParts;
   readonly authenticator: RegistryAuthenticator;
-  readonly log: Log;
-  /** Where the registry is for its clients. */
+  /** The URL at which clients reach the registry. */
   readonly registryUrl: string;
-  /** Before `/history/{tag}`. */
+  /** The path segments that may precede `/history/{tag}`. */
   readonly historySegments: readonly string[];
-  readonly maxConcurrentCalls: number;
   readonly requiredTerms: RequiredTerms;
 }
 
-/** Answers everything below `/v2/`; the promise never rejects. */
-export function createOciHandler(options: OciOptions): (request: HttpRequest, response: HttpResponse) => Promise<void> {
-  const { log, maxConcurrentCalls } = options;
-  let running = 0;
-  return async (request, response) => {
-    const started = performance.now();
-    const trace: Trace = { route: undefined, principal: undefined };
-    running++;
+/** `route` is undefined until the path is parsed, and for an unknown path. */
+interface State {
+  route: Route | undefined;
+}
+
+type Exchange = ProtocolExchange<State>;
+
+export function createOciHandler(options: OciOptions): RequestHandler {
+  const protocol: Protocol<State> = {
+    name: "registry",
+    createState: () => ({ route: undefined }),
+    serve: (exchange) => serve(exchange, options),
+    refuse: (exchange, error) => refuse(exchange, error, options),
+    logFields: ({ state: { route } }) => ({ kind: route?.kind, repository: repositoryOf(route) }),
+  };
+  const handle = options.frame(protocol);
+  return (request, response) => {
     response.setHeader("docker-distribution-api-version", "registry/2.0");
-    try {
-      if (running > maxConcurrentCalls) throw resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1);
-      await serve(request, response, options, trace);
-    } catch (error) {
-      refuse(request, response, error, trace, options);
-    } finally {
-      running--;
-      logRequest(log, request, response, trace, started);
-    }
+    handle(request, response);
   };
 }
 
-interface Trace {
-  route: Route | undefined;
-  principal: string | undefined;
-}
-
-async function serve(request: HttpRequest, response: HttpResponse, options: OciOptions, trace: Trace): Promise<void> {
-  const url = request.url ?? "";
-  const mark = url.indexOf("?");
-  const route = routeOf((mark < 0 ? url : url.slice(0, mark)).slice("/v2".length), options.historySegments);
-  trace.route = route;
-  const caller = await authenticate(request, route, options);
-  trace.principal = caller.principal.uid;
-  if (route === undefined) throw new OciError("NAME_UNKNOWN", "there is nothing of that form");
+async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
+  const { request, response, method, state } = exchange;
+  const route = routeOf(exchange.path.slice("/v2".length), options.historySegments);
+  state.route = route;
+  const caller = await authenticate(request.headers.authorization, route, options);
+  exchange.principal = caller.principal.uid;
+  if (route === undefined) throw new OciError("NAME_UNKNOWN", "unknown path");
+  const name = repositoryOf(route) ?? "";
+  if (method !== "GET" && method !== "HEAD") await assertTerms(name, caller, options);
   const origin = {
-    repository: "name" in route ? route.name : "",
-    remoteAddress: request.socket?.remoteAddress ?? "",
+    repository: name,
+    remoteAddress: exchange.remoteAddress ?? "",
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
     actor: { subject: caller.principal.uid, act: caller.principal.actor },
   };
-  if (!["GET", "HEAD"].includes(request.method ?? "")) await assertTerms(origin.repository, caller, options);
-  const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
-  await dispatch({ request, response, method: request.method ?? "", name: origin.repository, query, caller, origin }, route, options.parts);
+  const query = new URLSearchParams(exchange.query);
+  await dispatch({ request, response, method, name, query, caller, origin }, route, options.parts);
 }
 
-/** Whoever holds nothing at the repository is refused by its handler, and learns nothing of what was accepted. */
+function repositoryOf(route: Route | undefined): string | undefined {
+  return route !== undefined && "name" in route ? route.name : undefined;
+}
+
+/** Does nothing for a caller without capabilities at the repository: the handler refuses such a caller, who must not learn about terms. */
 async function assertTerms(name: string, { access }: RegistryCaller, { parts, requiredTerms }: OciOptions): Promise<void> {
   if (requiredTerms.length === 0 || name === "") return;
   const { reader } = parts.store;
@@ -83,14 +81,17 @@ async function assertTerms(name: string, { access }: RegistryCaller, { parts, re
   if (uid !== undefined && access.capabilitiesAt(uid) !== 0n) await assertTermsAccepted(uid, requiredTerms, reader);
 }
 
-async function authenticate(request: HttpRequest, route: Route | undefined, { authenticator }: OciOptions): Promise<RegistryCaller> {
-  const { authorization } = request.headers;
+async function authenticate(
+  authorization: string | undefined,
+  route: Route | undefined,
+  { authenticator }: OciOptions,
+): Promise<RegistryCaller> {
   try {
     const caller = await authenticator.authenticate(authorization);
-    if (caller === undefined) throw unauthenticated("log in: anonymous callers may do nothing here");
+    if (caller === undefined) throw unauthenticated("log in: the registry does not serve anonymous callers");
     return caller;
   } catch (error) {
-    // Its clients know by this that they have to ask for a token for the registry.
+    // Clients of the history conclude from DENIED that they must ask for a token for the registry.
     const isHistory = route?.kind === "history" && error instanceof HoltError && error.code === Code.UNAUTHENTICATED;
     if (isHistory && (await authenticator.isForAnother(authorization))) throw new OciError("DENIED", "the token is for another audience");
     throw error;
@@ -118,44 +119,13 @@ function dispatch(exchange: OciRequest, route: Route, parts: OciParts): Promise<
   }
 }
 
-function refuse(request: HttpRequest, response: HttpResponse, error: unknown, { route }: Trace, options: OciOptions): void {
-  const answer = answerFromError(error, options.log);
-  const headers = { ...answer.headers, ...challengeOf(answer, error, request, route, options) };
-  if (error instanceof HoltError && error.details.retryAfterSeconds !== undefined)
-    headers["retry-after"] = String(error.details.retryAfterSeconds);
-  if (response.headersSent) return void response.destroy();
-  sendOciError(response, { ...answer, headers });
-  cutOffSoon(request);
+function refuse(exchange: Exchange, error: unknown, options: OciOptions): void {
+  const answer = responseFromError(error, exchange.reportFault);
+  const challenge = answer.status === 401 ? { "www-authenticate": challengeFor(exchange, error, options) } : {};
+  sendOciError(exchange.response, { ...answer, headers: { ...answer.headers, ...challenge } });
 }
 
-/** Where and for what to get a token (Docker registry token specification, RFC 6750 §3). */
-function challengeOf(
-  { status }: ErrorAnswer,
-  error: unknown,
-  { method = "", headers }: HttpRequest,
-  route: Route | undefined,
-  { registryUrl }: OciOptions,
-): Record<string, string> {
-  if (status !== 401) return {};
-  const parameters: [string, string][] = [
-    ["realm", `${registryUrl}/token`],
-    ["service", new URL(registryUrl).host],
-  ];
-  if (route !== undefined && "name" in route && /^[a-z0-9._/-]+$/.test(route.name))
-    parameters.push(["scope", scopeText(route.name, actionOf(method))]);
-  if (error instanceof InsufficientScope) parameters.push(["error", "insufficient_scope"]);
-  else if (headers.authorization !== undefined) parameters.push(["error", "invalid_token"]);
-  return { "www-authenticate": `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(",")}` };
-}
-
-function actionOf(method: string): RegistryAction {
-  if (method === "GET" || method === "HEAD") return "pull";
-  return method === "DELETE" ? "delete" : "push";
-}
-
-function logRequest(log: Log, { method, socket }: HttpRequest, response: HttpResponse, trace: Trace, started: number): void {
-  const { route, principal } = trace;
-  const ms = Math.round((performance.now() - started) * 1000) / 1000;
-  const line = { method, status: response.statusCode, ms, principal, remote: socket?.remoteAddress };
-  log.info({ ...line, kind: route?.kind, repository: route !== undefined && "name" in route ? route.name : undefined }, "registry");
+function challengeFor({ request, method, state }: Exchange, error: unknown, { registryUrl }: OciOptions): string {
+  const hasCredentials = request.headers.authorization !== undefined;
+  return challengeOf({ method, repository: repositoryOf(state.route), hasCredentials }, error, registryUrl);
 }

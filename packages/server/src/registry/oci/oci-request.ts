@@ -1,4 +1,4 @@
-/** One registry request on its way through the handlers, and the ways to answer it. */
+/** One registry request on its way through the handlers, and helpers to answer it. */
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
@@ -9,18 +9,18 @@ import type { PullEvents } from "../content/pull-events.ts";
 import type { Uploads } from "../content/uploads.ts";
 import type { RegistryCaller } from "../open-repo.ts";
 
-/** What the handlers work with. */
+/** The dependencies of the handlers. */
 export interface OciParts {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly uploads: Uploads;
   readonly pulls: PullEvents;
   readonly names: RegistryNames;
-  /** Told that a manifest was pushed. Must not throw. */
+  /** Called after a manifest was pushed. Must not throw. */
   readonly onManifest: () => void;
   readonly clock: Clock;
   readonly memory: RequestMemory;
-  /** How long a transfer may pause. */
+  /** The longest pause of a transfer. */
   readonly transferIdleMs: number;
 }
 
@@ -28,14 +28,14 @@ export interface OciRequest {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly method: string;
-  /** Of the repository, as the client wrote it. */
+  /** The name of the repository, as the client wrote it. */
   readonly name: string;
   readonly query: URLSearchParams;
   readonly caller: RegistryCaller;
   readonly origin: Origin;
 }
 
-/** An answer without a body. */
+/** Sends a response without a body. */
 export function answer({ response }: OciRequest, status: number, headers: Headers = {}): void {
   answerEmpty(response, status, headers);
 }
@@ -51,7 +51,7 @@ export function answerJson({ request, response }: OciRequest, body: unknown, hea
   response.end(request.method === "HEAD" ? "" : text);
 }
 
-/** Link to the next page (RFC 8288), as a path: clients know the host. */
+/** The link to the next page (RFC 8288). It is a path, because clients know the host. */
 export function nextPage(path: string, query: Readonly<Record<string, string>>): string {
   return `<${path}?${new URLSearchParams(query)}>; rel="next"`;
 }

@@ -1,4 +1,4 @@
-/** What a registry request is about, read off its path (distribution specification 1.1, "Endpoints"). Pure. */
+/** Parses the paths of the registry (distribution specification 1.1, "Endpoints"). Pure. */
 import { OciError } from "../oci-error.ts";
 
 export type Route =
@@ -11,7 +11,7 @@ export type Route =
   | { readonly kind: "referrers"; readonly name: string; readonly digest: string }
   | { readonly kind: "history"; readonly name: string; readonly tag: string };
 
-/** Names may end in anything that looks like a path of ours, so the last match of these is what counts. */
+/** A repository name may contain segments such as `blobs`, so the patterns match from the end of the path. */
 const PATTERNS: readonly (readonly [RegExp, (name: string, last: string) => Route])[] = [
   [/^(.+)\/blobs\/uploads\/?$/, (name) => ({ kind: "uploads", name })],
   [/^(.+)\/blobs\/uploads\/([^/]+)$/, (name, upload) => ({ kind: "upload", name, upload })],
@@ -23,9 +23,9 @@ const PATTERNS: readonly (readonly [RegExp, (name: string, last: string) => Rout
 
 /**
  * @param path after `/v2`, without its query
- * @param historySegments what may stand before `/history/{tag}`
- * @returns undefined where there is nothing of that form
- * @throws OciError NAME_INVALID where an escape is malformed
+ * @param historySegments the segments that may precede `/history/{tag}`
+ * @returns undefined for an unknown path
+ * @throws OciError NAME_INVALID for a malformed percent-encoding
  */
 export function routeOf(path: string, historySegments: readonly string[]): Route | undefined {
   if (path === "" || path === "/") return { kind: "base" };
@@ -40,12 +40,12 @@ export function routeOf(path: string, historySegments: readonly string[]): Route
   return undefined;
 }
 
-/** Nothing in such a path needs escaping but the colon of a digest, which some clients escape. */
+/** Some clients encode the colon of a digest. Nothing else in these paths needs encoding. */
 function decode(path: string): string {
   if (!path.includes("%")) return path;
   try {
     return decodeURIComponent(path);
   } catch (error) {
-    throw new OciError("NAME_INVALID", "the path is not escaped as a URL's must be", undefined, { cause: error });
+    throw new OciError("NAME_INVALID", "the path has a malformed percent-encoding", undefined, { cause: error });
   }
 }

@@ -1,4 +1,4 @@
-/** The `scope` of registry tokens: `repository:<name>:<action>[,<action>]`, several of them separated by spaces. Pure. */
+/** Parses and formats the `scope` of registry tokens: `repository:<name>:<action>[,<action>]`, separated by spaces. Pure. */
 import type { RegistryAction } from "../open-repo.ts";
 
 export interface Scope {
@@ -7,20 +7,21 @@ export interface Scope {
   readonly actions: readonly string[];
 }
 
-/** One token is for one push or pull; a mount needs a second repository. */
+/** Clients request one token per push or pull, with one scope, or two for a mount. */
 const MAX_SCOPES = 32;
 
-/** What cannot be read is left out: a token for less is what the client gets, and the registry then tells it what is missing. */
+/** Omits malformed scopes. The client gets a token for the others, and the registry refuses the rest with a challenge. */
 export function parseScopes(texts: readonly string[]): Scope[] {
   const scopes = texts.flatMap((text) => text.split(" ")).map(parseScope);
   return scopes.filter((scope) => scope !== undefined).slice(0, MAX_SCOPES);
 }
 
-/** Names may have colons in them, so the ends are what counts. */
+/** A name may contain colons, so only the first and the last colon separate. */
 function parseScope(text: string): Scope | undefined {
-  const [first, last] = [text.indexOf(":"), text.lastIndexOf(":")];
+  const first = text.indexOf(":");
+  const last = text.lastIndexOf(":");
   if (first < 1 || last === first) return undefined;
-  // A type may carry a class, `repository(plugin)`, which says nothing here.
+  // A type may have a class, as in `repository(plugin)`, which has no meaning here.
   const type = text.slice(0, first).replace(/\([a-z0-9]+\)$/, "");
   const actions = text
     .slice(last + 1)
@@ -31,7 +32,7 @@ function parseScope(text: string): Scope | undefined {
 
 const ACTIONS: Readonly<Record<RegistryAction, string>> = { pull: "pull", push: "pull,push", delete: "pull,delete" };
 
-/** What a client should ask for to do that; whoever pushes looks first at what is there. */
+/** The scope that a client needs for the action. A push needs pull as well, because clients first check which blobs exist. */
 export function scopeText(name: string, action: RegistryAction): string {
   return `repository:${name}:${ACTIONS[action]}`;
 }

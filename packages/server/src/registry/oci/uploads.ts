@@ -1,4 +1,4 @@
-/** Uploads of blobs: in one request, in one after a POST, or in chunks (distribution specification 1.1, "Pushing blobs"). */
+/** Serves uploads of blobs: in one POST, in a PUT after a POST, or in chunks (distribution specification 1.1, "Pushing blobs"). */
 import { PassThrough, type Readable } from "node:stream";
 import { isDigest } from "../../blobs/digest.ts";
 import { OwnedPieces } from "../../blobs/file-stream.ts";
@@ -16,23 +16,27 @@ import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 export async function beginUpload(exchange: OciRequest, parts: OciParts): Promise<void> {
   const { method, name, query, caller, origin } = exchange;
   if (method !== "POST") throw new HttpOciError("UNSUPPORTED", 405, "uploads begin with POST", { allow: "POST" });
-  const [mount, from, digest] = [query.get("mount"), query.get("from"), query.get("digest")];
+  const mount = query.get("mount");
+  const from = query.get("from");
+  const digest = query.get("digest");
   if (mount !== null) assertDigest(mount);
   if (digest !== null) assertDigest(digest);
   const repoUid = await openRepoForPush(name, caller, origin, parts.clock.now(), parts);
-  if (mount !== null && from !== null && (await mountBlob(exchange, repoUid, mount, from, parts))) return created(exchange, mount);
+  if (mount !== null && from !== null && (await mountBlob(exchange, { repoUid, digest: mount, from }, parts)))
+    return created(exchange, mount);
   if (digest !== null) return pushWhole(exchange, repoUid, digest, parts);
   accepted(exchange, await parts.uploads.begin(repoUid, caller.principal.uid));
 }
 
-/** Where the source cannot be had, for whatever reason, the client uploads instead: it learns nothing of what it may not see. */
-async function mountBlob(
-  { caller }: OciRequest,
-  repoUid: string,
-  digest: string,
-  from: string,
-  { store, uploads }: OciParts,
-): Promise<boolean> {
+interface Mount {
+  readonly repoUid: string;
+  readonly digest: string;
+  /** The name of the source repository. */
+  readonly from: string;
+}
+
+/** @returns false if the source is not accessible, for any reason: the client then uploads, and does not learn what exists */
+async function mountBlob({ caller }: OciRequest, { repoUid, digest, from }: Mount, { store, uploads }: OciParts): Promise<boolean> {
   const source = await openRepo(store.reader, from, caller, "pull", rights.pullBlob).catch((error: unknown) => {
     if (error instanceof OciError) return undefined;
     throw error;
@@ -70,13 +74,13 @@ export async function serveUpload(exchange: OciRequest, uid: string, parts: OciP
 async function finish(exchange: OciRequest, upload: Upload, parts: OciParts): Promise<void> {
   const digest = exchange.query.get("digest") ?? "";
   assertDigest(digest);
-  // An upload that never got a byte begins with the first append, and is an empty blob after one of nothing.
+  // The first append creates the file of an upload, so an empty blob needs an append without bytes.
   if (upload.size === 0 || hasBody(exchange.request)) await append(exchange, upload, parts);
   await parts.uploads.commit(upload, digest);
   created(exchange, digest);
 }
 
-/** @throws HttpOciError 416 where the chunk does not begin where the upload ends */
+/** @throws HttpOciError 416 if the chunk does not begin at the end of the upload */
 async function append(exchange: OciRequest, upload: Upload, { uploads, transferIdleMs }: OciParts): Promise<number> {
   const { request } = exchange;
   const range = chunkOf(request);
@@ -85,7 +89,7 @@ async function append(exchange: OciRequest, upload: Upload, { uploads, transferI
     const size = await withBody(request, transferIdleMs, (body) => uploads.append(upload, body, upload.size));
     if (!isWhole(request)) throw new OciError("SIZE_INVALID", "the request ended before its body did");
     if (range !== undefined && size !== range.end + 1)
-      throw new OciError("SIZE_INVALID", "Content-Range has another length than the chunk");
+      throw new OciError("SIZE_INVALID", "the length of Content-Range is not the length of the chunk");
     return size;
   } catch (error) {
     throw error instanceof RangeMismatch ? outOfOrder(exchange, upload.uid, error.size) : error;
@@ -96,16 +100,17 @@ function outOfOrder(exchange: OciRequest, uid: string, size: number): HttpOciErr
   return new HttpOciError("BLOB_UPLOAD_INVALID", 416, `the next chunk must begin at byte ${size}`, headersOf(exchange, uid, size));
 }
 
-/** `Content-Range: <start>-<end>`, in a form of the specification's own; some clients write it as HTTP does, `bytes <start>-<end>/*`. */
+/** Parses `Content-Range: <start>-<end>`, the form of the specification. Some clients send the form of HTTP, `bytes <start>-<end>/*`. */
 function chunkOf({ headers }: HttpRequest): { start: number; end: number } | undefined {
   const text = headers["content-range"];
   if (text === undefined) return undefined;
   const match = /^(?:bytes )?(\d{1,15})-(\d{1,15})(?:\/(?:\d+|\*))?$/.exec(text);
-  const [start, end] = [Number(match?.[1]), Number(match?.[2])];
+  const start = Number(match?.[1]);
+  const end = Number(match?.[2]);
   if (match === null || end < start) throw new HttpOciError("BLOB_UPLOAD_INVALID", 416, "Content-Range must be <start>-<end>");
   const length = headers["content-length"];
   if (length !== undefined && Number(length) !== end - start + 1)
-    throw new OciError("SIZE_INVALID", "Content-Range and Content-Length do not agree");
+    throw new OciError("SIZE_INVALID", "Content-Range and Content-Length have different lengths");
   return { start, end };
 }
 
@@ -114,15 +119,15 @@ function hasBody({ headers }: HttpRequest): boolean {
 }
 
 /**
- * The body, without what carries it: where its bytes cannot be stored the connection must live on to say so. A client that leaves
- * ends it with an error, after which what came is kept.
+ * Passes the body as a stream of its own: if its bytes cannot be stored, the connection must survive to carry the error. If the client
+ * disconnects, the stream fails, and the bytes received so far are kept.
  */
 async function withBody<T>(request: HttpRequest, idleMs: number, work: (body: Readable) => Promise<T>): Promise<T> {
   allowLongBody(request, idleMs);
-  // Over HTTP/2, a piece may be memory that its parser still reads.
+  // Over HTTP/2, a chunk may be memory that the parser still reads.
   const body = new ("stream" in request ? PassThrough : OwnedPieces)({ highWaterMark: 1024 * 1024 });
   const leave = () => {
-    if (!isWhole(request)) body.destroy(new Error("the client left"));
+    if (!isWhole(request)) body.destroy(new Error("the client disconnected"));
   };
   request.once("error", leave).once("close", leave);
   request.pipe(body);
@@ -131,7 +136,7 @@ async function withBody<T>(request: HttpRequest, idleMs: number, work: (body: Re
   } finally {
     body.destroy();
     request.unpipe(body);
-    // What still comes is dropped, so that the client gets to read the answer.
+    // Discards the rest of the body, so that the client gets to read the response.
     request.resume();
   }
 }
@@ -145,7 +150,7 @@ function accepted(exchange: OciRequest, { uid, size }: Pick<Upload, "uid" | "siz
   answer(exchange, 202, headersOf(exchange, uid, size));
 }
 
-/** `Range` has an inclusive end, so that nothing and one byte look alike; clients begin at 0 without asking. */
+/** The end of `Range` is inclusive, so an empty upload looks like one byte. Clients start at 0 without asking. */
 function headersOf({ name }: OciRequest, uid: string, size: number): Record<string, string> {
   return { location: `/v2/${name}/blobs/uploads/${uid}`, range: `0-${Math.max(size - 1, 0)}`, "docker-upload-uuid": uid };
 }

@@ -1,4 +1,4 @@
-/** Who provisions: the bearer of the SCIM token of the identity provider that the path names. */
+/** Authenticates a directory by the SCIM token of the identity provider that the path names. */
 
 import { bearerToken } from "../../api/call/authenticate.ts";
 import type { ReadDb } from "../../db/store.ts";
@@ -8,8 +8,8 @@ import { unauthenticated } from "../../lib/errors.ts";
 import { ScimError } from "../scim-error.ts";
 
 /**
- * A provider that does not exist, one with another token and one without any are told alike.
- * @throws UNAUTHENTICATED; ScimError 403 to who has the right token while provisioning is switched off
+ * A missing provider, a wrong token and a provider without a token lead to the same error.
+ * @throws UNAUTHENTICATED; ScimError 403 if the token is right but provisioning is switched off
  */
 export async function authenticateDirectory(
   db: ReadDb,

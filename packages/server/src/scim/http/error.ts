@@ -1,46 +1,38 @@
-/** Errors of SCIM on the wire, and the only place that writes them: the envelope of RFC 7644 §3.12. */
-
+/** Turns errors into SCIM responses, in the envelope of RFC 7644 §3.12. */
+import { httpStatusOf, isServerFault, type StatusOverrides } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { MessageTooLargeError } from "../../http/request-memory.ts";
-import { Code, HoltError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
+import { Code, HoltError, internal } from "../../lib/errors.ts";
 import { ScimError } from "../scim-error.ts";
 
 export const CONTENT_TYPE = "application/scim+json";
 const SCHEMA = "urn:ietf:params:scim:api:messages:2.0:Error";
 
-const STATUS: ReadonlyMap<number, number> = new Map([
-  [Code.UNAUTHENTICATED, 401],
-  [Code.INVALID_ARGUMENT, 400],
-  [Code.CANCELLED, 400],
-  [Code.RESOURCE_EXHAUSTED, 429],
-  [Code.ABORTED, 503],
-  [Code.UNAVAILABLE, 503],
-]);
+/** Directories repeat a request after 503. RFC 7644 has 409 for values that are taken. */
+const STATUS_OVERRIDES: StatusOverrides = { [Code.ABORTED]: 503 };
 
-/** What nobody foresaw is logged, and leaves without its text. */
-export function sendScimError(response: HttpResponse, thrown: unknown, log: Log): void {
-  const { status, scimType, detail, headers } = answerFrom(thrown, log);
+/** @param reportFault receives unexpected errors, whose text the response does not contain */
+export function sendScimError(response: HttpResponse, thrown: unknown, reportFault: (error: unknown) => void): void {
+  const { status, scimType, detail, headers } = responseFromError(thrown, reportFault);
   const body = JSON.stringify({ schemas: [SCHEMA], status: String(status), ...(scimType !== undefined && { scimType }), detail });
   send(response, status, CONTENT_TYPE, body, { ...headers, "cache-control": "no-store" });
 }
 
-interface Answer {
+interface ScimErrorResponse {
   readonly status: number;
   readonly scimType?: string | undefined;
   readonly detail: string;
   readonly headers?: Record<string, string>;
 }
 
-function answerFrom(thrown: unknown, log: Log): Answer {
+function responseFromError(thrown: unknown, reportFault: (error: unknown) => void): ScimErrorResponse {
   if (thrown instanceof ScimError) return { status: thrown.status, scimType: thrown.scimType, detail: thrown.message };
   if (thrown instanceof MessageTooLargeError) return { status: 413, detail: thrown.message };
-  const status = thrown instanceof HoltError ? STATUS.get(thrown.code) : undefined;
-  if (!(thrown instanceof HoltError) || status === undefined) {
-    log.error({ err: thrown }, "a SCIM request could not be served");
-    return { status: 500, detail: "internal error" };
-  }
-  return { status, detail: thrown.message, headers: headersOf(status, thrown) };
+  const error = thrown instanceof HoltError ? thrown : internal(thrown);
+  const status = httpStatusOf(error.code, STATUS_OVERRIDES);
+  if (!isServerFault(status)) return { status, detail: error.message, headers: headersOf(status, error) };
+  reportFault(error.cause ?? error);
+  return { status: 500, detail: "internal error" };
 }
 
 function headersOf(status: number, { details }: HoltError): Record<string, string> {

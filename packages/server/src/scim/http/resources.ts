@@ -1,4 +1,4 @@
-/** `/Users`, `/Groups` and searches: each method to what does it. */
+/** Serves `/Users`, `/Groups` and searches. */
 import type { ReadDb } from "../../db/store.ts";
 import { answerList, answerOne, type SearchRequest } from "../answer.ts";
 import type { Directory } from "../directory.ts";
@@ -31,7 +31,7 @@ export async function serveAll(exchange: ScimExchange, { kind, create }: Endpoin
     return;
   }
   const row = await create(exchange.directory, await readJson(exchange));
-  await answerRow(exchange, 201, kind, row, { location: `${exchange.base}${kind.type.endpoint}/${row.id}` });
+  await answerRow(exchange, kind, row, { status: 201, headers: { location: `${exchange.base}${kind.type.endpoint}/${row.id}` } });
 }
 
 export async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: string): Promise<void> {
@@ -41,18 +41,16 @@ export async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: s
   const ifMatch = request.headers["if-match"];
   switch (method) {
     case "GET":
-      return answerRow(exchange, 200, kind, await endpoint.find(directory.store.reader, directory.provider.uid, id));
+      return answerRow(exchange, kind, await endpoint.find(directory.store.reader, directory.provider.uid, id));
     case "PUT":
-      return answerRow(exchange, 200, kind, await endpoint.replace(directory, id, await readJson(exchange), ifMatch));
+      return answerRow(exchange, kind, await endpoint.replace(directory, id, await readJson(exchange), ifMatch));
     case "DELETE":
       await endpoint.remove(directory, id, ifMatch);
       return answerNothing(exchange);
     default: {
       const row = await endpoint.patch(directory, id, await readJson(exchange), ifMatch);
-      // Whoever adds one member to a large group does not want all of them back (RFC 7644 §3.5.2).
-      return kind === groups && !query.has("attributes")
-        ? answerNothing(exchange, { etag: etagOf(row) })
-        : answerRow(exchange, 200, kind, row);
+      // A directory that adds one member to a large group does not need all members in the response (RFC 7644 §3.5.2).
+      return kind === groups && !query.has("attributes") ? answerNothing(exchange, { etag: etagOf(row) }) : answerRow(exchange, kind, row);
     }
   }
 }
@@ -68,7 +66,12 @@ async function answerPage(exchange: ScimExchange, kinds: readonly Kind[], reques
   answerJson(exchange, 200, await answerList(kinds, request, scope));
 }
 
-async function answerRow(exchange: ScimExchange, status: 200 | 201, kind: Kind, row: Row, headers: Record<string, string> = {}) {
+interface RowResponse {
+  readonly status?: 200 | 201;
+  readonly headers?: Record<string, string>;
+}
+
+async function answerRow(exchange: ScimExchange, kind: Kind, row: Row, { status = 200, headers = {} }: RowResponse = {}): Promise<void> {
   const { directory, base, query } = exchange;
   const body = await answerOne(directory.store.reader, kind, row, base, projectionFrom(parametersOfQuery(query)));
   answerJson(exchange, status, body, { ...headers, etag: etagOf(row) });

@@ -1,17 +1,17 @@
-/** The paths below `/scim/v2/`. Pure. */
+/** Parses the paths below `/scim/v2/`. Pure. */
 
 export interface ScimRoute {
-  /** Uid of the identity provider. */
+  /** The uid of the identity provider. */
   readonly idpUid: string;
-  /** What is asked for, such as `Users`; the empty string for nothing. */
+  /** The endpoint, such as `Users`; empty if the path has none. */
   readonly endpoint: string;
   readonly id: string | undefined;
 }
 
-/** A provider's uid is a path of two segments itself. */
+/** The uid of a provider has two segments. */
 const PATH = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(?:\/([^/]+)(?:\/([^/]+))?)?\/?$/;
 
-/** Undefined for a path that has no such form. */
+/** @returns undefined for an unknown path */
 export function scimRouteOf(path: string): ScimRoute | undefined {
   const [, idpUid, endpoint = "", id] = PATH.exec(path) ?? [];
   if (idpUid === undefined) return undefined;

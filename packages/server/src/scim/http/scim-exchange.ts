@@ -1,10 +1,10 @@
-/** One SCIM request on its way through the handlers, and the ways to read and answer it. */
+/** One SCIM request on its way through the handlers, and helpers to read and answer it. */
 
 import { assertFewMarks } from "../../api/element-limit.ts";
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
-import type { Limit } from "../../jobs/limit.ts";
+import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { Directory } from "../directory.ts";
 import { isObject } from "../patch-request.ts";
@@ -13,7 +13,7 @@ import { badRequest, ScimError } from "../scim-error.ts";
 import { CONTENT_TYPE } from "./error.ts";
 import type { ScimRoute } from "./routes.ts";
 
-/** Its sender is known. */
+/** A request whose sender is authenticated. */
 export interface ScimExchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
@@ -21,10 +21,10 @@ export interface ScimExchange {
   readonly route: ScimRoute;
   readonly query: URLSearchParams;
   readonly directory: Directory;
-  /** URL of the provider's SCIM, without a trailing slash. */
+  /** The SCIM URL of the provider, without a trailing slash. */
   readonly base: string;
   readonly allowance: Allowance;
-  readonly scans: Limit;
+  readonly scans: ConcurrencyLimit;
 }
 
 /** @throws ScimError invalidSyntax */
@@ -40,7 +40,7 @@ function parseBody(bytes: Uint8Array): unknown {
   try {
     return parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw badRequest("invalidSyntax", "the body is not JSON, or has the same name twice in one object");
+    throw badRequest("invalidSyntax", "the body is not valid JSON, or an object has the same name twice");
   }
 }
 
@@ -62,6 +62,6 @@ export function assertMethod({ method, response }: ScimExchange, ...allowed: rea
   throw new ScimError(405, undefined, `use ${allowed.join(" or ")} here`);
 }
 
-export function nothingThere(): ScimError {
-  return new ScimError(404, undefined, "there is nothing of that name");
+export function noSuchPath(): ScimError {
+  return new ScimError(404, undefined, "unknown path");
 }

@@ -1,4 +1,4 @@
-/** Which list is asked for, and which attributes: from a query, or from the body of `POST …/.search`. Pure. */
+/** Parses the parameters of a search from a query, or from the body of `POST …/.search`. Pure. */
 import { MAX_COUNT, type SearchRequest } from "../answer.ts";
 import type { Projection } from "../projection.ts";
 import type { Json } from "../schema.ts";
@@ -7,7 +7,7 @@ import { badRequest } from "../scim-error.ts";
 const DEFAULT_COUNT = 100;
 const MAX_ATTRIBUTES = 100;
 
-/** Names without regard to case: some directories send `StartIndex`. */
+/** Keyed by lower-case name, because some directories send `StartIndex`. */
 type Parameters = ReadonlyMap<string, unknown>;
 
 export function parametersOfQuery(query: URLSearchParams): Parameters {
@@ -24,7 +24,7 @@ export function searchRequestFrom(parameters: Parameters): SearchRequest {
     filter: textOf(parameters, "filter"),
     sortBy: textOf(parameters, "sortBy"),
     isDescending: isDescending(textOf(parameters, "sortOrder")),
-    // RFC 7644 §3.4.2.4: too small is the smallest.
+    // Values that are too small count as the minimum (RFC 7644 §3.4.2.4).
     startIndex: Math.max(integerOf(parameters, "startIndex") ?? 1, 1),
     count: Math.min(Math.max(integerOf(parameters, "count") ?? DEFAULT_COUNT, 0), MAX_COUNT),
     projection: projectionFrom(parameters),
@@ -38,7 +38,7 @@ export function projectionFrom(parameters: Parameters): Projection {
 
 function textOf(parameters: Parameters, name: string): string | undefined {
   const value = parameters.get(name.toLowerCase()) ?? "";
-  if (typeof value !== "string") throw badRequest("invalidSyntax", `${name} must be a text`);
+  if (typeof value !== "string") throw badRequest("invalidSyntax", `${name} must be a string`);
   return value.trim() === "" ? undefined : value;
 }
 
@@ -57,13 +57,13 @@ function integerOf(parameters: Parameters, name: string): number | undefined {
   return number;
 }
 
-/** In a query they are one text, in a body a list. */
+/** A query has them in one string, a body in a list. */
 function namesOf(parameters: Parameters, name: string): string[] | undefined {
   const value = parameters.get(name.toLowerCase());
   if (value === undefined || value === null || value === "") return undefined;
   const list: unknown[] = typeof value === "string" ? value.split(",") : Array.isArray(value) ? value : [undefined];
   const names = list.map((each) => (typeof each === "string" ? each.trim() : undefined));
   if (names.length > MAX_ATTRIBUTES || names.includes(undefined))
-    throw badRequest("invalidSyntax", `${name} must be names of attributes, at most ${MAX_ATTRIBUTES}`);
+    throw badRequest("invalidSyntax", `${name} must be at most ${MAX_ATTRIBUTES} names of attributes`);
   return names.filter((each): each is string => each !== undefined && each !== "");
 }

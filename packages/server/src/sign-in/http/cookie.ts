@@ -1,12 +1,12 @@
-/** The cookie that ties a sign-in to the browser that began it: an answer that somebody else's sign-in led to is worth nothing here. */
+/** The cookie that binds a sign-in to the browser that began it, so that nobody can slip their own sign-in to another person. */
 
 import type { HttpRequest } from "../../http/http-exchange.ts";
 import { randomText } from "../pending.ts";
 
 export interface BrowserCookie {
-  /** Undefined where the browser has none. */
+  /** @returns undefined if the browser has no cookie */
   read(request: HttpRequest): string | undefined;
-  /** The header that gives it to the browser, or keeps it there. */
+  /** The `Set-Cookie` header that sets the cookie or renews it. */
   header(value: string): string;
 }
 
@@ -17,7 +17,10 @@ export function newBrowser(): string {
   return randomText();
 }
 
-/** Lax: the browser comes back from the provider by a link from another site. With TLS the prefix keeps other hosts from setting it (RFC 6265bis §4.1.3.2). */
+/**
+ * SameSite is Lax, because the browser comes back from the provider by a link from another site. With TLS, the prefix of the name
+ * keeps other hosts from setting the cookie (RFC 6265bis §4.1.3.2).
+ */
 export function createBrowserCookie(baseUrl: string): BrowserCookie {
   const isSecure = baseUrl.startsWith("https:");
   const name = isSecure ? "__Host-holt-sign-in" : "holt-sign-in";

@@ -1,4 +1,4 @@
-/** HTML that cannot forget to escape: text that is put into a template is escaped, what a template made is not escaped again. */
+/** HTML templates that always escape the strings inserted into them. They do not escape the output of another template again. */
 import { escapeMarkup } from "../../lib/markup.ts";
 
 export class Html {
@@ -14,7 +14,7 @@ export function html(literals: TemplateStringsArray, ...parts: readonly Part[]):
   return new Html(literals.map((literal, index) => literal + textOf(parts[index])).join(""));
 }
 
-/** Nothing is nothing. */
+/** Undefined becomes the empty string. */
 function textOf(part: Part): string {
   if (part === undefined) return "";
   if (part instanceof Html) return part.text;

@@ -1,4 +1,4 @@
-/** The pages of sign-in. Plain documents: no script, nothing from elsewhere, each with one heading, a label for every field, and what to do next. */
+/** The pages of sign-in, without scripts or external resources. Each has one heading, labels for all fields, and a next step. */
 
 import type { Offer } from "../providers.ts";
 import type { SignInRequest } from "../request.ts";
@@ -10,7 +10,7 @@ export interface Page {
   readonly body: string;
 }
 
-/** @param head more for the document's head */
+/** @param head additional elements of the document's head */
 function page(status: number, title: string, content: Html, head?: Html): Page {
   const document = html`<!doctype html>
 <html lang="en">
@@ -37,7 +37,7 @@ export interface Choice {
   readonly offer: Offer;
   readonly request: SignInRequest;
   readonly problem: string | undefined;
-  /** Where the forms lead, and what they carry along. */
+  /** The path that the forms lead to, and their hidden fields. */
   readonly action: string;
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
@@ -90,7 +90,7 @@ function notConfiguredPage(): Page {
   );
 }
 
-/** Where a redirect would not do: browsers hold what a form leads to against `form-action`, redirects included, and this may be anywhere. */
+/** Replaces a redirect after a form. Browsers apply `form-action` to redirects too, and the target may be on any site. */
 export function leavingPage(url: string): Page {
   return page(
     200,
@@ -110,7 +110,7 @@ export function questionPage(handle: string, { account, invite, elsewhere }: Que
 `;
   const program =
     elsewhere &&
-    html`<dt>What asks</dt><dd>${elsewhere.name === undefined ? "A program on another machine" : `What calls itself ${elsewhere.name}`}</dd>
+    html`<dt>Who asks</dt><dd>${elsewhere.name === undefined ? "A program on another machine" : `A program that calls itself ${elsewhere.name}`}</dd>
 <dt>The code that it shows</dt><dd class="code">${elsewhere.code}</dd>
 `;
   const warning =
@@ -157,9 +157,9 @@ export function refusalPage(status: number, message: string): Page {
   return page(status, "You are not signed in", html`<p class="problem" role="alert">${message}</p>`);
 }
 
-/** @param typed what was typed and is the code of nothing that waits; undefined at first */
-export function devicePage(typed: string | undefined): Page {
-  const isWrong = typed !== undefined;
+/** @param wrongCode the code that was entered and that no device waits with; undefined on the first visit */
+export function devicePage(wrongCode: string | undefined): Page {
+  const isWrong = wrongCode !== undefined;
   const problem = isWrong
     ? "Nothing waits with this code. Look at the device again: codes are good for ten minutes, and then it shows another one."
     : undefined;
@@ -170,7 +170,7 @@ export function devicePage(typed: string | undefined): Page {
 <input type="hidden" name="from" value="page">
 <label for="user_code">The code that the device shows</label>
 <p class="hint" id="user_code-hint">Eight letters, such as BCDF-GHJK</p>
-<input class="code" id="user_code" name="user_code" value="${typed ?? ""}" required maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" aria-describedby="user_code-hint${isWrong ? " problem" : ""}"${isWrong ? html` aria-invalid="true"` : undefined}>
+<input class="code" id="user_code" name="user_code" value="${wrongCode ?? ""}" required maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" aria-describedby="user_code-hint${isWrong ? " problem" : ""}"${isWrong ? html` aria-invalid="true"` : undefined}>
 <button>Continue</button>
 </form>`,
   );

@@ -1,4 +1,4 @@
-/** How the pages look: one column, the system's letters, light or dark as the person has it, contrast of at least 7:1 for text. */
+/** The style sheet of the pages: one column, system fonts, light or dark by preference, and a text contrast of at least 7:1. */
 
 export const STYLE = `:root { color-scheme: light dark; --text: #1b1f24; --quiet: #474e57; --page: #f3f4f6; --card: #fff; --line: #767d86; --act: #0b4f9e; --on-act: #fff; --bad: #8f1620; }
 @media (prefers-color-scheme: dark) {

@@ -13,6 +13,8 @@ import type { Publication } from "../../../src/advisories/documents/publication.
 import type { Feed, Feeds } from "../../../src/advisories/feeds/feeds.ts";
 import { createFeedsHandler, type FeedsHandlerOptions } from "../../../src/advisories/feeds/http/feeds-handler.ts";
 import type { Store } from "../../../src/db/store.ts";
+import { createProtocolFrame } from "../../../src/http/protocol-frame.ts";
+import { createCallLimit } from "../../../src/jobs/limit.ts";
 import { unauthenticated } from "../../../src/lib/errors.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
@@ -35,8 +37,12 @@ describe("feeds and those who are slow", () => {
   after(() => rm(dir, { recursive: true, force: true }));
 
   /** Everything is public, and a token is the uid of its caller. */
-  function start(options: Partial<FeedsHandlerOptions>, made: Feeds["feed"] = async () => feed): Promise<Transports> {
+  function start(
+    { slots = 2, ...options }: Partial<FeedsHandlerOptions> & { slots?: number },
+    made: Feeds["feed"] = async () => feed,
+  ): Promise<Transports> {
     const feeds = createFeedsHandler({
+      frame: createProtocolFrame({ limit: createCallLimit(slots), log: createLog("silent") }),
       feeds: { assertGroup: async () => {}, feed: made } as unknown as Feeds,
       publication: { isPublic: async () => true } as unknown as Publication,
       authenticator: {
@@ -45,10 +51,8 @@ describe("feeds and those who are slow", () => {
       },
       store: {} as Store,
       profile: vendorProfiles.get("")!,
-      log: createLog("silent"),
       baseUrl: "",
-      maxConcurrentCalls: 2,
-      maxOfOneCaller: 2,
+      slotsPerCaller: 2,
       transferIdleMs: 60_000,
       ...options,
     });
@@ -93,7 +97,7 @@ describe("feeds and those who are slow", () => {
 
   it("have strangers wait for a feed in no place of callers with a token", { timeout: 20_000 }, async () => {
     let waiting = 0;
-    await using transports = await start({ maxConcurrentCalls: 1 }, () => {
+    await using transports = await start({ slots: 1 }, () => {
       waiting++;
       return new Promise<Feed>(() => {});
     });
@@ -107,7 +111,7 @@ describe("feeds and those who are slow", () => {
   });
 
   it("cut off who stands still", { timeout: 20_000 }, async () => {
-    await using transports = await start({ maxOfOneCaller: 1, transferIdleMs: 300 });
+    await using transports = await start({ slotsPerCaller: 1, transferIdleMs: 300 });
     await readSlowly(transports, "");
     assert.equal(await statusOf(transports, ""), 429);
     await untilServed(transports);

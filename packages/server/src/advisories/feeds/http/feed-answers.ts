@@ -1,4 +1,4 @@
-/** Answers with feeds, with single records of them, and with the list of what there is. */
+/** Sends feeds, single records of feeds, and the list of feeds of a group. */
 import { createHash } from "node:crypto";
 import { close, open } from "node:fs";
 import { promisify } from "node:util";
@@ -14,13 +14,13 @@ export interface FeedExchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly group: string;
-  /** Whether everybody may read it. */
+  /** Whether anonymous callers may read the group. */
   readonly isPublic: boolean;
-  /** Whether nobody said who is asking. */
-  readonly isStranger: boolean;
-  /** How long a file's transfer may pause. */
+  /** Whether the caller is anonymous. */
+  readonly isAnonymous: boolean;
+  /** The longest pause of a file's transfer. */
   readonly transferIdleMs: number;
-  /** Called when nothing is left to do but to send a file, which takes as long as the client likes. */
+  /** Called when the only work left is to send a file, which takes as long as the client likes. */
   readonly onSend: () => void;
 }
 
@@ -28,15 +28,15 @@ export async function answerFeed(exchange: FeedExchange, format: FeedFormat, fee
   try {
     await answerFeedOnce(exchange, format, feeds);
   } catch (error) {
-    // Another one took its place since it was found.
+    // A newer file has replaced it since it was found.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || exchange.response.headersSent) throw error;
     await answerFeedOnce(exchange, format, feeds);
   }
 }
 
 async function answerFeedOnce(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
-  const { request, group, isStranger } = exchange;
-  const feed = await feeds.feed(group, format, isStranger);
+  const { request, group, isAnonymous } = exchange;
+  const feed = await feeds.feed(group, format, isAnonymous);
   const isList = format.layout.kind === "list";
   const isGzip = isList && takesGzip(request);
   const etags = [`"${feed.sum}"`, `"${feed.sum}-gzip"`];
@@ -77,7 +77,7 @@ export async function answerRecord(exchange: FeedExchange, format: FeedFormat, i
   answerText(exchange, text, time);
 }
 
-/** What there is of a group, without looking at any of it. */
+/** Lists the feeds of a group, without building any. */
 export async function answerList(exchange: FeedExchange, baseUrl: string, feeds: Feeds): Promise<void> {
   await feeds.assertGroup(exchange.group);
   const base = `${baseUrl}${FEEDS_PATH}${exchange.group}`;
@@ -109,7 +109,7 @@ function answerKnown(exchange: FeedExchange, validators: Validators, headers: He
 
 type Headers = Readonly<Record<string, string | number | undefined>>;
 
-/** What is kept must be asked for again each time: a new feed has the same URL. */
+/** Caches must revalidate each time, because a new feed has the same URL. */
 function begin({ response, isPublic }: FeedExchange, status: number, { lastModified }: Validators, headers: Headers): void {
   response.statusCode = status;
   response.setHeader("cache-control", isPublic ? "public, no-cache" : "private, no-cache");

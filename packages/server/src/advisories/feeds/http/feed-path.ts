@@ -1,4 +1,4 @@
-/** What a path below `/holt/v1/feeds/` asks for. Pure. */
+/** Parses the paths below `/holt/v1/feeds/`. Pure. */
 
 import { isUid } from "../../../lib/uid.ts";
 import { type FeedFormat, feedFormats } from "../feed-format.ts";
@@ -10,12 +10,12 @@ export type FeedPath =
   | { readonly kind: "feed"; readonly group: string; readonly format: FeedFormat }
   | { readonly kind: "record"; readonly group: string; readonly format: FeedFormat; readonly id: string };
 
-/** An advisory id is a text of any kind; a group's uid and the names of files are not. */
+/** An advisory id may be any string. The uid of a group and the names of files have a fixed form. */
 const PATH = /^([0-9a-f]{40}(?:\/[0-9a-f]{16})*)(?:\/(?:([a-z]+)\/(.+)|([a-z.]+)))?$/s;
 
-/** Slashes of uids may be escaped. @returns undefined where there is nothing of that form */
+/** Slashes of uids may be percent-encoded. @returns undefined for an unknown path */
 export function parseFeedPath(path: string): FeedPath | undefined {
-  const [, group = "", folder, file, name] = PATH.exec(unescaped(path.slice(FEEDS_PATH.length)) ?? "") ?? [];
+  const [, group = "", folder, file, name] = PATH.exec(decode(path.slice(FEEDS_PATH.length)) ?? "") ?? [];
   if (!isUid(group)) return undefined;
   if (name !== undefined)
     return withFormat(
@@ -35,7 +35,7 @@ function withFormat(isMeant: (format: FeedFormat) => boolean, path: (format: Fee
   return format === undefined ? undefined : path(format);
 }
 
-function unescaped(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     const path = decodeURIComponent(text);
     return /\p{Cc}/u.test(path) ? undefined : path;

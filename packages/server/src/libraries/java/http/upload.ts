@@ -49,7 +49,7 @@ export async function checkChecksum(
 }
 
 async function readWhole({ request }: LibraryRequest, { memory }: LibraryParts): Promise<Buffer> {
-  const allowance = memory.allowCaller();
+  const allowance = memory.allowKnown();
   try {
     return await readBody(request, allowance);
   } finally {

@@ -41,7 +41,7 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   if (!isProjectName(name)) throw nothing(name);
   const key = normalizeProject(name);
   const hasSlash = exchange.path.length === 3;
-  if (name !== key || !hasSlash) return redirect(exchange, `${hasSlash ? "../../../transport/libraries/" : ""}${key}/`);
+  if (name !== key || !hasSlash) return redirect(exchange, `${hasSlash ? "../" : ""}${key}/`);
   const { format, contentType } = typeOf(exchange);
   const project = await findProject(reader, library, key);
   if (project === undefined) throw nothing(name);

@@ -40,7 +40,7 @@ function sortKeyOf(version: string): string {
 
 /** Of a form, which may be empty. */
 async function reasonOf({ request }: LibraryRequest, { memory }: LibraryParts): Promise<string> {
-  const allowance = memory.allowCaller();
+  const allowance = memory.allowKnown();
   try {
     const reason = new URLSearchParams((await readBody(request, allowance)).toString("utf8")).get("reason") ?? "";
     if (reason.length > MAX_REASON || /\p{Cc}/u.test(reason))

@@ -1,0 +1,132 @@
+/**
+ * The frame around every protocol over HTTP that is not a call of the contract, such as the container registry or SCIM. For each request
+ * it takes a slot of the process's concurrency limit, answers errors, stops clients from sending bodies that nobody reads, and writes one
+ * line into the request log.
+ */
+import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
+import type { Log } from "../lib/log.ts";
+import { cutOffSoon } from "./body-time.ts";
+import type { HttpRequest, HttpResponse, RequestHandler } from "./http-exchange.ts";
+
+/** One request on its way through a protocol. */
+export interface ProtocolExchange<State = unknown> {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly method: string;
+  /** The path of the URL as the client sent it, without the query. */
+  readonly path: string;
+  /** The query of the URL, without the question mark. */
+  readonly query: string;
+  readonly remoteAddress: string | undefined;
+  /** What the protocol itself keeps about the request. */
+  readonly state: State;
+  /** The uid of the caller, for the request log. The protocol sets it once the caller is known. */
+  principal: string | undefined;
+  /** Gives the slot back early, when the only work left is to send a file to a client that may be slow. */
+  releaseSlot(): void;
+  /** Logs an error that is the server's own fault, and that the response must not reveal. */
+  reportFault(error: unknown): void;
+}
+
+export interface Protocol<State> {
+  /** The message of the protocol's lines in the request log. */
+  readonly name: string;
+  /** Must not throw. */
+  createState(request: HttpRequest): State;
+  /**
+   * Reads what an anonymous caller sends, before the request takes a slot: anonymous callers could otherwise hold all slots by sending
+   * slowly. Protocols that know the caller from the headers read the body in `serve`.
+   */
+  read?(exchange: ProtocolExchange<State>): Promise<void>;
+  serve(exchange: ProtocolExchange<State>): Promise<void> | void;
+  /** Answers an error that `read`, `serve` or the concurrency limit threw, in the protocol's own form. No header has been sent yet. */
+  refuse(exchange: ProtocolExchange<State>, error: unknown): void;
+  /** Further fields of the line in the request log. They must not contain secrets. */
+  logFields?(exchange: ProtocolExchange<State>): object;
+}
+
+export interface ProtocolFrameOptions {
+  /** The limit of the process, shared with the calls of the contract. */
+  readonly limit: ConcurrencyLimit;
+  readonly log: Log;
+}
+
+export type ProtocolFrame = <State>(protocol: Protocol<State>) => RequestHandler;
+
+export function createProtocolFrame(options: ProtocolFrameOptions): ProtocolFrame {
+  return (protocol) => (request, response) => void handle(request, response, protocol, options);
+}
+
+/** Never rejects. */
+async function handle<State>(
+  request: HttpRequest,
+  response: HttpResponse,
+  protocol: Protocol<State>,
+  { limit, log }: ProtocolFrameOptions,
+): Promise<void> {
+  const started = performance.now();
+  const exchange = new Exchange(request, response, protocol, log);
+  try {
+    await protocol.read?.(exchange);
+    await limit.run(async (slot) => {
+      exchange.slot = slot;
+      await protocol.serve(exchange);
+    });
+  } catch (error) {
+    refuse(exchange, error, protocol, log);
+  } finally {
+    logRequest(exchange, started, protocol, log);
+  }
+}
+
+class Exchange<State> implements ProtocolExchange<State> {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly remoteAddress: string | undefined;
+  readonly state: State;
+  readonly reportFault: (error: unknown) => void;
+  principal: string | undefined;
+  slot: Slot | undefined;
+
+  constructor(request: HttpRequest, response: HttpResponse, protocol: Protocol<State>, log: Log) {
+    const { method = "", url = "", socket } = request;
+    const mark = url.indexOf("?");
+    this.request = request;
+    this.response = response;
+    this.method = method;
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.query = mark < 0 ? "" : url.slice(mark + 1);
+    this.remoteAddress = socket?.remoteAddress;
+    this.state = protocol.createState(request);
+    this.reportFault = (err) => log.error({ err, protocol: protocol.name }, "a request failed because of an error of the server");
+  }
+
+  releaseSlot(): void {
+    this.slot?.release();
+  }
+}
+
+function refuse<State>(exchange: ProtocolExchange<State>, error: unknown, protocol: Protocol<State>, log: Log): void {
+  const { request, response } = exchange;
+  if (response.headersSent) {
+    log.error({ err: error, protocol: protocol.name }, "a response broke off");
+    response.destroy();
+    return;
+  }
+  try {
+    protocol.refuse(exchange, error);
+  } catch (err) {
+    exchange.reportFault(err);
+    response.destroy();
+  }
+  cutOffSoon(request);
+}
+
+function logRequest<State>(exchange: ProtocolExchange<State>, started: number, protocol: Protocol<State>, log: Log): void {
+  const { response, method, principal, remoteAddress: remote } = exchange;
+  const ms = Math.round((performance.now() - started) * 1000) / 1000;
+  log.info({ method, status: response.statusCode, ms, principal, remote, ...protocol.logFields?.(exchange) }, protocol.name);
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { send } from "../../src/http/http-exchange.ts";
+import { createProtocolFrame, type Protocol } from "../../src/http/protocol-frame.ts";
+import { createCallLimit } from "../../src/jobs/limit.ts";
+import { HoltError } from "../../src/lib/errors.ts";
+import type { Log } from "../../src/lib/log.ts";
+import { until } from "../harness/holtd.ts";
+import { openSocket } from "../harness/raw-clients.ts";
+import { startTransports, type Transports } from "../harness/transport-server.ts";
+
+interface Line {
+  readonly level: "info" | "error";
+  readonly message: string;
+  readonly fields: Record<string, unknown>;
+}
+
+/** Serves the protocol below `/holt/v1/feeds/`. */
+async function start(protocol: Partial<Protocol<undefined>>, slots = 1): Promise<{ transports: Transports; url: string; lines: Line[] }> {
+  const lines: Line[] = [];
+  const logAt = (level: Line["level"]) => (fields: Record<string, unknown>, message: string) => lines.push({ level, message, fields });
+  const log = { info: logAt("info"), error: logAt("error") } as unknown as Log;
+  const serve = createProtocolFrame({ limit: createCallLimit(slots), log })({
+    name: "sample",
+    createState: () => undefined,
+    serve: ({ response }) => send(response, 200, "text/plain", "served"),
+    refuse: ({ response }, error) => send(response, error instanceof HoltError ? 429 : 500, "text/plain", "refused"),
+    ...protocol,
+  });
+  const transports = await startTransports({ mounts: [{ paths: ["/holt/v1/feeds/*"], serve }] });
+  return { transports, url: `http://127.0.0.1:${transports.port}/holt/v1/feeds/x`, lines };
+}
+
+test("the log has one line per request with its method, status, duration, caller, address, and the fields of the protocol", async () => {
+  const { transports, url, lines } = await start({
+    serve(exchange) {
+      exchange.principal = "alice";
+      send(exchange.response, 201, "text/plain", "");
+    },
+    logFields: ({ path, query }) => ({ path, query }),
+  });
+  await using _transports = transports;
+  await (await fetch(`${url}?a=b?c`, { method: "PUT" })).text();
+  assert.equal(lines.length, 1);
+  const { level, message, fields } = lines[0]!;
+  const { ms, ...others } = fields;
+  assert.deepEqual([level, message], ["info", "sample"]);
+  assert.deepEqual(others, {
+    method: "PUT",
+    status: 201,
+    principal: "alice",
+    remote: "127.0.0.1",
+    path: "/holt/v1/feeds/x",
+    query: "a=b?c",
+  });
+  assert.ok(typeof ms === "number" && ms >= 0);
+});
+
+test("an error that the protocol throws is answered by the protocol, and its slot is free again", async () => {
+  const { transports, url, lines } = await start({ serve: () => Promise.reject(new Error("broken")) });
+  await using _transports = transports;
+  for (let i = 0; i < 3; i++) assert.equal((await fetch(url)).status, 500);
+  assert.deepEqual(
+    lines.map(({ message, fields }) => [message, fields.status]),
+    [
+      ["sample", 500],
+      ["sample", 500],
+      ["sample", 500],
+    ],
+  );
+});
+
+test("a request that fails after its headers were sent is cut off, and logged as an error", async () => {
+  const { transports, url, lines } = await start({
+    async serve({ response }) {
+      response.setHeader("content-length", "100");
+      await new Promise<void>((resolve) => (response as NodeJS.WritableStream).write("some", () => resolve()));
+      throw new Error("broken");
+    },
+  });
+  await using _transports = transports;
+  await assert.rejects(fetch(url).then((response) => response.text()));
+  assert.deepEqual(
+    lines.map(({ level, message }) => [level, message]),
+    [
+      ["error", "a response broke off"],
+      ["info", "sample"],
+    ],
+  );
+});
+
+test("a protocol that cannot write its own error costs the client this response only", async () => {
+  let isBroken = true;
+  const { transports, url, lines } = await start({
+    async serve({ response }) {
+      if (isBroken) throw new Error("broken");
+      send(response, 200, "text/plain", "");
+    },
+    refuse() {
+      throw new Error("also broken");
+    },
+  });
+  await using _transports = transports;
+  await assert.rejects(fetch(url));
+  assert.equal(lines[0]?.message, "a request failed because of an error of the server");
+  isBroken = false;
+  assert.equal((await fetch(url)).status, 200);
+});
+
+test("a request that is still being read for an anonymous caller holds no slot", async (t) => {
+  let reading = 0;
+  const { transports, url } = await start({
+    async read({ method, request }) {
+      if (method !== "POST") return;
+      reading++;
+      await once(request.resume(), "end");
+    },
+  });
+  await using _transports = transports;
+  const slow = openSocket(transports.port);
+  t.after(() => slow.destroy());
+  slow.write("POST /holt/v1/feeds/x HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\na");
+  await until(async () => reading === 1);
+  assert.equal((await fetch(url)).status, 200);
+});
+
+test("a request that released its slot early does not count against the limit", async () => {
+  const sending = Promise.withResolvers<void>();
+  let isFirst = true;
+  const { transports, url } = await start({
+    async serve(exchange) {
+      if (isFirst) {
+        isFirst = false;
+        exchange.releaseSlot();
+        await sending.promise;
+      }
+      send(exchange.response, 200, "text/plain", "");
+    },
+  });
+  await using _transports = transports;
+  const slow = fetch(url);
+  await until(async () => !isFirst);
+  assert.equal((await fetch(url)).status, 200);
+  sending.resolve();
+  assert.equal((await slow).status, 200);
+});
