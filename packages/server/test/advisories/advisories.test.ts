@@ -20,8 +20,8 @@ import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { parentOf } from "../../src/lib/uid.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
 import { assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole } from "../harness/samples.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const v1 = Advisories.method;

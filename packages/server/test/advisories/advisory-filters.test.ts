@@ -19,8 +19,8 @@ import { readRows } from "../../src/api/resource/read-rows.ts";
 import type { Selection } from "../../src/api/resource/selection.ts";
 import { viewOf } from "../../src/api/resource/visible.ts";
 import { parentOf, rootOf } from "../../src/lib/uid.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
 import fc from "../harness/property.ts";
-import { builtInRole } from "../harness/samples.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const { listAdvisories } = AdvisoriesService.method;

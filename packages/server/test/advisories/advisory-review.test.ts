@@ -12,8 +12,8 @@ import {
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { codeOf } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
 import { assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole } from "../harness/samples.ts";
 import { type Caller, describeWithWorld, type World } from "../harness/world.ts";
 
 const v1 = Advisories.method;

@@ -1,5 +1,6 @@
+/** Lists show each caller exactly the resources that the rules of visibility and the hierarchy filters admit. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
@@ -7,39 +8,31 @@ import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ancestry, isAtOrBelow, isInRoot, newUid, parentOf } from "../../src/lib/uid.ts";
 import type { Client } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { textOf } from "../harness/json.ts";
 import fc from "../harness/property.ts";
-import {
-  builtInRole,
-  collectionOf,
-  entitleOwner,
-  hasField,
-  itemsOf,
-  listingCapabilities,
-  methodOf,
-  placeFor,
-  providerIn,
-  resources,
-  type Sample,
-  startSampleWorld,
-  textOf,
-} from "../harness/samples.ts";
+import { collectionOf, hasField, itemsOf, listingCapabilities, methodOf, type ResourceSample, type Viewer } from "../harness/samples.ts";
 import type { Caller, World } from "../harness/world.ts";
+import { resources, startSampleWorld } from "./samples.ts";
 
-const LISTING = listingCapabilities();
+const LISTING = listingCapabilities(resources);
 const NAMES = ["x", "y"];
-/** More scopes than a condition for each of them would be good for. */
+/** So many scopes that a condition for each of them would make a query too long. */
 const MANY = 40;
 
-/** Somebody, and the groups where they may list everything. */
-interface Viewer extends Caller {
+interface ListingCaller extends Caller, Viewer {
   readonly title: string;
-  readonly scopes: readonly string[];
 }
 
 interface Row {
   readonly uid: string;
   readonly name: string;
-  readonly identityUid?: string;
+}
+
+/** What the database contains of one resource, and which part of it each caller may see. */
+interface Truth {
+  readonly rows: readonly Row[];
+  readonly visible: ReadonlyMap<ListingCaller, ReadonlySet<string>>;
 }
 
 interface Filter {
@@ -51,17 +44,17 @@ interface Filter {
 }
 
 for (const store of storeNames) {
-  describe(`the hierarchy filters of lists on ${store}`, () => {
+  describe(`hierarchy filters on ${store}`, () => {
     let world: World;
     let groups: string[];
-    let viewers: Viewer[];
-    let truth: Map<string, Row[]>;
+    let viewers: ListingCaller[];
+    let truths: Map<ResourceSample, Truth>;
     before(async () => {
       world = await startSampleWorld({ store });
       const founder = await world.user("founder");
       const { uid: otherOrg } = await world.must(GroupsService.method.createGroup, { group: { name: "other" } }, founder.token);
       groups = [world.orgUid];
-      // A tree of some depth: each group below one of the last few.
+      // A tree of some depth: each group is below one of the last four.
       for (let i = 0; i < 18; i++) groups.push(await world.group(groups.at(-1 - (i % 4)) ?? world.orgUid, NAMES[i % 2]));
       await Promise.all(groups.map((group, i) => fill(world, group, i)));
       for (const parent of [otherOrg, otherOrg]) {
@@ -69,20 +62,21 @@ for (const store of storeNames) {
         groups.push(uid);
       }
       groups.push(otherOrg);
-      await fillOrganization(world, otherOrg, founder.token);
+      for (const sample of resources.filter((each) => each.parent.onlyInOrganizations))
+        await fillWith(world, sample, { group: otherOrg, number: 0, token: founder.token });
       viewers = await makeViewers(world, groups, founder, otherOrg);
-      truth = new Map(await Promise.all(resources.map(async (sample) => [sample.kind, await rowsOf(world, sample)] as const)));
+      truths = new Map(await Promise.all(resources.map(async (sample) => [sample, await truthOf(world, sample, viewers)] as const)));
     });
     after(() => world[Symbol.asyncDispose]());
+    const truthAbout = (sample: ResourceSample): Truth => truths.get(sample) ?? assert.fail(`nothing is known about ${sample.title}`);
 
     for (const sample of resources) {
-      it(`give of every ${sample.kind} exactly what a look at all of them gives, whatever they are combined to`, async () => {
-        const rows = truth.get(sample.kind) ?? [];
-        const bindings = truth.get("RoleBinding") ?? [];
+      test(`any combination of filters on ${sample.title} lists exactly the rows that match`, async () => {
+        const { rows, visible } = truthAbout(sample);
         const everything = [...groups, ...rows.map((row) => row.uid)];
         const odd = fc.constantFrom("/", "nonsense", groups[2]?.slice(0, -1) ?? "", newUid(world.orgUid), newUid(""), `${world.orgUid}/`);
         const anything = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...everything) }, { weight: 1, arbitrary: odd });
-        /** Mostly none; then mostly one that keeps a certain row. */
+        /** Mostly no filter; otherwise mostly one that matches a certain row. */
         const part = (...keeping: readonly string[]) =>
           fc.oneof(
             { weight: 6, arbitrary: fc.constant("") },
@@ -102,10 +96,10 @@ for (const store of storeNames) {
           }),
         );
         const name = hasField(sample, "name") ? fc.constantFrom("", "", ...NAMES) : fc.constant("");
-        // Half of them are such as see any.
-        const seeing = viewers.filter((who) => rows.some((row) => sees(who, sample, row, bindings)));
+        // Half of the callers see at least one row.
+        const seeing = viewers.filter((who) => visible.get(who)?.size);
         const viewer = fc.oneof(fc.constantFrom(...viewers), fc.constantFrom(...seeing));
-        let telling = 0;
+        let decisive = 0;
         const byTime = hasField(sample, "createTime") ? "create_time" : "update_time";
         const orderBy = fc.constantFrom("uid", "uid desc", byTime, `${byTime} desc`);
         await fc.assert(
@@ -118,78 +112,72 @@ for (const store of storeNames) {
             fc.boolean(),
             async (who, uidp, name, orderBy, pageSize, grpc) => {
               const expected = rows.filter(
-                (row) => sees(who, sample, row, bindings) && matches(sample, uidp, row) && (name === "" || row.name === name),
+                (row) => visible.get(who)?.has(row.uid) && matches(sample, uidp, row) && (name === "" || row.name === name),
               );
-              if (expected.length > 0 && expected.length < rows.length) telling++;
+              if (expected.length > 0 && expected.length < rows.length) decisive++;
               const request = { uidp: toFilter(uidp), ...(name && { name }), orderBy, pageSize };
               const found = await listAll(grpc ? world.grpc : world.rest, sample, request, who.token);
               assert.deepEqual(found.uids.toSorted(), expected.map((row) => row.uid).toSorted(), `${who.title} sees something else`);
-              assert.deepEqual(found.totals, new Set([String(expected.length)]), `${who.title} is told another number`);
+              assert.deepEqual(found.totals, new Set([String(expected.length)]), `${who.title} gets another total count`);
             },
           ),
           { seed: 7, numRuns: 300 },
         );
-        assert.ok(telling >= 40, `only ${telling} of the filters left some rows and took some`);
+        assert.ok(decisive >= 40, `only ${decisive} of the filters matched some rows and not all`);
       });
     }
 
-    it("give each caller all it may see and nothing else where nothing is filtered", async () => {
-      const bindings = truth.get("RoleBinding") ?? [];
+    test("an unfiltered list shows each caller all rows that it may see and no other", async () => {
       for (const sample of resources) {
         const sizes = new Set<number>();
         for (const who of viewers) {
-          const expected = (truth.get(sample.kind) ?? []).filter((row) => sees(who, sample, row, bindings)).map((row) => row.uid);
+          const expected = [...(truthAbout(sample).visible.get(who) ?? [])];
           const { uids, totals } = await listAll(world.rest, sample, {}, who.token);
           assert.deepEqual(uids.toSorted(), expected.toSorted(), `${who.title}: ${sample.kind}`);
           assert.deepEqual(totals, new Set([String(expected.length)]));
           sizes.add(uids.length);
         }
-        assert.ok(sizes.size > 2, `the callers see too much alike of ${sample.kind}`);
+        assert.ok(sizes.size > 2, `too many callers see the same rows of ${sample.kind}`);
       }
     });
   });
 }
 
-/** Two identities, a role, a subscription, a mirror and two repos with two tags each in the group, and in some a binding of a user in root. */
-async function fill(world: World, group: string, i: number): Promise<void> {
-  const claimMatch = { issuer: "https://issuer.example.com", subject: "s" };
-  await Promise.all([
-    ...NAMES.map((name) => world.raw("POST", `/iam/v2/identities/${group}`, { name, claimMatch })),
-    world.raw("POST", `/iam/v2/roles/${group}`, { name: NAMES[i % 2], capabilities: ["CAP_REPO_LIST"] }),
-    world.raw("POST", `/events/v2/subscriptions/${group}`, { sink: "https://sink.example.com/" }),
-  ]);
-  for (const sample of resources.filter(({ table }) => table === "tag")) {
-    for (const repoName of NAMES) {
-      const repo = await placeFor(world, sample, group, repoName);
-      for (const name of NAMES) await world.raw("POST", `${collectionOf(sample)}/${repo}`, await sample.make(world, repo, name));
-    }
-  }
-  if (isInRoot(group) && group !== world.orgUid) await entitleOwner(world, group);
-  for (const sample of resources.filter(({ table }) => ["group_invite", "account_association", "advisory_mirror"].includes(table))) {
-    const answer = await world.raw("POST", `${collectionOf(sample)}/${group}`, await sample.make(world, group, NAMES[i % 2] ?? ""));
-    assert.equal(answer.status, 200, answer.text);
-  }
-  if (isInRoot(group)) await fillOrganization(world, group);
-  if (i % 3 === 0) {
-    const { uid } = await world.user(`user ${i}`);
+interface GroupToFill {
+  readonly group: string;
+  /** Alternates the names of resources of which a group has only one. */
+  readonly number: number;
+  /** Undefined for the owner's. */
+  readonly token?: string;
+}
+
+/** Creates samples in the group, and in every third group a binding of a user. */
+async function fill(world: World, group: string, number: number): Promise<void> {
+  for (const sample of resources)
+    if (isInRoot(group) || !sample.parent.onlyInOrganizations) await fillWith(world, sample, { group, number });
+  if (number % 3 === 0) {
+    const { uid } = await world.user(`user ${number}`);
     await world.bind(uid, await builtInRole(world, "viewer"), group);
   }
 }
 
-/** Identity providers with two mappings each. */
-async function fillOrganization(world: World, organization: string, token?: string): Promise<void> {
-  const sample = resources.find(({ table }) => table === "external_group_role_mapping");
-  assert.ok(sample);
-  for (const name of [...NAMES, ...NAMES]) {
-    const provider = await providerIn(world, organization, name, token);
-    for (const group of NAMES) {
-      const mapping = await sample.make(world, provider, group);
-      assert.equal((await world.raw("POST", `${collectionOf(sample)}/${provider}`, mapping, token)).status, 200);
+/** Creates parents of the sample in the group, and resources in each of them. Resources that are parents come with their children. */
+async function fillWith(world: World, sample: ResourceSample, { group, number, token }: GroupToFill): Promise<void> {
+  if (resources.some(({ parent }) => parent.kind === sample.kind)) return;
+  const { parent } = sample;
+  const parentSample = resources.find(({ kind }) => kind === parent.kind);
+  const parents = new Set<string>();
+  for (const name of parentSample?.sharesNames ? [...NAMES, ...NAMES] : NAMES) parents.add(await parent.create(world, group, name, token));
+  const names = sample.hasUidOfGroup ? [NAMES[number % 2] ?? ""] : NAMES;
+  for (const uid of parents) {
+    for (const name of names) {
+      const answer = await world.raw("POST", `${collectionOf(sample)}/${uid}`, await sample.body(world, uid, name), token);
+      assert.equal(answer.status, 200, answer.text);
     }
   }
 }
 
-async function makeViewers(world: World, groups: readonly string[], founder: Caller, otherOrg: string): Promise<Viewer[]> {
+async function makeViewers(world: World, groups: readonly string[], founder: Caller, otherOrg: string): Promise<ListingCaller[]> {
   const [, a = "", b = "", c = "", d = "", e = ""] = groups;
   const wanderer = await world.user("wanderer");
   const scattered = [d, e, a].filter((group, i, all) => !all.slice(0, i).includes(group));
@@ -234,23 +222,19 @@ async function otherRole(world: World, parent: string, { token }: Caller): Promi
   return (await world.must(RolesService.method.createRole, { parent, role: { name: "lists", capabilities: LISTING } }, token)).uid;
 }
 
-/** All there are, as no API shows them. */
-async function rowsOf(world: World, { table }: Sample): Promise<Row[]> {
-  if (table !== "role_binding") return world.store.reader.selectFrom(table).select(["uid", "name"]).execute();
-  return world.store.reader.selectFrom(table).select(["uid", "name", "identity_uid as identityUid"]).execute();
+/** Reads all rows from the database, and applies the rules of visibility as simply as possible. */
+async function truthOf(world: World, sample: ResourceSample, viewers: readonly ListingCaller[]): Promise<Truth> {
+  const rows = await world.store.reader.selectFrom(sample.table).select(["uid", "name"]).execute();
+  const visible = new Map<ListingCaller, Set<string>>();
+  for (const who of viewers) {
+    const isSeenInRoot = await sample.seenInRoot(world, who);
+    const isSeen = (uid: string) => who.scopes.some((scope) => isAtOrBelow(uid, scope)) || (isInRoot(uid) && isSeenInRoot(uid));
+    visible.set(who, new Set(rows.map(({ uid }) => uid).filter(isSeen)));
+  }
+  return { rows, visible };
 }
 
-/** The rules of visibility, said as simply as they can be. */
-function sees({ uid: viewer, scopes }: Viewer, { kind }: Sample, { uid }: Row, bindings: readonly Row[]): boolean {
-  const isWithin = (place: string) => scopes.some((scope) => isAtOrBelow(place, scope));
-  if (isWithin(uid)) return true;
-  if (!isInRoot(uid)) return false;
-  if (kind === "Role") return true;
-  if (kind !== "Identity") return false;
-  return uid === viewer || bindings.some((binding) => binding.identityUid === uid && isWithin(parentOf(binding.uid)));
-}
-
-function matches(sample: Sample, { descendantsOf, childrenOf, ancestorsOf, inRoot, ids }: Filter, { uid }: Row): boolean {
+function matches(sample: ResourceSample, { descendantsOf, childrenOf, ancestorsOf, inRoot, ids }: Filter, { uid }: Row): boolean {
   const place = placeOf(sample, uid);
   return (
     (descendantsOf === "" || place.startsWith(`${descendantsOf}/`)) &&
@@ -261,8 +245,8 @@ function matches(sample: Sample, { descendantsOf, childrenOf, ancestorsOf, inRoo
   );
 }
 
-/** What has the uid of its group counts as the group's child. */
-function placeOf({ hasUidOfGroup }: Sample, uid: string): string {
+/** A resource that has the uid of its group counts as a child of the group. */
+function placeOf({ hasUidOfGroup }: ResourceSample, uid: string): string {
   return hasUidOfGroup ? `${uid}/itself` : uid;
 }
 
@@ -272,7 +256,7 @@ function toFilter({ ids, ...parts }: Filter): JsonObject {
 
 async function listAll(
   client: Client,
-  sample: Sample,
+  sample: ResourceSample,
   request: JsonObject,
   token: string,
 ): Promise<{ uids: string[]; totals: Set<string> }> {

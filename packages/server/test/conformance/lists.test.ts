@@ -1,32 +1,30 @@
+/** Every list has the same orders, pages, page tokens and filters by name. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { Code } from "../../src/lib/errors.ts";
 import type { Client } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
+import { parse, textOf } from "../harness/json.ts";
 import {
   asListed,
   asRead,
-  changeTo,
-  collectionOf,
-  filterFor,
+  changeResource,
+  createParent,
+  createResource,
+  filterForAll,
   hasField,
   itemsOf,
   listingCapabilities,
   methodOf,
-  parse,
-  placeFor,
-  placeForOne,
-  resources,
-  type Sample,
-  startSampleWorld,
-  textOf,
+  parentForOneMore,
+  type ResourceSample,
 } from "../harness/samples.ts";
 import type { Caller, World } from "../harness/world.ts";
+import { resources, startSampleWorld } from "./samples.ts";
 
-const DAY = 24 * 60 * 60 * 1000;
 const ROWS = 12;
-/** Names of columns by which every resource that has the field can be ordered; the first is how messages spell it. */
+/** Columns that order any resource that has the field. The first spelling is that of messages. */
 const COLUMNS: readonly (readonly string[])[] = [
   ["uid", "id"],
   ["name"],
@@ -52,41 +50,38 @@ for (const store of storeNames) {
     let reader: Caller;
     before(async () => {
       world = await startSampleWorld({ store });
-      reader = await world.robot(world.orgUid, listingCapabilities());
+      reader = await world.robot(world.orgUid, listingCapabilities(resources));
     });
     after(() => world[Symbol.asyncDispose]());
 
     for (const sample of resources) {
-      describe(`of ${sample.title}`, () => {
+      describe(`the list of ${sample.title}`, () => {
         const byTime = hasField(sample, "createTime") ? "create_time" : "update_time";
-        let place: string;
-        /** As Get answers them, in no particular order. */
+        let parent: string;
+        /** In the form of lists, in no particular order. */
         let rows: JsonObject[];
         before(async () => {
-          place = await placeFor(world, sample, await world.group(world.orgUid));
+          parent = await createParent(world, sample, await world.group(world.orgUid));
           rows = [];
-          // Three moments with four rows each, whose names meet again, so that every order but that of the uids has ties.
+          // Four rows at each of three moments, with names that repeat, so that every order but that of uids has ties.
           for (let moment = 0; moment < 3; moment++) {
             world.clock.advance(1000);
             const names = ["b", "a.c", "a-c", "a c"].map((name) => (sample.sharesNames ? name : `${name}${moment}`));
-            const made = await Promise.all(
-              names.map(async (name) => {
-                const own = await placeForOne(world, sample, place);
-                return world.raw("POST", `${collectionOf(sample)}/${own}`, await sample.make(world, own, name));
-              }),
+            const answers = await Promise.all(
+              names.map(async (name) => createResource(world, sample, await parentForOneMore(world, sample, parent), name)),
             );
-            rows.push(...made.map(({ text }) => completed(sample, parse(asListed(sample, asRead(sample, text))))));
+            rows.push(...answers.map(({ text }) => completed(sample, parse(asListed(sample, asRead(sample, text))))));
           }
           world.clock.advance(1000);
           const changed = sample.isImmutable ? [] : rows.slice(2, 5);
           for (const row of changed) {
-            const answer = await changeTo(world, sample, row, sample.smallChange);
+            const answer = await changeResource(world, sample, row, sample.smallChange);
             assert.equal(answer.status, 200, answer.text);
             rows[rows.indexOf(row)] = completed(sample, parse(asListed(sample, answer.text)));
           }
         });
         const listPage = (request: JsonObject, client: Client = world.rest, token = world.owner.token) =>
-          list(client, sample, { ...request, uidp: filterFor(sample, place) }, token);
+          list(client, sample, { ...request, uidp: filterForAll(sample, parent) }, token);
         const pages = async (request: JsonObject, client: Client) => {
           const found: Page[] = [];
           for (let pageToken = ""; ; ) {
@@ -97,7 +92,7 @@ for (const store of storeNames) {
           }
         };
 
-        it("come in the order of any column, both ways, over all pages, with ties by uid", async () => {
+        test("orderBy sorts by any column in both directions across pages, and by uid among equals", async () => {
           for (const client of [world.rest, world.grpc]) {
             for (const [column = "", ...others] of COLUMNS.filter(([field = ""]) => hasField(sample, field))) {
               for (const spelling of [column, ...others]) {
@@ -122,14 +117,14 @@ for (const store of storeNames) {
           }
         });
 
-        it("come in their own order where none is asked for", async () => {
+        test("a list without orderBy has the default order of the resource", async () => {
           const { items } = await listPage({});
-          const { items: asked } = await listPage({ orderBy: sample.defaultOrder === "rank" ? "uid" : sample.defaultOrder });
+          const { items: asked } = await listPage({ orderBy: sample.defaultOrder });
           assert.deepEqual(uids(items), uids(asked));
           if (sample.defaultOrder === "uid") assert.deepEqual(uids(items), uids(rows).toSorted());
         });
 
-        it("say on every page how many rows there are in all, and nothing of a next page on the last", async () => {
+        test("every page has the total count, and the last one has no next page token", async () => {
           const found = await pages({ pageSize: 5 }, world.rest);
           assert.deepEqual(
             found.map(({ totalCount }) => totalCount),
@@ -139,7 +134,7 @@ for (const store of storeNames) {
           assert.deepEqual([exact.items.length, exact.nextPageToken], [ROWS, ""]);
         });
 
-        it("skip: page_size 5 with skip 10 of 12 gives the last two", async () => {
+        test("a page of 5 after skipping 10 of 12 rows contains the last two", async () => {
           for (const orderBy of ["", `${byTime} desc`]) {
             const all = (await listPage({ orderBy })).items;
             const page = await listPage({ orderBy, pageSize: 5, skip: 10 });
@@ -148,7 +143,7 @@ for (const store of storeNames) {
           }
         });
 
-        it("skip from anywhere, to anywhere, as an array would be sliced", async () => {
+        test("skip and pageSize select the same rows as slicing an array", async () => {
           const all = uids((await listPage({ orderBy: byTime })).items);
           for (let skip = 0; skip <= ROWS + 1; skip++) {
             for (const pageSize of [1, 5, ROWS]) {
@@ -160,7 +155,7 @@ for (const store of storeNames) {
           }
         });
 
-        it("skip from the cursor where there is one, and say how many were skipped so far", async () => {
+        test("skip counts from the page token and adds to the rows skipped before", async () => {
           const all = uids((await listPage({})).items);
           const first = await listPage({ pageSize: 2, skip: 1 });
           const second = await listPage({ pageSize: 2, skip: 3, pageToken: first.nextPageToken });
@@ -173,12 +168,12 @@ for (const store of storeNames) {
           assert.equal(third.totalCount, String(ROWS));
         });
 
-        it("are empty beyond their end", async () => {
+        test("a list is empty if skip goes beyond its end", async () => {
           const page = await listPage({ skip: 1000 });
           assert.deepEqual(page, { items: [], nextPageToken: "", totalCount: String(ROWS), skipped: 1000 });
         });
 
-        it("refuse a negative page_size or skip, and an order_by that they do not have", async () => {
+        test("a negative pageSize or skip and an unknown orderBy are refused", async () => {
           for (const client of [world.rest, world.grpc]) {
             const refused = (request: JsonObject) => refusal(client, sample, request, world.owner.token);
             assert.deepEqual(await refused({ pageSize: -1 }), { code: Code.INVALID_ARGUMENT, fields: ["page_size"] });
@@ -197,7 +192,7 @@ for (const store of storeNames) {
           }
         });
 
-        it("find exact names only", async () => {
+        test("the filter by name matches exact names only", async () => {
           if (!hasField(sample, "name")) return;
           const named = async (name: string) => uids((await listPage({ name })).items);
           const wanted = textOf(rows.find(({ name }) => textOf(name).startsWith("a.c"))?.name);
@@ -209,7 +204,7 @@ for (const store of storeNames) {
           assert.equal((await named("")).length, ROWS);
         });
 
-        it("seal their page tokens: nobody reads or changes them", async () => {
+        test("a page token shows no uid and is refused after any change", async () => {
           const { items, nextPageToken } = await listPage({ pageSize: 5 });
           const bytes = Buffer.from(nextPageToken, "base64url");
           for (const uid of uids(items)) assert.ok(!bytes.includes(uid) && !nextPageToken.includes(uid));
@@ -229,25 +224,25 @@ for (const store of storeNames) {
           for (const pageToken of forged) await assertTokenRefused({ pageToken });
         });
 
-        it("take a page token from its own caller with its own filter and order only", async () => {
+        test("a page token is refused for another caller, filter, order or resource", async () => {
           const { nextPageToken: pageToken } = await listPage({ pageSize: 5 });
           assert.equal((await listPage({ pageSize: 3, pageToken })).items.length, 3);
           await assertTokenRefused({ pageToken, orderBy: "uid desc" });
           await assertTokenRefused({ pageToken, orderBy: byTime });
           await assertTokenRefused({ pageToken }, reader.token);
-          await assertTokenRefused({ pageToken, uidp: { ancestorsOf: place } });
-          await assertTokenRefused({ pageToken, uidp: { ...filterFor(sample, place), ids: uids(rows) } });
-          const filter = sample.filter(rows[0] ?? {});
+          await assertTokenRefused({ pageToken, uidp: { ancestorsOf: parent } });
+          await assertTokenRefused({ pageToken, uidp: { ...filterForAll(sample, parent), ids: uids(rows) } });
+          const filter = sample.uniqueFilter(rows[0] ?? {});
           if (Object.keys(filter).length > 0) await assertTokenRefused({ pageToken, ...filter });
           const others = resources.filter(({ kind }) => kind !== sample.kind);
           for (const other of others) {
-            const refused = await refusal(world.rest, other, { pageToken, uidp: filterFor(sample, place) }, world.owner.token);
+            const refused = await refusal(world.rest, other, { pageToken, uidp: filterForAll(sample, parent) }, world.owner.token);
             assert.deepEqual(refused, { code: Code.INVALID_ARGUMENT, fields: ["page_token"] });
           }
         });
 
         async function assertTokenRefused(request: JsonObject, token = world.owner.token): Promise<void> {
-          const whole = { uidp: filterFor(sample, place), pageSize: 5, ...request };
+          const whole = { uidp: filterForAll(sample, parent), pageSize: 5, ...request };
           for (const client of [world.rest, world.grpc]) {
             const refused = await refusal(client, sample, whole, token);
             assert.deepEqual(refused, { code: Code.INVALID_ARGUMENT, fields: ["page_token"] }, JSON.stringify(request));
@@ -255,54 +250,10 @@ for (const store of storeNames) {
         }
       });
     }
-
-    it("have 50 rows a page where no page_size is given and never more than 200", async () => {
-      const group = await world.group(world.orgUid);
-      await Promise.all(Array.from({ length: 205 }, (_, i) => world.group(group, `g${i}`)));
-      for (const client of [world.rest, world.grpc]) {
-        const groups = resources[0] as Sample;
-        const length = async (pageSize: number) =>
-          (await list(client, groups, { uidp: { childrenOf: group }, pageSize }, world.owner.token)).items.length;
-        assert.deepEqual(
-          [await length(0), await length(1), await length(200), await length(201), await length(2_000_000_000)],
-          [50, 1, 200, 200, 200],
-        );
-      }
-    });
-  });
-
-  describe(`page tokens on ${store}`, () => {
-    it("hold for three days; after that the listing begins again, and nobody is told off", async () => {
-      await using world = await startSampleWorld({ store });
-      const robot = await world.robot(world.orgUid, listingCapabilities());
-      const group = await world.group(world.orgUid);
-      for (let i = 0; i < 5; i++) await world.group(group, `g${i}`);
-      const list = async (pageToken: string, skip: number) => {
-        const { token } = await world.signIn(robot.uid);
-        const query = `uidp.childrenOf=${group}&order_by=name&page_size=2&skip=${skip}&page_token=${pageToken}`;
-        const answer = await world.raw("GET", `/iam/v2/groups?${query}`, undefined, token);
-        assert.equal(answer.status, 200, answer.text);
-        const { groups, nextPageToken, skipped } = parse(answer.text) as {
-          groups: { name: string }[];
-          nextPageToken: string;
-          skipped: number;
-        };
-        return { names: groups.map(({ name }) => name), nextPageToken, skipped };
-      };
-      const first = await list("", 1);
-      assert.deepEqual([first.names, first.skipped], [["g1", "g2"], 1]);
-      world.clock.advance(3 * DAY);
-      const still = await list(first.nextPageToken, 0);
-      assert.deepEqual([still.names, still.skipped], [["g3", "g4"], 1]);
-      world.clock.advance(1);
-      const again = await list(first.nextPageToken, 0);
-      assert.deepEqual([again.names, again.skipped], [["g0", "g1"], 0]);
-      assert.deepEqual((await list(again.nextPageToken, 0)).names, ["g2", "g3"]);
-    });
   });
 }
 
-async function list(client: Client, sample: Sample, request: JsonObject, token: string): Promise<Page> {
+async function list(client: Client, sample: ResourceSample, request: JsonObject, token: string): Promise<Page> {
   const method = methodOf(sample, "List");
   const outcome = await client.call(method, fromJson(method.input, request), token);
   if (!outcome.ok) throw new Error(outcome.error.message);
@@ -311,12 +262,12 @@ async function list(client: Client, sample: Sample, request: JsonObject, token: 
   return { items, nextPageToken: textOf(json.nextPageToken), totalCount: textOf(json.totalCount), skipped: Number(json.skipped ?? 0) };
 }
 
-/** In one form, whether it came over REST or over gRPC, where fields with their default value are not sent. */
-function completed({ schema }: Sample, item: JsonObject): JsonObject {
+/** Adds the default values, which gRPC does not send. */
+function completed({ schema }: ResourceSample, item: JsonObject): JsonObject {
   return toJson(schema, fromJson(schema, item), { alwaysEmitImplicit: true }) as JsonObject;
 }
 
-async function refusal(client: Client, sample: Sample, request: JsonObject, token: string): Promise<Refusal> {
+async function refusal(client: Client, sample: ResourceSample, request: JsonObject, token: string): Promise<Refusal> {
   const method = methodOf(sample, "List");
   const outcome = await client.call(method, fromJson(method.input, request), token);
   assert.ok(!outcome.ok, `${JSON.stringify(request)} was not refused`);
@@ -328,7 +279,7 @@ function uids(items: readonly JsonObject[]): string[] {
   return items.map(({ uid }) => textOf(uid));
 }
 
-/** As bytes, whatever the language: names are ASCII. */
+/** Compares the bytes of ASCII names, independently of any locale. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

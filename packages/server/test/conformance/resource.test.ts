@@ -1,16 +1,20 @@
+/** Every resource can be created, read, listed, changed and deleted, with the same answers over REST and gRPC. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { type DescField, fromJson, getOption, type JsonObject, type JsonValue, toJson, toJsonString } from "@bufbuild/protobuf";
 import { fieldBehavior } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, type Client, codeOf, errorOf } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
+import { parse, textOf } from "../harness/json.ts";
 import {
   asListed,
   asRead,
-  changeTo,
+  changeResource,
   collectionOf,
+  createParent,
+  createResource,
   domainOf,
   fieldOf,
   forgedOutputsOf,
@@ -19,25 +23,18 @@ import {
   itemsOf,
   methodOf,
   outputsOf,
-  parentKindOf,
-  parse,
-  placeFor,
-  resources,
-  type Sample,
-  samples,
-  startSampleWorld,
-  textOf,
+  type ResourceSample,
   uidPatternIn,
 } from "../harness/samples.ts";
 import type { World } from "../harness/world.ts";
+import { resources, samples, startSampleWorld } from "./samples.ts";
 
-/** Deleting these succeeds also where there are none. */
-const DELETED_TWICE = ["RoleBinding", "AccountAssociation"];
-const NO_SEGMENT = "0123456789abcdef";
+/** The last segment of a uid that belongs to nothing. */
+const MISSING = "0123456789abcdef";
 const MALFORMED = ["nonsense", "ABCDEF", "a/b", "%25", "0".repeat(39), `${"0".repeat(40)}/${"0".repeat(15)}`];
 
 for (const store of storeNames) {
-  describe(`every resource on ${store}`, () => {
+  describe(`resources on ${store}`, () => {
     let world: World;
     let clients: Client[];
     before(async () => {
@@ -47,34 +44,35 @@ for (const store of storeNames) {
     after(() => world[Symbol.asyncDispose]());
 
     for (const sample of samples) {
-      it(`answers the same complete ${sample.title} from Create, Get, List and Update, byte for byte`, async () => {
+      test(`Create, Get, List and Update answer the same bytes for ${sample.title}`, async () => {
         const path = collectionOf(sample);
-        const place = await placeFor(world, sample, await world.group(world.orgUid));
-        const given = await sample.make(world, place, "first");
-        const created = await world.raw("POST", `${path}/${place}`, given);
-        assert.equal(created.status, 200, created.text);
-        const made = parse(created.text);
-        assertIsComplete(sample.schema.fields, given, made);
-        for (const [key, value] of Object.entries(given)) if (!isInputOnly(sample, key)) assertContains(made[key], value);
-        assert.match(textOf(made.uid), uidPatternIn(sample, place));
-        assertTimes(sample, made, world.clock.now().toISOString(), world.clock.now().toISOString());
+        const parent = await createParent(world, sample, await world.group(world.orgUid));
+        const given = await sample.body(world, parent, "first");
+        const answer = await world.raw("POST", `${path}/${parent}`, given);
+        assert.equal(answer.status, 200, answer.text);
+        const created = parse(answer.text);
+        assertIsComplete(sample.schema.fields, given, created);
+        for (const [key, value] of Object.entries(given)) if (!isInputOnly(sample, key)) assertContains(created[key], value);
+        assert.match(textOf(created.uid), uidPatternIn(sample, parent));
+        assertTimes(sample, created, world.clock.now().toISOString(), world.clock.now().toISOString());
 
-        const uri = `${path}/${textOf(made.uid)}`;
-        const list = () => world.raw("GET", `${path}?uidp.childrenOf=${place}&${new URLSearchParams(sample.filter(made) as never)}`);
+        const uri = `${path}/${textOf(created.uid)}`;
+        const list = () =>
+          world.raw("GET", `${path}?uidp.childrenOf=${parent}&${new URLSearchParams(sample.uniqueFilter(created) as never)}`);
         const listed = (text: string) => `{"${itemsOf(sample)}":[${asListed(sample, text)}],"totalCount":"1","skipped":0}`;
-        const read = asRead(sample, created.text);
+        const read = asRead(sample, answer.text);
         assert.equal((await world.raw("GET", uri)).text, read);
         assert.equal((await list()).text, listed(read));
 
         world.clock.advance(1000);
         if (!sample.isImmutable) {
-          const change = await sample.change(world, place);
-          const updated = await changeTo(world, sample, made, change);
+          const change = await sample.change(world, parent);
+          const updated = await changeResource(world, sample, created, change);
           assert.equal(updated.status, 200, updated.text);
           for (const [key, value] of Object.entries(change)) assertContains(parse(updated.text)[key], value);
-          assertTimes(sample, parse(updated.text), made.createTime, world.clock.now().toISOString());
+          assertTimes(sample, parse(updated.text), created.createTime, world.clock.now().toISOString());
           assert.equal((await world.raw("GET", uri)).text, updated.text);
-          assert.equal((await world.raw("GET", `${path}?uidp.ids=${textOf(made.uid)}`)).text, listed(updated.text));
+          assert.equal((await world.raw("GET", `${path}?uidp.ids=${textOf(created.uid)}`)).text, listed(updated.text));
         }
 
         const deleted = await world.raw("DELETE", uri);
@@ -83,26 +81,24 @@ for (const store of storeNames) {
         assert.deepEqual(parse((await list()).text), { [itemsOf(sample)]: [], totalCount: "0", skipped: 0 });
       });
 
-      it(`says of ${sample.title} over gRPC what it says over REST`, async () => {
-        const place = await placeFor(world, sample, await world.group(world.orgUid));
-        const given = await sample.make(world, place, "by grpc");
-        const request = fromJson(methodOf(sample, "Create").input, { parent: place, [fieldOf(sample)]: given });
-        const made = answerOf(await world.grpc.call(methodOf(sample, "Create"), request, world.owner.token));
-        const { uid } = toJson(sample.schema, made) as { uid: string };
+      test(`gRPC and REST answer the same for ${sample.title}`, async () => {
+        const parent = await createParent(world, sample, await world.group(world.orgUid));
+        const given = await sample.body(world, parent, "by grpc");
+        const request = fromJson(methodOf(sample, "Create").input, { parent, [fieldOf(sample)]: given });
+        const created = answerOf(await world.grpc.call(methodOf(sample, "Create"), request, world.owner.token));
+        const { uid } = toJson(sample.schema, created) as { uid: string };
         const overRest = fromJson(sample.schema, parse((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).text));
         for (const name of sample.shownOnce) {
-          assert.notEqual((made as unknown as JsonObject)[name], "");
-          (made as unknown as JsonObject)[name] = "";
+          assert.notEqual((created as unknown as JsonObject)[name], "");
+          (created as unknown as JsonObject)[name] = "";
         }
-        assert.equal(toJsonString(sample.schema, made), toJsonString(sample.schema, overRest));
+        assert.equal(toJsonString(sample.schema, created), toJsonString(sample.schema, overRest));
 
         if (sample.isImmutable) return;
-        const change = await sample.change(world, place);
+        const change = await sample.change(world, parent);
         const [verb, body] = hasMethod(sample, "Update")
           ? (["Update", { [fieldOf(sample)]: { ...change, uid }, updateMask: "*" }] as const)
-          : sample.isImmutable
-            ? (["Get", { uid }] as const)
-            : (["Create", { parent: place, [fieldOf(sample)]: { ...given, ...change } }] as const);
+          : (["Create", { parent, [fieldOf(sample)]: { ...given, ...change } }] as const);
         const method = methodOf(sample, verb);
         const updated = answerOf(await world.grpc.call(method, fromJson(method.input, body), world.owner.token));
         const after = toJson(sample.schema, updated, { alwaysEmitImplicit: true }) as JsonObject;
@@ -123,42 +119,33 @@ for (const store of storeNames) {
     }
 
     for (const sample of resources) {
-      it(`ignores uid, all output-only fields and all unknown ones of ${sample.title} that is made`, async () => {
-        const place = await placeFor(world, sample, await world.group(world.orgUid));
-        const given = await sample.make(world, place, "made");
+      test(`creating ${sample.title} ignores the uid, output-only fields and unknown fields in the body`, async () => {
+        const parent = await createParent(world, sample, await world.group(world.orgUid));
         const outputs = outputsOf(sample).map(({ jsonName }) => jsonName);
         for (const name of ["uid", "createTime", "updateTime"].filter((each) => hasField(sample, each)))
           assert.ok(outputs.includes(name), name);
-        const body = { ...given, ...forgedOutputsOf(sample), nonsense: [{ unknown: null }] };
-        const made = parse((await world.raw("POST", `${collectionOf(sample)}/${place}`, body)).text);
-        const other = sample.hasUidOfGroup ? await world.group(world.orgUid) : place;
-        const plain = parse(
-          (await world.raw("POST", `${collectionOf(sample)}/${other}`, await sample.make(world, other, "made plainly"))).text,
-        );
-        assert.match(textOf(made.uid), uidPatternIn(sample, place));
-        const own = new Set([
-          "uid",
-          "name",
-          "identity",
-          "identityUid",
-          "email",
-          "keyId",
-          "chainguard",
-          "externalGroupId",
-          ...sample.shownOnce,
-        ]);
-        const without = (json: JsonObject) => Object.fromEntries(Object.entries(json).filter(([key]) => !own.has(key)));
-        // What is made of its uid is its own, too.
-        const general = (json: JsonObject) => parse(JSON.stringify(without(json)).replaceAll(textOf(json.uid), "UID"));
-        assert.deepEqual(general(made), general(plain));
-        for (const key of own) assert.notEqual(made[key] ?? "", "forged", key);
+        const body = { ...(await sample.body(world, parent, "forged name")), ...forgedOutputsOf(sample), nonsense: [{ unknown: null }] };
+        const forging = parse((await world.raw("POST", `${collectionOf(sample)}/${parent}`, body)).text);
+        const otherParent = sample.hasUidOfGroup ? await world.group(world.orgUid) : parent;
+        const plain = parse((await createResource(world, sample, otherParent, "plain name")).text);
+        assert.match(textOf(forging.uid), uidPatternIn(sample, parent));
+        const own = ["uid", ...sample.ownFields, ...sample.shownOnce];
+        const without = (json: JsonObject) => Object.fromEntries(Object.entries(json).filter(([key]) => !own.includes(key)));
+        // Other fields can be derived from the uid.
+        const comparable = (json: JsonObject) => parse(JSON.stringify(without(json)).replaceAll(textOf(json.uid), "UID"));
+        assert.deepEqual(comparable(forging), comparable(plain));
+        for (const key of own) {
+          assert.ok(hasField(sample, key), `${sample.title} has no field ${key}`);
+          assert.notEqual(forging[key], "forged", key);
+          assert.notDeepEqual(forging[key], plain[key], `${key} is not its own`);
+        }
       });
 
-      it(`answers NOT_FOUND with its ResourceInfo where ${sample.title} is missing`, async () => {
-        const uid = `${world.orgUid}/${NO_SEGMENT}`;
+      test(`a call on ${sample.title} that does not exist answers NOT_FOUND with its ResourceInfo`, async () => {
+        const uid = `${world.orgUid}/${MISSING}`;
         for (const client of clients) {
           for (const verb of verbsOf(sample)) {
-            if (verb === "Delete" && DELETED_TWICE.includes(sample.kind)) continue;
+            if (verb === "Delete" && sample.deletesMissing) continue;
             const outcome = await client.call(methodOf(sample, verb), requestFor(sample, verb, uid), world.owner.token);
             const { code, message, details } = errorOf(outcome);
             assert.equal(code, Code.NOT_FOUND, `${verb} over ${client.protocol}`);
@@ -176,7 +163,7 @@ for (const store of storeNames) {
         assert.equal((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).status, 404);
       });
 
-      it(`answers NOT_FOUND for a malformed uid of ${sample.title}`, async () => {
+      test(`a call on ${sample.title} with a malformed uid answers NOT_FOUND`, async () => {
         for (const uid of MALFORMED) {
           for (const client of clients) {
             for (const verb of verbsOf(sample)) {
@@ -187,8 +174,8 @@ for (const store of storeNames) {
         }
       });
 
-      it(`refuses ${sample.title} whose parent is malformed or missing`, async () => {
-        const given = await sample.make(world, world.orgUid, "orphan");
+      test(`creating ${sample.title} in a malformed or missing parent is refused`, async () => {
+        const given = await sample.body(world, world.orgUid, "orphan");
         for (const client of clients) {
           const create = (parent: string) =>
             client.call(
@@ -196,13 +183,12 @@ for (const store of storeNames) {
               fromJson(methodOf(sample, "Create").input, { parent, [fieldOf(sample)]: given }),
               world.owner.token,
             );
-          const missing = errorOf(await create(`${world.orgUid}/${NO_SEGMENT}`));
+          const missing = errorOf(await create(`${world.orgUid}/${MISSING}`));
           assert.deepEqual(
             [missing.code, missing.message],
-            [Code.NOT_FOUND, `Not found: ${parentKindOf(sample)} "${world.orgUid}/${NO_SEGMENT}"`],
+            [Code.NOT_FOUND, `Not found: ${sample.parent.kind} "${world.orgUid}/${MISSING}"`],
           );
-          // A group's parent may be a name.
-          if (sample.kind === "Group") continue;
+          if (sample.parentMayBeName) continue;
           const malformed = errorOf(await create("NOT A UID"));
           assert.equal(malformed.code, Code.INVALID_ARGUMENT);
           assert.deepEqual(fieldsOf(malformed.details), ["parent"]);
@@ -210,12 +196,10 @@ for (const store of storeNames) {
       });
     }
 
-    for (const kind of DELETED_TWICE) {
-      it(`makes a deleted ${kind} and one that never was the same: deleting succeeds`, async () => {
-        const sample = resources.find((each) => each.kind === kind);
-        assert.ok(sample);
+    for (const sample of resources.filter(({ deletesMissing }) => deletesMissing)) {
+      test(`deleting ${sample.title} that does not exist succeeds`, async () => {
         for (const client of clients) {
-          const request = requestFor(sample, "Delete", `${world.orgUid}/${NO_SEGMENT}`);
+          const request = requestFor(sample, "Delete", `${world.orgUid}/${MISSING}`);
           assert.equal(codeOf(await client.call(methodOf(sample, "Delete"), request, world.owner.token)), 0);
         }
       });
@@ -223,11 +207,11 @@ for (const store of storeNames) {
   });
 }
 
-function verbsOf(sample: Sample) {
+function verbsOf(sample: ResourceSample) {
   return (["Get", "Update", "Delete"] as const).filter((verb) => hasMethod(sample, verb));
 }
 
-function requestFor(sample: Sample, verb: "Get" | "Update" | "Delete", uid: string) {
+function requestFor(sample: ResourceSample, verb: "Get" | "Update" | "Delete", uid: string) {
   const { input } = methodOf(sample, verb);
   return fromJson(input, verb === "Update" ? { [fieldOf(sample)]: { uid, description: "x" } } : { uid }, { ignoreUnknownFields: true });
 }
@@ -236,9 +220,12 @@ function fieldsOf(details: readonly JsonObject[]): JsonValue[] {
   return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
 }
 
-/** Fields are always there, but for those that are given or not: members of a oneof, and optional messages. All in the order in which they are declared. */
-function assertIsComplete(fields: readonly DescField[], given: JsonObject, made: JsonObject): void {
-  const keys = Object.keys(made);
+/**
+ * Asserts that all fields are present in the order of their declaration. Members of a oneof and optional messages are
+ * present only if they were given.
+ */
+function assertIsComplete(fields: readonly DescField[], given: JsonObject, created: JsonObject): void {
+  const keys = Object.keys(created);
   for (const field of fields) {
     const isChoice = field.oneof !== undefined || isOptionalMessage(field);
     if (behaviorsOf(field).includes(FieldBehavior.INPUT_ONLY)) {
@@ -252,14 +239,14 @@ function assertIsComplete(fields: readonly DescField[], given: JsonObject, made:
     keys,
     order.filter((key) => keys.includes(key)),
   );
-  for (const value of Object.values(made)) assert.notEqual(value, null);
+  for (const value of Object.values(created)) assert.notEqual(value, null);
 }
 
 function isOptionalMessage(field: DescField): boolean {
   return field.fieldKind === "message" && behaviorsOf(field).includes(FieldBehavior.OPTIONAL);
 }
 
-function isInputOnly({ schema }: Sample, jsonName: string): boolean {
+function isInputOnly({ schema }: ResourceSample, jsonName: string): boolean {
   return schema.fields.some((field) => field.jsonName === jsonName && behaviorsOf(field).includes(FieldBehavior.INPUT_ONLY));
 }
 
@@ -267,14 +254,19 @@ function behaviorsOf(field: DescField): FieldBehavior[] {
   return getOption(field, fieldBehavior);
 }
 
-/** What is written reads back; what the server adds to it may stand beside it. */
+/** Asserts that all expected members are present; the server may add others. */
 function assertContains(actual: JsonValue | undefined, expected: JsonValue | undefined): void {
   if (typeof expected !== "object" || expected === null || Array.isArray(expected)) assert.deepEqual(actual, expected);
   else for (const [key, value] of Object.entries(expected)) assertContains((actual as JsonObject)[key], value);
 }
 
-/** A binding has no update time, a tag no create time. */
-function assertTimes(sample: Sample, { createTime, updateTime }: JsonObject, created: JsonValue | undefined, updated: JsonValue): void {
+/** Asserts the times of the resource, as far as it has them. */
+function assertTimes(
+  sample: ResourceSample,
+  { createTime, updateTime }: JsonObject,
+  created: JsonValue | undefined,
+  updated: JsonValue,
+): void {
   assert.equal(createTime, hasField(sample, "createTime") ? created : undefined);
   assert.equal(updateTime, hasField(sample, "updateTime") ? updated : undefined);
 }

@@ -4,8 +4,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
-import { parse, textOf } from "../harness/samples.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const path = "/iam/v2/accountAssociations";

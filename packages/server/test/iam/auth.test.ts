@@ -3,8 +3,9 @@ import { it } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { type Caller, describeWithWorld } from "../harness/world.ts";
 
 const HOUR = 60 * 60 * 1000;

@@ -7,9 +7,10 @@ import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_to
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import type { HttpAnswer } from "../harness/clients.ts";
+import { builtInRole, providerIn } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { startIssuer } from "../harness/oidc-issuer.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, providerIn, textOf } from "../harness/samples.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { CAP_IAM_GROUPS_LIST, CAP_IAM_IDENTITY_PROVIDERS_CREATE, CAP_IAM_ROLE_BINDINGS_CREATE, CAP_REPO_LIST } = Capability;

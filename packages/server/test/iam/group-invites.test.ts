@@ -5,9 +5,10 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { startIssuer } from "../harness/oidc-issuer.ts";
 import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const path = "/iam/v2/groupInvites";

@@ -5,8 +5,9 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { type Caller, describeWithWorld } from "../harness/world.ts";
 
 describeWithWorld("groups", (world) => {

@@ -17,9 +17,10 @@ import { openSecrets } from "../../src/iam/secrets/secrets-key.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid, uidFromText } from "../../src/lib/uid.ts";
 import { answerOf, type HttpAnswer } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { startIssuer } from "../harness/oidc-issuer.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { CAP_IAM_IDENTITY_PROVIDERS_CREATE, CAP_IAM_IDENTITY_PROVIDERS_UPDATE, CAP_IAM_ROLE_BINDINGS_CREATE, CAP_REPO_LIST } = Capability;

@@ -6,8 +6,9 @@ import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { uidFromText } from "../../src/lib/uid.ts";
 import { codeOf } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const DOCUMENTED_VIEWER = "63921b2c44617e3f2603851537be0123af4a57d7";

@@ -9,8 +9,9 @@ import { verifyScimToken } from "../../src/iam/identities/scim-credential.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid, uidFromText } from "../../src/lib/uid.ts";
 import type { HttpAnswer } from "../harness/clients.ts";
+import { builtInRole, providerIn } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, providerIn, textOf } from "../harness/samples.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { CAP_IAM_IDENTITY_PROVIDERS_LIST, CAP_IAM_SCIM_MANAGE } = Capability;

@@ -5,9 +5,10 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { codeOf } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { startIssuer } from "../harness/oidc-issuer.ts";
 import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { type Caller, describeWithWorld } from "../harness/world.ts";
 
 const DAY = 24 * 60 * 60 * 1000;

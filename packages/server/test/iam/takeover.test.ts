@@ -4,8 +4,9 @@ import { it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { uidFromText } from "../../src/lib/uid.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertInvalid, assertRefused } from "../harness/refusal.ts";
-import { builtInRole, parse, textOf } from "../harness/samples.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { CAP_IAM_IDENTITY_UPDATE, CAP_IAM_IDENTITY_LIST, CAP_IAM_GROUPS_LIST, CAP_IAM_GROUPS_CREATE, CAP_IAM_ROLE_BINDINGS_CREATE } =

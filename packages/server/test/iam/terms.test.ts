@@ -8,9 +8,9 @@ import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { errorOf } from "../harness/clients.ts";
+import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertRefused } from "../harness/refusal.ts";
 import { createRegistryClient } from "../harness/registry/registry-client.ts";
-import { parse, textOf } from "../harness/samples.ts";
 import { describeWithWorld, startWorld } from "../harness/world.ts";
 
 const path = "/iam/v2/terms";

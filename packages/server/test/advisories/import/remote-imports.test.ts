@@ -14,6 +14,7 @@ import { createStagedFiles } from "../../../src/blobs/staged-files.ts";
 import { createGrants } from "../../../src/iam/grants/grants.ts";
 import { Code } from "../../../src/lib/errors.ts";
 import { createLog } from "../../../src/lib/log.ts";
+import { entitleOwner } from "../../harness/advisories/entitle-owner.ts";
 import {
   APPROVER,
   advisoriesIn,
@@ -33,7 +34,6 @@ import { startServer } from "../../harness/harness.ts";
 import { until } from "../../harness/holtd.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
 import { createDatabase } from "../../harness/postgres.ts";
-import { entitleOwner } from "../../harness/samples.ts";
 import { describeWithWorld, startWorld, type World } from "../../harness/world.ts";
 
 const { createImport, writeImport, startImport, getImport, listImports, deleteImport } = ImportsService.method;

@@ -7,6 +7,7 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { Code } from "../../../src/lib/errors.ts";
+import { entitleOwner } from "../../harness/advisories/entitle-owner.ts";
 import { type FeedServer, plain, startFeedServer, status, tagged } from "../../harness/advisories/feed-server.ts";
 import {
   APPROVER,
@@ -23,7 +24,6 @@ import { startServer } from "../../harness/harness.ts";
 import { until } from "../../harness/holtd.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
 import { createDatabase } from "../../harness/postgres.ts";
-import { entitleOwner } from "../../harness/samples.ts";
 import { type Caller, describeWithWorld, startWorld, type World } from "../../harness/world.ts";
 
 const { createAdvisoryMirror, updateAdvisoryMirror, getAdvisoryMirror, runAdvisoryMirror, deleteAdvisoryMirror } =

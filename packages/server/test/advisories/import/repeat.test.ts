@@ -7,8 +7,8 @@ import { Advisories, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities
 import { AdvisoriesService, AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { CSAF, OPENVEX, osv, SECDB, WOLFI } from "../../harness/advisories/import-samples.ts";
 import { advisoriesOf, importFile, importJson, summaryOf } from "../../harness/advisories/import-world.ts";
+import { builtInRole } from "../../harness/iam/iam.ts";
 import fc from "../../harness/property.ts";
-import { builtInRole } from "../../harness/samples.ts";
 import { describeWithWorld, type World } from "../../harness/world.ts";
 
 const ALL = [osv(), OPENVEX, CSAF, SECDB].map((document) => JSON.stringify(document)).join("\n");

@@ -9,7 +9,7 @@ import {
   ReviewStatus,
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import yauzl from "yauzl";
-import { builtInRole } from "../samples.ts";
+import { builtInRole } from "../iam/iam.ts";
 import type { World } from "../world.ts";
 
 export type Given = Partial<Omit<MessageInitShape<typeof AdvisorySchema>, "$typeName" | "events">> & { events?: readonly GivenEvent[] };

@@ -1,0 +1,57 @@
+/** Concurrent writes to IAM resources lose nothing and contradict nothing. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { uidFromText } from "../../src/lib/uid.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { parse } from "../harness/json.ts";
+import { describeWithWorld } from "../harness/world.ts";
+
+const ROUNDS = 15;
+
+describeWithWorld("concurrent writes to IAM resources", (world) => {
+  const exists = async (path: string) => (await world.raw("GET", path)).status === 200;
+
+  test("a role that is deleted while it is bound leaves no binding without its role", async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const group = await world.group(world.orgUid);
+      const roleUid = await world.role(group, [Capability.CAP_REPO_LIST]);
+      const [deleted, bound] = await Promise.all([
+        world.raw("DELETE", `/iam/v2/roles/${roleUid}`),
+        world.raw("POST", `/iam/v2/roleBindings/${group}`, { identityUid: uidFromText("somebody"), roleUid }),
+      ]);
+      assert.ok(bound.status === 200 || bound.status === 404, bound.text);
+      assert.equal(deleted.status, bound.status === 200 ? 400 : 200, deleted.text);
+      assert.equal(await exists(`/iam/v2/roles/${roleUid}`), bound.status === 200);
+    }
+  });
+
+  test("one of several equal bindings is created, and one of several organizations with one name", async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const group = await world.group(world.orgUid);
+      const binding = { identityUid: uidFromText("somebody"), roleUid: await builtInRole(world, "viewer") };
+      const organization = { name: `org ${round}`, verified: true, kind: "ORG_KIND_DEV" };
+      for (const [path, body] of [[`/iam/v2/roleBindings/${group}`, binding] as const, ["/iam/v2/groups", organization] as const]) {
+        const answers = await Promise.all([1, 2, 3].map(() => world.raw("POST", path, body)));
+        assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409]);
+      }
+    }
+  });
+
+  test("concurrent updates and deletions of one resource are all applied, and counts stay right", async () => {
+    const { uid } = parse((await world.raw("POST", `/iam/v2/identities/${world.orgUid}`, { name: "robot", servicePrincipal: 1 })).text);
+    const uri = `/iam/v2/identities/${uid}`;
+    for (let round = 0; round < ROUNDS; round++) {
+      const [name, description, company] = ["name", "description", "company"].map((field) => `${field} ${round}`);
+      const answers = await Promise.all([{ name }, { description }, { company }].map((body) => world.raw("PATCH", uri, body as never)));
+      assert.ok(answers.every(({ status }) => status === 200));
+      const left = parse((await world.raw("GET", uri)).text);
+      assert.deepEqual([left.name, left.description, left.company], [name, description, company]);
+    }
+    const group = await world.group(world.orgUid);
+    const made = await Promise.all(Array.from({ length: 20 }, () => world.group(group)));
+    await Promise.all(made.slice(0, 7).flatMap((child) => [1, 2].map(() => world.raw("DELETE", `/iam/v2/groups/${child}`))));
+    const { totalCount } = parse((await world.raw("GET", `/iam/v2/groups?uidp.childrenOf=${group}`)).text);
+    assert.equal(totalCount, "13");
+  });
+});

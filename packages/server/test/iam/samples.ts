@@ -1,0 +1,344 @@
+/** What the conformance suites need to know of groups, identities, roles and everything else of IAM. */
+import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
+import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
+import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { TermsService } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
+import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { accountAssociations } from "../../src/iam/api/account-associations.ts";
+import { externalGroupRoleMappings } from "../../src/iam/api/external-group-role-mappings.ts";
+import { groupInvites } from "../../src/iam/api/group-invites.ts";
+import { groups } from "../../src/iam/api/groups.ts";
+import { identities } from "../../src/iam/api/identities.ts";
+import { identityProviders } from "../../src/iam/api/identity-provider-resource.ts";
+import { roleBindings } from "../../src/iam/api/role-bindings.ts";
+import { roles } from "../../src/iam/api/roles.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { isAtOrBelow, parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
+import { builtInRole, createServicePrincipal, providerIn, unreachableOidc } from "../harness/iam/iam.ts";
+import { parse, textOf } from "../harness/json.ts";
+import {
+  createParent,
+  createResource,
+  defineSample,
+  type EventSample,
+  inGroup,
+  type OperationSample,
+  type ParentSample,
+  type ResourceSample,
+} from "../harness/samples.ts";
+import type { World } from "../harness/world.ts";
+
+const inOrganization: ParentSample = { ...inGroup, onlyInOrganizations: true };
+
+const inIdentityProvider: ParentSample = {
+  kind: "IdentityProvider",
+  collection: "/iam/v2/identityProviders",
+  onlyInOrganizations: true,
+  create: providerIn,
+  groupOf: rootOf,
+};
+
+const claimMatch = {
+  issuer: "https://issuer.example.com/",
+  subject: "repo:acme/app",
+  audience: "https://holt.test",
+  claims: { z: "1", a: "2" },
+  claimPatterns: { ref: "refs/heads/.*" },
+};
+const staticKeys = { issuer: "https://keys.example.com", subject: "robot", issuerKeys: "keys", audiences: ["holt"] };
+
+function identitySample(form: string, relationship: JsonObject, changed: JsonObject): ResourceSample {
+  return defineSample(identities, IdentitiesService, {
+    title: `an identity with ${form}`,
+    parent: inGroup,
+    capabilityNoun: "identity",
+    body: async (_world, _group, name) => ({
+      name,
+      description: "A robot.\n  It writes “é”, <b> & \\ too.",
+      company: "acme",
+      ...relationship,
+    }),
+    change: async () => ({ name: "renamed", description: "", company: "other", ...changed }),
+    seenInRoot: async (world, viewer) => {
+      const bindings = await world.store.reader.selectFrom("role_binding").select(["uid", "identity_uid as identityUid"]).execute();
+      const visible = bindings.filter(({ uid }) => viewer.scopes.some((scope) => isAtOrBelow(parentOf(uid), scope)));
+      const bound = new Set(visible.map(({ identityUid }) => identityUid));
+      return (uid) => uid === viewer.uid || bound.has(uid);
+    },
+  });
+}
+
+const mappingSample = defineSample(externalGroupRoleMappings, ExternalGroupRoleMappingsService, {
+  title: "an external group role mapping",
+  parent: inIdentityProvider,
+  capabilityNoun: "identity_providers",
+  sharesNames: false,
+  isImmutable: true,
+  ownFields: ["externalGroupId"],
+  body: async (world, provider, name) => ({
+    externalGroupId: `${name} “é”, <b> & \\`,
+    roleUid: await builtInRole(world, "viewer"),
+    scope: rootOf(provider),
+  }),
+  change: async () => ({}),
+  smallChange: {},
+  uniqueFilter: () => ({}),
+  // Subscriptions belong to groups, and an identity provider is not a group.
+  eventGroup: rootOf,
+  eventExtensions: (uid) => ({ identityprovider: parentOf(uid) }),
+});
+
+export const resourceSamples: readonly ResourceSample[] = [
+  defineSample(groups, GroupsService, {
+    title: "a group",
+    parent: inGroup,
+    capabilityNoun: "groups",
+    parentMayBeName: true,
+    // Their defaults are those of a new group, but no update takes them back.
+    keptFields: ["verified", "kind"],
+    // Nobody can be subscribed to a deleted group.
+    eventGroup: (uid, verb) => (verb === "Delete" ? parentOf(uid) : uid),
+    body: async (_world, _group, name) => ({ name, description: "Line one\n  line two" }),
+    change: async () => ({ name: "renamed", description: "" }),
+  }),
+  identitySample(
+    "claim match",
+    { claimMatch },
+    { claimMatch: { issuerPattern: ".*", subjectPattern: "repo:.*", audiencePattern: "h.*", claims: {}, claimPatterns: {} } },
+  ),
+  identitySample("static keys", { staticKeys }, { staticKeys: { ...staticKeys, issuerKeys: "other", audiences: [] } }),
+  identitySample(
+    "AWS identity",
+    { awsIdentity: { awsAccount: "012345678901", arn: "bar", userId: "foo" } },
+    { awsIdentity: { awsAccount: "210987654321", arnPattern: "b.*", userIdPattern: "f.*" } },
+  ),
+  identitySample(
+    "service principal",
+    { servicePrincipal: "SERVICE_PRINCIPAL_INGESTER" },
+    { servicePrincipal: "SERVICE_PRINCIPAL_COSIGNED" },
+  ),
+  defineSample(roles, RolesService, {
+    title: "a role",
+    parent: inGroup,
+    capabilityNoun: "roles",
+    // Lists begin with the built-in roles; all others are ordered by uid.
+    defaultOrder: "uid",
+    body: async (_world, _group, name) => ({ name, description: "", capabilities: ["CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST"] }),
+    change: async () => ({ name: "renamed", description: "Now it has one", capabilities: ["CAP_IAM_GROUPS_DELETE"] }),
+    // Everybody sees the built-in roles.
+    seenInRoot: async () => () => true,
+  }),
+  defineSample(roleBindings, RoleBindingsService, {
+    title: "a role binding",
+    parent: inGroup,
+    capabilityNoun: "role_bindings",
+    sharesNames: false,
+    deletesMissing: true,
+    ownFields: ["identity", "identityUid"],
+    derivedFields: { identityUid: "identity", roleUid: "role" },
+    // The caller must hold all capabilities of the role.
+    neededToUpdate: async (world) =>
+      (await world.must(RolesService.method.getRole, { uid: await builtInRole(world, "viewer") })).capabilities,
+    // These users have not signed in yet. A binding has no name: its identity distinguishes it.
+    body: async (world, _group, name) => ({ identityUid: uidFromText(name), roleUid: await builtInRole(world, "viewer") }),
+    change: async (world) => ({ identityUid: uidFromText("somebody else"), roleUid: await builtInRole(world, "editor") }),
+    smallChange: {},
+    uniqueFilter: ({ identityUid = "" }) => ({ identity: identityUid }),
+  }),
+  defineSample(groupInvites, GroupInvitesService, {
+    title: "a group invite",
+    parent: inGroup,
+    capabilityNoun: "group_invites",
+    isImmutable: true,
+    ownFields: ["email", "keyId"],
+    shownOnce: ["code"],
+    eventFields: ["uid", "expirationTime"],
+    body: async (world, _group, name) => ({
+      roleUid: await builtInRole(world, "viewer"),
+      email: `${name.replaceAll(" ", "")}@example.com`,
+      ttl: "604800s",
+      singleUse: true,
+    }),
+    change: async () => ({}),
+    smallChange: {},
+    uniqueFilter: ({ keyId = "" }) => ({ keyId }),
+  }),
+  defineSample(accountAssociations, AccountAssociationsService, {
+    title: "an account association",
+    parent: inGroup,
+    capabilityNoun: "account_associations",
+    deletesMissing: true,
+    ownFields: ["name", "chainguard"],
+    // Its uid is that of its group.
+    eventGroup: (uid) => uid,
+    body: async (world, group, name) => ({
+      name,
+      description: "Line one\n  line two",
+      amazon: { account: "012345678901" },
+      chainguard: { serviceBindings: { CATALOG_SYNCER: await createServicePrincipal(world, group, "CATALOG_SYNCER") } },
+      github: { appInstallations: { "12": { installations: [{ installationId: "34", name: "acme" }] } } },
+    }),
+    change: async () => ({
+      name: "renamed",
+      description: "",
+      amazon: { account: "109876543210" },
+      google: { projectId: "acme", projectNumber: "123" },
+      azure: { tenantId: "00000000-0000-0000-0000-00000000000a", clientIds: { scanner: "b" } },
+    }),
+  }),
+  defineSample(identityProviders, IdentityProvidersService, {
+    title: "an identity provider",
+    parent: inOrganization,
+    capabilityNoun: "identity_providers",
+    valuesInLists: { credentialState: "CREDENTIAL_STATE_UNSPECIFIED" },
+    // Its users are bound to its default role.
+    neededToUpdate: async () => [Capability.CAP_IAM_ROLE_BINDINGS_CREATE],
+    body: async (world, _organization, name) => ({
+      name,
+      description: "Line one\n  line two",
+      defaultRole: await builtInRole(world, "viewer"),
+      oidc: unreachableOidc,
+    }),
+    change: async (world) => ({
+      name: "renamed",
+      description: "",
+      defaultRole: await builtInRole(world, "editor"),
+      oidc: {
+        ...unreachableOidc,
+        issuer: `${unreachableOidc.issuer}/other`,
+        clientId: "other",
+        clientSecret: "",
+        additionalScopes: [],
+        groupsClaim: "",
+      },
+    }),
+  }),
+  mappingSample,
+];
+
+/** Registers a newcomer, who has no identity yet: the event has no actor and, without an invite, no group. */
+const registration: EventSample = {
+  succeeding: async (world) => {
+    const token = await world.proofOf(`newcomer ${++newcomers}`);
+    return { request: {}, token, isAnonymous: true, subject: () => "", group: () => "" };
+  },
+  failing: async () => ({ code: "no invite" }),
+};
+let newcomers = 0;
+
+const metadataUpdate: EventSample = {
+  succeeding: async (world) => ({
+    request: { identityMetadata: { company: `company ${Math.floor(world.clock.now().getTime())}`, hubspotUtk: "utk" } },
+    subject: () => world.owner.uid,
+    group: () => "",
+  }),
+  failing: async () => ({ identityMetadata: { company: "failing" }, updateMask: "nonsense" }),
+};
+
+const termsAcceptance: EventSample = {
+  succeeding: async (world) => {
+    const group = await world.group(world.orgUid);
+    return { request: { group, documentIds: ["sfdpa.v1", "skills-tos.v1"] }, subject: () => group, group: () => group };
+  },
+  failing: async (world) => ({ group: world.orgUid, documentIds: ["NOT AN ID"] }),
+};
+
+const batchOfBindings: EventSample = {
+  succeeding: async (world) => {
+    const group = await world.group(world.orgUid);
+    const identityUids = ["a", "b"].map((each) => uidFromText(`${each} ${group}`));
+    const requests = identityUids.map((identityUid) => ({ roleBinding: { identityUid } }));
+    const request = { parent: group, roleUid: await builtInRole(world, "viewer"), requests };
+    return { request, subject: () => group, group: () => group };
+  },
+  // The first binding is valid and is created before the second is refused as a duplicate.
+  failing: async (world) => {
+    const roleBinding = { identityUid: uidFromText("bound twice"), roleUid: await builtInRole(world, "viewer") };
+    return { parent: world.orgUid, requests: [{ roleBinding }, { roleBinding }] };
+  },
+};
+
+const batchDeletionOfMappings: EventSample = {
+  succeeding: async (world) => {
+    const { provider, mapping } = await createMapping(world);
+    return {
+      request: { parent: provider, names: [mapping] },
+      subject: () => provider,
+      group: () => rootOf(provider),
+      extensions: () => ({ identityprovider: provider }),
+    };
+  },
+  failing: async (world) => ({ parent: (await createMapping(world)).provider, names: [`${world.orgUid}/0123456789abcdef`] }),
+};
+
+async function createMapping(world: World): Promise<{ provider: string; mapping: string }> {
+  const provider = await createParent(world, mappingSample, world.orgUid);
+  const { text } = await createResource(world, mappingSample, provider, "mapped");
+  return { provider, mapping: textOf(parse(text).uid) };
+}
+
+/** A call about the SCIM token of an identity provider, which has a token unless the call is the first. Some requests name its etag. */
+function scimCall(method: DescMethodUnary, request: JsonObject, isFirst = false): OperationSample {
+  const needsEtag = method.input.fields.some(({ name }) => name === "etag");
+  return {
+    method,
+    event: {
+      succeeding: async (world) => {
+        const organization = await world.group("", "with scim");
+        await world.bind(uidFromText("a second owner"), await builtInRole(world, "owner"), organization);
+        const identityProviderUid = await providerIn(world, organization);
+        const etag = isFirst ? "" : await generateScimToken(world, identityProviderUid);
+        return {
+          request: { identityProviderUid, ...(needsEtag && { etag }), ...request },
+          subject: () => identityProviderUid,
+          group: () => organization,
+        };
+      },
+      failing: async (world) => ({
+        identityProviderUid: `${world.orgUid}/0123456789abcdef`,
+        ...(needsEtag && { etag: "x" }),
+      }),
+    },
+  };
+}
+
+/** @returns the etag */
+async function generateScimToken(world: World, identityProviderUid: string): Promise<string> {
+  const { text } = await world.raw("POST", `/iam/v2/identityProviders/${identityProviderUid}:generateScimToken`, {});
+  return textOf(parse(text).etag);
+}
+
+export const operationSamples: readonly OperationSample[] = [
+  // These callers bring a proof of another issuer, which the minimal request lacks.
+  { method: Auth.method.register, answer: Code.UNAUTHENTICATED, event: registration },
+  { method: SecurityTokenService.method.exchange, answer: Code.UNAUTHENTICATED },
+  { method: SecurityTokenService.method.exchangeRefreshToken, answer: Code.UNAUTHENTICATED },
+  // The account belongs to somebody else.
+  { method: Auth.method.delete, answer: Code.PERMISSION_DENIED },
+  // Nobody has finished a login with this key.
+  { method: Auth.method.getHeadlessSession, answer: Code.NOT_FOUND },
+  // The identity has no email address.
+  { method: GroupsService.method.lookupGroup, answer: Code.NOT_FOUND },
+  { method: GroupsService.method.requestGroupAccess, answer: Code.NOT_FOUND },
+  { method: GroupsService.method.createGroup, checksScopeItself: true },
+  { method: RolesService.method.getRole, checksScopeItself: true },
+  { method: TermsService.method.acceptTerms, answer: 0, event: termsAcceptance },
+  { method: TermsService.method.listTermsAcceptances, answer: 0 },
+  { method: AccessService.method.testToken, answer: Code.INVALID_ARGUMENT },
+  { method: IdentitiesService.method.updateIdentityMetadata, event: metadataUpdate },
+  { method: RoleBindingsService.method.batchCreateRoleBindings, event: batchOfBindings },
+  { method: ExternalGroupRoleMappingsService.method.batchDeleteExternalGroupRoleMappings, event: batchDeletionOfMappings },
+  scimCall(IdentityProvidersService.method.generateScimToken, { neverExpires: true }, true),
+  scimCall(IdentityProvidersService.method.regenerateScimToken, { overlap: "60s" }),
+  scimCall(IdentityProvidersService.method.revokeScimToken, {}),
+  scimCall(IdentityProvidersService.method.setScimEnabled, { enabled: true }),
+];

@@ -1,0 +1,98 @@
+/** What the conformance suites need to know of repos and tags. */
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { parentOf, rootOf } from "../../src/lib/uid.ts";
+import { repos, tags } from "../../src/registry/resources.ts";
+import { textOf } from "../harness/json.ts";
+import { defineSample, inGroup, type OperationSample, type ParentSample, type ResourceSample } from "../harness/samples.ts";
+import type { World } from "../harness/world.ts";
+
+const digestOf = (character: string) => `sha256:${character.repeat(64)}`;
+const overlayWith = (word: string) => ({
+  contents: { packages: [word], runtimeRepositories: [], runtimeKeyring: [] },
+  environment: { TEXT: word },
+  annotations: { "com.example.text": word },
+});
+
+async function createRepo(world: World, parent: string, name: string): Promise<string> {
+  return (await world.must(ReposService.method.createRepo, { parent, repo: { name } })).uid;
+}
+
+async function createSource(world: World, group: string, name: string): Promise<string> {
+  return createRepo(world, await world.group(group, "sources"), name);
+}
+
+const inRepo: ParentSample = {
+  kind: "Repo",
+  collection: "/registry/v2/repos",
+  onlyInOrganizations: false,
+  create: createRepo,
+  groupOf: parentOf,
+};
+
+export const resourceSamples: readonly ResourceSample[] = [
+  defineSample(repos, ReposService, {
+    title: "a repo",
+    parent: inGroup,
+    capabilityNoun: "repo",
+    sharesNames: false,
+    body: async (_world, _group, name) => ({
+      name,
+      description: "An image of “é”, <b> & \\ too.",
+      catalogTier: "CATALOG_TIER_FIPS",
+      bundles: ["fips", "base", "fips"],
+      aliases: ["b/image:1", "a:2"],
+      activeTags: ["latest"],
+      customOverlay: overlayWith("curl"),
+    }),
+    change: async () => ({
+      name: "renamed",
+      description: "",
+      catalogTier: "CATALOG_TIER_BASE",
+      bundles: ["ai"],
+      aliases: [],
+      activeTags: ["1.0", "latest"],
+      customOverlay: overlayWith("wget"),
+    }),
+  }),
+  defineSample(repos, ReposService, {
+    title: "a repo that is synced from another",
+    parent: inGroup,
+    capabilityNoun: "repo",
+    sharesNames: false,
+    body: async (world, group, name) => ({ name, description: "", sync_config: { source: await createSource(world, group, name) } }),
+    change: async (world, group) => ({
+      name: "renamed",
+      description: "Another source",
+      sync_config: { source: await createSource(world, group, "other"), amazon: "eu-west-1" },
+    }),
+  }),
+  defineSample(tags, TagsService, {
+    title: "a tag",
+    parent: inRepo,
+    capabilityNoun: "tag",
+    sharesNames: false,
+    body: async (_world, _repo, name) => ({ name: name.replaceAll(" ", ""), digest: digestOf("a"), bundles: ["base"] }),
+    change: async () => ({ digest: digestOf("b"), deprecated: true, bundles: [] }),
+    smallChange: { deprecated: true },
+    // Subscriptions belong to groups, and a repo is not a group.
+    eventGroup: rootOf,
+  }),
+];
+
+export const operationSamples: readonly OperationSample[] = [
+  {
+    method: ReposService.method.updateRepoReadme,
+    event: {
+      succeeding: async (world) => {
+        const uid = await createRepo(world, await world.group(world.orgUid), "before");
+        return {
+          request: { repoReadme: { uid, content: "# Readme" } },
+          subject: (answer) => textOf(answer.uid),
+          group: (answer) => parentOf(textOf(answer.uid)),
+        };
+      },
+      failing: async (world) => ({ repoReadme: { uid: `${world.orgUid}/0123456789abcdef`, content: "text" } }),
+    },
+  },
+];
