@@ -1,4 +1,4 @@
-/** What every start makes sure of: the built-in roles as this version knows them, and on the first one an organization and its owner. */
+/** Ensures at every start that the built-in roles are those of this version, and at the first start creates an organization and its owner. */
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -31,12 +31,12 @@ export interface Bootstrap {
 export interface BootstrapOptions {
   readonly store: Store;
   readonly orgName: string;
-  /** The issuer the bootstrap owner is matched to: this server. */
+  /** Issuer of the bootstrap owner: this server. */
   readonly issuer: string;
   readonly now: Date;
 }
 
-/** Safe when several servers start at once on one database: one transaction makes it, the others find it. */
+/** Safe if several servers start at once on one database: one transaction creates, the others find. */
 export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, grants?: Grants): Promise<Bootstrap> {
   return store.transaction(async (db) => {
     const pageTokenKey = await decideState(db, "page_token_key", randomBytes(32).toString("hex"));
@@ -72,7 +72,7 @@ async function createOrganization(db: WriteDb, orgName: string, issuer: string, 
   await insert(roleBindings, newUid(organization), create(RoleBindingSchema, { identityUid: owner, roleUid }), now, db);
 }
 
-/** Of an installation that is older than this record: its owner was bound there before anywhere else. */
+/** For installations from before this record existed: the owner's oldest binding is in the first organization. */
 async function recordFirstOrganization(db: WriteDb, owner: string): Promise<void> {
   if ((await readState(db, FIRST_ORGANIZATION)) !== undefined) return;
   const oldest = await db
@@ -87,7 +87,7 @@ async function recordFirstOrganization(db: WriteDb, owner: string): Promise<void
   if (organization) await decideState(db, FIRST_ORGANIZATION, organization);
 }
 
-/** Adds and updates; never removes one that may be bound. @returns whether any role now contains something else */
+/** Adds and updates roles; never removes one, since it may be bound. @returns whether the capabilities of any role changed */
 async function syncBuiltInRoles(db: WriteDb, now: Date): Promise<boolean> {
   const stored = await db.selectFrom("role").select(["uid", "capabilities", "body"]).where("parent", "is", null).execute();
   const known = new Map(stored.map((row) => [row.uid, row]));

@@ -95,7 +95,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe("settings", () => {
-  test("that are not given have values that a server can start with", () => {
+  test("missing settings have defaults that a server can start with", () => {
     const config = readConfig({});
     assert.deepEqual(config.listen, { host: "127.0.0.1", port: 8080 });
     assert.equal(config.baseUrl, "http://127.0.0.1:8080");
@@ -106,12 +106,12 @@ describe("settings", () => {
     assert.equal(config.servicePrincipals.size, 0);
   });
 
-  test("take every good value", () => {
+  test("every valid value is accepted", () => {
     for (const [name, values] of Object.entries(GOOD))
       for (const value of values) assert.equal(problemOf({ [name]: value }), "", `${name}=${value}`);
   });
 
-  test("refuse every bad value by name, with what was given and what it must be", () => {
+  test("an invalid value is refused with the name of the setting, the value and what it must be", () => {
     for (const [name, values] of Object.entries(BAD)) {
       for (const value of values) {
         const problem = problemOf({ [name]: value });
@@ -135,28 +135,28 @@ describe("settings", () => {
     );
   });
 
-  test("that are lists say so when they are refused", () => {
+  test("an invalid list is refused with a message that says it is a list", () => {
     assert.match(problemOf({ HOLT_WEBHOOK_BACKOFF: "5s;1m" }), /such as .*, or several, separated by commas$/);
   });
 
-  test("are all held against their rules before any is used", () => {
+  test("all invalid settings are reported together", () => {
     const problem = problemOf({ HOLT_LISTEN: "x", HOLT_LOG_LEVEL: "y", HOLT_TYPO: "", HOLT_TLS_CERT: "cert.pem" });
     assert.equal(problem.split("\n").length, 4);
     for (const name of ["HOLT_LISTEN", "HOLT_LOG_LEVEL", "HOLT_TYPO: is not a setting", "HOLT_TLS_CERT and HOLT_TLS_KEY"])
       assert.ok(problem.includes(name), problem);
   });
 
-  test("leave the variables of others alone", () => {
+  test("variables without the prefix HOLT_ are ignored", () => {
     assert.equal(problemOf({ PATH: "/bin", holt_x: "1", MY_HOLT_X: "1" }), "");
   });
 
-  test("of which a certificate has only one half are refused", () => {
+  test("the server refuses to start with only one of HOLT_TLS_CERT and HOLT_TLS_KEY", () => {
     for (const env of [{ HOLT_TLS_CERT: "c" }, { HOLT_TLS_KEY: "k" }])
       assert.match(problemOf(env as unknown as Env), /must be set together/);
     assert.equal(readConfig({ HOLT_TLS_CERT: "c", HOLT_TLS_KEY: "k" }).baseUrl, "https://127.0.0.1:8080");
   });
 
-  test("of the operator's provider belong together, and make its users known; its secret is never shown", () => {
+  test("HOLT_LOGIN_ISSUER needs HOLT_LOGIN_CLIENT_ID, its users may register, and its secret is not printed", () => {
     const login = { HOLT_LOGIN_ISSUER: "https://idp.example.com", HOLT_LOGIN_CLIENT_ID: "holt" };
     assert.match(problemOf({ HOLT_LOGIN_ISSUER: login.HOLT_LOGIN_ISSUER }), /must be set together/);
     assert.match(problemOf({ HOLT_LOGIN_CLIENT_ID: "holt" }), /must be set together/);
@@ -166,7 +166,7 @@ describe("settings", () => {
     assert.doesNotMatch(problemOf({ HOLT_LOGIN_CLIENT_SECRET: "verysecret", HOLT_LOGIN_CLIENT_ID: "holt" }), /verysecret/);
   });
 
-  test("name the server by the address where it listens, or by one that reaches it", () => {
+  test("the default base URL names an address that reaches the server", () => {
     const baseUrl = (HOLT_LISTEN: string) => readConfig({ HOLT_LISTEN }).baseUrl;
     assert.equal(baseUrl("10.1.2.3:80"), "http://10.1.2.3:80");
     assert.equal(baseUrl("0.0.0.0:8080"), "http://127.0.0.1:8080");
@@ -175,7 +175,7 @@ describe("settings", () => {
     assert.equal(readConfig({ HOLT_BASE_URL: "https://Holt.example.com:443/" }).baseUrl, "https://holt.example.com");
   });
 
-  test("read lists, principals and pinned keys", async () => {
+  test("lists, service principals and pinned keys are parsed", async () => {
     assert.deepEqual(readConfig({ HOLT_AUDIENCES: " a ,, b" }).audiences, ["a", "b"]);
     const { servicePrincipals } = readConfig({ HOLT_SERVICE_PRINCIPALS: "INGESTER=https://i one, INGESTER=https://i two" });
     assert.deepEqual(servicePrincipals.get(ServicePrincipal.INGESTER), [
@@ -191,7 +191,7 @@ describe("settings", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("with any text for a value are taken or refused in words, never anything else", () => {
+  test("any string is either accepted or refused with a ConfigError", () => {
     const name = fc.constantFrom(...Object.values(settings).map(({ env }) => env));
     const text = fc.oneof(fc.string(), anyText, fc.constantFrom(...Object.values(BAD).flat(), ...Object.values(GOOD).flat()));
     fc.assert(
@@ -200,7 +200,7 @@ describe("settings", () => {
     );
   });
 
-  test("that are refused keep the password of a database to themselves", () => {
+  test("the message about an invalid database URL does not contain its password", () => {
     const odd = fc.constantFrom("/", ":", "@", "?", "#", "%", " ", "", "\\", "[");
     fc.assert(
       fc.property(fc.tuple(odd, odd), fc.constantFrom("mysql://", "postgres:", "", "jdbc:postgresql://"), ([left, right], scheme) => {
@@ -212,7 +212,7 @@ describe("settings", () => {
     assert.match(problemOf({ HOLT_DATABASE_URL: "mysql://u:verysecret@host/db" }), /host/);
   });
 
-  test("that are secrets are never shown", () => {
+  test("the message about an invalid secret does not contain the secret", () => {
     for (const { env, isSecret } of Object.values(settings))
       if (isSecret) assert.doesNotMatch(problemOf({ [env]: "very\tsecret\n" }), /very/, env);
   });

@@ -1,4 +1,4 @@
-/** holtd: from arguments and settings to a running server, or to one of the small commands beside it. */
+/** The program holtd: parses the arguments and runs the server or a command. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { collectGarbage, printToken, recover, rotateKeys } from "./cli/commands.ts";
@@ -11,21 +11,21 @@ const USAGE = `Usage: holtd [command]
 
   serve         run the server (default)
   token         print an access token of the bootstrap owner for this data folder or database
-  keys rotate   make a new signing key; the previous one stays published for 24 hours
-  gc            remove what no image needs any more; with --dry-run, only print what that would be
+  keys rotate   create a new signing key; the previous one stays published for 24 hours
+  gc            remove content that no image needs; with --dry-run, only print it
   import libraries --ecosystem python|java [--group UID|NAME] DIR
-                publish the packages of a folder; --help tells more
+                publish the packages of a folder; --help has details
   import advisories [--group UID|NAME] PATH...
-                store advisories of packages from files, folders and archives; --help tells more
+                import advisories of packages from files, folders and archives; --help has details
   import vulnerabilities PATH...
-                store what public databases say of vulnerabilities; --help tells more
+                import metadata of vulnerabilities; --help has details
   recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
   version       print the version
   help          print this
 
-Settings are environment variables, all documented in docs/configuration.md.`;
+Settings are environment variables; docs/configuration.md documents them.`;
 
-/** What is given to a command beside its name. */
+/** Arguments of a command. */
 interface Given {
   readonly argument: string;
   readonly isDryRun: boolean;
@@ -41,7 +41,7 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   help: () => console.log(USAGE),
 };
 
-/** Those with options of their own, by the words that they begin with. They answer the exit status. */
+/** Imports parse their own options and return the exit status. */
 const imports: Readonly<Record<string, (args: readonly string[], read: typeof readConfig) => Promise<number>>> = {
   advisories: importAdvisories,
   libraries: importLibraries,
@@ -69,11 +69,11 @@ async function main(): Promise<void> {
 }
 
 function failWith(error: unknown): never {
-  if (error instanceof ConfigError) fail(`holtd: these settings cannot be used:\n${error.message}\nSee docs/configuration.md.`, 2);
+  if (error instanceof ConfigError) fail(`holtd: invalid settings:\n${error.message}\nSee docs/configuration.md.`, 2);
   fail(`holtd: ${error instanceof Error ? error.message : String(error)}`, 1);
 }
 
-/** An option that nobody knows is refused: whoever mistypes --dry-run means nothing to be removed. */
+/** Refuses unknown options: after a mistyped --dry-run nothing may be removed. */
 function parseArguments() {
   try {
     return parseArgs({

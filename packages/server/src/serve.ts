@@ -3,7 +3,7 @@ import { createApp } from "./app.ts";
 import { type Config, givenSettings } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
 
-/** How long running calls may take to end after the first signal. */
+/** Time for running calls to end after the first signal. */
 const DRAIN_MS = 9_000;
 
 /** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT. */
@@ -12,7 +12,7 @@ export async function serve(config: Config): Promise<void> {
   const app = await createApp(config, log);
   let isStopping = false;
   const stop = (signal: NodeJS.Signals) => {
-    // Whoever asks twice does not want to wait.
+    // A second signal means: do not wait.
     if (isStopping) process.exit(1);
     isStopping = true;
     void shutDown(app, signal, log);
@@ -22,7 +22,7 @@ export async function serve(config: Config): Promise<void> {
 }
 
 async function shutDown(app: Awaited<ReturnType<typeof createApp>>, signal: NodeJS.Signals, log: Log): Promise<void> {
-  log.info({ signal }, "stopping: running calls are finished first");
+  log.info({ signal }, "stopping: waiting for running calls");
   const timeout = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
   await Promise.race([app.drain(), timeout]);
   await app[Symbol.asyncDispose]();
@@ -40,7 +40,10 @@ function welcome(config: Config): string {
 `;
 }
 
-/** In another shell the command needs the settings that decide what it signs and where it finds the key; a database URL is a secret and is named only. */
+/**
+ * In another shell the command needs the settings that say where the signing key is and what it signs. The database URL is a
+ * secret: only its name is printed.
+ */
 function tokenCommand(): string {
   const given = givenSettings(["HOLT_LISTEN", "HOLT_DATA_DIR", "HOLT_BASE_URL", "HOLT_TLS_CERT", "HOLT_TLS_KEY"]);
   const settings = given.map(([name, value]) => `${name}=${/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`} `);

@@ -1,4 +1,4 @@
-/** The small commands beside the server. They work on the same database, also while the server runs. */
+/** The small commands. They work on the server's database, also while the server runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
@@ -22,7 +22,7 @@ export async function printToken(config: Config): Promise<void> {
   const { token, isNew } = await mintOwnerToken(config);
   // On standard error: a script reads the token from standard output, and a person may have meant another folder.
   if (isNew)
-    console.error(`holtd: there was no installation in ${config.databaseUrl === "" ? config.dataDir : "the database"} yet; made one`);
+    console.error(`holtd: there was no installation in ${config.databaseUrl === "" ? config.dataDir : "the database"} yet; created one`);
   console.log(token);
 }
 
@@ -86,7 +86,7 @@ async function runWhenFree(collector: Collector): Promise<CollectionReport> {
   for (let isWaiting = false; ; isWaiting = true) {
     const report = await collector.run(undefined, printGarbage);
     if (report !== undefined) return report;
-    if (!isWaiting) console.error("waiting for a collection that is under way");
+    if (!isWaiting) console.error("waiting for a running collection");
     await sleep(RETRY_MS);
   }
 }
@@ -115,7 +115,7 @@ export async function recover(config: Config, organization: string): Promise<voi
     await insert(roleBindings, newUid(uid), binding, clock.now(), db);
     await grants.changed(db, [bootstrapOwner]);
   });
-  console.log(`The bootstrap owner owns ${organization}. A server that runs on SQLite learns of it when it is started again.`);
+  console.log(`The bootstrap owner owns ${organization}. Restart a server that runs on SQLite, so that it notices.`);
 }
 
 async function findOrganization(uidOrName: string, db: WriteDb): Promise<string> {

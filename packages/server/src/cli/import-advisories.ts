@@ -1,4 +1,4 @@
-/** `holtd import advisories` and `holtd import vulnerabilities`: stores what files in many formats say, also while the server runs. */
+/** `holtd import advisories` and `holtd import vulnerabilities`: import records from files of many formats, also while the server runs. */
 import { parseArgs } from "node:util";
 import { FIRST_ORGANIZATION } from "../advisories/documents/publication.ts";
 import { importRecords } from "../advisories/import/import.ts";
@@ -10,24 +10,23 @@ import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
 
-const COMMON = `Files, folders and archives (zip, tar, tar.gz) may hold any mix. What is known already is left as it is, so an import can
-be repeated and goes on where one before it ended.`;
-const STATUS = "Exit status: 0 all is stored, 1 the import failed, 2 usage, 3 some records could not be used.";
+const COMMON = `Paths are files, folders and archives (zip, tar, tar.gz) in any mix. Known records stay unchanged, so an import can be
+repeated and continues where the last one ended.`;
+const STATUS = "Exit status: 0 success, 1 the import failed, 2 usage, 3 some records could not be used.";
 
 const usages = {
   advisories: `Usage: holtd import advisories [--group UID|NAME] PATH...
 
-Stores advisories of packages: Wolfi and Chainguard YAML, OSV, OpenVEX, CSAF 2.0, secdb JSON; one document to a file, a list
-of them, or one on each line. ${COMMON}
+Imports advisories of packages: Wolfi and Chainguard YAML, OSV, OpenVEX, CSAF 2.0, secdb JSON. A file holds one document,
+a list, or one document per line. ${COMMON}
 
-  --group       whose advisories they become: an organization, or a folder as my-org:team-a, or a uid; by default the
-                organization that the first start made
+  --group       owner of the advisories: an organization, a folder such as my-org:team-a, or a uid; by default the
+                organization that the first start created
 
 ${STATUS}`,
   vulnerabilities: `Usage: holtd import vulnerabilities PATH...
 
-Stores what public databases say of vulnerabilities, for all organizations: OSV records, and CVE records in version 5 of
-their format. ${COMMON}
+Imports metadata of vulnerabilities for all organizations: OSV records and CVE records (format version 5). ${COMMON}
 
 ${STATUS}`,
 } as const;
@@ -62,11 +61,11 @@ async function runCommand(kind: Kind, args: readonly string[], readConfig: () =>
   }
   const { read, created, updated, unchanged, ignored, problems } = await runImport(given, readConfig());
   console.log(`Read ${read} ${kind}: ${created} are new, ${updated} have changed, ${unchanged} were known already.`);
-  console.log(`Problems: ${problems}. Files that held nothing of the kind: ${ignored}.`);
+  console.log(`Problems: ${problems}. Files without such records: ${ignored}.`);
   return problems > 0 ? 3 : 0;
 }
 
-/** @returns a text that says what is wrong with them */
+/** @returns a string that says what is wrong with the arguments */
 function parseGiven(kind: Kind, args: readonly string[]): Given | "help" | string {
   try {
     const { values, positionals: paths } = parseArgs({
@@ -76,8 +75,8 @@ function parseGiven(kind: Kind, args: readonly string[]): Given | "help" | strin
     });
     if (values.help) return "help";
     if (values.group === "") return "--group must name a group";
-    if (values.group !== undefined && kind === "vulnerabilities") return "vulnerabilities belong to no group: leave --group out";
-    if (paths.length === 0 || paths.includes("")) return "name what to import";
+    if (values.group !== undefined && kind === "vulnerabilities") return "vulnerabilities belong to no group: omit --group";
+    if (paths.length === 0 || paths.includes("")) return "name at least one path to import";
     return { kind, group: values.group, paths };
   } catch (error) {
     return (error as Error).message;

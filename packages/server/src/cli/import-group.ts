@@ -1,15 +1,14 @@
-/** What all imports of the command line share: which group is meant, and how they are interrupted. */
-
+/** Shared by all import commands: finding the group, and interruption by signals. */
 import { AmbiguousName, findNamedGroup } from "../api/resource/named-groups.ts";
 import type { ReadDb } from "../db/store.ts";
 import type { Installation } from "./open-installation.ts";
 
-/** What is under way is finished after the first signal; the second ends the process. */
+/** The first signal lets the current work finish; the second ends the process. */
 export function interruption(): { readonly signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(1);
-    controller.abort(new Error("interrupted; the same command goes on with what is left"));
+    controller.abort(new Error("interrupted; run the same command again to continue"));
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   return { signal: controller.signal, release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
@@ -28,13 +27,13 @@ export async function findGroup(
   });
   const row =
     uid === undefined ? undefined : await store.reader.selectFrom("group").select("uid").where("uid", "=", uid).executeTakeFirst();
-  if (row === undefined) throw new Error(`there is no group "${wanted}"; a folder is named with what is above it, as my-org:team-a`);
+  if (row === undefined) throw new Error(`there is no group "${wanted}"; name a folder with its parents, as in my-org:team-a`);
   return row.uid;
 }
 
 async function onlyOrganization(db: ReadDb): Promise<string> {
   const [only, another] = await db.selectFrom("group").select("uid").where("parent", "is", null).limit(2).execute();
   if (only === undefined) throw new Error("there is no organization yet");
-  if (another !== undefined) throw new Error("there are several organizations: say with --group which one is meant");
+  if (another !== undefined) throw new Error("there are several organizations: choose one with --group");
   return only.uid;
 }

@@ -16,14 +16,14 @@ import { openInstallation } from "./open-installation.ts";
 
 const USAGE = `Usage: holtd import libraries --ecosystem python|java [--group UID|NAME] DIR
 
-Publishes the packages below the folder DIR into the library of a group: wheels and source distributions of Python, or a
-repository in the layout of Maven 2. What is there already is left as it is, so an import can be repeated.
+Publishes the packages below the folder DIR in the library of a group: wheels and source distributions of Python, or a
+repository in the layout of Maven 2. Published files stay unchanged, so an import can be repeated.
 
   --ecosystem   python or java
-  --group       whose library it is: an organization, or a folder as my-org:team-a, or a uid; the organization, where
-                there is only one
+  --group       owner of the library: an organization, a folder such as my-org:team-a, or a uid; optional if there is
+                only one organization
 
-Exit status: 0 all is there, 1 the import failed, 2 usage, 3 some files could not be imported.`;
+Exit status: 0 success, 1 the import failed, 2 usage, 3 some files could not be imported.`;
 
 const FORMATS = {
   python: { ecosystem: Ecosystem.PYTHON, createTree: createPythonTree },
@@ -48,12 +48,12 @@ export async function importLibraries(args: readonly string[], readConfig: () =>
     return 2;
   }
   const { created, unchanged, problems, others, bytes } = await runImport(given, readConfig());
-  const counts = `Imported ${created} files; ${unchanged} were there already, ${problems} could not be imported`;
-  console.log(`${counts}, ${others} others were passed over. ${bytes} bytes were read.`);
+  const counts = `Imported ${created} files; ${unchanged} were published already, ${problems} could not be imported`;
+  console.log(`${counts}, ${others} other files were skipped. ${bytes} bytes were read.`);
   return problems > 0 ? 3 : 0;
 }
 
-/** @returns a text that says what is wrong with them */
+/** @returns a string that says what is wrong with the arguments */
 function parseGiven(args: readonly string[]): Given | "help" | string {
   try {
     const { values, positionals } = parseArgs({

@@ -1,11 +1,11 @@
-/** Tells whoever runs an import how far it is: as one line that changes on a terminal, as a line now and then elsewhere. */
+/** Reports the progress of an import: on a terminal as one line that is rewritten, elsewhere as a line every ten seconds. */
 import type { WriteStream } from "node:tty";
 import type { ImportProgress } from "../libraries/import/import.ts";
 
 export interface ImportReport extends Disposable {
-  /** @param bytes that there are in all */
+  /** @param bytes total size of the import */
   begin(bytes: number): void;
-  /** Costs next to nothing; what it says is shown later. */
+  /** Cheap: output is throttled. */
   progress(progress: ImportProgress): void;
   problem(path: string, reason: string): void;
 }
@@ -17,7 +17,7 @@ const CLEAR = "\r\x1b[2K";
 
 type Output = Pick<WriteStream, "write"> & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** Disposing of it takes the changing line away. @param noun what is counted */
+/** Disposing of it clears the progress line. @param noun plural of the counted things */
 export function createImportReport(output: Output, noun = "files"): ImportReport {
   const isTerminal = output.isTTY === true;
   let total = 0;
@@ -53,7 +53,7 @@ function sizeText(bytes: number): string {
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
 }
 
-/** Names and metadata are others' texts: none of them moves the cursor. */
+/** Replaces control characters: names and metadata come from others and must not move the cursor. */
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
 }

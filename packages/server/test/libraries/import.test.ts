@@ -52,7 +52,7 @@ describeWithWorld("imports of libraries", (world: World) => {
   const run = (...args: string[]): Promise<Ended> => runHoltd(["import", "libraries", ...args], settings());
   const counts = ({ code, stdout, stderr }: Ended) => {
     const [, created, unchanged, problems, others] =
-      /^Imported (\d+) files; (\d+) were there already, (\d+) could not be imported, (\d+) others were passed over\./.exec(stdout) ?? [];
+      /^Imported (\d+) files; (\d+) were published already, (\d+) could not be imported, (\d+) other files were skipped\./.exec(stdout) ?? [];
     return { code, counts: [created, unchanged, problems, others].map(Number), problems: stderr.split("\n").filter(Boolean).sort() };
   };
   const listed = async (group: string, ecosystem: Ecosystem) => {

@@ -29,7 +29,7 @@ test("files and folders are imported beside a running server, which shows them a
   assert.deepEqual([code, stderr], [0, ""]);
   assert.equal(
     stdout,
-    "Read 5 advisories: 5 are new, 0 have changed, 0 were known already.\nProblems: 0. Files that held nothing of the kind: 1.\n",
+    "Read 5 advisories: 5 are new, 0 have changed, 0 were known already.\nProblems: 0. Files without such records: 1.\n",
   );
   assert.equal(await total(server.baseUrl, settings, "/vulnerabilities/v2/advisories"), "5");
   const again = await runHoltd(["import", "advisories", ...paths], settings);
@@ -66,7 +66,7 @@ test("a group is named by its name, and what cannot be done is said", async () =
   for (const [args, status, text] of [
     [["advisories", "--group", "nobody", path], 1, /there is no group "nobody"/],
     [["advisories", join(folder.path, "missing")], 1, /missing/],
-    [["advisories"], 2, /name what to import/],
+    [["advisories"], 2, /name at least one path to import/],
     [["advisories", "--grup", "acme", path], 2, /Unknown option '--grup'/],
     [["vulnerabilities", "--group", "acme", path], 2, /belong to no group/],
     [["nothing", path], 2, /there is no command "import nothing/],

@@ -167,7 +167,7 @@ describe("holtd", { concurrency: 2 }, () => {
     for (const args of [[], ["token"]]) {
       const { code, stdout, stderr } = await runHoltd(args, { ...bad, HOLT_DATADIR: "/tmp/x" });
       assert.equal(code, 2);
-      assert.match(stderr, /^holtd: these settings cannot be used:\n/);
+      assert.match(stderr, /^holtd: invalid settings:\n/);
       for (const name of Object.keys(bad)) assert.match(stderr, new RegExp(`${name}.* must be`), name);
       assert.match(stderr, /HOLT_DATADIR: is not a setting of this version/);
       assert.doesNotMatch(stderr, /\n {4}at /);

@@ -1,0 +1,186 @@
+/** Parsers of settings. Each throws an Error whose message continues "must be …". */
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import type { PublicOrganizations } from "./advisories/documents/publication.ts";
+import type { RequiredTerms } from "./api/call/required-terms.ts";
+import { parseSecretsKey } from "./iam/secrets/secrets-key.ts";
+import { isIssuerUrl } from "./iam/tokens/issuer-url.ts";
+import { normalizeIssuer } from "./iam/tokens/jwt.ts";
+import type { OidcSubject, ServicePrincipals } from "./iam/tokens/workload-login.ts";
+import { isInRoot, isUid } from "./lib/uid.ts";
+import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
+
+export const HOUR_MS = 3_600_000;
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export function parseListen(text: string): ListenAddress {
+  const match = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65535) throw new Error("host:port, such as 127.0.0.1:8080 or [::1]:8080");
+  return { host: match[1] ?? match[2] ?? "", port };
+}
+
+export function parseDatabaseUrl(text: string): string {
+  if (text === "") return text;
+  const url = parseUrl(text, ["postgres:", "postgresql:"]);
+  if (url.pathname.length < 2) throw new Error("empty, or a URL with the name of a database: postgres://user:password@host:5432/database");
+  return text;
+}
+
+export function parseBaseUrl(text: string): string {
+  if (text === "") return text;
+  const url = parseUrl(text, ["https:", "http:"]);
+  if ((url.pathname !== "/" && url.pathname !== "") || url.search !== "" || url.hash !== "" || url.username !== "")
+    throw new Error("a URL with scheme, host and port only, such as https://holt.example.com");
+  return url.origin;
+}
+
+export function parseUrl(text: string, protocols: readonly string[]): URL {
+  const url = URL.parse(text);
+  if (url === null || !protocols.includes(url.protocol))
+    throw new Error(`a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
+  return url;
+}
+
+export function parseVendorProfile(text: string): VendorProfile {
+  const profile = vendorProfiles.get(text);
+  if (profile === undefined) throw new Error([...vendorProfiles.keys()].map((name) => name || "empty").join(" or "));
+  return profile;
+}
+
+export function parseInteger(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) throw new Error(`a whole number from ${min} to ${max}`);
+    return value;
+  };
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS };
+
+/** @param min in milliseconds, like max and the result */
+export function parseDuration(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const [, count, unit = ""] = /^(\d{1,9})(ms|[smh])$/.exec(text) ?? [];
+    const value = Number(count) * (UNITS[unit] ?? 0);
+    if (count === undefined || value < min || value > max)
+      throw new Error(`a duration from ${min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`} to ${max / HOUR_MS}h, such as 24h, 30m or 10s`);
+    return value;
+  };
+}
+
+export function orZero(parse: (text: string) => number): (text: string) => number {
+  return (text) => {
+    try {
+      return text === "0" ? 0 : parse(text);
+    } catch (error) {
+      throw new Error(`0, or ${(error as Error).message}`);
+    }
+  };
+}
+
+/** A comma-separated list of at least one value. */
+export function parseEach<T>(parse: (text: string) => T): (text: string) => T[] {
+  return (text) => {
+    try {
+      return text.split(",").map((part) => parse(part.trim()));
+    } catch (error) {
+      throw new Error(`${(error as Error).message}, or several, separated by commas`);
+    }
+  };
+}
+
+export function parseList(text: string): string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+/** Returns the text unchanged: issuers are compared byte by byte. */
+export function parseIssuer(text: string): string {
+  if (!isIssuerUrl(normalizeIssuer(text))) throw new Error("URLs that start with https:// or http://, without user, query and fragment");
+  return text;
+}
+
+export function parseCidr(text: string): string {
+  const [address = "", bits = "", ...rest] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128))
+    throw new Error("a comma-separated list of CIDRs, such as 10.0.0.0/8");
+  return text;
+}
+
+export function secretsKeyFrom(text: string): Uint8Array {
+  const key = parseSecretsKey(text);
+  if (key === undefined) throw new Error("empty, or the base64 of 32 bytes, such as `openssl rand -base64 32` prints");
+  return key;
+}
+
+export function parseServicePrincipals(text: string): ServicePrincipals {
+  const known = new Map<ServicePrincipal, OidcSubject[]>();
+  for (const entry of parseList(text)) {
+    const match = /^([A-Z_]+)=(\S+) (\S+)$/.exec(entry);
+    const principal = ServicePrincipal[(match?.[1] ?? "") as keyof typeof ServicePrincipal];
+    const [, , issuer, subject] = match ?? [];
+    if (principal === undefined || principal === ServicePrincipal.UNSPECIFIED || issuer === undefined || subject === undefined) {
+      const names = Object.keys(ServicePrincipal).filter((name) => name !== "UNSPECIFIED");
+      throw new Error(`entries of the form PRINCIPAL=issuer subject, separated by commas; principals are ${names.join(", ")}`);
+    }
+    known.set(principal, [...(known.get(principal) ?? []), { issuer, subject }]);
+  }
+  return known;
+}
+
+export function parseRequiredTerms(text: string): RequiredTerms {
+  return parseList(text).map((entry) => {
+    const [, id, url = "", label] = /^([a-z0-9._-]{1,64})(?:=(https?:\/\/\S+)(?:\s+(.+))?)?$/.exec(entry) ?? [];
+    if (id === undefined) throw new Error("entries of the form id, id=URL or id=URL label, separated by commas");
+    return { id, url, label: label ?? id };
+  });
+}
+
+export function parsePublicOrganizations(text: string): PublicOrganizations {
+  if (text === "") return "first";
+  if (text === "*") return "all";
+  if (text === "none") return "none";
+  const uids = parseList(text);
+  if (uids.length === 0 || !uids.every((uid) => isUid(uid) && isInRoot(uid)))
+    throw new Error("empty, *, none, or uids of organizations (40 of 0-9a-f each), separated by commas");
+  return [...new Set(uids)];
+}
+
+export function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {
+  return new Map(
+    parseList(text).map((entry) => {
+      const split = entry.lastIndexOf("=");
+      if (split < 1) throw new Error("entries of the form issuer=path, separated by commas");
+      return [entry.slice(0, split), readJwks(entry.slice(split + 1))];
+    }),
+  );
+}
+
+function readJwks(path: string): unknown {
+  try {
+    const set: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (Array.isArray((set as { keys?: unknown } | null)?.keys)) return set;
+  } catch {
+    // The error below names the file.
+  }
+  throw new Error(`paths of JWKS files; ${path} cannot be read as one`);
+}
+
+export function nonEmpty(text: string): string {
+  if (text.trim() === "") throw new Error("a path");
+  return text;
+}
+
+export function matching(pattern: RegExp, text: string, what: string): string {
+  if (!pattern.test(text)) throw new Error(what);
+  return text;
+}
