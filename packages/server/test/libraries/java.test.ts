@@ -241,8 +241,8 @@ describeWithWorld("Maven artifacts", (world: World) => {
     const { maven, group } = await library();
     const hello = plugin("hello-maven-plugin");
     for (const [jar, words] of [
-      [pluginJar(hello, prefix("a:b")), /plugin\.xml cannot be used: its goalPrefix is "a:b"/],
-      [pluginJar(hello, prefix("&lt;b&gt;")), /its goalPrefix is "<b>"/],
+      [pluginJar(hello, prefix("a:b")), /plugin\.xml cannot be used: goalPrefix is "a:b"/],
+      [pluginJar(hello, prefix("&lt;b&gt;")), /goalPrefix is "<b>"/],
       [pluginJar(hello, prefix("a".repeat(201))), /at most 200/],
       [pluginJar(hello, "", "<plugin>"), /it is no XML/],
       [pluginJar(hello, "", "<project/>"), /its root is not <plugin>/],

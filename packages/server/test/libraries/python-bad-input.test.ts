@@ -65,8 +65,8 @@ async function assertRefusedFile(file: PythonFile, reason: RegExp, fields?: Reco
 test("a package whose name, version, form and metadata do not agree", async () => {
   const { bytes } = wheel();
   for (const [fileName, reason] of [
-    ["other-1.0-py3-none-any.whl", /a folder "demo-1.0.dist-info" of another package/],
-    ["demo-1.1-py3-none-any.whl", /of another package/],
+    ["other-1.0-py3-none-any.whl", /the folder "demo-1.0.dist-info" belongs to another package/],
+    ["demo-1.1-py3-none-any.whl", /belongs to another package/],
   ] as const)
     await assertRefusedFile({ fileName, bytes }, reason);
   const liar = wheelEntries({}).map((entry) => ({ ...entry, content: String(entry.content).replace("Name: demo", "Name: other") }));
@@ -78,7 +78,7 @@ test("a package whose name, version, form and metadata do not agree", async () =
   );
   await assertRefusedFile(wheel(), /the form says "other"/, { name: "other" });
   await assertRefusedFile(wheel(), /the form says "2\.0"/, { version: "2.0" });
-  await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: (await sdist()).bytes }, /it needs PKG-INFO/);
+  await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: (await sdist()).bytes }, /must have PKG-INFO/);
 });
 
 test("a wheel whose name and WHEEL file do not have the same tags", async () => {
@@ -138,12 +138,12 @@ test("archives that are none, are cut off, or lead out of their folder", async (
     assert.equal((await upload(client, OWNER, { fileName: SDIST, bytes })).status, 400);
   for (const name of ["../evil.py", "/etc/passwd", "demo/../../evil.py", "C:\\evil.py"]) {
     const entries = [...wheelEntries({}), { name, content: "" }];
-    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries) }, /it is no good zip archive/);
+    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries) }, /leads out of the archive/);
     const tar = await tarGzOf([
       { name: "demo-1.0/PKG-INFO", content: "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n" },
       { name, content: "" },
     ]);
-    if (name !== "C:\\evil.py") await assertRefusedFile({ fileName: SDIST, bytes: tar }, /leads out of its folder/);
+    if (name !== "C:\\evil.py") await assertRefusedFile({ fileName: SDIST, bytes: tar }, /leads out of the archive/);
   }
 });
 
@@ -161,10 +161,10 @@ test("source distributions whose links lead out of them", async () => {
     await withLink("demo-1.0/a", "../b"),
     await withLink("demo-1.0/a", "../b", "link"),
   ])
-    await assertRefusedFile({ fileName: SDIST, bytes }, /a link that leads out of its folder: "demo-1\.0\//);
+    await assertRefusedFile({ fileName: SDIST, bytes }, /a link leads out of its folder: "demo-1\.0\//);
   // Within it they may: what is wrong with these is something else.
   for (const bytes of [await withLink("demo-1.0/deep/a", "../b"), await withLink("demo-1.0/a", "demo-1.0/b", "link")])
-    await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /it needs PKG-INFO/);
+    await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /must have PKG-INFO/);
 });
 
 test("archives that unpack to far more than they are", async () => {
@@ -176,14 +176,14 @@ test("archives that unpack to far more than they are", async () => {
   await assertRefusedFile(wheel({ wheel: ["Generator: words ".repeat(300_000)] }), /WHEEL is larger/);
   await assertRefusedFile(await sdist({ description: "words ".repeat(1_000_000) }), /PKG-INFO is larger/);
   const liar = wheelEntries({ description: "words ".repeat(1_000_000) }).map((entry) => ({ ...entry, claimedSize: 100 }));
-  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /no good zip archive/);
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /damaged content/);
 });
 
 test("metadata that is missing, double or cannot be read", async () => {
   const entries = wheelEntries({});
   for (const missing of ["METADATA", "WHEEL", "RECORD"])
-    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries.filter(({ name }) => !name.endsWith(missing))) }, /it needs METADATA/);
-  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...entries, entries[1]!]) }, /METADATA more than once/);
+    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries.filter(({ name }) => !name.endsWith(missing))) }, /must have METADATA/);
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...entries, entries[1]!]) }, /METADATA occurs more than once/);
   const withMetadata = (content: string | Buffer) =>
     zipOf(entries.map((entry) => (entry.name.endsWith("METADATA") ? { ...entry, content } : entry)));
   for (const content of [

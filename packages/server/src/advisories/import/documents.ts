@@ -33,8 +33,8 @@ export function heapFor({ document, yaml }: DocumentLimits): number {
 const MAX_YAML_ALIASES = 100;
 const NEWLINE = 10;
 
-/** A whole file. `isSure` where somebody named the file itself: then it must have records. */
-export function documentsIn(bytes: Buffer, isSure: boolean, limits: DocumentLimits): Iterable<Found> {
+/** A whole file. `isExplicit` where somebody named the file itself: then it must have records. */
+export function documentsIn(bytes: Buffer, isExplicit: boolean, limits: DocumentLimits): Iterable<Found> {
   const start = firstByteOf(bytes);
   if (start === undefined) return [bad("", "it is empty")];
   // As what is recovered of a zip may be.
@@ -43,7 +43,7 @@ export function documentsIn(bytes: Buffer, isSure: boolean, limits: DocumentLimi
   const text = decode(bytes);
   if (text === undefined) return [bad("", "it is no UTF-8 text")];
   if (start === 0x7b || start === 0x5b) return jsonDocuments(text);
-  return isSure || HAS_RECORDS.test(text) ? yamlDocuments(text, limits) : [];
+  return isExplicit || HAS_RECORDS.test(text) ? yamlDocuments(text, limits) : [];
 }
 
 /** What stands beside records, such as a README, has no line like these. */
@@ -52,7 +52,7 @@ const HAS_RECORDS = /^(?:schema-version|package|advisories)[ \t]*:/m;
 /** A file that is too large to be one document, unless its lines are. */
 export async function* documentsOfLines(
   content: AsyncIterable<Uint8Array>,
-  isSure: boolean,
+  isExplicit: boolean,
   limits: DocumentLimits,
 ): AsyncGenerator<Found> {
   const kept: Uint8Array[] = [];
@@ -83,7 +83,7 @@ export async function* documentsOfLines(
   }
   const last = Buffer.concat(kept);
   if (!isLined) {
-    yield* documentsIn(last, isSure, limits);
+    yield* documentsIn(last, isExplicit, limits);
     return;
   }
   const found = lineDocument(last, line + 1);

@@ -1,40 +1,45 @@
-/** All files of a source: a file, those of a folder and of the folders in it, those in archives. */
+/** All files of an import's source: a file, the files in a folder and below, and the files in archives. */
 import { type FileHandle, open, opendir, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { type FileContext, type ImportFile, SMALL_FILE } from "./import-file.ts";
-import { filesInTar, gunzip, isTar } from "./tar.ts";
+import { archiveFormatOf, FORMAT_BYTES } from "../../archives/archive-format.ts";
+import { decompress } from "../../archives/byte-stream.ts";
+import { ArchiveMeter } from "../../archives/limits.ts";
+import { fileBytes } from "../../archives/random-access-bytes.ts";
+import { type FileContext, IMPORT_LIMITS, type ImportFile, SMALL_FILE } from "./import-file.ts";
+import { filesInTar } from "./tar.ts";
 import { filesInZip } from "./zip.ts";
-import { ZipReader } from "./zip-reader.ts";
 
-/** As much as tells the kinds of files apart. */
-const START = 512;
-const PIECE = 256 * 1024;
+/** A chunk of a stream that was buffered to recognize its format. */
+const CHUNK_BYTES = 256 * 1024;
 
-/** @param path of a file or a folder. @throws where it cannot be opened */
+type OpenedContext = FileContext & Pick<ImportFile, "isExplicit">;
+
+/** @param path of a file or a folder. @throws if it cannot be opened */
 export async function* filesOf(path: string, context: FileContext): AsyncGenerator<ImportFile> {
   if ((await stat(path)).isDirectory()) yield* filesBelow(path, context);
-  else yield* filesAt(path, path, { ...context, isSure: true });
+  else yield* filesAt(path, { ...context, isExplicit: true });
 }
 
-/** Of all files: what `advance` will come to. */
+/** The total size of all files: the sum of the calls of `advance`. */
 export async function sizeOf(path: string): Promise<number> {
-  const { size, isDirectory } = await stat(path).then((stats) => ({ size: stats.size, isDirectory: stats.isDirectory() }));
-  if (!isDirectory) return size;
+  const stats = await stat(path);
+  if (!stats.isDirectory()) return stats.size;
   let sum = 0;
-  for await (const entry of await opendir(path, { recursive: true }))
-    if (entry.isFile() && !isHidden(relative(path, join(entry.parentPath, entry.name))))
-      sum += (await stat(join(entry.parentPath, entry.name))).size;
+  for await (const entry of await opendir(path, { recursive: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (entry.isFile() && !isHidden(relative(path, file))) sum += (await stat(file)).size;
+  }
   return sum;
 }
 
 async function* filesBelow(folder: string, context: FileContext): AsyncGenerator<ImportFile> {
   for await (const entry of await opendir(folder)) {
     const path = join(folder, entry.name);
-    // Version control, editors and operating systems keep things of their own there.
+    // Version control, editors and operating systems keep their own files there.
     if (isHidden(entry.name)) continue;
     if (entry.isDirectory()) yield* filesBelow(path, context);
-    else if (entry.isFile()) yield* filesAt(path, path, { ...context, isSure: false });
-    else context.report(path, "it is neither a file nor a folder; links are not followed");
+    else if (entry.isFile()) yield* filesAt(path, { ...context, isExplicit: false });
+    else context.report(path, "neither a file nor a folder; links are not followed");
   }
 }
 
@@ -42,59 +47,61 @@ function isHidden(path: string): boolean {
   return path.split("/").some((part) => part.startsWith("."));
 }
 
-type Opened = FileContext & { readonly isSure: boolean };
-
-async function* filesAt(path: string, name: string, context: Opened): AsyncGenerator<ImportFile> {
-  let handle: FileHandle;
+async function* filesAt(path: string, context: OpenedContext): AsyncGenerator<ImportFile> {
+  const handle = await openOrReport(path, context);
+  if (handle === undefined) return;
   try {
-    handle = await open(path);
-  } catch (error) {
-    if (context.isSure) throw error;
-    context.report(name, `it cannot be opened: ${(error as Error).message}`);
-    return;
-  }
-  try {
-    const { size } = await handle.stat();
-    const reader = new ZipReader(handle, size);
-    const start = await reader.bytesAt(0, START);
-    const pieces = () => counted(reader.pieces(0, size), context);
-    if (isZip(start)) yield* filesInZip(reader, name, context);
-    else if (isTar(start)) yield* filesInTar(pieces(), name, uncounted(context));
-    else if (isGzip(start)) yield* filesInGzip(pieces(), name, size, context);
-    else if (size > SMALL_FILE) yield { name, content: pieces(), isSure: context.isSure };
-    else {
-      context.advance(size);
-      yield { name, content: await reader.bytesAt(0, size), isSure: context.isSure };
-    }
+    yield* filesIn(handle, path, context);
   } finally {
     await handle.close();
   }
 }
 
-async function* counted(bytes: AsyncIterable<Uint8Array>, { advance }: FileContext): AsyncGenerator<Uint8Array> {
-  for await (const piece of bytes) {
-    advance(piece.length);
-    yield piece;
+async function openOrReport(path: string, context: OpenedContext): Promise<FileHandle | undefined> {
+  try {
+    return await open(path);
+  } catch (error) {
+    if (context.isExplicit) throw error;
+    context.report(path, `cannot be opened: ${(error as Error).message}`);
+    return undefined;
   }
 }
 
-/** What is in an archive is counted as the archive is read. */
-function uncounted(context: Opened): Opened {
-  return { ...context, advance: () => {} };
+async function* filesIn(handle: FileHandle, name: string, context: OpenedContext): AsyncGenerator<ImportFile> {
+  const { size } = await handle.stat();
+  const { isExplicit } = context;
+  const bytes = fileBytes(handle, size);
+  const format = archiveFormatOf(await bytes.bytesAt(0, FORMAT_BYTES));
+  const chunks = () => counted(bytes.chunks(0, size), context);
+  if (format === "zip") yield* filesInZip(bytes, name, context);
+  else if (format === "tar") yield* filesInTar(chunks(), name, context);
+  else if (format === "gzip") yield* filesInGzip(decompress(chunks(), format, new ArchiveMeter(IMPORT_LIMITS, size)), name, context);
+  else if (size > SMALL_FILE) yield { name, content: chunks(), isExplicit };
+  else {
+    context.advance(size);
+    yield { name, content: await bytes.bytesAt(0, size), isExplicit };
+  }
 }
 
-/** @param size of all bytes */
-async function* filesInGzip(bytes: AsyncIterable<Uint8Array>, name: string, size: number, context: Opened): AsyncGenerator<ImportFile> {
-  const { start, all } = await peek(gunzip(bytes, size));
-  if (isTar(start)) yield* filesInTar(all, name, uncounted(context));
-  else yield { name, content: all, isSure: context.isSure };
+async function* counted(bytes: AsyncIterable<Uint8Array>, { advance }: FileContext): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    advance(chunk.length);
+    yield chunk;
+  }
 }
 
-/** The first bytes, and all of them. */
+/** @param bytes decompressed: a tar archive, or a single file */
+async function* filesInGzip(bytes: AsyncIterable<Uint8Array>, name: string, context: OpenedContext): AsyncGenerator<ImportFile> {
+  const { start, all } = await peek(bytes);
+  if (archiveFormatOf(start) === "tar") yield* filesInTar(all, name, context);
+  else yield { name, content: all, isExplicit: context.isExplicit };
+}
+
+/** Buffers at least the first `FORMAT_BYTES` bytes; `all` includes them. */
 async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: Buffer; all: AsyncGenerator<Uint8Array> }> {
   const iterator = bytes[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
-  for (let length = 0; length < START; ) {
+  for (let length = 0; length < FORMAT_BYTES; ) {
     const { done, value } = await iterator.next();
     if (done) break;
     read.push(value);
@@ -103,19 +110,11 @@ async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: Buffer; 
   const start = Buffer.concat(read);
   async function* all(): AsyncGenerator<Uint8Array> {
     try {
-      for (let at = 0; at < start.length; at += PIECE) yield start.subarray(at, at + PIECE);
+      for (let at = 0; at < start.length; at += CHUNK_BYTES) yield start.subarray(at, at + CHUNK_BYTES);
       yield* { [Symbol.asyncIterator]: () => iterator };
     } finally {
       await iterator.return?.();
     }
   }
   return { start, all: all() };
-}
-
-function isZip(start: Buffer): boolean {
-  return ["PK\x03\x04", "PK\x05\x06"].includes(start.toString("latin1", 0, 4));
-}
-
-function isGzip(start: Buffer): boolean {
-  return start[0] === 0x1f && start[1] === 0x8b;
 }

@@ -1,31 +1,31 @@
-/** Files that records are read from, wherever they are, and what all that open them share. Types, and the limits of archives. */
+/** The files that records are read from, wherever they are, and what every function that opens files shares. */
+import type { ArchiveLimits } from "../../archives/limits.ts";
 
 export interface ImportFile {
   readonly name: string;
-  /** Whole where it is small. */
+  /** A small file is a buffer, a larger one a stream. */
   readonly content: Buffer | AsyncIterable<Uint8Array>;
-  /** Whether it was named by itself, and is not one of many in a folder or an archive. */
-  readonly isSure: boolean;
+  /** The caller named this file itself; it is not one of many in a folder or an archive. */
+  readonly isExplicit: boolean;
 }
 
 export interface FileContext {
-  /** `position` is empty: it is about the file. */
+  /** Reports a problem with a file as a whole. */
   report(file: string, reason: string): void;
-  /** More bytes of the source are behind us. */
+  /** Counts bytes of the source as read. */
   advance(bytes: number): void;
 }
 
-/** Larger ones are streams. */
+/** Larger files are streams. */
 export const SMALL_FILE = 8 * 1024 * 1024;
-/** Several times as many as the largest collections of vulnerabilities have. */
-export const MAX_ENTRIES = 3_000_000;
-/** Archives that unpack to more than this must not be much smaller themselves. */
-const HARMLESS_BYTES = 256 * 1024 * 1024;
-const MAX_RATIO = 100;
 
-/** What an archive may unpack to. */
-export function maxUnpacked(size: number): number {
-  return Math.max(HARMLESS_BYTES, size * MAX_RATIO);
-}
+/** The number of entries is several times that of the largest collections of vulnerabilities. */
+export const IMPORT_LIMITS: ArchiveLimits = {
+  maxEntries: 3_000_000,
+  freeBytes: 256 * 1024 * 1024,
+  maxRatio: 100,
+  paths: { backslash: "separator" },
+};
 
-export const IS_BOMB = `it unpacks to more than ${MAX_RATIO} times its size; what comes after this is not read`;
+/** Why an entry is not read, whatever the archive's format. */
+export const ESCAPING_PATH = "its path leads out of the archive; the entry is not read";

@@ -24,7 +24,7 @@ export interface ReadOptions {
 export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Placed[]> {
   const report = (file: string, reason: string) => options.report({ file, position: "", reason });
   for await (const file of filesOf(options.path, { report, advance: options.advance })) {
-    if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isSure, options.limits), file, options);
+    if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isExplicit, options.limits), file, options);
     else yield* recordsOfLines(file.content, file, options);
   }
 }
@@ -41,10 +41,10 @@ function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadO
 
 async function* recordsOfLines(
   content: AsyncIterable<Uint8Array>,
-  { name: file, isSure }: ImportFile,
+  { name: file, isExplicit }: ImportFile,
   options: ReadOptions,
 ): AsyncGenerator<readonly Placed[]> {
-  const documents = documentsOfLines(content, isSure, options.limits);
+  const documents = documentsOfLines(content, isExplicit, options.limits);
   for (let isEmpty = true; ; isEmpty = false) {
     const next = await documents.next().catch((error: Error) => {
       // That of the disk is not the file's fault.

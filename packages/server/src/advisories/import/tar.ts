@@ -1,56 +1,31 @@
-/** The files in a tar, compressed or not, as its bytes come. Nothing is unpacked to disk, and what is made to harm is reported. */
-import { pipeline } from "node:stream";
+/** The files in a tar archive, as imports read them: a file with a problem is reported and left out. */
 import { buffer } from "node:stream/consumers";
-import { createGunzip } from "node:zlib";
-import { extract } from "tar-stream";
-import { type FileContext, type ImportFile, IS_BOMB, MAX_ENTRIES, maxUnpacked, SMALL_FILE } from "./import-file.ts";
+import { escapesRoot } from "../../archives/entry-path.ts";
+import { ArchiveError, ArchiveMeter } from "../../archives/limits.ts";
+import { type TarHeader, tarEntries } from "../../archives/tar-entries.ts";
+import { ESCAPING_PATH, type FileContext, IMPORT_LIMITS, type ImportFile, SMALL_FILE } from "./import-file.ts";
 
-const BLOCK = 512;
-
-/** By the magic of POSIX and GNU alike. */
-export function isTar(start: Uint8Array): boolean {
-  return start.length >= BLOCK && Buffer.from(start).toString("latin1", 257, 262) === "ustar";
-}
-
+/** @param bytes uncompressed. @throws only if the source cannot be read */
 export async function* filesInTar(bytes: AsyncIterable<Uint8Array>, name: string, context: FileContext): AsyncGenerator<ImportFile> {
-  const archive = extract();
-  pipeline(bytes, archive, () => {});
-  let entries = 0;
   try {
-    for await (const entry of archive) {
-      const { header } = entry;
+    for await (const { header, content } of tarEntries(bytes, new ArchiveMeter(IMPORT_LIMITS, 0))) {
       const path = `${name}!${header.name.slice(0, 1000)}`;
-      const problem = ++entries > MAX_ENTRIES ? undefined : problemOf(header);
-      if (entries > MAX_ENTRIES) throw new Error(`it has more than ${MAX_ENTRIES} entries; the rest is not read`);
+      const problem = findProblem(header);
       if (problem !== undefined) context.report(path, problem);
-      if (problem !== undefined || header.type !== "file") entry.resume();
-      else {
-        const content =
-          (header.size ?? 0) > SMALL_FILE ? (entry as AsyncIterable<Uint8Array>) : await buffer(entry as AsyncIterable<Uint8Array>);
-        yield { name: path, content, isSure: false };
-        entry.resume();
-      }
+      else if (header.type === "file") yield { name: path, content: await contentOf(header, content), isExplicit: false };
     }
   } catch (error) {
-    if ("syscall" in (error as Error)) throw error;
-    context.report(name, `this archive cannot be read further: ${(error as Error).message.slice(0, 200)}`);
+    if (!(error instanceof ArchiveError)) throw error;
+    context.report(name, `${error.message}; the rest is not read`);
   }
 }
 
-function problemOf({ name, type }: { readonly name: string; readonly type?: string | null | undefined }): string | undefined {
-  if (name.startsWith("/") || name.replaceAll("\\", "/").split("/").includes(".."))
-    return "its path leads out of the archive, so it is not read";
-  if (type === "symlink" || type === "link") return "it is a link, which is not followed";
-  return type === "file" || type === "directory" ? undefined : `it is neither a file nor a folder (${type})`;
+async function contentOf({ size = 0 }: TarHeader, content: AsyncIterable<Uint8Array>): Promise<ImportFile["content"]> {
+  return size > SMALL_FILE ? content : buffer(content);
 }
 
-/** @param size of what is compressed, where it is known */
-export async function* gunzip(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
-  const max = maxUnpacked(size);
-  let unpacked = 0;
-  for await (const piece of pipeline(bytes, createGunzip(), () => {}) as AsyncIterable<Buffer>) {
-    unpacked += piece.length;
-    if (unpacked > max) throw new Error(IS_BOMB);
-    yield piece;
-  }
+function findProblem({ name, type }: TarHeader): string | undefined {
+  if (escapesRoot(name, IMPORT_LIMITS.paths)) return ESCAPING_PATH;
+  if (type === "symlink" || type === "link") return "links are not followed";
+  return type === "file" || type === "directory" ? undefined : `neither a file nor a folder (${type})`;
 }

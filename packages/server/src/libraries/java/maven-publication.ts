@@ -3,6 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../lib/errors.ts";
 import { mavenSortKey } from "../../lib/version-order/maven.ts";
 import type { Library } from "../library.ts";
+import { stagedBytes } from "../package-archive.ts";
 import type { Publication } from "../publish.ts";
 import type { Staged, Staging } from "../stage.ts";
 import { type MavenFile, mavenName, pathInArtifact } from "./maven-path.ts";
@@ -23,7 +24,7 @@ export async function mavenPublication(
   remediatedLabels: readonly string[],
 ): Promise<Publication> {
   const pom = file.suffix === ".pom" ? readPom(await readWhole(staged, staging), file) : undefined;
-  const plugin = file.suffix === ".jar" ? await readPlugin((range) => staging.read(staged, range), staged.size, file) : undefined;
+  const plugin = file.suffix === ".jar" ? await readPlugin(stagedBytes(staged, staging), file) : undefined;
   const metadata: MavenFileMetadata = {
     ...(pom !== undefined && { packaging: pom.packaging }),
     ...(plugin !== undefined && { plugin }),

@@ -1,6 +1,7 @@
 /** From the bytes of a wheel or a source distribution to what is published of them. What the package says of itself must agree with its name. */
 import { invalidArgument } from "../../lib/errors.ts";
 import type { Library } from "../library.ts";
+import { stagedBytes } from "../package-archive.ts";
 import type { Publication } from "../publish.ts";
 import type { Staged, Staging } from "../stage.ts";
 import { type CoreMetadata, parseCoreMetadata } from "./core-metadata.ts";
@@ -57,7 +58,7 @@ async function read(
   staging: Staging,
 ): Promise<{ readonly metadata: Buffer; readonly place?: MetadataPlace }> {
   if (parsed.tags !== undefined) {
-    const { wheel, ...rest } = await readWheel((range) => staging.read(staged, range), staged.size, parsed);
+    const { wheel, ...rest } = await readWheel(stagedBytes(staged, staging), parsed);
     assertTagsAgree(wheel, parsed.tags);
     return rest;
   }

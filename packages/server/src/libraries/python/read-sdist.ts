@@ -1,82 +1,65 @@
-/** Reads what a source distribution says of itself out of its bytes, as a stream, and refuses archives that are made to harm who unpacks them. */
+/** Reads PKG-INFO from a source distribution as a stream, and refuses archives that could harm the tools that unpack them. */
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { createGunzip } from "node:zlib";
-import { extract, type Header } from "tar-stream";
-import { BoundedStream } from "../../lib/bounded-stream.ts";
-import { HoltError, invalidArgument } from "../../lib/errors.ts";
+import { buffer } from "node:stream/consumers";
+import { decompress } from "../../archives/byte-stream.ts";
+import { escapesRoot } from "../../archives/entry-path.ts";
+import { ArchiveError, ArchiveMeter } from "../../archives/limits.ts";
+import { type TarHeader, tarEntries } from "../../archives/tar-entries.ts";
+import { type HoltError, invalidArgument } from "../../lib/errors.ts";
 import { parsePythonVersion } from "../../lib/version-order/python.ts";
+import { PYTHON_LIMITS } from "../package-archive.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
 import { normalizeProject, type PythonFileName } from "./python-name.ts";
 
-const MAX_ENTRIES = 200_000;
-/** Archives that unpack to more than this must not be much smaller themselves. */
-const HARMLESS_BYTES = 64 * 1024 * 1024;
-const MAX_RATIO = 50;
-
-/** PKG-INFO. @throws INVALID_ARGUMENT that says what is wrong with it */
+/** Returns PKG-INFO. @param size of `bytes`. @throws INVALID_ARGUMENT that says what is wrong with the source distribution */
 export async function readSdist(bytes: Readable, size: number, fileName: PythonFileName): Promise<Buffer> {
-  // A file that is being read when the rest fails says so later, when the pipeline does not listen any more.
+  // A read that is under way when parsing fails can fail later, when nobody listens.
   bytes.on("error", () => {});
-  let found: Buffer | undefined;
-  let entries = 0;
-  const archive = extract();
-  archive.on("entry", (header, content, next) => {
-    // It fails with the archive, which says so itself.
-    content.on("error", () => {});
-    if (++entries > MAX_ENTRIES) return next(refused(`it has more than ${MAX_ENTRIES} entries`));
-    const problem = problemOf(header);
-    if (problem !== undefined) return next(refused(problem));
-    if (!isPackageInfo(header, fileName)) {
-      content.once("end", next).resume();
-      return;
-    }
-    if (found !== undefined) return next(refused("it has PKG-INFO more than once"));
-    if ((header.size ?? 0) > MAX_METADATA) return next(refused(`its PKG-INFO is larger than ${MAX_METADATA} bytes`));
-    const pieces: Buffer[] = [];
-    content.on("data", (piece) => pieces.push(piece as Buffer));
-    content.once("end", () => {
-      found = Buffer.concat(pieces);
-      next();
-    });
-  });
-  const tooMuch = () => refused(`it unpacks to more than ${MAX_RATIO} times its size`);
   try {
-    await pipeline(bytes, createGunzip(), new BoundedStream(Math.max(HARMLESS_BYTES, size * MAX_RATIO), tooMuch), archive);
+    const packageInfo = await findPackageInfo(bytes, size, fileName);
+    if (packageInfo === undefined) throw refusal("the folder name-version must have PKG-INFO");
+    return packageInfo;
   } catch (error) {
-    // That of the disk is not the archive's fault.
-    if (error instanceof HoltError || "syscall" in (error as Error)) throw error;
-    throw Object.assign(refused(`it is no good tar.gz archive (${(error as Error).message.slice(0, 200)})`), { cause: error });
+    if (!(error instanceof ArchiveError)) throw error;
+    throw Object.assign(refusal(error.message), { cause: error });
   }
-  if (found === undefined) throw refused("it needs PKG-INFO in its folder name-version");
+}
+
+/** Reads to the end, so that every entry is checked. */
+async function findPackageInfo(bytes: Readable, size: number, fileName: PythonFileName): Promise<Buffer | undefined> {
+  const meter = new ArchiveMeter(PYTHON_LIMITS, size);
+  let found: Buffer | undefined;
+  for await (const { header, content } of tarEntries(decompress(bytes, "gzip", meter), meter)) {
+    const problem = findProblem(header);
+    if (problem !== undefined) throw refusal(problem);
+    if (!isPackageInfo(header, fileName)) continue;
+    if (found !== undefined) throw refusal("PKG-INFO occurs more than once");
+    if ((header.size ?? 0) > MAX_METADATA) throw refusal(`PKG-INFO is larger than ${MAX_METADATA} bytes`);
+    found = await buffer(content);
+  }
   return found;
 }
 
-function problemOf({ name, type, linkname }: Header): string | undefined {
-  if (leadsOut(name)) return `an entry's path leads out of its folder: "${name.slice(0, 100)}"`;
-  if (type === "character-device" || type === "block-device" || type === "fifo")
-    return "it has an entry that is neither a file nor a folder";
-  if ((type === "symlink" || type === "link") && linkLeadsOut(name, type, linkname ?? ""))
-    return `it has a link that leads out of its folder: "${name.slice(0, 100)}"`;
+function findProblem({ name, type, linkname }: TarHeader): string | undefined {
+  if (escapesRoot(name, PYTHON_LIMITS.paths)) return `an entry's path leads out of the archive: "${name.slice(0, 100)}"`;
+  if (type === "character-device" || type === "block-device" || type === "fifo") return "an entry is neither a file nor a folder";
+  if ((type === "symlink" || type === "link") && linkEscapes(name, type, linkname ?? ""))
+    return `a link leads out of its folder: "${name.slice(0, 100)}"`;
   return undefined;
 }
 
-/** A symbolic link counts from where it is, a hard link from the archive's root. Both stay in the folder that everything is in. */
-function linkLeadsOut(name: string, type: "symlink" | "link", linkname: string): boolean {
+/** Symbolic links are relative to their own folder, hard links to the archive's root. Both must stay in the top folder of the archive. */
+function linkEscapes(name: string, type: "symlink" | "link", linkname: string): boolean {
   const target = type === "link" ? linkname : posix.join(posix.dirname(name), linkname);
-  return linkname.startsWith("/") || leadsOut(posix.normalize(target)) || topOf(target) !== topOf(name);
+  return linkname.startsWith("/") || escapesRoot(posix.normalize(target), PYTHON_LIMITS.paths) || topFolderOf(target) !== topFolderOf(name);
 }
 
-function topOf(path: string): string | undefined {
+function topFolderOf(path: string): string | undefined {
   return posix.normalize(path).split("/")[0];
 }
 
-function leadsOut(path: string): boolean {
-  return path.startsWith("/") || path.includes("\\") || path.includes("\0") || path.split("/").includes("..");
-}
-
-function isPackageInfo({ name, type }: Header, fileName: PythonFileName): boolean {
+function isPackageInfo({ name, type }: TarHeader, fileName: PythonFileName): boolean {
   const [folder = "", file, ...deeper] = name.replace(/^\.\//, "").split("/");
   const hyphen = folder.lastIndexOf("-");
   return (
@@ -88,6 +71,6 @@ function isPackageInfo({ name, type }: Header, fileName: PythonFileName): boolea
   );
 }
 
-function refused(description: string): HoltError {
-  return invalidArgument("content", `the source distribution cannot be used: ${description}`);
+function refusal(reason: string): HoltError {
+  return invalidArgument("content", `the source distribution cannot be used: ${reason}`);
 }

@@ -1,34 +1,35 @@
-/** Reads a layer's bytes as a stream and keeps what it changes of the files that are read; nothing is written to a disk, and nothing else kept. */
-import type { EventEmitter } from "node:events";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { createGunzip, createZstdDecompress } from "node:zlib";
-import { extract, type Header } from "tar-stream";
-import { BoundedStream } from "../../lib/bounded-stream.ts";
+/** Reads a layer as a stream and keeps its changes to the files that are read. Nothing is written to disk. */
+import { buffer } from "node:stream/consumers";
+import { archiveFormatOf } from "../../archives/archive-format.ts";
+import { decompress } from "../../archives/byte-stream.ts";
+import { ArchiveError, type ArchiveLimits, ArchiveMeter } from "../../archives/limits.ts";
+import { type TarEntry, type TarHeader, tarEntries } from "../../archives/tar-entries.ts";
 import { isOnTheWay, kindOf, normalizePath } from "./database-paths.ts";
 import { Unreadable } from "./found-package.ts";
 import type { FileContent, ImageFiles, LayerChanges } from "./image-files.ts";
 
 const MAX_FILE = 64 * 1024 * 1024;
-/** Of what all layers of an image unpack to: others wait for it to be read. */
-const MAX_UNPACKED = 16 * 1024 ** 3;
-/** A layer that unpacks to more than this must not be much smaller itself. */
-const HARMLESS_BYTES = 256 * 1024 * 1024;
-const MAX_RATIO = 250;
-/** Of all that is kept of one layer. */
+/** Bytes that all layers of an image together may expand to: other images wait meanwhile. */
+const MAX_EXPANDED = 16 * 1024 ** 3;
+/** Entries are limited by the bytes that they expand to. Paths are normalized instead of refused: the root of an image is its root. */
+const LAYER_LIMITS: ArchiveLimits = {
+  maxEntries: Number.POSITIVE_INFINITY,
+  freeBytes: 256 * 1024 * 1024,
+  maxRatio: 250,
+  paths: { backslash: "separator" },
+};
+/** Bytes that are kept of one layer. */
 const MAX_KEPT = 128 * 1024 * 1024;
 const MAX_CHANGES = 20_000;
 
-const GZIP = Buffer.from([0x1f, 0x8b]);
-const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const WHITEOUT = ".wh.";
 const OPAQUE = ".wh..wh..opq";
 
-/** What the layers of one image may still unpack to. */
+/** The bytes that the layers of one image may still expand to. */
 export class Allowance {
   #left: number;
 
-  constructor(bytes = MAX_UNPACKED) {
+  constructor(bytes = MAX_EXPANDED) {
     this.#left = bytes;
   }
 
@@ -43,9 +44,9 @@ export class Allowance {
 
 /**
  * @param size of the blob
- * @param below what the layers below have, for links to it
- * @param allowance is used up also by a layer that fails
- * @throws Unreadable where the bytes are no layer
+ * @param below the files of the layers below, for links to them
+ * @param allowance is used up by failing layers as well
+ * @throws Unreadable if the bytes are not a layer
  */
 export async function readLayer(
   chunks: AsyncIterable<Uint8Array>,
@@ -54,50 +55,33 @@ export async function readLayer(
   allowance: Allowance,
 ): Promise<LayerChanges> {
   const changes = new ChangeReader(below);
-  const archive = extract();
-  archive.on("entry", (header, content, next) => {
-    // It fails with the archive, which says so itself.
-    content.on("error", () => {});
-    changes.read(header, content).then(() => next(), next);
-  });
   const iterator = chunks[Symbol.asyncIterator]();
   const first = await iterator.next();
   if (first.done) return changes;
-  const head = Buffer.from(first.value.buffer, first.value.byteOffset, first.value.byteLength);
-  const bytes = Readable.from(follow(head, iterator), { objectMode: false });
-  const tooMuch = () =>
-    new Unreadable(
-      `it unpacks to more than ${MAX_RATIO} times its size, or with the layers below to more than ${MAX_UNPACKED / 1024 ** 3} GiB`,
-    );
-  const bounded = new BoundedStream(Math.min(allowance.left, Math.max(HARMLESS_BYTES, size * MAX_RATIO)), tooMuch);
+  const meter = new ArchiveMeter(LAYER_LIMITS, size);
   try {
-    // By their first bytes: media types are the pusher's word.
-    if (startsWith(head, GZIP)) await pipeline(bytes, createGunzip(), bounded, archive);
-    else if (startsWith(head, ZSTD)) await pipeline(bytes, createZstdDecompress(), bounded, archive);
-    else await pipeline(bytes, bounded, archive);
+    // By the first bytes, because media types are claims of the client that pushed.
+    const layer = decompress(follow(first.value, iterator), archiveFormatOf(first.value), meter);
+    for await (const entry of tarEntries(limited(layer, meter, allowance.left), meter)) await changes.read(entry);
   } catch (error) {
-    throw error instanceof Unreadable ? error : new Unreadable(`it is no whole tar archive (${reasonOf(error)})`);
+    throw error instanceof ArchiveError ? new Unreadable(error.message) : error;
   } finally {
-    allowance.use(bounded.size);
+    allowance.use(meter.expandedBytes);
   }
   return changes;
 }
 
-async function* follow(first: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* limited(bytes: AsyncIterable<Uint8Array>, meter: ArchiveMeter, left: number): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    if (meter.expandedBytes > left) throw new Unreadable(`the image's layers together expand to more than ${MAX_EXPANDED / 1024 ** 3} GiB`);
+    yield chunk;
+  }
+}
+
+async function* follow(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield first;
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }
-
-function startsWith(bytes: Buffer, magic: Buffer): boolean {
-  return bytes.subarray(0, magic.length).equals(magic);
-}
-
-function reasonOf(error: unknown): string {
-  return (error as Error).message.slice(0, 200);
-}
-
-/** Of one file in the archive. */
-type Content = AsyncIterable<unknown> & EventEmitter & { resume(): unknown };
 
 class ChangeReader implements LayerChanges {
   readonly removed = new Set<string>();
@@ -110,16 +94,16 @@ class ChangeReader implements LayerChanges {
     this.#below = below;
   }
 
-  async read(header: Header, content: Content): Promise<void> {
+  async read({ header, content }: TarEntry): Promise<void> {
     const path = normalizePath(header.name);
-    if (path === undefined || path === "" || !this.#isChange(path)) return skip(content);
+    if (path === undefined || path === "" || !this.#isChange(path)) return;
     if (this.files.size + this.removed.size > MAX_CHANGES)
       throw new Unreadable(`it changes more than ${MAX_CHANGES} files of package databases`);
     const name = path.slice(path.lastIndexOf("/") + 1);
     if (name.startsWith(WHITEOUT)) this.#whiteOut(path, name);
     else if (header.type !== "directory" || kindOf(path) !== undefined) this.#remove(path);
     const isKept = kindOf(path) !== undefined && !name.startsWith(WHITEOUT);
-    return isKept && this.#isReadable(path, header) ? this.#keep(path, content) : skip(content);
+    if (isKept && this.#isReadable(path, header)) this.files.set(path, await buffer(content));
   }
 
   #isChange(path: string): boolean {
@@ -145,7 +129,7 @@ class ChangeReader implements LayerChanges {
     for (const file of this.files.keys()) if (file.startsWith(`${path}/`)) this.files.delete(file);
   }
 
-  #isReadable(path: string, { type, size = 0, linkname }: Header): boolean {
+  #isReadable(path: string, { type, size = 0, linkname }: TarHeader): boolean {
     if (type === "link") {
       const target = normalizePath(linkname ?? "") ?? "";
       this.files.set(path, this.files.get(target) ?? this.#below.get(target) ?? "it is a link to a file that is not read");
@@ -159,17 +143,4 @@ class ChangeReader implements LayerChanges {
     if (this.#kept > MAX_KEPT) throw new Unreadable(`its package databases are larger than ${MAX_KEPT >> 20} MiB`);
     return true;
   }
-
-  async #keep(path: string, content: Content): Promise<void> {
-    const pieces: Buffer[] = [];
-    for await (const piece of content) pieces.push(piece as Buffer);
-    this.files.set(path, Buffer.concat(pieces));
-  }
-}
-
-function skip(content: Content): Promise<void> {
-  return new Promise((resolve) => {
-    content.once("end", resolve).once("close", resolve);
-    content.resume();
-  });
 }

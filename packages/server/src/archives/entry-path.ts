@@ -1,0 +1,13 @@
+/** Whether the path of an archive's entry leads out of the folder that the archive would be extracted to. Pure. */
+
+export interface PathRules {
+  /** Tools on Windows write backslashes as separators. An ecosystem whose tools never do can refuse them. */
+  readonly backslash: "separator" | "refused";
+}
+
+/** Absolute paths escape, as do those with a drive letter, a `..` segment or a NUL. */
+export function escapesRoot(path: string, { backslash }: PathRules): boolean {
+  if (path.includes("\0") || (backslash === "refused" && path.includes("\\"))) return true;
+  const normalized = path.replaceAll("\\", "/");
+  return normalized.startsWith("/") || /^[a-zA-Z]:/.test(normalized) || normalized.split("/").includes("..");
+}

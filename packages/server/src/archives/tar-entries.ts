@@ -1,0 +1,48 @@
+/** The entries of a tar archive as its bytes arrive. Nothing is written to disk. */
+import { pipeline } from "node:stream";
+import { extract, type Header } from "tar-stream";
+import { TrackedBytes } from "./byte-stream.ts";
+import { type ArchiveMeter, archiveErrorFrom } from "./limits.ts";
+
+export type TarHeader = Header;
+
+const MALFORMED = "not a complete tar archive";
+
+export interface TarEntry {
+  readonly header: TarHeader;
+  /** Read it before the next entry is requested, which skips the rest. */
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * @param bytes uncompressed; the caller counts them against the limits
+ * @throws ArchiveError for a malformed archive or too many entries; otherwise the error of the source. So does reading the content
+ */
+export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, meter: ArchiveMeter): AsyncGenerator<TarEntry> {
+  const source = new TrackedBytes(bytes);
+  const archive = extract();
+  const ended = new Promise<void>((resolve) => {
+    pipeline(source, archive, () => resolve());
+  });
+  try {
+    for await (const entry of archive) {
+      meter.addEntry();
+      yield { header: entry.header, content: contentOf(entry as AsyncIterable<Uint8Array>, source) };
+      entry.resume();
+    }
+  } catch (error) {
+    throw archiveErrorFrom(error, source, MALFORMED);
+  } finally {
+    archive.destroy();
+    // The caller can use the source again.
+    await ended;
+  }
+}
+
+async function* contentOf(entry: AsyncIterable<Uint8Array>, source: TrackedBytes): AsyncGenerator<Uint8Array> {
+  try {
+    yield* entry;
+  } catch (error) {
+    throw archiveErrorFrom(error, source, MALFORMED);
+  }
+}
