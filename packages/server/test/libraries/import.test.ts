@@ -52,8 +52,17 @@ describeWithWorld("imports of libraries", (world: World) => {
   const run = (...args: string[]): Promise<Ended> => runHoltd(["import", "libraries", ...args], settings());
   const counts = ({ code, stdout, stderr }: Ended) => {
     const [, created, unchanged, problems, others] =
-      /^Imported (\d+) files; (\d+) were published already, (\d+) could not be imported, (\d+) other files were skipped\./.exec(stdout) ?? [];
-    return { code, counts: [created, unchanged, problems, others].map(Number), problems: stderr.split("\n").filter(Boolean).sort() };
+      /^Imported (\d+) files; (\d+) were published already, (\d+) could not be imported, (\d+) other files were skipped\./.exec(stdout) ??
+      [];
+    return {
+      code,
+      counts: [created, unchanged, problems, others].map(Number),
+      problems: stderr
+        .split("\n")
+        // Lines of progress appear when an import takes long.
+        .filter((line) => line !== "" && !/^\d+% \d+ files, /.test(line))
+        .sort(),
+    };
   };
   const listed = async (group: string, ecosystem: Ecosystem) => {
     const { artifacts } = await world.must(ArtifactsService.method.listArtifacts, { ecosystems: [ecosystem], pageSize: 200 });

@@ -16,6 +16,11 @@ async function total(baseUrl: string, settings: Settings, path: string): Promise
   return (json as { totalCount: string }).totalCount;
 }
 
+/** The lines of standard error without those of progress, which appear when an import takes long. */
+function problemsIn(stderr: string): string[] {
+  return stderr.split("\n").filter((line) => line !== "" && !/^\d+% \d+ records, /.test(line));
+}
+
 test("files and folders are imported beside a running server, which shows them at once", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
@@ -26,7 +31,7 @@ test("files and folders are imported beside a running server, which shows them a
   await writeFile(join(folder.path, "secdb.json"), JSON.stringify(SECDB));
   const paths = [join(folder.path, "in"), join(folder.path, "secdb.json")];
   const { code, stdout, stderr } = await runHoltd(["import", "advisories", ...paths], settings);
-  assert.deepEqual([code, stderr], [0, ""]);
+  assert.deepEqual([code, problemsIn(stderr)], [0, []]);
   assert.equal(
     stdout,
     "Read 5 advisories: 5 are new, 0 have changed, 0 were known already.\nProblems: 0. Files without such records: 1.\n",
@@ -52,7 +57,7 @@ test("problems are told with file and place, and the exit status says that some 
   const { code, stdout, stderr } = await runHoltd(["import", "vulnerabilities", path], settings);
   assert.equal(code, 3);
   assert.match(stdout, /^Read 1 vulnerabilities: 1 are new/);
-  const [unknown = "", broken = ""] = stderr.split("\n");
+  const [unknown = "", broken = ""] = problemsIn(stderr);
   assert.equal(unknown, `${path}!evil?[2J.jsonl:line 1: it is of no format that is known here`);
   assert.ok(broken.startsWith(`${path}!evil?[2J.jsonl:line 2: it is no JSON`), broken);
 });
@@ -94,12 +99,12 @@ test("files many times as large as the memory are imported", async () => {
   }
   await pipeline(Readable.from(lines()), createGzip({ level: 1 }), createWriteStream(path));
   const lined = await runHoltd(["import", "vulnerabilities", path], settings);
-  assert.deepEqual([lined.code, lined.stderr], [0, ""]);
+  assert.deepEqual([lined.code, problemsIn(lined.stderr)], [0, []]);
   assert.match(lined.stdout, new RegExp(`^Read ${count + 1} vulnerabilities: 41 are new`));
 
   const zip = join(folder.path, "big.zip");
   await writeFile(zip, zipOf(Array.from({ length: 4000 }, (_, i) => ({ name: `${i}.json`, content: record(i) }))));
   const zipped = await runHoltd(["import", "vulnerabilities", zip], settings);
-  assert.deepEqual([zipped.code, zipped.stderr], [0, ""]);
+  assert.deepEqual([zipped.code, problemsIn(zipped.stderr)], [0, []]);
   assert.match(zipped.stdout, /^Read 4000 vulnerabilities: 0 are new/);
 });
