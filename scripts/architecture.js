@@ -61,6 +61,8 @@ export const ownedPackages = [
   { packages: /^scimmy$/, folders: ["scim"], except: [], why: "only scim/schema.ts knows the library" },
   { packages: /^openid-client$/, folders: ["sign-in"], except: [], why: "only sign-in/upstream.ts talks to identity providers" },
   { packages: /^pino$/, folders: ["lib"], except: [], why: "only lib/log.ts writes logs" },
+  { packages: /^packageurl-js$/, folders: ["lib"], except: [], why: "only lib/package-url.ts knows the library" },
+  { packages: /^(yauzl|tar-stream)$/, folders: ["archives"], except: [], why: "only archives/ reads archives" },
 ];
 
 /** Functions that construct what exists once in a process, and the only files that may import them. */

@@ -1,5 +1,5 @@
 /** Package URLs of what advisories are about. Pure. */
-import { PackageURL } from "packageurl-js";
+import { formatPackageUrl } from "../../lib/package-url.ts";
 import { distributionOf, type NamedGroups, packageType } from "./ecosystems.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 
@@ -22,18 +22,18 @@ export function componentUrl(advisory: PublishedAdvisory, groups: NamedGroups): 
 
 function urlOf(type: string, namespace: string | undefined, name: string, version: string, architecture: string): string {
   const parts = namespace === undefined ? partsOf(type, name) : { namespace, name };
-  const qualifiers = architecture === "" ? undefined : { arch: architecture };
+  const rest = { version, qualifiers: architecture === "" ? {} : { arch: architecture } };
   try {
-    return new PackageURL(type, parts.namespace, parts.name, version || undefined, qualifiers, undefined).toString();
+    return formatPackageUrl({ type, ...parts, ...rest });
   } catch {
-    // A name that its own ecosystem would refuse, such as one of Maven without a group.
-    return new PackageURL("generic", undefined, name || "unknown", version || undefined, qualifiers, undefined).toString();
+    // The type does not allow the name, such as a Maven artifact without a group.
+    return formatPackageUrl({ type: "generic", namespace: "", name: name || "unknown", ...rest });
   }
 }
 
 /** Where names have parts, all but the last are the namespace. */
-function partsOf(type: string, name: string): { readonly namespace: string | undefined; readonly name: string } {
+function partsOf(type: string, name: string): { readonly namespace: string; readonly name: string } {
   const separator = type === "maven" ? ":" : "/";
   const at = ["maven", "npm", "golang", "composer", "githubactions", "swift"].includes(type) ? name.lastIndexOf(separator) : -1;
-  return at < 0 ? { namespace: undefined, name } : { namespace: name.slice(0, at), name: name.slice(at + 1) };
+  return at < 0 ? { namespace: "", name } : { namespace: name.slice(0, at), name: name.slice(at + 1) };
 }

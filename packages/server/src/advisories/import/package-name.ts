@@ -1,5 +1,5 @@
 /** What packages are called in advisories: the type of package URLs, and the name as the package's own ecosystem writes it. Pure. */
-import { PackageURL } from "packageurl-js";
+import { fullNameOf, parsePackageUrl } from "../../lib/package-url.ts";
 import { type Node, nameOf } from "./fields.ts";
 import { BadRecord } from "./record.ts";
 
@@ -47,37 +47,16 @@ export function typeOfEcosystem(ecosystem: string): string {
   return types.get(name) ?? name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 }
 
-/** Types whose package URLs have the distribution, or whoever publishes it, for a namespace, which is no part of the name. */
-const NAMELESS: ReadonlySet<string> = new Set(["alpm", "apk", "deb", "rpm", "oci"]);
-
 /** @throws BadRecord */
 export function packageFromUrl(node: Node): PackageName {
   const text = nameOf(node, MAX_URL);
-  const url = parseUrl(text);
-  if (url === undefined) throw new BadRecord(node.pointer, `it is no package URL: ${text.slice(0, 200)}`);
-  const namespace = NAMELESS.has(url.type) ? undefined : url.namespace;
-  const name = namespace === undefined ? url.name : `${namespace}${url.type === "maven" ? ":" : "/"}${url.name}`;
-  return { type: url.type, name, architecture: url.qualifiers?.arch ?? "", version: url.version ?? "" };
+  const url = parsePackageUrl(text);
+  if (url === undefined) throw new BadRecord(node.pointer, `not a package URL: ${text.slice(0, 200)}`);
+  // The namespace of an image is its publisher.
+  const name = url.type === "oci" ? url.name : fullNameOf(url);
+  return { type: url.type, name, architecture: url.qualifiers.arch ?? "", version: url.version };
 }
 
 export function isPackageUrl(id: unknown): boolean {
   return typeof id === "string" && id.startsWith("pkg:");
-}
-
-function parseUrl(
-  text: string,
-): { type: string; namespace?: string; name: string; version?: string; qualifiers?: { arch?: string } } | undefined {
-  try {
-    const { type, namespace, name, version, qualifiers } = PackageURL.fromString(text);
-    const arch = qualifiers?.arch;
-    return {
-      type,
-      name,
-      ...(namespace && { namespace }),
-      ...(version && { version }),
-      ...(typeof arch === "string" && { qualifiers: { arch } }),
-    };
-  } catch {
-    return undefined;
-  }
 }
