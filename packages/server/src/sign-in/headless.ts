@@ -1,6 +1,7 @@
 /** Sign-ins for a program on another machine: what it gets is encrypted for the key that its code is, and waits to be fetched once. */
-import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, randomBytes } from "node:crypto";
+import { createPublicKey, diffieHellman, generateKeyPairSync } from "node:crypto";
 import type { WriteDb } from "../db/store.ts";
+import { sealBox } from "../lib/sealed-box.ts";
 import { SignInRefusal } from "./refusal.ts";
 
 export interface HeadlessSession {
@@ -11,17 +12,13 @@ export interface HeadlessSession {
 }
 
 const SESSION_MS = 5 * 60_000;
-const NONCE_BYTES = 12;
 
 /** AES-256-GCM with the secret that X25519 gives as its key, which is used for this one message. */
 export function encryptFor(code: string, token: string): HeadlessSession {
   const { publicKey, privateKey } = generateKeyPairSync("x25519");
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", secretOf(code, privateKey), nonce);
-  const content = Buffer.concat([cipher.update(token, "utf8"), cipher.final()]);
   return {
     ecdhPublicKey: publicKey.export({ format: "jwk" }).x ?? "",
-    encryptedIdToken: Buffer.concat([nonce, content, cipher.getAuthTag()]),
+    encryptedIdToken: sealBox(secretOf(code, privateKey), token),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Secrets at rest: what must be told to others again, and so cannot be a hash, is stored encrypted (AES-256-GCM). */
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
+import { openBox, sealBox } from "../../lib/sealed-box.ts";
 
 export interface Secrets {
   /** @param context what the secret is for; it opens for the same only */
@@ -13,26 +14,17 @@ export interface Secrets {
 export const SECRETS_KEY_BYTES = 32;
 /** Names the algorithm, so that there can be another one some day. */
 const PREFIX = "v1.";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
-/** @param key 32 bytes. Its nonces are random: good for about 2^32 secrets (NIST SP 800-38D §8.3) */
+/** @param key 32 bytes */
 export function createSecrets(key: Uint8Array): Secrets {
   if (key.length !== SECRETS_KEY_BYTES) throw new Error(`the key of secrets must have ${SECRETS_KEY_BYTES} bytes`);
   return {
     seal(text, context) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context, "utf8"));
-      const content = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
-      return PREFIX + Buffer.concat([nonce, content, cipher.getAuthTag()]).toString("base64url");
+      return PREFIX + sealBox(key, text, Buffer.from(context)).toString("base64url");
     },
     open(sealed, context) {
-      const bytes = Buffer.from(sealed.slice(PREFIX.length), "base64url");
-      if (!sealed.startsWith(PREFIX) || bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error("not a sealed secret");
-      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-        .setAAD(Buffer.from(context, "utf8"))
-        .setAuthTag(bytes.subarray(-TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
+      if (!sealed.startsWith(PREFIX)) throw new Error("not a sealed secret");
+      return openBox(key, Buffer.from(sealed.slice(PREFIX.length), "base64url"), Buffer.from(context));
     },
     fingerprint: createHmac("sha256", key).update("holt secrets key").digest("hex").slice(0, 32),
   };
