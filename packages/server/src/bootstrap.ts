@@ -53,13 +53,10 @@ export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, gra
 
 async function createOrganization(db: WriteDb, orgName: string, issuer: string, owner: string, now: Date): Promise<void> {
   const organization = await decideState(db, FIRST_ORGANIZATION, newUid(""));
-  await insert(
-    groups,
-    organization,
-    create(GroupSchema, { name: orgName, description: "The organization that the first start made" }),
+  await insert(groups, organization, create(GroupSchema, { name: orgName, description: "The organization that the first start made" }), {
     now,
     db,
-  );
+  });
   const claimMatch = { iss: { case: "issuer", value: issuer }, sub: { case: "subject", value: owner } } as const;
   const identity = create(IdentitySchema, {
     name: "bootstrap-owner",
@@ -67,9 +64,9 @@ async function createOrganization(db: WriteDb, orgName: string, issuer: string, 
     relationship: { case: "claimMatch", value: claimMatch },
     lastSeenTime: timestampFromDate(now),
   });
-  await insert(identities, owner, identity, now, db);
+  await insert(identities, owner, identity, { now, db });
   const roleUid = builtInRoles.find((role) => role.name === "owner")?.uid ?? "";
-  await insert(roleBindings, newUid(organization), create(RoleBindingSchema, { identityUid: owner, roleUid }), now, db);
+  await insert(roleBindings, newUid(organization), create(RoleBindingSchema, { identityUid: owner, roleUid }), { now, db });
 }
 
 /** For installations from before this record existed: the owner's oldest binding is in the first organization. */
@@ -95,7 +92,7 @@ async function syncBuiltInRoles(db: WriteDb, now: Date): Promise<boolean> {
   for (const { uid, name, description, capabilities } of builtInRoles) {
     const role = create(RoleSchema, { name, description, capabilities: [...capabilities] });
     const row = known.get(uid);
-    if (row === undefined) await insert(roles, uid, role, now, db);
+    if (row === undefined) await insert(roles, uid, role, { now, db });
     else if (row.capabilities !== hexFromCapabilitySet(capabilitySet(capabilities))) {
       await updateBuiltIn(db, uid, role, row.body, now);
       changed = true;

@@ -2,7 +2,6 @@
 import { sql } from "kysely";
 import type { Domain, Platform, Served } from "../api/module.ts";
 import { createStagedFiles } from "../blobs/staged-files.ts";
-import type { ServiceDependencies } from "../dependencies-services.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { advisoriesServiceV1 } from "./api/advisories-v1.ts";
@@ -55,12 +54,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
   const feeds = platform.own(createFeeds({ store, dataDir, clock, log, baseUrl }));
   const { transferIdleMs } = platform.limits;
-  const collaborators = {
-    ...platform,
-    publication,
-    remoteImports: imports,
-    outboundAllowCidrs: allowCidrs,
-  } as unknown as ServiceDependencies;
+  const collaborators = { ...platform, grants, publication, remoteImports: imports, outboundAllowCidrs: allowCidrs };
   return {
     services: [
       advisoriesServiceV1(collaborators),

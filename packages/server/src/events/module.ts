@@ -1,6 +1,5 @@
 /** Events: subscriptions, their deliveries to webhooks, and the feed. */
 import type { Domain, Platform, Served } from "../api/module.ts";
-import type { ServiceDependencies } from "../dependencies-services.ts";
 import type { Iam } from "../iam/iam.ts";
 import { signJwt } from "../iam/tokens/sign-jwt.ts";
 import { createOutboundClient } from "../outbound/client.ts";
@@ -37,7 +36,7 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   const delivery = platform.own(startDelivery({ store, clock, log, webhook, policy, retentionMs: settings.eventRetentionMs }));
   appendListeners.add(delivery.wake);
   const redelivery = createRedelivery(store);
-  const collaborators = { ...platform, outboundAllowCidrs, redelivery, onDue: delivery.wake } as unknown as ServiceDependencies;
+  const collaborators = { ...platform, outboundAllowCidrs, redelivery, onDue: delivery.wake };
   return {
     services: [subscriptionsService(collaborators), deliveriesService(collaborators), eventsService(collaborators)],
   };

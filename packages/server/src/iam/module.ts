@@ -2,13 +2,11 @@
 import type { Principal } from "../access/principal.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
 import type { Domain, Platform, Served } from "../api/module.ts";
-import type { WriteDb } from "../db/store.ts";
-import type { ServiceDependencies } from "../dependencies-services.ts";
 import { parentOf, rootOf } from "../lib/uid.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { accessService } from "./api/access.ts";
 import { accountAssociationsService } from "./api/account-associations.ts";
-import { authService } from "./api/auth.ts";
+import { type AuthCollaborators, authService } from "./api/auth.ts";
 import { externalGroupRoleMappingsService } from "./api/external-group-role-mappings.ts";
 import { groupInvitesService } from "./api/group-invites.ts";
 import { groupsService } from "./api/groups.ts";
@@ -92,12 +90,6 @@ export interface IamSettings {
   readonly maxConcurrentCalls: number;
 }
 
-/** The result of a sign-in that waits, encrypted, for a program on another machine. */
-export interface HeadlessSession {
-  readonly ecdhPublicKey: string;
-  readonly encryptedIdToken: Uint8Array;
-}
-
 /** What iam needs of the installation, and of domains that it does not know. */
 export interface IamParts {
   readonly grants: Grants;
@@ -105,7 +97,7 @@ export interface IamParts {
   readonly secrets: Secrets;
   /** Removes most of what a directory has provisioned, in chunks, before its identity provider is deleted. */
   readonly emptyDirectory: (idpUid: string) => Promise<void>;
-  readonly takeHeadlessSession: (db: WriteDb, code: string, now: Date) => Promise<HeadlessSession | undefined>;
+  readonly takeHeadlessSession: AuthCollaborators["takeHeadlessSession"];
 }
 
 export function startIam(platform: Platform, parts: IamParts, settings: IamSettings): { readonly iam: Iam; readonly served: Served } {
@@ -148,7 +140,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
   const { baseUrl, log } = platform;
   const pkceSupport = createPkceSupport(iam);
   const tokenTrials = createTokenTrials({ ...iam, issuer: baseUrl, servicePrincipals: settings.servicePrincipals });
-  const collaborators = { ...platform, ...iam, pkceSupport, tokenTrials } as unknown as ServiceDependencies;
+  const collaborators = { ...platform, ...iam, pkceSupport, tokenTrials };
   return {
     services: [
       groupsService(collaborators),

@@ -2,7 +2,6 @@
 import type { RequiredTerms } from "../api/call/required-terms.ts";
 import type { Domain, Platform, Served } from "../api/module.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
-import type { ServiceDependencies } from "../dependencies-services.ts";
 import type { Iam } from "../iam/iam.ts";
 import { artifactsService } from "./api/artifacts.ts";
 import { createLibrariesHandler } from "./http/libraries-handler.ts";
@@ -39,7 +38,7 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
     ]),
   });
   return {
-    services: [artifactsService(platform as unknown as ServiceDependencies)],
+    services: [artifactsService(platform)],
     // `/libraries/v2` is the API's.
     mounts: [{ paths: ["/libraries/python/*", "/libraries/java/*"], serve }],
   };

@@ -1,7 +1,6 @@
 /** The container registry: `/v2/`, the tokens for it, and its repos, tags and images in the API. */
 import type { RequiredTerms } from "../api/call/required-terms.ts";
 import type { Domain, Platform, Served } from "../api/module.ts";
-import type { ServiceDependencies } from "../dependencies-services.ts";
 import type { Iam } from "../iam/iam.ts";
 import { rootOf } from "../lib/uid.ts";
 import { imagePackagesService } from "./api/image-packages.ts";
@@ -76,7 +75,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   });
   const { accessTokens, exchange, contentAudience: audience } = iam;
   const token = createTokenHandler({ frame, store, clock, accessTokens, exchange, authenticator, memory, audience, host: registryHost });
-  const collaborators = { ...platform, emptyRepo: createRepoEmptying(store) } as unknown as ServiceDependencies;
+  const collaborators = { ...platform, emptyRepo: createRepoEmptying(store) };
   return {
     services: [reposService(collaborators), tagsService(collaborators), imagesService, imagePackagesService(collaborators)],
     mounts: [

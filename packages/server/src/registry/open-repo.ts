@@ -100,7 +100,7 @@ async function makeRepo(
     return await store.transaction(async (db) => {
       await assertGroupExists(groupUid, db);
       const repo = createMessage(RepoSchema, { name });
-      await insert(repos, newUid(groupUid), repo, now, db);
+      await insert(repos, newUid(groupUid), repo, { now, db });
       await appendRepoCreated(db, repo, origin, now, names);
       return repo.uid;
     });

@@ -196,7 +196,7 @@ describeWithWorld("lists of advisories", (world: World) => {
       counted: "advisory",
       entries: undefined,
       isIndexed: false,
-      beside: undefined,
+      rootRows: undefined,
       order: { column: "uid", descending: false },
       after: undefined,
       skip: 0,

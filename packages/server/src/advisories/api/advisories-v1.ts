@@ -1,4 +1,4 @@
-/** Advisories as version 1 of the API has them: the version that writes. */
+/** Advisories in version 1 of the API, the version that writes. */
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { UIDPFilterSchema } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
@@ -12,8 +12,9 @@ import {
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { EventTypeFilter, ReviewState } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { advisories } from "../resource.ts";
 import { advisoriesFrom, advisoryFrom } from "../storage/load.ts";
 import { type AdvisoryListRequest, listAdvisories } from "./list-advisories.ts";
@@ -23,7 +24,12 @@ import { createAdvisory, deleteAdvisory, loadLive, saveAdvisory, updateAdvisory 
 
 const resource = { ...advisories, orderBy: [...advisories.orderBy, "first_alias"] };
 
-export function advisoriesServiceV1({ pageTokens, profile }: ServiceDependencies) {
+export interface AdvisoriesV1Collaborators {
+  readonly pageTokens: PageTokens;
+  readonly profile: VendorProfile;
+}
+
+export function advisoriesServiceV1({ pageTokens, profile }: AdvisoriesV1Collaborators) {
   return implement(
     Advisories,
     {
@@ -69,7 +75,7 @@ export function advisoriesServiceV1({ pageTokens, profile }: ServiceDependencies
   );
 }
 
-/** Columns of the orders that have names. What lists show is not deleted, so that order is no more than the uid's. */
+/** `order_by` for each named order. Lists show no deleted advisories, so the order by deletion time is that of the uid. */
 const orders: Readonly<Partial<Record<OrderBy, string>>> = {
   [OrderBy.ORDER_BY_UNSPECIFIED]: "uid",
   [OrderBy.ID_ASC]: "uid",
@@ -84,7 +90,7 @@ const orders: Readonly<Partial<Record<OrderBy, string>>> = {
   [OrderBy.DELETED_AT_DESC]: "uid",
 };
 
-/** As version 2 says it. */
+/** The request in the terms of version 2. */
 function requestOf(filter: AdvisoryFilter): AdvisoryListRequest {
   const orderBy = orders[filter.orderBy];
   if (orderBy === undefined) throw invalidArgument("order_by", `order_by has no value ${filter.orderBy}`);

@@ -1,15 +1,15 @@
-/** Advisories as version 2 of the API shows them: read, and not written. */
+/** Advisories in version 2 of the API, which only reads. */
 import { AdvisoriesService, ListAdvisoriesResponseSchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { JsonText } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
 import { listResponse } from "../../api/resource/list.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { advisories } from "../resource.ts";
 import { addSeverities } from "../storage/severities.ts";
 import { listAdvisories } from "./list-advisories.ts";
 
-export function advisoriesServiceV2({ pageTokens }: ServiceDependencies) {
+export function advisoriesServiceV2({ pageTokens }: { readonly pageTokens: PageTokens }) {
   return implement(AdvisoriesService, {
     getAdvisory: read(async ({ uid }, { db }) => {
       const { schema, text } = await getBody(advisories, uid, db);

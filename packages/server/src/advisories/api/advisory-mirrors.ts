@@ -1,20 +1,15 @@
-/** Advisory mirrors: feeds that are imported again and again, for the identity that named them. What fetches them is advisories/remote/. */
+/** Advisory mirrors: feeds that are imported repeatedly, with the rights of the identity that configured them. mirrors/ fetches them. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
-import {
-  type AdvisoryMirror,
-  AdvisoryMirrorSchema,
-  AdvisoryMirrorStatusSchema,
-  AdvisoryMirrorsService,
-} from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import { type AdvisoryMirror, AdvisoryMirrorStatusSchema, AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { implement, write } from "../../api/call/implement.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
 import { getBody } from "../../api/resource/get.ts";
 import { assertName, assertNone } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { assertGroupExists, create, prepareUpdate, save } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { assertGroupExists, create, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
+import type { Grants } from "../../iam/grants/grants.ts";
 import { lastingSession, textOfSession } from "../../iam/identities/stored-session.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { type FieldViolation, notFound, permissionDenied } from "../../lib/errors.ts";
@@ -22,6 +17,7 @@ import { parentOf } from "../../lib/uid.ts";
 import { compileUrlCheck } from "../../outbound/url-check.ts";
 import { type Destination, rightsIn, rightsOf } from "../import/remote/import-rights.ts";
 import { kinds } from "../import/remote/import-row.ts";
+import type { RemoteImports } from "../import/remote/remote-imports.ts";
 import { advisoryMirrors, intervalOf, lockMirror, statusWith, storeStatus } from "../mirrors/mirror-resource.ts";
 import { FIRST_MS, lockRun, storeRun, UNKNOWN_FEED } from "../mirrors/mirror-schedule.ts";
 
@@ -29,18 +25,29 @@ const DEFAULT_INTERVAL_S = 6n * 3600n;
 const MIN_INTERVAL_MS = 5 * 60_000;
 const MAX_INTERVAL_MS = 365 * 24 * 3_600_000;
 
-export function advisoryMirrorsService(dependencies: ServiceDependencies) {
-  const { pageTokens, outboundAllowCidrs, remoteImports } = dependencies;
+export interface AdvisoryMirrorsCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly grants: Grants;
+  readonly remoteImports: RemoteImports;
+  /** Networks that the operator lets Holt speak to, also without TLS. */
+  readonly outboundAllowCidrs: readonly string[];
+  /** Uid of the identity that this installation began with; it is staff everywhere. */
+  readonly bootstrapOwner: string;
+}
+
+export function advisoryMirrorsService(collaborators: AdvisoryMirrorsCollaborators) {
+  const { outboundAllowCidrs, remoteImports } = collaborators;
   const urlViolations = compileUrlCheck("url", outboundAllowCidrs);
+  const checked = { ...advisoryMirrors, check: (mirror: AdvisoryMirror) => assertValid(mirror, urlViolations) };
   return implement(AdvisoryMirrorsService, {
-    // Deleting one takes its run and its imports with it, by their foreign keys.
-    ...standardMethods(AdvisoryMirrorsService, advisoryMirrors, pageTokens),
+    // Foreign keys delete the run and the imports of a deleted mirror.
+    ...standardMethods(AdvisoryMirrorsService, advisoryMirrors, collaborators),
 
     createAdvisoryMirror: write(async ({ parent, advisoryMirror: given }, call) => {
-      const mirror = writableFields(AdvisoryMirrorSchema, given as AdvisoryMirror);
-      assertValid(mirror, urlViolations);
+      const mirror = prepareCreate(checked, given, call.now);
+      mirror.interval ??= createMessage(DurationSchema, { seconds: DEFAULT_INTERVAL_S });
       await assertGroupExists(parent, call.db);
-      const session = await actingSession(mirror, parent, call, dependencies);
+      const session = await actingSession(mirror, parent, call, collaborators);
       const first = new Date(call.now.getTime() + FIRST_MS);
       mirror.identity = call.principal?.uid ?? "";
       mirror.status = createMessage(AdvisoryMirrorStatusSchema, { nextTime: timestampFromDate(first), counts: {} });
@@ -51,13 +58,13 @@ export function advisoryMirrorsService(dependencies: ServiceDependencies) {
     }),
 
     updateAdvisoryMirror: write(async ({ advisoryMirror, updateMask }, call) => {
-      const update = await prepareUpdate(advisoryMirrors, advisoryMirror as AdvisoryMirror, updateMask, call.db);
+      const update = await prepareUpdate(checked, advisoryMirror, updateMask, call);
       const { current, next } = update;
-      assertValid(next, urlViolations);
-      assertMayImport(next, call, dependencies);
+      next.interval ??= createMessage(DurationSchema, { seconds: DEFAULT_INTERVAL_S });
+      assertMayImport(next, call, collaborators);
       if (next.url !== current.url || next.kind !== current.kind)
-        await beginAnew(next, await actingSession(next, parentOf(next.uid), call, dependencies), call);
-      else if (intervalOf(next) < intervalOf(current)) await comeForward(next, call);
+        await startOver(next, await actingSession(next, parentOf(next.uid), call, collaborators), call);
+      else if (intervalOf(next) < intervalOf(current)) await promote(next, call);
       return save(advisoryMirrors, update, call);
     }),
 
@@ -65,7 +72,7 @@ export function advisoryMirrorsService(dependencies: ServiceDependencies) {
       const mirror = await lockMirror(call.db, uid);
       const run = await lockRun(call.db, uid);
       if (mirror === undefined || run === undefined) throw notFound(advisoryMirrors.kind, uid);
-      assertMayImport(mirror, call, dependencies);
+      assertMayImport(mirror, call, collaborators);
       if (full) await storeRun(call.db, uid, UNKNOWN_FEED);
       if (run.import_uid === null && run.file === null) {
         await storeRun(call.db, uid, { next_time: call.now.toISOString() });
@@ -78,9 +85,8 @@ export function advisoryMirrorsService(dependencies: ServiceDependencies) {
 }
 
 function assertValid(mirror: AdvisoryMirror, urlViolations: (url: string) => FieldViolation[]): void {
-  mirror.interval ??= createMessage(DurationSchema, { seconds: DEFAULT_INTERVAL_S });
   assertName(mirror.name);
-  const interval = intervalOf(mirror);
+  const interval = mirror.interval === undefined ? MIN_INTERVAL_MS : intervalOf(mirror);
   assertNone([
     ...urlViolations(mirror.url),
     ...(kinds.has(mirror.kind)
@@ -92,20 +98,25 @@ function assertValid(mirror: AdvisoryMirror, urlViolations: (url: string) => Fie
   ]);
 }
 
-/** @throws PERMISSION_DENIED where the caller may not import this, nor have it imported */
-function assertMayImport(mirror: AdvisoryMirror, { principal, access }: WriteCall, { bootstrapOwner }: ServiceDependencies): void {
+/** @throws PERMISSION_DENIED if the caller may not import this, nor have it imported */
+function assertMayImport(mirror: AdvisoryMirror, { principal, access }: WriteCall, { bootstrapOwner }: AdvisoryMirrorsCollaborators): void {
   const destination = { parent: parentOf(mirror.uid), kind: kindOf(mirror) };
   if (principal === undefined || !rightsIn(destination, principal, access, bootstrapOwner).mayImport) throw forStaff();
 }
 
-/** What the mirror acts with if it is the caller's. @throws PERMISSION_DENIED where that would not do */
-async function actingSession(mirror: AdvisoryMirror, parent: string, { principal, db }: WriteCall, dependencies: ServiceDependencies) {
+/** The session that a mirror of the caller acts with. @throws PERMISSION_DENIED if the session lacks the rights */
+async function actingSession(
+  mirror: AdvisoryMirror,
+  parent: string,
+  { principal, db }: WriteCall,
+  collaborators: AdvisoryMirrorsCollaborators,
+) {
   const kind = kindOf(mirror);
   const session = principal === undefined ? undefined : lastingSession(principal);
-  if (session !== undefined && (await rightsOf({ parent, kind }, session, dependencies, db)).mayImport) return textOfSession(session);
+  if (session !== undefined && (await rightsOf({ parent, kind }, session, collaborators, db)).mayImport) return textOfSession(session);
   if (kind === "vulnerabilities") throw forStaff();
   throw permissionDenied(
-    "a mirror acts with the rights that its identity is bound to, and those of this sign-in end with it: bind the identity to a role in the group",
+    "a mirror acts with the role bindings of its identity, and the rights of this sign-in end with the session: bind the identity to a role in the group",
   );
 }
 
@@ -114,11 +125,11 @@ function kindOf({ kind }: AdvisoryMirror): Destination["kind"] {
 }
 
 function forStaff(): Error {
-  return permissionDenied("vulnerability metadata is the same for all organizations, and only who runs the server mirrors it");
+  return permissionDenied("vulnerability metadata is the same for all organizations; only the operator of the server can mirror it");
 }
 
-/** Another feed: nothing is known of it, what is under way is of the old one, and it acts for who named it. */
-async function beginAnew(next: AdvisoryMirror, session: string, { db, now, principal }: WriteCall): Promise<void> {
+/** For another feed: drops the state of the old feed and its running import, and acts for the caller from now on. */
+async function startOver(next: AdvisoryMirror, session: string, { db, now, principal }: WriteCall): Promise<void> {
   const first = new Date(now.getTime() + FIRST_MS);
   next.identity = principal?.uid ?? "";
   next.status = statusWith(next, { nextTime: timestampFromDate(first), error: "" });
@@ -126,8 +137,8 @@ async function beginAnew(next: AdvisoryMirror, session: string, { db, now, princ
   await storeRun(db, next.uid, { session, failures: 0, next_time: first.toISOString(), ...UNKNOWN_FEED, ...idle });
 }
 
-/** A shorter interval holds from now on, unless the feed is in trouble. */
-async function comeForward(next: AdvisoryMirror, { db, now }: WriteCall): Promise<void> {
+/** Applies a shorter interval to the next run, unless the mirror backs off from a failing feed. */
+async function promote(next: AdvisoryMirror, { db, now }: WriteCall): Promise<void> {
   const time = new Date(now.getTime() + intervalOf(next));
   const run = await lockRun(db, next.uid);
   if (run === undefined || run.failures > 0 || run.next_time === null || run.next_time <= time.toISOString()) return;

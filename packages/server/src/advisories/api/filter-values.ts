@@ -1,8 +1,8 @@
-/** Values of filters as clients send them. Pure. */
+/** Cleans the values of filters that clients send. Pure. */
 
-/** Undefined where nothing is asked: the empty text is no filter. What no row can hold is left out of what is. */
+/** Undefined without a filter; an empty string is not a filter. Values that no row can hold are dropped. */
 export function withText(values: readonly string[]): readonly string[] | undefined {
   const given = [...new Set(values)].filter((value) => value !== "");
-  // PostgreSQL knows no NUL in a text.
+  // PostgreSQL allows no NUL in a text.
   return given.length === 0 ? undefined : given.filter((value) => !value.includes("\0"));
 }

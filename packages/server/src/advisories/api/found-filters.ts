@@ -1,4 +1,4 @@
-/** Filters by what few advisories have in common: names, ids, aliases, parts of texts. Each is found by its index, and counted by it as far as that is worth it. */
+/** Filters by values that few advisories share: names, ids, aliases, substrings. Each has an index that finds its rows and counts them up to a limit. */
 import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";
@@ -13,15 +13,15 @@ import { withText } from "./filter-values.ts";
 type Bool = RawBuilder<boolean>;
 
 export interface FoundFilter {
-  /** As it is tested on a row. */
+  /** Tests one row. */
   readonly test: Bool;
-  /** Uids of what it finds in the selection's ranges, some of them perhaps twice. */
+  /** Uids of the rows that it finds in the selection's ranges; a uid may occur twice. */
   uids(selection: Selection): RawBuilder<unknown>;
-  /** What finds just these in the table itself, and the index that it finds them by. */
+  /** A condition that finds exactly these rows in the table itself, and the index that finds them. */
   readonly own?: { readonly index: string; condition(selection: Selection): Bool };
-  /** Set where it finds none twice. */
+  /** True if no uid occurs twice. */
   readonly isDistinct?: boolean;
-  /** The rows that must be looked at to find them, where they may be many more, as a query for a column `term`. */
+  /** The rows that must be read to find them, if they may be many more; a query for a column `term`. */
   readonly reach?: RawBuilder<unknown>;
 }
 
@@ -52,7 +52,7 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
   return [byColumn(column, () => isOne(sql.ref(column)), isOne(dialect.frequent(column)), dialect)];
 }
 
-/** Of packages that nothing is known of, the origin is the package itself. */
+/** A package without a known origin is its own origin. */
 function ofOrigin(origin: string, dialect: Dialect): FoundFilter {
   if (origin.includes("\0")) return nothing(dialect);
   const known = (also: Bool) => sql<boolean>`exists (select 1 from package_origin o
@@ -74,10 +74,10 @@ function nothing(dialect: Dialect): FoundFilter {
   return byColumn("artifact_name", () => sql`1 = 0`, sql`1 = 0`, dialect);
 }
 
-/** @param seek that the column's index can find */
+/** @param seek a condition that the column's index serves */
 function byColumn(column: string, seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
   const condition = (selection: Selection) =>
-    and([seek(selection), within(selection.view.ranges, "test", sql.ref("uid"), "advisory", dialect), ...live(advisories)]);
+    and([seek(selection), within(selection.view.ranges, sql.ref("uid"), dialect), ...live(advisories)]);
   return {
     test,
     own: { index: `advisory_by_${column}`, condition },
@@ -93,7 +93,7 @@ function aliased(values: readonly string[], dialect: Dialect): FoundFilter[] {
   return [{ uids: linking(sql`advisory_alias a`, "a", isOne, dialect), test: linked(sql`advisory_alias a`, "a", isOne, dialect) }];
 }
 
-/** That have the text in the name of artifact or component, or in an alias, in any case. */
+/** Advisories that contain the text in the name of the artifact or component, or in an alias, in any case. */
 function containing(query: string, dialect: Dialect): FoundFilter {
   if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
   if (query.includes("\0") || !query.isWellFormed()) return nothing(dialect);
@@ -104,7 +104,7 @@ function containing(query: string, dialect: Dialect): FoundFilter {
   const reach = sql`select s.term from advisory_suffix s where ${ends}`;
   return {
     uids: ({ view }) => {
-      const isBelow = within(view.ranges, "test", sql.ref("t.advisory_uid"), "advisory", dialect);
+      const isBelow = within(view.ranges, sql.ref("t.advisory_uid"), dialect);
       const where = and([sql<boolean>`t.term = s.term`, isBelow]);
       return dialect.lookUp(sql`t.advisory_uid as uid`, sql`(${reach}) as s`, sql`advisory_term as t`, where);
     },
@@ -113,10 +113,10 @@ function containing(query: string, dialect: Dialect): FoundFilter {
   };
 }
 
-/** By a table that leads to advisories. A deleted one is not in it. */
+/** Finds advisories by a table that links to them. The table has no rows of deleted advisories. */
 function linking(from: RawBuilder<unknown>, link: string, where: Bool, dialect: Dialect): FoundFilter["uids"] {
   const uid = sql.ref(`${link}.advisory_uid`);
-  return ({ view }) => sql`select ${uid} as uid from ${from} where ${and([where, within(view.ranges, "test", uid, "advisory", dialect)])}`;
+  return ({ view }) => sql`select ${uid} as uid from ${from} where ${and([where, within(view.ranges, uid, dialect)])}`;
 }
 
 function linked(from: RawBuilder<unknown>, link: string, where: Bool, dialect: Dialect): Bool {

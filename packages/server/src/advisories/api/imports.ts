@@ -1,21 +1,29 @@
-/** Imports of advisories and vulnerability metadata: their files are sent here in pieces; what reads them is advisories/remote/. */
+/** Imports of advisories and vulnerability metadata. Clients upload files here in chunks; import/remote/ reads them. */
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type Import, ImportsService, type StartImportRequest } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { implement, read, type WriteHandler, write } from "../../api/call/implement.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { textOfSession } from "../../iam/identities/stored-session.ts";
 import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { type Destination, type ImportRights, rightsIn } from "../import/remote/import-rights.ts";
 import { findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../import/remote/import-row.ts";
 import { acknowledgePiece, beginImport, type StoredPiece, storePiece } from "../import/remote/import-upload.ts";
+import type { RemoteImports } from "../import/remote/remote-imports.ts";
 import { importGone } from "../mirrors/mirror-schedule.ts";
 import { listImports } from "./list-imports.ts";
 
-export function importsService(dependencies: ServiceDependencies) {
-  const { pageTokens, remoteImports } = dependencies;
+export interface ImportsCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly remoteImports: RemoteImports;
+  /** Uid of the identity that this installation began with; it is staff everywhere. */
+  readonly bootstrapOwner: string;
+}
+
+export function importsService(collaborators: ImportsCollaborators) {
+  const { pageTokens, remoteImports } = collaborators;
   return implement(
     ImportsService,
     {
@@ -24,15 +32,15 @@ export function importsService(dependencies: ServiceDependencies) {
         if (kind === undefined) throw invalidArgument("kind", "kind must be IMPORT_KIND_ADVISORIES or IMPORT_KIND_VULNERABILITIES");
         assertFileName(fileName);
         await assertGroupExists(parent, call.db);
-        rightsFor({ parent, kind }, call, dependencies);
+        rightsFor({ parent, kind }, call, collaborators);
         return importFromRow(
           await beginImport(call.db, { parent, kind, file_name: fileName, creator: call.principal?.uid ?? null }, call.now),
         );
       }),
 
-      writeImport: writeHandler(dependencies),
+      writeImport: writeHandler(collaborators),
 
-      startImport: write(async (request, call) => startImport(request, call, dependencies)),
+      startImport: write(async (request, call) => startImport(request, call, collaborators)),
 
       getImport: read(async ({ uid }, call) => {
         const row = await findImport(call.db, uid);
@@ -45,7 +53,7 @@ export function importsService(dependencies: ServiceDependencies) {
 
       deleteImport: write(async ({ uid }, call) => {
         const row = await lockImport(call.db, uid);
-        rightsFor(row, call, dependencies);
+        rightsFor(row, call, collaborators);
         await importGone(call.db, row, "its import was deleted", call.now);
         await call.db.deleteFrom("advisory_import").where("uid", "=", uid).execute();
         call.db.afterCommit(() => remoteImports.discard(uid, row.file));
@@ -56,13 +64,13 @@ export function importsService(dependencies: ServiceDependencies) {
   );
 }
 
-function writeHandler({ remoteImports }: ServiceDependencies): WriteHandler<typeof ImportsService.method.writeImport, StoredPiece> {
+function writeHandler({ remoteImports }: ImportsCollaborators): WriteHandler<typeof ImportsService.method.writeImport, StoredPiece> {
   const { files, maxBytes } = remoteImports;
   return {
     kind: "write",
     async prepare({ uid, offset, data }, call) {
       if (offset < 0n) throw invalidArgument("offset", "offset must not be negative");
-      // No file comes near what a number of JavaScript can say.
+      // An offset beyond the size limit is refused later; a number holds every offset below it exactly.
       const piece = { offset: Number(offset > BigInt(maxBytes) ? maxBytes + 1 : offset), bytes: data };
       const row = await findImport(call.db, uid);
       assertCreator(row, call);
@@ -72,17 +80,17 @@ function writeHandler({ remoteImports }: ServiceDependencies): WriteHandler<type
   };
 }
 
-async function startImport({ uid, size }: StartImportRequest, call: WriteCall, dependencies: ServiceDependencies): Promise<Import> {
+async function startImport({ uid, size }: StartImportRequest, call: WriteCall, collaborators: ImportsCollaborators): Promise<Import> {
   const { db, principal, now } = call;
   const row = await lockImport(db, uid);
   assertCreator(row, call);
-  // Its answer may have been lost.
+  // The answer to an earlier call may have been lost.
   if (row.state !== "uploading") return importFromRow(row);
   const { received_bytes: received } = row;
   if (size !== 0n && BigInt(received) !== size)
-    throw failedPrecondition("IMPORT_INCOMPLETE", `${received} of ${size} bytes were received: send the others first`);
+    throw failedPrecondition("IMPORT_INCOMPLETE", `${received} of ${size} bytes were received: send the rest first`);
   if (received === 0) throw failedPrecondition("IMPORT_INCOMPLETE", "nothing was received: send the file first");
-  const { approves, mayDelete } = rightsFor(row, call, dependencies);
+  const { approves, mayDelete } = rightsFor(row, call, collaborators);
   const session = principal === undefined ? null : textOfSession(principal);
   const change = {
     state: "waiting" as const,
@@ -92,21 +100,22 @@ async function startImport({ uid, size }: StartImportRequest, call: WriteCall, d
     may_delete: Number(mayDelete),
   };
   await db.updateTable("advisory_import").set(change).where("uid", "=", uid).execute();
-  db.afterCommit(dependencies.remoteImports.wake);
+  db.afterCommit(collaborators.remoteImports.wake);
   return importFromRow({ ...row, ...change });
 }
 
-/** Others who may import would slip bytes of theirs into what is started with the creator's rights. @throws PERMISSION_DENIED */
+/** An import runs with the rights of its creator, so no other caller may add bytes to it. @throws PERMISSION_DENIED */
 function assertCreator({ creator }: ImportRow, { principal }: Call): void {
-  if (principal === undefined || principal.uid !== creator) throw permissionDenied("only who began an import sends its file and starts it");
+  if (principal === undefined || principal.uid !== creator)
+    throw permissionDenied("only the creator of an import can send its file and start it");
 }
 
-/** @throws PERMISSION_DENIED where the caller may not import this at all */
-function rightsFor(destination: Destination, call: Call, { bootstrapOwner }: ServiceDependencies): ImportRights {
+/** @throws PERMISSION_DENIED if the caller may not import this */
+function rightsFor(destination: Destination, call: Call, { bootstrapOwner }: ImportsCollaborators): ImportRights {
   const { principal, access } = call;
   const rights = principal === undefined ? undefined : rightsIn(destination, principal, access, bootstrapOwner);
   if (rights?.mayImport !== true)
-    throw permissionDenied("vulnerability metadata is the same for all organizations, and only who runs the server imports it");
+    throw permissionDenied("vulnerability metadata is the same for all organizations; only the operator of the server can import it");
   return rights;
 }
 

@@ -1,4 +1,4 @@
-/** Filters by what advisories are counted by: their kinds, and who wrote or reviewed their events. What such a filter finds is known without looking. */
+/** Filters by kinds and by people (authors and reviewers). Advisories are counted by both in advance, so the total of such a filter is known. */
 import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";
@@ -15,11 +15,11 @@ import { withText } from "./filter-values.ts";
 type Bool = RawBuilder<boolean>;
 type Ref = (column: string) => RawBuilder<unknown>;
 
-/** One condition on columns that are counted together. */
+/** One condition on columns that share a maintained count. */
 export interface CountedFilter {
-  /** As it is tested on a row. */
+  /** Tests one row. */
   readonly test: Bool;
-  /** Uids of what it finds in the selection's ranges, which are those of the groups. */
+  /** Uids of the rows that it finds in the selection's ranges, which are those of the groups. */
   uids(selection: Selection, groups: readonly string[]): RawBuilder<unknown>;
   count(db: ReadDb, groups: readonly string[]): Promise<ResourceCount>;
 }
@@ -29,7 +29,7 @@ type Wanted = Pick<
   "artifactTypes" | "artifactArchitectures" | "componentTypes" | "eventTypes" | "eventReviewStates" | "latestEventType"
 >;
 
-/** Undefined where nothing is asked of kinds. */
+/** Undefined if the request does not filter by kinds. */
 export function kindFilter(request: Wanted, dialect: Dialect): CountedFilter | undefined {
   const conditions = (ref: Ref): Bool[] => [
     ...oneOf(ref("artifact_type"), withText(request.artifactTypes), dialect),
@@ -44,22 +44,27 @@ export function kindFilter(request: Wanted, dialect: Dialect): CountedFilter | u
   return {
     test: and(conditions((column) => dialect.unindexed(column))),
     uids: (selection, groups) =>
-      counted(selection, sql`advisory_count where ${ofGroups(groups, dialect)} and ${where}`, COUNTED, COUNTED, dialect),
+      uidsCountedIn(
+        { from: sql`advisory_count where ${ofGroups(groups, dialect)} and ${where}`, keys: COUNTED, columns: COUNTED },
+        selection,
+        dialect,
+      ),
     count: (db, groups) => countAdvisories(db, groups, where),
   };
 }
 
-/** More than a person would name. */
+/** Names in one filter. */
 const MAX_PEOPLE = 100;
 
-/** @param without those who must not be among them */
+/** @param some one of them must have a part in the advisory; empty for no such filter @param without none of them may have a part */
 export function peopleFilter(
   facet: (typeof PEOPLE)[number],
   some: readonly string[],
   without: readonly string[],
   dialect: Dialect,
 ): CountedFilter | undefined {
-  const [wanted, unwanted] = [withText(some), withText(without)];
+  const wanted = withText(some);
+  const unwanted = withText(without);
   if (wanted === undefined && unwanted === undefined) return undefined;
   if ((wanted?.length ?? 0) + (unwanted?.length ?? 0) > MAX_PEOPLE)
     throw invalidArgument("", `name at most ${MAX_PEOPLE} authors or reviewers at once`);
@@ -74,33 +79,39 @@ export function peopleFilter(
   return {
     test: conditions(dialect.unindexed(facet)),
     uids: (selection, groups) =>
-      counted(
+      uidsCountedIn(
+        {
+          from: sql`advisory_people_count where ${ofGroups(groups, dialect)} and facet = ${facet} and ${where}`,
+          keys: ["people"],
+          columns: [facet],
+        },
         selection,
-        sql`advisory_people_count where ${ofGroups(groups, dialect)} and facet = ${facet} and ${where}`,
-        ["people"],
-        [facet],
         dialect,
       ),
     count: (db, groups) => countByPeople(db, facet, groups, where),
   };
 }
 
-/** Not LIKE, which has no regard for case on SQLite. */
+/** Not by LIKE, which ignores case on SQLite. */
 function has(column: RawBuilder<unknown>, person: string): Bool {
   return sql<boolean>`replace(${column}, ${personIn(person)}, '') <> ${column}`;
 }
 
-/** The advisories of all combinations that are counted there: each found by an index that begins with the columns. */
-function counted(
-  { view }: Selection,
-  from: RawBuilder<unknown>,
-  keys: readonly string[],
-  columns: readonly string[],
-  dialect: Dialect,
-): RawBuilder<unknown> {
+/** Rows of a table of counts. */
+interface CountRows {
+  /** The table with a condition. */
+  readonly from: RawBuilder<unknown>;
+  /** Columns of the table that identify a combination of values. */
+  readonly keys: readonly string[];
+  /** The columns of an advisory with these values, in the same order. */
+  readonly columns: readonly string[];
+}
+
+/** The advisories of all counted combinations, each found by an index that begins with the columns. */
+function uidsCountedIn({ from, keys, columns }: CountRows, { view }: Selection, dialect: Dialect): RawBuilder<unknown> {
   const combinations = sql`(select distinct ${sql.join(keys.map((key) => sql.ref(key)))} from ${from} and below > 0)`;
   const agrees = columns.map((column, i) => sql<boolean>`${sql.ref(`a.${column}`)} = ${sql.ref(`c.${keys[i]}`)}`);
-  const isBelow = within(view.ranges, "test", sql.ref("a.uid"), "advisory", dialect);
+  const isBelow = within(view.ranges, sql.ref("a.uid"), dialect);
   const where = and([...agrees, isBelow, ...live(advisories)]);
   return dialect.lookUp(sql`a.uid as uid`, sql`${combinations} as c`, sql`advisory as a`, where);
 }
@@ -109,7 +120,7 @@ function oneOf(column: RawBuilder<unknown>, values: readonly string[] | undefine
   return values === undefined ? [] : [sql<boolean>`${column} in (select wanted.value from ${dialect.valuesOf(values)} as wanted)`];
 }
 
-/** Numbers that no bit can stand for are of nothing. */
+/** Numbers without a bit match nothing. */
 function someBit(column: RawBuilder<unknown>, numbers: readonly number[]): Bool[] {
   const wanted = numbers.filter((number) => number !== 0);
   if (wanted.length === 0) return [];

@@ -1,4 +1,4 @@
-/** Lists advisories by all filters that the API has; both versions ask here. */
+/** Lists advisories by all filters of the API, for both of its versions. */
 import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { sql } from "kysely";
 import type { Call } from "../../api/call/call.ts";
@@ -32,29 +32,30 @@ type Filters = Pick<
   | "query"
 >;
 
-/** What both versions ask for. */
+/** The request of either version. */
 export interface AdvisoryListRequest extends ListRequest, Filters {
   /** Only this one. */
   readonly uid?: string;
 }
 
-/** What is no uid is that of nothing. */
+/** Stands for a malformed uid, which matches nothing. */
 const NOWHERE = "none";
 
 /** @param resource with the columns that the version may order by */
 export function listAdvisories(
   request: AdvisoryListRequest,
   call: Call,
-  tokens: PageTokens,
+  pageTokens: PageTokens,
   resource: typeof advisories = advisories,
 ): Promise<Page> {
   const { counted, found } = filtersOf(request, call.db.dialect);
   const uid = request.uid === undefined || isUid(request.uid) ? request.uid : NOWHERE;
   if (counted.length === 0 && found.length === 0 && uid === undefined)
-    return listPage(resource, request, call, tokens, { counted: "advisory" });
-  // What the page token is bound to.
+    return listPage(resource, request, call, { pageTokens, counted: "advisory" });
+  // The page token is bound to these conditions.
   const asked = [...[...counted, ...found].map(({ test }) => test), ...(uid === undefined ? [] : [sql<boolean>`uid = ${uid}`])];
-  return listPage(resource, request, call, tokens, {
+  return listPage(resource, request, call, {
+    pageTokens,
     conditions: asked.map((condition) => ({ seek: condition, test: condition })),
     plan: (selection, db) => planAdvisories({ counted, found, uid }, selection, db),
   });

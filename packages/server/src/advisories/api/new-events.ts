@@ -1,4 +1,4 @@
-/** Events as they are added to an advisory: checked, with what is not said filled in, and in their order. */
+/** Adds events to an advisory: checks them, fills in defaults, and sorts them. */
 import { create } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -23,7 +23,7 @@ import { isDecision } from "../model/review.ts";
 
 const APPROVE = capabilitySet([Capability.CAP_ADVISORIES_APPROVE]);
 
-/** @param pathOf an event's place in the request */
+/** @param pathOf path of an event in the request, as a prefix of field names */
 export function assertEvents(given: readonly AdvisoryEvent[], pathOf: (index: number) => string): void {
   if (given.length > MAX_EVENTS) throw invalidArgument("events", `an advisory has at most ${MAX_EVENTS} events`);
   assertNone(
@@ -31,7 +31,7 @@ export function assertEvents(given: readonly AdvisoryEvent[], pathOf: (index: nu
   );
 }
 
-/** All events that the advisory has with these, which have been looked at and come after others of their time. */
+/** All events of the advisory with the given ones, which have been checked. A given event comes after stored events of the same time. */
 export async function addEvents(advisory: Advisory, given: readonly AdvisoryEvent[], call: WriteCall): Promise<AdvisoryEvent[]> {
   const filled = given.map((event) => fillIn(event, call));
   if (filled.some(({ status }) => isDecision(status))) await assertMayDecide(advisory, call);
@@ -45,8 +45,8 @@ export async function addEvents(advisory: Advisory, given: readonly AdvisoryEven
 
 /** @throws PERMISSION_DENIED */
 export async function assertMayDecide({ id }: Advisory, { access, db }: WriteCall): Promise<void> {
-  // A new advisory is where its group is.
-  await assertHolds("Advisory", parentOf(id), APPROVE, access, db);
+  // Checked at the group, since a new advisory does not exist yet.
+  await assertHolds({ kind: "Advisory", uid: parentOf(id) }, APPROVE, access, db);
 }
 
 function fillIn(event: AdvisoryEvent, { principal, now }: WriteCall): AdvisoryEvent {
@@ -61,9 +61,9 @@ function fillIn(event: AdvisoryEvent, { principal, now }: WriteCall): AdvisoryEv
   });
 }
 
-/** What happened before it is told may be told with its time. */
+/** An event may be recorded later than it happened, with the time at which it happened. */
 function parsePast(timestamp: Timestamp, now: Date): Timestamp {
   const time = parseTime("timestamp", timestamp);
-  if (time > now.toISOString()) throw invalidArgument("timestamp", "must not be in the future; leave it out to say now");
+  if (time > now.toISOString()) throw invalidArgument("timestamp", "must not be in the future; leave it out for the current time");
   return timestampFromText(time);
 }

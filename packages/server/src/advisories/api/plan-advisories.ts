@@ -1,7 +1,7 @@
 /**
- * How a list of advisories is counted and found. Kinds and people are counted in advance, so a filter by them alone has its total without looking. Of
- * several filters the one that finds the fewest leads, and the others are tested on what it finds. Where each finds many, the rows are walked in
- * their order and the total is left out.
+ * Query planner of lists of advisories. Advisories are counted by kinds and people in advance, so the total of one such filter is known. Of
+ * several filters, the one that finds the fewest rows leads, and the others are tested on its rows. If each finds many, the list is a scan
+ * in its order, without a total.
  */
 import { type RawBuilder, sql } from "kysely";
 import { countAll } from "../../api/resource/count-rows.ts";
@@ -13,30 +13,38 @@ import type { ReadDb } from "../../db/store.ts";
 import type { FoundFilter } from "./found-filters.ts";
 import type { CountedFilter } from "./kind-filters.ts";
 
-/** What is counted one by one, and sorted, while somebody waits. */
+/** Rows that one call counts one by one and sorts at most. */
 const MANY = 5_000;
-/** So few that no other filter need be looked at for one that finds fewer. */
+/** A filter that finds no more rows than this leads; the remaining filters are not counted. */
 const FEW = 200;
-/** What the filters test is in it. */
+/** The index that covers all columns that filters test. */
 const INDEX = "advisory_facts";
 
 export interface AdvisoryFilters {
   readonly counted: readonly CountedFilter[];
   readonly found: readonly FoundFilter[];
-  /** The only one that is asked for; undefined for all. */
+  /** The only advisory to list; undefined for all. */
   readonly uid: string | undefined;
 }
 
-/** What finds all that is meant, and perhaps more; nothing outside the ranges. */
+/** A filter that finds all wanted rows and perhaps more, but none outside of the ranges. */
 interface Lead {
   readonly condition: Condition;
-  /** Of a filter on the table's own columns. */
+  /** Set for a filter on the table's own columns. */
   readonly own?: FoundFilter["own"];
-  /** How many it finds. */
+  /** Number of rows that it finds. */
   readonly size: number;
 }
 
-/** @param many for tests: where counting ends */
+/** What every step of planning needs. */
+interface Planning {
+  readonly selection: Selection;
+  readonly db: ReadDb;
+  /** Rows that are counted one by one at most. */
+  readonly many: number;
+}
+
+/** @param many for tests: rows that are counted one by one at most */
 export async function planAdvisories(
   { counted, found, uid }: AdvisoryFilters,
   selection: Selection,
@@ -44,70 +52,60 @@ export async function planAdvisories(
   many: number = MANY,
 ): Promise<Plan> {
   const { view } = selection;
+  const planning = { selection, db, many };
   const tests = [...counted, ...found].map(({ test }) => test);
-  // Uids that the hierarchy names, or a group's children where nothing else finds the rows.
+  // Uids that the hierarchy filter names, or the children of a group if nothing else finds the rows.
   const own = view.conditions.map(({ test }) => test);
-  if (uid !== undefined) return tested(view, undefined, [...own, ...tests, sql<boolean>`uid = ${uid}`], selection, db);
+  if (uid !== undefined) return testedPlan(undefined, [...own, ...tests, sql<boolean>`uid = ${uid}`], planning);
   const [only] = counted;
-  if (only !== undefined && tests.length === 1 && view.counted !== undefined) return countedPlan(only, view.counted, selection, db, many);
-  const lead = await leadOf({ counted, found }, selection, db, many);
-  if (lead === undefined) return walkedPlan([...view.conditions, ...tests.map(same)], selection, db, many);
+  if (only !== undefined && tests.length === 1 && view.counted !== undefined) return countedPlan(only, view.counted, planning);
+  const lead = await leadOf({ counted, found }, planning);
+  if (lead === undefined) return scannedPlan([...view.conditions, ...tests.map(same)], planning);
   const others = tests.filter((test) => test !== lead.condition.test);
-  if (others.length > 0 || own.length > 0) return tested(view, lead, [...own, ...others], selection, db);
-  // Its own index has all that is asked, and those of one value in the order of their uids.
+  if (others.length > 0 || own.length > 0) return testedPlan(lead, [...own, ...others], planning);
+  // The filter's own index covers the condition, and holds the rows of one value in the order of their uids.
   const conditions = [lead.own === undefined ? lead.condition : same(lead.own.condition(selection))];
-  return { view: { ...view, conditions, isWithinRanges: true, index: lead.own?.index ?? INDEX }, count: { total: lead.size, beside: 0 } };
+  const index = lead.own?.index ?? INDEX;
+  return { view: { ...view, conditions, isWithinRanges: true, index }, count: { total: lead.size, rootRows: 0 } };
 }
 
-/** One filter, by what is counted in advance. */
+/** Plan for a single filter that is counted in advance. */
 async function countedPlan(
   filter: CountedFilter,
   { groups, direct }: NonNullable<View["counted"]>,
-  selection: Selection,
-  db: ReadDb,
-  many: number,
+  { selection, db, many }: Planning,
 ): Promise<Plan> {
   const { view } = selection;
   const { below, direct: children } = await filter.count(db, groups);
-  const count = { total: direct ? children : below, beside: 0, effort: below };
+  const count = { total: direct ? children : below, rootRows: 0, effort: below };
   const isFound = below <= many;
   const seek = isFound ? uidIn(filter.uids(selection, groups), below) : filter.test;
   const conditions = [...view.conditions.map(({ test }) => same(test)), { seek, test: filter.test }];
   return { view: { ...view, conditions, isWithinRanges: isFound, index: INDEX }, count };
 }
 
-/** What the lead finds is counted where all else is true, too; without a lead, all that is in the ranges. */
-async function tested(
-  view: View,
-  lead: Lead | undefined,
-  tests: readonly RawBuilder<boolean>[],
-  selection: Selection,
-  db: ReadDb,
-): Promise<Plan> {
+/** Counts the rows of the lead that meet all tests; without a lead, the rows of the ranges that do. */
+async function testedPlan(lead: Lead | undefined, tests: readonly RawBuilder<boolean>[], { selection, db }: Planning): Promise<Plan> {
   const conditions = [...(lead === undefined ? [] : [lead.condition]), ...tests.map(same)];
-  const met = { ...view, conditions, isWithinRanges: lead !== undefined, index: INDEX };
-  const count = await countAll({ ...selection, view: met }, db);
-  return { view: met, count: { ...count, ...(lead !== undefined && { effort: lead.size }) } };
+  const view = { ...selection.view, conditions, isWithinRanges: lead !== undefined, index: INDEX };
+  const count = await countAll({ ...selection, view }, db);
+  return { view, count: { ...count, ...(lead !== undefined && { effort: lead.size }) } };
 }
 
-/** Each filter finds many. They are counted where all there is, or what the hierarchy filter finds, is not more. */
-async function walkedPlan(conditions: readonly Condition[], selection: Selection, db: ReadDb, many: number): Promise<Plan> {
-  const { view } = selection;
-  const walked = { ...view, conditions };
-  if (view.counted === undefined) return { view: walked, count: await countAll({ ...selection, view: walked }, db) };
+/** Plan if each filter finds many rows. They are counted if the ranges, or the hierarchy filter, hold few enough rows. */
+async function scannedPlan(conditions: readonly Condition[], planning: Planning): Promise<Plan> {
+  const { selection, db, many } = planning;
+  const view = { ...selection.view, conditions };
+  if (view.counted === undefined) return { view, count: await countAll({ ...selection, view }, db) };
   const { below } = await countOfAll(db, "advisory", view.counted.groups);
   const tests = conditions.map(({ test }) => test);
-  if (below <= many) return tested(view, undefined, tests, selection, db);
-  return { view: { ...walked, index: INDEX }, count: { total: undefined, beside: 0 } };
+  if (below <= many) return testedPlan(undefined, tests, planning);
+  return { view: { ...view, index: INDEX }, count: { total: undefined, rootRows: 0 } };
 }
 
-/** Undefined where each finds many. */
-async function leadOf(
-  { counted, found }: Omit<AdvisoryFilters, "uid">,
-  selection: Selection,
-  db: ReadDb,
-  many: number,
-): Promise<Lead | undefined> {
+/** The filter that finds the fewest rows; undefined if each finds many. */
+async function leadOf({ counted, found }: Omit<AdvisoryFilters, "uid">, planning: Planning): Promise<Lead | undefined> {
+  const { selection, db, many } = planning;
   const groups = selection.view.counted?.groups;
   let best: Lead | undefined;
   const consider = (size: number, rows: number, uids: RawBuilder<unknown>, { test, own }: Pick<FoundFilter, "test" | "own">) => {
@@ -120,18 +118,16 @@ async function leadOf(
   }
   for (const filter of found) {
     if ((best?.size ?? many) <= FEW) break;
-    const counts = await countUpTo(many, filter, selection, db);
+    const counts = await countUpTo(filter, planning);
     if (counts !== undefined) consider(counts.uids, counts.rows, filter.uids(selection), filter);
   }
   return best;
 }
 
-/** Undefined for more, or where it would take a look at many more to know. What a filter finds twice are two rows. */
+/** Undefined if the filter finds more than `many`, or if counting would read many more rows. A uid found twice makes two rows. */
 async function countUpTo(
-  many: number,
   { reach, uids, isDistinct }: FoundFilter,
-  selection: Selection,
-  db: ReadDb,
+  { selection, db, many }: Planning,
 ): Promise<{ readonly uids: number; readonly rows: number } | undefined> {
   const enough = 2 * many;
   const count = async (what: RawBuilder<unknown>, rows: RawBuilder<unknown>) => {
@@ -144,7 +140,7 @@ async function countUpTo(
   return counts.uids > many || counts.rows > enough ? undefined : counts;
 }
 
-/** The limit tells PostgreSQL how many rows to plan for; there is room for those that come meanwhile. */
+/** The limit tells PostgreSQL how many rows to plan for, with room for rows that are added in the meantime. */
 function uidIn(uids: RawBuilder<unknown>, rows: number): RawBuilder<boolean> {
   return sql<boolean>`uid in (${uids} limit ${rows + 100})`;
 }

@@ -1,4 +1,4 @@
-/** Changes an event of an advisory, and how far its review is. */
+/** Changes an event of an advisory, or the state of its review. */
 import { clone } from "@bufbuild/protobuf";
 import { type AdvisoryEvent, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
@@ -13,7 +13,7 @@ import { loadLive, saveAdvisory } from "./write-advisory.ts";
 
 const encode = compileJsonEncoder(AdvisoryEventSchema);
 
-/** What is left out stays as it is, so that a reviewer who says no more than a decision erases nothing. The advisory is locked, so of two decisions one is first. */
+/** Omitted fields stay unchanged, so that a reviewer can send only a decision. Locks the advisory, so concurrent decisions run one after the other. */
 export async function updateEvent(given: AdvisoryEvent, call: WriteCall): Promise<AdvisoryEvent> {
   const loaded = await loadLive(call.db, parentOf(given.id));
   const { advisory } = loaded;

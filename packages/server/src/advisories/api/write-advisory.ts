@@ -1,4 +1,4 @@
-/** Makes, changes and deletes advisories, as version 1 of the API says it. */
+/** Creates, updates and deletes advisories for version 1 of the API. */
 import { clone, create } from "@bufbuild/protobuf";
 import {
   type Advisory,
@@ -31,7 +31,7 @@ export async function createAdvisory(
 ): Promise<Advisory> {
   const id = newUid(parentId);
   if (!isUid(newUid(id)))
-    throw invalidArgument("parent_id", "the tree is as deep as it can be here: 64 levels with an advisory and its events");
+    throw invalidArgument("parent_id", "the parent is too deep in the tree: an advisory and its events need two of the 64 levels");
   const now = timestampFromDate(call.now);
   const advisory = create(AdvisorySchema, {
     ...aboutFieldsOf(given),
@@ -50,7 +50,7 @@ export async function createAdvisory(
   return advisory;
 }
 
-/** All that it is about is replaced; who wrote it, and under which ids it is known, stays where nothing else is said. Its events stay as they are. */
+/** Replaces the artifact, component and aliases. Author and ids stay unless they are given; events stay. */
 export async function updateAdvisory(given: Advisory, call: WriteCall): Promise<Advisory> {
   const loaded = await loadLive(call.db, given.id);
   const { advisory } = loaded;
@@ -66,12 +66,12 @@ export async function updateAdvisory(given: Advisory, call: WriteCall): Promise<
     ...(legacyAdvisoryID !== undefined && { legacyAdvisoryID }),
   });
   assertNone(advisoryViolations(next));
-  // What was approved would speak of something else: that is a decision, too.
+  // An approved advisory would describe another subject: that needs the right to decide.
   if (isApproved(advisory) && subjectOf(next) !== subjectOf(advisory)) await assertMayDecide(advisory, call);
   return saveAdvisory(loaded, next, call);
 }
 
-/** It is kept, and answers to Get. */
+/** Marks the advisory as deleted; Get still finds it. */
 export async function deleteAdvisory(id: string, call: WriteCall): Promise<void> {
   const { row, advisory } = await load(call.db, id);
   if (advisory.deletedAt !== undefined) {
@@ -82,14 +82,15 @@ export async function deleteAdvisory(id: string, call: WriteCall): Promise<void>
   await storeAdvisories(call.db, [{ before: row, after: deriveAdvisory({ ...advisory, updatedAt: now, deletedAt: now }) }]);
 }
 
-/** Locked. @throws NOT_FOUND; FAILED_PRECONDITION where it is deleted */
+/** Loads and locks the advisory. @throws NOT_FOUND; FAILED_PRECONDITION if it is deleted */
 export async function loadLive(db: WriteDb, id: string): Promise<LoadedAdvisory> {
   const loaded = await load(db, id);
-  if (loaded.advisory.deletedAt !== undefined) throw failedPrecondition("ADVISORY_DELETED", "the advisory is deleted and changes no more");
+  if (loaded.advisory.deletedAt !== undefined)
+    throw failedPrecondition("ADVISORY_DELETED", "the advisory is deleted and cannot be changed");
   return loaded;
 }
 
-/** Stores `next` with a new update time; where it is as before, nothing. */
+/** Stores `next` with a new update time, unless it equals the stored advisory. */
 export async function saveAdvisory({ row, advisory }: LoadedAdvisory, next: Advisory, call: WriteCall): Promise<Advisory> {
   if (encode(next) === encode(advisory)) {
     call.changed = false;
@@ -112,12 +113,12 @@ async function store(db: WriteDb, before: LoadedAdvisory["row"] | undefined, aft
   assertNone(sizeViolations(after, derived.row));
   if (before?.about !== derived.row.about) await claimPlace(after, db);
   await storeAdvisories(db, [{ before, after: derived }]).catch((thrown) => {
-    // Somebody was first since the look at it.
+    // A concurrent write took the place after the check.
     throw isDuplicate(thrown) ? taken(after, after.advisoryId) : thrown;
   });
 }
 
-/** A group has one advisory about the same. A deleted one gives way, and keeps imports from making it again until then. */
+/** A group has at most one advisory for an artifact and component. A deleted one gives up its place; until then it keeps imports from creating it again. */
 async function claimPlace(advisory: Advisory, db: WriteDb): Promise<void> {
   const parent = parentOf(advisory.id);
   const query = db
@@ -139,7 +140,7 @@ function isApproved({ events }: Advisory): boolean {
   return events.some(({ status }) => status === ReviewStatus.APPROVED);
 }
 
-/** All that its events speak of. */
+/** What the events of the advisory are about. */
 function subjectOf(advisory: Advisory): string {
   return JSON.stringify([aboutOf(advisory), advisory.aliases, advisory.legacyAdvisoryID ?? ""]);
 }

@@ -88,7 +88,7 @@ function add({ uid, advisory_id, resolutions }: AdvisoryRow, histories: Map<stri
 function isReadable({ publicRoots, scopes }: HistoryQuery, { dialect }: ReadDb): RawBuilder<boolean> {
   if (publicRoots === "all") return sql`1 = 1`;
   const isPublic = sql`substr(a.uid, 1, 40) in (select open.value from ${dialect.valuesOf(publicRoots)} as open)`;
-  return sql`(${isPublic} or ${within(scopes.map(rangeAtOrBelow), "test", dialect.unindexed("a.uid"), "advisory", dialect)})`;
+  return sql`(${isPublic} or ${within(scopes.map(rangeAtOrBelow), dialect.unindexed("a.uid"), dialect)})`;
 }
 
 /** From when on what each is about is resolved where these versions are: each version has to be fixed. Undefined for never. */

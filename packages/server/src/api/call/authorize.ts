@@ -1,5 +1,4 @@
-/** Whether the caller may run an operation, by its access rule and nothing else; and what a refusal may tell. */
-
+/** Decides by the access rule of an operation whether the caller may run it, and what a refusal may reveal. */
 import type { Message } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import type { Access } from "../../access/capabilities.ts";
@@ -10,41 +9,48 @@ import { isInRoot, isUid, rootOf } from "../../lib/uid.ts";
 import type { Caller } from "./authenticate.ts";
 import type { Operation } from "./operation.ts";
 
-/** Throws unless the caller may. Unscoped operations always pass: their handlers answer only what the caller may see. */
+/** Throws unless the caller may run the operation. Unscoped operations always pass: their handlers answer only what the caller may see. */
 export async function authorize(operation: Operation, request: Message, caller: Caller, db: ReadDb): Promise<void> {
   const { access: rule } = operation;
   if (rule.mode !== "scoped") return;
   const uid = rule.scopeOf(request);
   const isParent = "parent" in request || "parentId" in request;
-  // Terms are of a group and have no uid of their own.
+  // Accepted terms belong to a group and have no uid of their own.
   const kind = isParent || "group" in request ? "Group" : operation.kind;
-  if (!isUid(uid)) throw isParent ? noParent(operation, uid) : notFound(kind, uid.slice(0, 200));
+  if (!isUid(uid)) throw isParent ? invalidParent(operation, uid) : notFound(kind, uid.slice(0, 200));
   if (caller.access.holds(rule.capabilities, uid)) return;
   if (!operation.writes && (await mayReadUser(uid, rule.capabilities, caller, db))) return;
-  throw await refusal(kind, uid, rule.capabilities, caller.access, db);
+  throw await refusal({ kind, uid }, rule.capabilities, caller.access, db);
 }
 
-/** Version 1 has other words for it, and parents that are no groups. */
-function noParent({ method }: Operation, uid: string): HoltError {
+/** In version 1 the field is `parent_id`, and a parent need not be a group. */
+function invalidParent({ method }: Operation, uid: string): HoltError {
   const field = method.input.field.parentId === undefined ? "parent" : "parent_id";
-  return invalidArgument(field, `"${uid.slice(0, 80)}" is not the uid of ${field === "parent" ? "a group" : "anything"}`);
+  return invalidArgument(field, `"${uid.slice(0, 80)}" is not a valid uid${field === "parent" ? " of a group" : ""}`);
 }
 
-/** Whether the caller may read an identity, by the capabilities that reading it takes. Everybody reads itself. */
+/** Whether the caller may read an identity, given the capabilities that reading takes. Every caller may read itself. */
 export async function mayReadIdentity(uid: string, capabilities: bigint, caller: Pick<Caller, "principal" | "access">, db: ReadDb) {
   return caller.principal?.uid === uid || caller.access.holds(capabilities, uid) || (await mayReadUser(uid, capabilities, caller, db));
 }
 
-/** For handlers that resolve their scope themselves. `kind` is what a missing uid is called in the error. */
-export async function assertHolds(kind: string, uid: string, capabilities: bigint, access: Access, db: ReadDb): Promise<void> {
-  if (!access.holds(capabilities, uid)) throw await refusal(kind, uid, capabilities, access, db);
+/** What a call acts on. */
+export interface Target {
+  /** Name of the resource in errors. */
+  readonly kind: string;
+  readonly uid: string;
+}
+
+/** For handlers that resolve their scope themselves. @throws PERMISSION_DENIED or NOT_FOUND unless the caller holds the capabilities */
+export async function assertHolds(target: Target, capabilities: bigint, access: Access, db: ReadDb): Promise<void> {
+  if (!access.holds(capabilities, target.uid)) throw await refusal(target, capabilities, access, db);
 }
 
 /**
- * Where nothing of that root exists there is nothing to protect, and the caller learns that it is missing. Below an
- * existing root a refusal is the same whether the uid exists or not.
+ * If the root of the uid does not exist, there is nothing to protect, and the caller learns that the resource is missing. Below an
+ * existing root the refusal is the same whether the uid exists or not.
  */
-async function refusal(kind: string, uid: string, capabilities: bigint, access: Access, db: ReadDb): Promise<HoltError> {
+async function refusal({ kind, uid }: Target, capabilities: bigint, access: Access, db: ReadDb): Promise<HoltError> {
   if (!(await rootExists(rootOf(uid), db))) return notFound(kind, uid);
   const missing = capabilitiesIn(capabilities & ~access.capabilitiesAt(uid)).map((capability) => capabilityName(capability));
   const names = missing.join(", ");
@@ -58,7 +64,7 @@ async function rootExists(uid: string, db: ReadDb): Promise<boolean> {
   return false;
 }
 
-/** A user identity stands in root, under no group: it is seen by itself, and from every group where it is bound. */
+/** A user identity stands in root, below no group. It can be read by itself, and from every group that it is bound in. */
 async function mayReadUser(
   uid: string,
   capabilities: bigint,
@@ -66,7 +72,7 @@ async function mayReadUser(
   db: ReadDb,
 ): Promise<boolean> {
   if (!isInRoot(uid)) return false;
-  // Bindings may name a uid before there is an identity, so theirs alone would open whatever else has that uid.
+  // A binding may name a uid before the identity exists. By its bindings alone, any other resource with that uid could be read.
   const identity = await db.selectFrom("identity").select("uid").where("uid", "=", uid).executeTakeFirst();
   if (identity === undefined) return false;
   if (principal?.uid === uid) return true;

@@ -1,41 +1,56 @@
-/** The vocabulary of one call: what a transport hands in, what a handler is given, and what it answers. Types only. */
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+/** The vocabulary of one call: what a transport hands in, what a handler receives, and what it answers. */
+import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { messageFromJson } from "../../lib/proto-json.ts";
 import type { Operation } from "./operation.ts";
 
-/** What a transport knows of a request beside its message. */
+/** What a transport knows of a request apart from its message. */
 export interface CallMetadata {
   readonly protocol: "rest" | "grpc" | "grpc-web" | "connect";
-  /** The whole Authorization header, if there was one. */
+  /** The whole Authorization header, if the client sent one. */
   readonly authorization: string | undefined;
   /** Made by the transport where the client sent none. */
   readonly requestId: string;
   readonly clientId: string | undefined;
   readonly userAgent: string | undefined;
   readonly remoteAddress: string;
-  /** The version under which the operation was called where it is an alias, e.g. `v2beta1`. */
+  /** The version that the client called, if that version is an alias, e.g. `v2beta1`. */
   readonly alias: string | undefined;
-  /** Aborted when the client is gone or its deadline has passed. */
+  /** Aborted when the client disconnects or its deadline passes. */
   readonly signal: AbortSignal;
 }
 
-/** Reads and decodes the message of a request, when it is wanted. Rejects with HoltError where the client sent none that can be understood. */
+/** Reads and decodes the message of a request on demand. Rejects with HoltError if the message cannot be decoded. */
 export type MessageSource = () => Message | Promise<Message>;
 
-/** The JSON text of a message, already in canonical form (see lib/proto-json.ts): REST sends it as it is. */
+/** The JSON text of a message in canonical form (see lib/proto-json.ts), which REST sends unchanged. */
 export class JsonText<Desc extends DescMessage = DescMessage> {
   readonly schema: Desc;
   readonly text: string;
-  constructor(schema: Desc, text: string) {
+  #message: MessageShape<Desc> | undefined;
+
+  /** @param message that `text` was encoded from; left out for a text that was read from the store */
+  constructor(schema: Desc, text: string, message?: MessageShape<Desc>) {
     this.schema = schema;
     this.text = text;
+    this.#message = message;
+  }
+
+  /** The message that the text stands for; decoded at the first call, unless the text was made from it. */
+  message(): MessageShape<Desc> {
+    this.#message ??= messageFromJson(this.schema, this.text);
+    return this.#message;
   }
 }
 
 /** What a handler answers. */
 export type Reply = Message | JsonText;
+
+export function messageOf(reply: Reply): Message {
+  return reply instanceof JsonText ? reply.message() : reply;
+}
 
 /** One execution of an operation, as its handler sees it. */
 export interface Call<Db extends ReadDb = ReadDb> {
@@ -43,14 +58,14 @@ export interface Call<Db extends ReadDb = ReadDb> {
   readonly metadata: CallMetadata;
   /** Absent only in public operations. */
   readonly principal: Principal | undefined;
-  /** What the caller may do, live; holds nothing where there is no principal. */
+  /** What the caller may do now; without a principal it may do nothing. */
   readonly access: Access;
-  /** The one moment at which all of this call happens. */
+  /** The one time that all parts of the call use. */
   readonly now: Date;
   readonly db: Db;
 }
 
-/** A call that may write. `changed` starts true; a handler that found nothing to do sets it false: no event, no new update time. */
+/** A call that may write. `changed` starts as true; a handler that found nothing to do sets it to false, and no event is appended. */
 export interface WriteCall extends Call<WriteDb> {
   changed: boolean;
 }

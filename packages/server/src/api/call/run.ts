@@ -1,16 +1,17 @@
-/** The one way from a request to a response, for every operation from every transport: authenticate, read, validate, authorize, demand terms, handle, append the event, commit. */
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+/**
+ * Runs every operation of every transport, from request to reply: authenticate, read, validate, authorize, demand terms, handle, append
+ * the event, commit.
+ */
+import type { Message } from "@bufbuild/protobuf";
 import type { Store } from "../../db/store.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import { messageFromJson } from "../../lib/proto-json.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
 import { type Authenticator, authenticate, isOpen } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
-import { type CallMetadata, JsonText, type MessageSource, type Reply, type WriteCall } from "./call.ts";
-import type { Handler } from "./implement.ts";
+import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
 import type { Operation } from "./operation.ts";
 import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
 
@@ -27,21 +28,20 @@ export interface RunDependencies {
   readonly limit: ConcurrencyLimit;
 }
 
-/** Rejects with nothing but HoltError; what else a handler throws is logged with its cause and leaves as INTERNAL. */
+/** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
 export function createRun(dependencies: RunDependencies): Run {
   const { log, limit } = dependencies;
   return async (operation, source, metadata) => {
-    const started = performance.now();
-    const trace: Trace = { principal: undefined };
+    const running: RunningCall = { operation, metadata, started: performance.now(), principal: undefined };
     try {
-      // The request of an anonymous caller is read before it takes a slot: such callers could hold all slots by sending slowly.
+      // Anonymous callers are read before they take a slot: by sending slowly they could hold all of them.
       const ready = isOpen(operation.access) ? await readAhead(source) : source;
-      const reply = await limit.run(() => execute(operation, ready, metadata, dependencies, trace));
-      logCall(log, operation, metadata, trace, started, undefined);
+      const reply = await limit.run(() => execute(running, ready, dependencies));
+      logCall(log, running, undefined);
       return reply;
     } catch (thrown) {
       const error = thrown instanceof HoltError ? thrown : internal(thrown);
-      logCall(log, operation, metadata, trace, started, error);
+      logCall(log, running, error);
       throw error;
     }
   };
@@ -52,84 +52,68 @@ async function readAhead(source: MessageSource): Promise<MessageSource> {
   return () => request;
 }
 
-/** What the log line says of a call beside its metadata, as far as the call came. */
-interface Trace {
+/** What the log line says of a call. */
+interface RunningCall {
+  readonly operation: Operation;
+  readonly metadata: CallMetadata;
+  /** In milliseconds, by `performance.now()`. */
+  readonly started: number;
+  /** Uid of the caller; undefined until the call has authenticated it. */
   principal: string | undefined;
 }
 
-async function execute(
-  operation: Operation,
-  source: MessageSource,
-  metadata: CallMetadata,
-  dependencies: RunDependencies,
-  trace: Trace,
-): Promise<Reply> {
+async function execute(running: RunningCall, source: MessageSource, dependencies: RunDependencies): Promise<Reply> {
+  const { operation, metadata } = running;
   const { handler } = operation;
-  const caller = await authenticate(operation.access, metadata.authorization, dependencies.authenticator);
-  trace.principal = caller.principal?.uid;
+  const { authenticator, requiredTerms, clock } = dependencies;
+  const { reader } = dependencies.store;
+  const { principal, access } = await authenticate(operation.access, metadata.authorization, authenticator);
+  running.principal = principal?.uid;
   if (handler === undefined) throw unimplemented(operation.name);
-  // Nothing is read of one whom we do not know.
+  // The request is read only after its caller is known.
   const request = await source();
   operation.validate(request);
-  await authorize(operation, request, caller, dependencies.store.reader);
-  await assertTermsFor(operation, request, dependencies.requiredTerms, dependencies.store.reader);
-  const call = {
-    operation,
-    metadata,
-    principal: caller.principal,
-    access: caller.access,
-    now: dependencies.clock.now(),
-    db: dependencies.store.reader,
-  };
+  await authorize(operation, request, { principal, access }, reader);
+  await assertTermsFor(operation, request, requiredTerms, reader);
+  const call = { operation, metadata, principal, access, now: clock.now(), db: reader };
   if (handler.kind === "read") return handler.handle(request, call);
   const prepared = await handler.prepare?.(request, call);
-  return write(operation, handler, request, call, prepared, dependencies);
+  return write(call, request, (writeCall) => handler.handle(request, writeCall, prepared), dependencies);
 }
-
-type Prelude = Omit<WriteCall, "db" | "changed">;
 
 /** One transaction: the handler, then its event. An unchanged call appends none. */
 function write(
-  operation: Operation,
-  handler: Extract<Handler, { kind: "write" }>,
+  prelude: Call,
   request: Message,
-  prelude: Prelude,
-  prepared: unknown,
+  handle: (call: WriteCall) => Promise<Reply>,
   { store, names }: RunDependencies,
 ): Promise<Reply> {
   return store.transaction(async (db) => {
     const call: WriteCall = { ...prelude, db, changed: true };
-    const reply = await handler.handle(request, call, prepared);
-    const { event, method } = operation;
-    if (event !== undefined && call.changed) {
-      const response = messageOf(method.output, reply);
-      const path = operation.bindings[0]?.path ?? "";
-      const { type, audience } = event;
-      const { metadata, principal, now } = call;
-      const actor = principal === undefined ? undefined : { subject: principal.uid, act: principal.actor };
-      await appendEvent(db, { method, type, audience, path, alias: metadata.alias, request, response, actor, now }, names);
-    }
+    const reply = await handle(call);
+    if (call.changed) await appendEventOf(call, request, reply, names);
     return reply;
   });
 }
 
-function messageOf(schema: DescMessage, reply: Reply): Message {
-  return reply instanceof JsonText ? messageFromJson(schema, reply.text) : reply;
+/** Appends the event of a write, where its operation has one. */
+async function appendEventOf(call: WriteCall, request: Message, reply: Reply, names: EventNames): Promise<void> {
+  const { event, method, bindings } = call.operation;
+  if (event === undefined) return;
+  const { type, audience } = event;
+  const { metadata, principal, now } = call;
+  const path = bindings[0]?.path ?? "";
+  const response = messageOf(reply);
+  const actor = principal === undefined ? undefined : { subject: principal.uid, act: principal.actor };
+  await appendEvent(call.db, { method, type, audience, path, alias: metadata.alias, request, response, actor, now }, names);
 }
 
-function logCall(
-  log: Log,
-  operation: Operation,
-  metadata: CallMetadata,
-  trace: Trace,
-  started: number,
-  error: HoltError | undefined,
-): void {
+function logCall(log: Log, { operation, metadata, started, principal }: RunningCall, error: HoltError | undefined): void {
   const line = {
     operation: operation.name,
     code: error === undefined ? "OK" : codeName(error.code),
     ms: Math.round((performance.now() - started) * 1000) / 1000,
-    principal: trace.principal,
+    principal,
     requestId: metadata.requestId,
     protocol: metadata.protocol,
     client: metadata.clientId,

@@ -11,7 +11,8 @@ const MAX_DEPTH = 100;
 export function decodeBinary(schema: DescMessage, bytes: Uint8Array): Message {
   return decode(schema, () => {
     assertFewFields(schema, bytes);
-    return fromBinary(schema, bytes);
+    // Replies are made from parts of requests; fields that the contract does not have must not come back in them.
+    return fromBinary(schema, bytes, { readUnknownFields: false });
   });
 }
 

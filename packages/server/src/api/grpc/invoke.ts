@@ -1,14 +1,12 @@
 /** Runs an operation for a caller of gRPC, and bounds how long that caller waits. */
 import type { Message } from "@bufbuild/protobuf";
-import { messageFromJson } from "../../lib/proto-json.ts";
-import { type CallMetadata, JsonText, type MessageSource } from "../call/call.ts";
+import { type CallMetadata, type MessageSource, messageOf } from "../call/call.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
 
-/** The reply as a message, which is what every protocol of gRPC sends. */
+/** The reply as a message: every gRPC protocol sends messages. */
 export async function invoke(run: Run, operation: Operation, source: MessageSource, metadata: CallMetadata): Promise<Message> {
-  const reply = await run(operation, source, metadata);
-  return reply instanceof JsonText ? messageFromJson(operation.method.output, reply.text) : reply;
+  return messageOf(await run(operation, source, metadata));
 }
 
 /** The same result, or a rejection with the signal's reason, whichever comes first. */

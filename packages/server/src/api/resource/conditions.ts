@@ -6,63 +6,61 @@ import type { Call } from "../call/call.ts";
 import type { Resource } from "./define.ts";
 import type { Selection } from "./selection.ts";
 
-/** How the rows are found: `seek` by the indexes of what confines them, `test` one by one along the index of their order. */
-export type Approach = "seek" | "test";
-
-/** Above this many ranges they are handed over as a list: a long OR costs more than it saves, and its depth is limited. */
+/** Longer lists of ranges become a table to join: a long OR costs more than it saves, and its depth is limited. */
 const MANY_RANGES = 32;
 
 type Bool = RawBuilder<boolean>;
 
-/** Where a selection's rows are read. */
+/** The table that a selection's rows are read from. */
 export function source({ resource, view }: Selection, dialect: Dialect): RawBuilder<unknown> {
   return view.index === undefined ? sql.table(resource.table) : dialect.readBy(resource.table, view.index);
 }
 
-/** To find a selection's rows by what confines them. @param ranges `test` where the other conditions find them sooner */
-export function sought({ resource, view, beside }: Selection, dialect: Dialect, ranges: Approach = "seek"): Bool {
+/** Finds a selection's rows by indexes of its conditions. @param ranges `test` if other conditions find fewer rows than the ranges do */
+export function seekCondition(selection: Selection, dialect: Dialect, ranges: "seek" | "test" = "seek"): Bool {
+  const { resource, view, rootRows } = selection;
   const found = [...view.conditions.map((condition) => condition.seek), ...live(resource)];
   if (view.isWithinRanges) return and(found);
-  const visible = [within(view.ranges, ranges, sql.ref("uid"), resource.table, dialect), ...(beside === undefined ? [] : [beside])];
-  return and([or(visible), ...found]);
+  const inRanges = ranges === "seek" ? seekWithin(view.ranges, resource.table, dialect) : within(view.ranges, sql.ref("uid"), dialect);
+  return and([or([inRanges, ...(rootRows === undefined ? [] : [rootRows])]), ...found]);
 }
 
-/** In the words of the indexes that leave deleted rows out. */
+/** Spelled as in the indexes that leave deleted rows out. */
 export function live({ hasDeleteTime }: Pick<Resource, "hasDeleteTime">): Bool[] {
   return hasDeleteTime ? [sql<boolean>`delete_time is null`] : [];
 }
 
-/** To meet the rows within a selection's ranges along the index of its order, after its cursor. */
-export function metWithin(selection: Selection, dialect: Dialect): Bool {
+/** Tests rows within a selection's ranges, after its cursor, during a scan along the index of its order. */
+export function scanCondition(selection: Selection, dialect: Dialect): Bool {
   const { resource, view, order } = selection;
   const tests = [...view.conditions.map((condition) => condition.test), ...live(resource)];
-  const [first, last] = [view.ranges.at(0), view.ranges.at(-1)];
-  const inRange = inRanges(view, dialect.unindexed("uid"), resource.table, dialect);
+  const first = view.ranges.at(0);
+  const last = view.ranges.at(-1);
+  const inRange = within(view.ranges, dialect.unindexed("uid"), dialect);
   if (order.column !== "uid" || first === undefined || last === undefined) return and([inRange, ...tests, ...afterCursor(selection)]);
-  return and([...stretch(first.lower, last.upper, selection), ...(first === last ? [] : [inRange]), ...tests]);
+  return and([...uidBounds(first.lower, last.upper, selection), ...(first === last ? [] : [inRange]), ...tests]);
 }
 
-/** A test of one uid after the other. */
-export function inRanges({ ranges }: Selection["view"], uid: RawBuilder<unknown>, table: string, dialect: Dialect): Bool {
-  return within(ranges, "test", uid, table, dialect);
-}
-
-/** In uid order the ranges lie in one stretch of the index. SQLite seeks by the first bound it finds on a side, so the nearest must be the only one. */
-function stretch(lower: string, upper: string, { after, order }: Selection): Bool[] {
-  const [from, to] = [sql<boolean>`uid >= ${lower}`, sql<boolean>`uid < ${upper}`];
+/**
+ * One stretch of the index of uids that holds all ranges. SQLite seeks by the first bound that it finds on a side, so the nearest bound
+ * must be the only one.
+ */
+function uidBounds(lower: string, upper: string, { after, order }: Selection): Bool[] {
+  const from = sql<boolean>`uid >= ${lower}`;
+  const to = sql<boolean>`uid < ${upper}`;
   if (after === undefined) return [from, to];
   if (order.descending) return [from, after.uid < upper ? sql<boolean>`uid < ${after.uid}` : to];
   return [after.uid < lower ? from : sql<boolean>`uid > ${after.uid}`, to];
 }
 
-/** The rows in root that a selection has beside its ranges, after its cursor; few, and anywhere in the order. */
-export function metInRoot(selection: Selection): Bool | undefined {
-  const { view, beside } = selection;
-  if (beside === undefined) return undefined;
-  return and([sql<boolean>`parent is null`, beside, ...view.conditions.map((condition) => condition.test), ...afterCursor(selection)]);
+/** A selection's rows in root outside of its ranges, after its cursor. They are few, and can be anywhere in the order. */
+export function rootCondition(selection: Selection): Bool | undefined {
+  const { view, rootRows } = selection;
+  if (rootRows === undefined) return undefined;
+  return and([sql<boolean>`parent is null`, rootRows, ...view.conditions.map((condition) => condition.test), ...afterCursor(selection)]);
 }
 
-/** Ties of the key are in ascending order of the uid. The first half alone lets an index seek. */
+/** Rows with equal keys are in ascending order of the uid. The first condition alone lets an index seek. */
 export function afterCursor({ after, order }: Selection): Bool[] {
   if (after === undefined) return [];
   const key = sql.ref(order.column);
@@ -70,22 +68,27 @@ export function afterCursor({ after, order }: Selection): Bool[] {
   return [first, sql<boolean>`(${key} <> ${after.key} or uid > ${after.uid})`];
 }
 
-/** Rows of a table with uids whose `column`, which holds uids too, is at or below one of the groups. */
+/** Rows of a table with uids whose `column`, which also holds uids, is at or below one of the groups. */
 export function atOrBelow(scopes: readonly string[], table: string, column: string, dialect: Dialect): Bool {
   const ranges = scopes.map(rangeAtOrBelow);
   return ranges.length <= MANY_RANGES ? inSome(ranges, sql.ref(column)) : joined(ranges, table, column, dialect);
 }
 
-/** What a list asks for: its rows are those below the groups where the caller holds it. */
+/** The capabilities of a List: its rows are those below the groups where the caller holds them. */
 export function listCapabilities({ operation }: Call): bigint {
   if (operation.access.mode !== "unscoped") throw new Error(`${operation.name}: a list must be unscoped`);
   return operation.access.capabilities;
 }
 
-export function within(ranges: readonly UidRange[], approach: Approach, uid: RawBuilder<unknown>, table: string, dialect: Dialect): Bool {
+/** Tests one uid after the other. */
+export function within(ranges: readonly UidRange[], uid: RawBuilder<unknown>, dialect: Dialect): Bool {
   if (ranges.length <= MANY_RANGES) return inSome(ranges, uid);
-  if (approach === "seek") return joined(ranges, table, "uid", dialect);
   return sql<boolean>`exists (select 1 from ${listed(ranges, dialect)} as scope where ${inScope(uid)})`;
+}
+
+/** Finds the rows of the ranges by the index of the uid. */
+function seekWithin(ranges: readonly UidRange[], table: string, dialect: Dialect): Bool {
+  return ranges.length <= MANY_RANGES ? inSome(ranges, sql.ref("uid")) : joined(ranges, table, "uid", dialect);
 }
 
 function inSome(ranges: readonly UidRange[], uid: RawBuilder<unknown>): Bool {

@@ -1,53 +1,53 @@
-/** How many rows a list has over all its pages: from maintained counts where the view is whole groups, counted otherwise. */
-import { sql } from "kysely";
+/** Counts the rows of a list over all its pages: by maintained counts if the view is whole groups, row by row otherwise. */
+import { type RawBuilder, sql } from "kysely";
 import { countOfAll } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { and, inRanges, sought, source } from "./conditions.ts";
+import { and, seekCondition, source, within } from "./conditions.ts";
 import type { Entries, Selection } from "./selection.ts";
 import { IS_IN_ROOT } from "./visible.ts";
 
 export interface RowCount {
-  /** Undefined where they are many, and counting them would take longer than reading a page of them. */
+  /** Undefined for many rows, if counting them would take longer than reading a page of them. */
   readonly total: number | undefined;
-  /** No more of them than this stand beside what the caller's scopes hold. */
-  readonly beside: number;
-  /** How many rows are looked at to find them all; left out where that is no more than they are. */
+  /** Upper bound of the rows in root outside of the caller's scopes. */
+  readonly rootRows: number;
+  /** Rows that are read to find all rows; left out if it is no more than `total`. */
   readonly effort?: number;
 }
 
 export async function countRows(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
   const { view, resource, counted } = selection;
   if (view.counted === undefined) return countAll(selection, db);
-  const beside = await countBeside(selection, db);
+  const rootRows = await countRootRows(selection, db);
   const { groups, direct, itself } = view.counted;
   const counts = await countOfAll(db, counted, groups);
-  // A group stands in its own scope; other resources' rows never have a group's uid.
+  // A group is in its own scope; rows of other resources never have a group's uid.
   const themselves = itself && resource.table === "group" ? groups.length : 0;
-  return { total: beside + themselves + (direct ? counts.direct : counts.below), beside };
+  return { total: rootRows + themselves + (direct ? counts.direct : counts.below), rootRows };
 }
 
-/** Those that meet all conditions, one by one. */
+/** Counts the rows that meet all conditions, one by one. */
 export async function countAll(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
-  const { view, beside, entries } = selection;
-  if (entries !== undefined && beside === undefined) return { total: await countEntries(entries, selection, db), beside: 0 };
-  const where = sought(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
-  const { rows } = await sql<{ n: number }>`select count(*) as n from ${source(selection, db.dialect)} where ${where}`.execute(db);
-  const total = Number(rows[0]?.n ?? 0);
-  return { total, beside: beside === undefined ? 0 : total };
+  const { view, rootRows, entries } = selection;
+  if (entries !== undefined && rootRows === undefined) return { total: await countEntries(entries, selection, db), rootRows: 0 };
+  const where = seekCondition(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
+  const total = await count(sql`select count(*) as n from ${source(selection, db.dialect)} where ${where}`, db);
+  return { total, rootRows: rootRows === undefined ? 0 : total };
 }
 
 async function countEntries({ table, uid, where, isRepeated }: Entries, { view }: Selection, db: ReadDb): Promise<number> {
-  const isVisible = inRanges(view, uid, table, db.dialect);
+  const isVisible = within(view.ranges, uid, db.dialect);
   const each = isRepeated ? sql`distinct ${uid}` : sql`*`;
-  const { rows } = await sql<{ n: number }>`select count(${each}) as n from ${sql.table(table)} where ${and([where, isVisible])}`.execute(
-    db,
-  );
-  return Number(rows[0]?.n ?? 0);
+  return count(sql`select count(${each}) as n from ${sql.table(table)} where ${and([where, isVisible])}`, db);
 }
 
-async function countBeside({ resource, beside }: Selection, db: ReadDb): Promise<number> {
-  if (beside === undefined) return 0;
-  const where = and([sql<boolean>`parent is null`, IS_IN_ROOT, beside]);
-  const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(resource.table)} where ${where}`.execute(db);
+async function countRootRows({ resource, rootRows }: Selection, db: ReadDb): Promise<number> {
+  if (rootRows === undefined) return 0;
+  const where = and([sql<boolean>`parent is null`, IS_IN_ROOT, rootRows]);
+  return count(sql`select count(*) as n from ${sql.table(resource.table)} where ${where}`, db);
+}
+
+async function count(query: RawBuilder<unknown>, db: ReadDb): Promise<number> {
+  const { rows } = await sql<{ n: number }>`${query}`.execute(db);
   return Number(rows[0]?.n ?? 0);
 }

@@ -1,4 +1,4 @@
-/** What a PATCH changes (AIP-134, AIP-161): a mask applied to a stored message. */
+/** Applies the field mask of an update to a stored message (AIP-134, AIP-161). */
 import {
   clearField,
   clone,
@@ -21,8 +21,8 @@ export interface Mask {
 }
 
 /**
- * `current` with the fields that the mask names taken from `incoming`; neither is changed. An empty or absent mask means
- * the fields of `incoming` that are set, `*` every writable one. Output-only paths are ignored, since clients echo whole resources.
+ * A copy of `current` with the fields that the mask names taken from `incoming`. An empty or absent mask names the fields that are set in
+ * `incoming`; `*` names every writable field. Output-only paths are ignored, since clients echo whole resources.
  * @throws INVALID_ARGUMENT on update_mask for a path that the message does not have
  */
 export function applyMask<Desc extends DescMessage>(
@@ -42,7 +42,7 @@ export function applyMask<Desc extends DescMessage>(
   return next;
 }
 
-/** A copy with what a caller may give; output-only fields count for nothing. */
+/** A copy without output-only fields. */
 export function writableFields<Desc extends DescMessage>(schema: Desc, given: MessageShape<Desc>): MessageShape<Desc> {
   return applyMask(schema, create(schema), given, { paths: ["*"] });
 }
@@ -51,7 +51,7 @@ function setPaths<Desc extends DescMessage>(schema: Desc, incoming: MessageShape
   return schema.fields.filter((field) => isFieldSet(incoming, field)).map((field) => field.name);
 }
 
-/** Both spellings of a name are accepted: clients send snake_case, documentation writes camelCase. */
+/** Accepts both spellings of a name: clients send snake_case, documentation has camelCase. */
 function fieldByName(schema: DescMessage, name: string): DescField | undefined {
   return schema.fields.find((field) => field.name === name || field.jsonName === name || field.localName === name);
 }
@@ -65,8 +65,8 @@ function copyPath(path: string, [head = "", ...rest]: string[], from: ReflectMes
     return;
   }
   if (field.fieldKind !== "message")
-    throw invalidArgument("update_mask", `"${path.slice(0, 200)}" goes into ${field.name}, which can only be replaced whole`);
-  // Entering an unset message makes an empty one; below it the path decides what it gets.
+    throw invalidArgument("update_mask", `"${path.slice(0, 200)}" names a part of ${field.name}, which can only be replaced as a whole`);
+  // An unset message becomes an empty one, of which the rest of the path sets a field.
   const target = to.get(field);
   copyPath(path, rest, from.get(field), target);
   to.set(field, target);

@@ -6,14 +6,14 @@ import { messageFromJson } from "../../lib/proto-json.ts";
 import { JsonText } from "../call/call.ts";
 import type { Resource } from "./define.ts";
 
-/** The stored body as it is. @throws NOT_FOUND */
+/** The stored body, unchanged. @throws NOT_FOUND */
 export async function getBody<Desc extends DescMessage>(resource: Resource<Desc>, uid: string, db: ReadDb): Promise<JsonText<Desc>> {
   const row = await db.selectFrom(resource.table).select("body").where("uid", "=", uid).executeTakeFirst();
   if (row === undefined) throw notFound(resource.kind, uid);
   return new JsonText(resource.schema, row.body);
 }
 
-/** The resource as a message, or undefined. */
+/** The resource as a message; undefined if it does not exist. */
 export async function find<Desc extends DescMessage>(
   resource: Resource<Desc>,
   uid: string,
@@ -23,7 +23,7 @@ export async function find<Desc extends DescMessage>(
   return row === undefined ? undefined : messageFromJson(resource.schema, row.body);
 }
 
-/** The resource, locked until the transaction ends, so that what is decided on it still holds when it is written. @throws NOT_FOUND */
+/** The resource, locked until the transaction ends, so that decisions based on it hold when it is written. @throws NOT_FOUND */
 export async function findForUpdate<Desc extends DescMessage>(
   resource: Resource<Desc>,
   uid: string,

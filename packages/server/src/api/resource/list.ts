@@ -1,4 +1,4 @@
-/** Lists a resource: what the caller may see of what it asked for, page by page (AIP-132, AIP-158), at a cost that does not grow with the table. */
+/** Lists the rows of a resource that the caller may see, in pages (AIP-132, AIP-158), at a cost that does not grow with the table. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
 import { type RawBuilder, sql } from "kysely";
@@ -19,7 +19,7 @@ import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 200;
 
-/** What every List request has. */
+/** The fields of every List request. */
 export interface ListRequest {
   readonly uidp?: UIDPFilter | undefined;
   readonly pageSize: number;
@@ -28,47 +28,46 @@ export interface ListRequest {
   readonly skip: number;
 }
 
-/** One page, its resources as stored. */
+/** One page of resources, as stored. */
 export interface Page {
   readonly uids: readonly string[];
   readonly bodies: readonly string[];
   readonly nextPageToken: string;
-  /** Undefined where there are too many to count. */
+  /** Undefined if there are too many rows to count. */
   readonly totalCount: number | undefined;
   readonly skipped: number;
 }
 
-/** What a list's request alone does not say. */
+/** Terms of a list beyond the request's hierarchy, equality filters, order and page. */
 export interface ListTerms {
-  /** Rows in root that this caller may see beside what its scopes hold, as a condition on `uid`. */
-  readonly beside?: RawBuilder<boolean>;
-  /** What all rows must meet beside the equality filters. */
+  /** A condition on `uid`: rows in root that the caller may see although none of its scopes contains them. */
+  readonly rootRows?: RawBuilder<boolean>;
+  /** All rows must also meet these. */
   readonly conditions?: readonly Condition[];
-  /** The maintained count of just the rows that meet `conditions`; without it they are counted one by one. */
+  /** The maintained count of exactly the rows that meet `conditions`; without it they are counted one by one. */
   readonly counted?: CountKind;
-  /** Of the rows that meet `conditions`, where nothing counts them: they are counted there, unless the list is confined otherwise, too. */
+  /** A table in which the rows that meet `conditions` are faster to count; used if the list has no other conditions. */
   readonly entries?: Entries;
-  /** Whether the order's index can find the rows that meet `conditions`, each of which then uses it in its `test`. */
+  /** Whether the order's index can find the rows that meet `conditions`. Each `test` is then written for that index. */
   readonly isIndexed?: boolean;
-  /** For a resource that knows more of its conditions than the engine does; in place of `counted`. */
+  /** Query planner of a resource that maintains its own counts; replaces `counted`. */
   readonly plan?: (selection: Selection, db: ReadDb) => Promise<Plan>;
 }
 
-/** How the rows that are meant are found, by somebody who knows how many they are. */
+/** Query plan of a resource that maintains its own counts. */
 export interface Plan {
   /** With all conditions. */
   readonly view: View;
   readonly count: RowCount;
 }
 
+export interface ListOptions extends ListTerms {
+  readonly pageTokens: PageTokens;
+}
+
 /** @throws INVALID_ARGUMENT on page_size, page_token, order_by, skip */
-export async function listPage(
-  resource: Resource,
-  request: ListRequest,
-  call: Call,
-  tokens: PageTokens,
-  { beside, conditions = [], counted, entries, isIndexed = false, plan }: ListTerms = {},
-): Promise<Page> {
+export async function listPage(resource: Resource, request: ListRequest, call: Call, options: ListOptions): Promise<Page> {
+  const { pageTokens: tokens, rootRows, conditions = [], counted, entries, isIndexed = false, plan } = options;
   const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
   const filters = filtersOf(resource, request);
@@ -83,7 +82,7 @@ export async function listPage(
     counted: counted ?? resource.table,
     entries: view.conditions.length === conditions.length ? entries : undefined,
     isIndexed,
-    beside: view.includesRoot ? beside : undefined,
+    rootRows: view.includesRoot ? rootRows : undefined,
     order,
     after,
     skip,
@@ -125,7 +124,7 @@ function filtersOf(resource: Resource, request: ListRequest): Filter[] {
 }
 
 function equality([column, value]: Filter, dialect: Dialect): Condition {
-  // PostgreSQL knows no NUL in a text, so no row can hold one.
+  // PostgreSQL allows no NUL in a text, so no row can hold one.
   const isImpossible = typeof value === "string" && value.includes("\0");
   return onColumn(column, dialect, (ref) => (isImpossible ? sql<boolean>`1 = 0` : sql<boolean>`${ref} = ${value}`));
 }
@@ -140,13 +139,13 @@ function textOf({ seek }: Condition, { db }: Call): unknown {
   return [text, parameters];
 }
 
-/** A page token is good for this caller, list, filter and order only. */
+/** A page token works only for the same caller, list, filters and order. */
 function bindingOf(call: Call, uidp: UIDPFilter | undefined, filters: readonly unknown[], order: Order): string {
   const hierarchy = uidp === undefined ? [] : [uidp.ancestorsOf, uidp.descendantsOf, uidp.childrenOf, uidp.inRoot, ...uidp.ids];
   return JSON.stringify([call.operation.name, call.principal?.uid, hierarchy, filters, order.column, order.descending]);
 }
 
-/** The response message of a list, put together from stored bodies without parsing them. */
+/** The response message of a list, assembled from stored bodies without parsing them. */
 export function listResponse<Desc extends DescMessage>(
   schema: Desc,
   { bodies, nextPageToken, totalCount, skipped }: Omit<Page, "uids">,

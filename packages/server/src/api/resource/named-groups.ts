@@ -1,4 +1,4 @@
-/** From names of groups, as people write them in paths, to the group. Tells nobody of what they hold no right at. */
+/** Finds groups by the names that people write in paths. Reveals only groups where the caller has a right. */
 import type { Access } from "../../access/capabilities.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isAtOrBelow } from "../../lib/uid.ts";
@@ -6,15 +6,15 @@ import { isAtOrBelow } from "../../lib/uid.ts";
 const ROOT_UID = /^[0-9a-f]{40}$/;
 const SEGMENT_UID = /^[0-9a-f]{16}$/;
 
-/** Several groups have the name; its text says what to do. */
+/** Several groups have the name; the message tells the caller what to do. */
 export class AmbiguousName extends Error {
   override readonly name = "AmbiguousName";
 }
 
 /**
- * `[organization's name or uid, folder, …]`; the last 16 digits of a uid stand for a folder, too. Groups at and above which and below
- * which the caller holds nothing do not exist for it.
- * @returns undefined where no group that the caller may know of has such a name
+ * @param segments name or uid of an organization, then names of folders or the last 16 digits of their uids. A group exists for the caller
+ * only if the caller holds a capability at it, above or below
+ * @returns undefined if no such group exists for the caller
  * @throws AmbiguousName
  */
 export async function findNamedGroup(db: ReadDb, segments: readonly string[], access: Access): Promise<string | undefined> {
@@ -22,21 +22,19 @@ export async function findNamedGroup(db: ReadDb, segments: readonly string[], ac
   for (const [depth, segment] of segments.entries()) {
     const found = depth === 0 ? await organizationsNamed(db, segment, access) : await foldersNamed(db, groupUid ?? "", segment, access);
     if (found.length > 1)
-      throw new AmbiguousName(
-        `there are several ${depth === 0 ? "organizations" : "folders"} named "${segment}": use the uid in its place`,
-      );
+      throw new AmbiguousName(`there are several ${depth === 0 ? "organizations" : "folders"} named "${segment}": use the uid instead`);
     groupUid = found[0];
     if (groupUid === undefined) return undefined;
   }
   return groupUid;
 }
 
-/** Whether a text stands for the last part of a uid. */
+/** Whether the text has the form of the last part of a uid. */
 export function isUidSegment(text: string): boolean {
   return SEGMENT_UID.test(text);
 }
 
-/** A verified organization's name is its own: another of the same name, which anybody can found, must not get into its way. */
+/** A verified organization owns its name: unverified ones of the same name, which anybody can create, do not make it ambiguous. */
 async function organizationsNamed(db: ReadDb, name: string, access: Access): Promise<string[]> {
   if (ROOT_UID.test(name)) return isVisible(name, access) ? [name] : [];
   const rows = await db.selectFrom("group").select(["uid", "verified"]).where("name", "=", name).where("parent", "is", null).execute();
@@ -46,7 +44,7 @@ async function organizationsNamed(db: ReadDb, name: string, access: Access): Pro
   );
 }
 
-/** Uids come first: who may name a folder could otherwise put it before another's uid. */
+/** Uids come first; otherwise a folder that is named like another folder's uid could hide it. */
 async function foldersNamed(db: ReadDb, parent: string, name: string, access: Access): Promise<string[]> {
   const rows = await db.selectFrom("group").select("uid").where("parent", "=", parent).where("name", "=", name).execute();
   if (SEGMENT_UID.test(name)) {
@@ -57,7 +55,7 @@ async function foldersNamed(db: ReadDb, parent: string, name: string, access: Ac
   return rows.map(({ uid }) => uid).filter((uid) => isVisible(uid, access));
 }
 
-/** Whether the caller holds anything there, above, or below. */
+/** Whether the caller holds a capability at the group, above or below. */
 function isVisible(uid: string, access: Access): boolean {
   if (access.capabilitiesAt(uid) !== 0n) return true;
   for (const [at] of access.entries()) if (isAtOrBelow(at, uid)) return true;

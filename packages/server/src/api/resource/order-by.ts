@@ -7,7 +7,7 @@ export interface Order {
   readonly descending: boolean;
 }
 
-/** Names that earlier clients use. */
+/** Names that older clients use. */
 const aliases: Readonly<Record<string, string>> = {
   id: "uid",
   created_at: "create_time",
@@ -15,7 +15,7 @@ const aliases: Readonly<Record<string, string>> = {
   last_updated: "update_time",
 };
 
-/** Proto names in both spellings, and earlier ones. @throws INVALID_ARGUMENT on order_by */
+/** Accepts both spellings of proto names, and the aliases. @throws INVALID_ARGUMENT on order_by */
 export function parseOrderBy(text: string, resource: Pick<Resource, "orderBy" | "defaultOrder">): Order {
   const words = text.trim().split(/\s+/);
   const [name = "", direction = "asc"] = words;

@@ -1,11 +1,11 @@
-/** Page tokens: sealed, bound to who lists what in which order, dead after three days. The position they carry is a key, never an offset. */
+/** Page tokens: sealed, bound to caller, filters and order, and valid for three days. They carry a key as position, never an offset. */
 import { createHash, createSecretKey, type KeyObject } from "node:crypto";
 import { invalidArgument } from "../../lib/errors.ts";
 import { openBox, sealBox } from "../../lib/sealed-box.ts";
 
 const LIFETIME_MS = 3 * 24 * 60 * 60 * 1000;
 
-/** The last row of the page before: its sort value and uid; and how many rows `skip` has left out so far. */
+/** Sort value and uid of the last row of the previous page, and the number of rows that `skip` has passed so far. */
 export interface Position {
   readonly key: string;
   readonly uid: string;
@@ -18,11 +18,11 @@ interface Sealed extends Position {
 
 export interface PageTokens {
   seal(position: Position, binding: string, now: Date): string;
-  /** The position, or undefined where the token has expired: the listing then restarts. @throws INVALID_ARGUMENT on page_token */
+  /** The position; undefined if the token has expired, so that the list restarts. @throws INVALID_ARGUMENT on page_token */
   open(token: string, binding: string, now: Date): Position | undefined;
 }
 
-/** @param bytes 32 of a key, the same on all servers of one database */
+/** @param bytes a key of 32 bytes, the same on all servers of one database */
 export function createPageTokens(bytes: Uint8Array): PageTokens {
   const key = createSecretKey(bytes);
   return {
@@ -51,7 +51,7 @@ function unseal(token: string, key: KeyObject, binding: Uint8Array): Sealed {
 function malformed(): Error {
   return invalidArgument(
     "page_token",
-    "page_token is not one of this list: use nextPageToken of the page before, as the same caller with the same filters and order_by",
+    "page_token is not valid for this list: use nextPageToken of the previous page, as the same caller with the same filters and order_by",
   );
 }
 

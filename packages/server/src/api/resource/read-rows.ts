@@ -1,12 +1,12 @@
 /**
- * Reads the rows of one page. Two plans, of which the number of matching rows decides: few are found by the indexes of
- * what confines them and sorted; many are met soon enough by walking the index of the order. Bodies are fetched last.
+ * Reads the rows of one page. There are two plans. Few matching rows are found by the indexes of the conditions and sorted. Many are soon
+ * found by a scan along the index of the order. Bodies are read last.
  */
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import { countOf } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { afterCursor, and, metInRoot, metWithin, sought, source } from "./conditions.ts";
+import { afterCursor, and, rootCondition, scanCondition, seekCondition, source } from "./conditions.ts";
 import type { RowCount } from "./count-rows.ts";
 import type { Selection } from "./selection.ts";
 
@@ -17,12 +17,12 @@ export interface Row {
   readonly body: string;
 }
 
-/** Up to `limit + 1` rows: one more than the page tells that there is a next one. */
+/** Up to `limit + 1` rows: one row more than the page shows that there is a next page. */
 export async function readRows(selection: Selection, count: RowCount, db: ReadDb): Promise<Row[]> {
   const { total } = count;
   if (total === 0) return [];
   const { skip, limit, after } = selection;
-  // Without a cursor, a far skip is nearer from the other end.
+  // Without a cursor, a far position is read from the nearer end.
   const fromEnd = after === undefined && total !== undefined && skip > total / 2;
   if (!fromEnd) return query(selection, { ...count, offset: skip, limit: limit + 1, backward: false }, db);
   const end = Math.min(skip + limit + 1, total);
@@ -37,14 +37,14 @@ interface Window extends RowCount {
   readonly backward: boolean;
 }
 
-/** From here on, rows that are skipped must not cost a look at their bodies. */
+/** From this offset on, skipped rows must not cost a read of their bodies. */
 const FAR = 200;
 
 async function query(selection: Selection, window: Window, db: ReadDb): Promise<Row[]> {
   const isSorted = await isCheaperToSort(selection, window, db);
-  // An index that is read in place of the rows has no bodies.
+  // A covering index has no bodies.
   const isNear = !isSorted && window.offset < FAR && selection.view.index === undefined;
-  const page = isSorted ? sorted(selection, window, db.dialect) : walked(selection, window, isNear, db.dialect);
+  const page = isSorted ? sortedPage(selection, window, db.dialect) : scannedPage(selection, window, isNear, db.dialect);
   const { rows } = await (isNear ? sql<Row>`${page}` : withBodies(page, selection, window)).execute(db);
   return rows;
 }
@@ -55,27 +55,27 @@ function withBodies(page: Sql, selection: Selection, window: Window): RawBuilder
     order by page.key ${direction(selection, window)}, page.uid ${ties(window)}`;
 }
 
-/** Materialized, so that the planner cannot trade the found rows for a walk along the order's index. */
-function sorted(selection: Selection, window: Window, dialect: Dialect): Sql {
-  const found = select(selection, source(selection, dialect), and([sought(selection, dialect), ...afterCursor(selection)]), false);
+/** Materialized, so that the planner cannot choose a scan along the order's index instead. */
+function sortedPage(selection: Selection, window: Window, dialect: Dialect): Sql {
+  const found = select(selection, source(selection, dialect), and([seekCondition(selection, dialect), ...afterCursor(selection)]), false);
   return sql`with found as materialized (${found}) select uid, key from found ${cut(selection, window, window.offset, window.limit)}`;
 }
 
 /**
- * Rows beside the ranges are merged in. However they lie, among the first `offset` rows are no more of them than there are
- * at all, so the rest of the skip passes rows of the ranges alone.
+ * Merges rows in root into the scanned rows. At most all of them are among the first `offset` rows, so the rest of the offset can skip
+ * scanned rows only.
  */
-function walked(selection: Selection, window: Window, body: boolean, dialect: Dialect): Sql {
-  const inRoot = metInRoot(selection);
-  // In another order than the uid's, it is that order's index which is walked.
+function scannedPage(selection: Selection, window: Window, body: boolean, dialect: Dialect): Sql {
+  const inRoot = rootCondition(selection);
+  // In any order but the uid's, the scan runs along the index of that order.
   const table = sql.table(selection.resource.table);
-  const walkedBy = selection.order.column === "uid" ? source(selection, dialect) : table;
-  const merged = inRoot === undefined ? 0 : Math.min(window.beside, window.offset);
-  const within = select(selection, walkedBy, metWithin(selection, dialect), body);
-  const met = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
-  if (inRoot === undefined) return met;
-  return sql`with met as materialized (${met})
-    select * from met union all ${select(selection, table, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
+  const scanned = selection.order.column === "uid" ? source(selection, dialect) : table;
+  const merged = inRoot === undefined ? 0 : Math.min(window.rootRows, window.offset);
+  const within = select(selection, scanned, scanCondition(selection, dialect), body);
+  const found = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
+  if (inRoot === undefined) return found;
+  return sql`with found as materialized (${found})
+    select * from found union all ${select(selection, table, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
 }
 
 type Sql = RawBuilder<unknown>;
@@ -96,12 +96,12 @@ function ties({ backward }: Window): Sql {
   return backward ? sql`desc` : sql`asc`;
 }
 
-/** Sorting that many takes longer than walking past what is not wanted, unless that is a hundred times as much. */
+/** Sorting this many rows takes longer than scanning past a hundred times as many unwanted rows. */
 const TOO_MANY_TO_SORT = 100_000;
 
 /**
- * Sorting costs all matching rows; walking costs the rows passed until the page is full, which is the more the rarer a
- * match is. In uid order within one range the index of the uid is both at once.
+ * Sorting costs all matching rows. Scanning costs the rows passed until the page is full: the rarer the matches, the more rows. In uid
+ * order within one range the index of the uid serves both.
  */
 async function isCheaperToSort(selection: Selection, { total, effort = total, offset, limit }: Window, db: ReadDb): Promise<boolean> {
   const { resource, order, view, isIndexed } = selection;

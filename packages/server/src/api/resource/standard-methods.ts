@@ -1,64 +1,70 @@
-/** The five standard methods (AIP-131 to 135) of a resource, as handlers. What a service writes itself takes their place. */
-import { create as createMessage, type DescMessage, type DescService, type Message, type MessageShape } from "@bufbuild/protobuf";
-import { type Empty, EmptySchema } from "@bufbuild/protobuf/wkt";
+/**
+ * The standard Get, List and Delete (AIP-131, 132, 135) of a resource, as handlers. A handler that the service writes itself takes the
+ * place of one of these. Create and Update are always the service's: each has consequences for access that only the service knows.
+ */
+import { create as createMessage, type DescMessage, type DescService } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Call, WriteCall } from "../call/call.ts";
+import { JsonText } from "../call/call.ts";
 import { type Handlers, read, write } from "../call/implement.ts";
 import type { Resource } from "./define.ts";
-import { type Mask, writableFields } from "./field-mask.ts";
 import { getBody } from "./get.ts";
-import { type ListRequest, listPage, listResponse } from "./list.ts";
+import { type ListRequest, type ListTerms, listPage, listResponse } from "./list.ts";
 import type { PageTokens } from "./page-token.ts";
-import { create, prepareUpdate, remove, save } from "./write.ts";
+import { remove } from "./write.ts";
 
-/** Those of Get, List, Create, Update and Delete that the service has. */
+/** Get answers the full view, List the summary. For most resources the two are the same. */
+export type View = "full" | "summary";
+
+/** How a resource is read, as far as its definition does not say so. */
+export interface Reading {
+  readonly pageTokens: PageTokens;
+  /** Completes stored bodies with what is stored elsewhere: one text for each body, in the same order. Without it bodies are sent as stored. */
+  show?(bodies: readonly string[], call: Call, view: View): Promise<readonly string[]>;
+  /** Terms of a List beyond its equality filters. */
+  listTerms?(request: ListRequest, call: Call): ListTerms;
+}
+
+/** Handlers of Get, List and Delete, where the service has these methods. */
 export function standardMethods<S extends DescService, Desc extends DescMessage>(
   service: S,
   resource: Resource<Desc>,
-  tokens: PageTokens,
+  reading: Reading,
 ): Handlers<S> {
-  const { kind } = resource;
-  const field = kind.charAt(0).toLowerCase() + kind.slice(1);
   const handlers: Record<string, unknown> = {};
-  for (const method of service.methods) {
-    const handler = standardMethod(method.name, method.output, resource, field, tokens);
-    if (handler !== undefined) handlers[method.localName] = handler;
+  for (const { name, localName, output } of service.methods) {
+    if (name === `Get${resource.kind}`) handlers[localName] = standardGet(resource, reading);
+    else if (name === `Delete${resource.kind}`) handlers[localName] = standardDelete(resource);
+    else if (name.startsWith("List") && output.fields[0]?.message === resource.schema)
+      handlers[localName] = standardList(resource, output, reading);
   }
   return handlers as Handlers<S>;
 }
 
-function standardMethod<Desc extends DescMessage>(
-  name: string,
-  output: DescMessage,
-  resource: Resource<Desc>,
-  field: string,
-  tokens: PageTokens,
-): unknown {
-  const { kind } = resource;
-  const bodyOf = (request: Message) => (request as unknown as Record<string, unknown>)[field] as MessageShape<Desc>;
-  switch (name) {
-    case `Get${kind}`:
-      return read((request: Message, call: Call) => getBody(resource, (request as unknown as { uid: string }).uid, call.db));
-    case `Create${kind}`:
-      return write((request: Message, call: WriteCall) =>
-        create(resource, (request as unknown as { parent: string }).parent, writableFields(resource.schema, bodyOf(request)), call),
-      );
-    case `Update${kind}`:
-      return write(async (request: Message, call: WriteCall) => {
-        const { updateMask } = request as unknown as { updateMask?: Mask };
-        return save(resource, await prepareUpdate(resource, bodyOf(request), updateMask, call.db), call);
-      });
-    case `Delete${kind}`:
-      return write((request: Message, call: WriteCall) => deleteByUid(resource, request, call));
-    default:
-      return name.startsWith("List") && output.fields[0]?.message === resource.schema
-        ? read(async (request: Message, call: Call) =>
-            listResponse(output, await listPage(resource, request as unknown as ListRequest, call, tokens)),
-          )
-        : undefined;
-  }
+function standardGet<Desc extends DescMessage>(resource: Resource<Desc>, { show }: Reading) {
+  return read(async (request, call) => {
+    const stored = await getBody(resource, uidOf(request), call.db);
+    if (show === undefined) return stored;
+    const [text = stored.text] = await show([stored.text], call, "full");
+    return new JsonText(resource.schema, text);
+  });
 }
 
-async function deleteByUid(resource: Resource, request: Message, call: WriteCall): Promise<Empty> {
-  await remove(resource, (request as unknown as { uid: string }).uid, call.db);
-  return createMessage(EmptySchema);
+function standardList(resource: Resource, output: DescMessage, { pageTokens, show, listTerms }: Reading) {
+  return read(async (request, call) => {
+    const list = request as unknown as ListRequest;
+    const page = await listPage(resource, list, call, { pageTokens, ...listTerms?.(list, call) });
+    return listResponse(output, show === undefined ? page : { ...page, bodies: await show(page.bodies, call, "summary") });
+  });
+}
+
+function standardDelete(resource: Resource) {
+  return write(async (request, call: WriteCall) => {
+    await remove(resource, uidOf(request), call.db);
+    return createMessage(EmptySchema);
+  });
+}
+
+function uidOf(request: unknown): string {
+  return (request as { readonly uid: string }).uid;
 }

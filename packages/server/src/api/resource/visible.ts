@@ -1,33 +1,33 @@
-/** Which rows a caller may see, and which of them a request asks for, as SQL conditions on `uid` and other columns. The only place where lists are confined. */
+/** SQL conditions for the rows that a caller may see and a request asks for. The only place that confines lists. */
 import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import { ancestry, isAtOrBelow, isUid, parentOf, rangeAtOrBelow, rangeBelow, type UidRange } from "../../lib/uid.ts";
 import type { Resource } from "./define.ts";
 
-/** One condition, twice: as an index finds its rows, and as it is tested on a row of an index that holds no more than a sort value and the uid. */
+/** One condition in two forms: `seek` lets an index find its rows, `test` is evaluated on each row of a scan along another index. */
 export interface Condition {
   readonly seek: RawBuilder<boolean>;
   readonly test: RawBuilder<boolean>;
 }
 
-/** The part of the tree that a list looks at. */
+/** The part of the tree that a list reads. */
 export interface View {
-  /** Disjoint stretches of uids, in order. */
+  /** Disjoint ranges of uids, in order. */
   readonly ranges: readonly UidRange[];
-  /** Narrower than the ranges; all must hold. */
+  /** All must hold in addition to the ranges. */
   readonly conditions: readonly Condition[];
-  /** Set where no row that the conditions find is outside the ranges, so that finding need not look at uids. */
+  /** True if the conditions find no row outside of the ranges, so that the ranges need no check. */
   readonly isWithinRanges?: boolean;
-  /** An index by uid with what the conditions test, by which SQLite is to read the rows. */
+  /** An index by uid that covers the conditions; SQLite reads the rows by it. */
   readonly index?: string;
-  /** Whether rows in root that the caller sees beside its scopes can be in it. */
+  /** Whether it can contain rows in root that no scope of the caller contains. */
   readonly includesRoot: boolean;
-  /** Set where the view is exactly the rows that are counted for some groups: their number is maintained. */
+  /** Set if the view is exactly the rows of some groups, whose number is maintained. */
   readonly counted: Counted | undefined;
 }
 
-/** The rows below these groups, or with `direct` their children; and the groups themselves, where `itself` is set. */
+/** The rows below these groups, or with `direct` only their children; with `itself` also the groups themselves. */
 interface Counted {
   readonly groups: readonly string[];
   readonly direct: boolean;
@@ -37,8 +37,8 @@ interface Counted {
 const NOTHING: View = { ranges: [], conditions: [same(sql<boolean>`1 = 0`)], includesRoot: false, counted: undefined };
 
 /**
- * What is left of the caller's scopes after the request's hierarchy filter.
- * @param scopes topmost groups where the caller holds the list capability; groups see themselves, which other resources' rows cannot be
+ * Intersects the caller's scopes with the request's hierarchy filter.
+ * @param scopes topmost groups where the caller holds the list capability; a list of groups includes the scopes themselves
  */
 export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined, { hasUidOfGroup }: Resource, dialect: Dialect): View {
   const all = {
@@ -50,7 +50,7 @@ export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined
   if (filter === undefined) return all;
   const parts = [
     descendants(filter.descendantsOf, scopes, hasUidOfGroup),
-    hasUidOfGroup ? ofGroup(filter.childrenOf, scopes) : children(filter.childrenOf, scopes, dialect),
+    hasUidOfGroup ? oneOfGroup(filter.childrenOf, scopes) : children(filter.childrenOf, scopes, dialect),
     ancestors(filter.ancestorsOf, dialect),
     root(filter.inRoot),
     chosen(filter.ids, dialect),
@@ -58,7 +58,7 @@ export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined
   return parts.reduce<View>((view, part) => (part === undefined ? view : intersect(view, part)), all);
 }
 
-/** A part confines: its ranges replace wider ones (`undefined`: it has none of its own), its conditions are added. */
+/** One field of the filter: its ranges replace wider ones (`undefined` keeps them), its conditions are added. */
 interface Part extends Omit<View, "ranges"> {
   readonly ranges: readonly UidRange[] | undefined;
 }
@@ -96,8 +96,8 @@ function children(of: string, scopes: readonly string[], dialect: Dialect): Part
   return { ranges: below.map(rangeAtOrBelow), conditions: [childOf(of, dialect)], includesRoot: false, counted: undefined };
 }
 
-/** The one that has the uid of the group. */
-function ofGroup(of: string, scopes: readonly string[]): Part | undefined {
+/** The only row of a group, which has the uid of the group. */
+function oneOfGroup(of: string, scopes: readonly string[]): Part | undefined {
   if (of === "") return undefined;
   if (of === "/") return root(true);
   if (!isUid(of) || !scopes.some((scope) => isAtOrBelow(of, scope))) return NOTHING;
@@ -130,9 +130,9 @@ function same(condition: RawBuilder<boolean>): Condition {
   return { seek: condition, test: condition };
 }
 
-/** What is said of one column; a walk along the index of another must not be tempted by an index of this one. */
-export function onColumn(column: string, dialect: Dialect, say: (column: RawBuilder<unknown>) => RawBuilder<boolean>): Condition {
-  return { seek: say(sql.ref(column)), test: say(dialect.unindexed(column)) };
+/** A condition on one column. Its test keeps the planner from using an index of this column in a scan along another index. */
+export function onColumn(column: string, dialect: Dialect, build: (column: RawBuilder<unknown>) => RawBuilder<boolean>): Condition {
+  return { seek: build(sql.ref(column)), test: build(dialect.unindexed(column)) };
 }
 
 /** Uids in root, and only they, have one segment. */
@@ -142,7 +142,7 @@ function childOf(uid: string, dialect: Dialect): Condition {
   return { seek: sql<boolean>`parent = ${uid}`, test: dialect.isChildOf(uid) };
 }
 
-/** Parts are held against the caller's scopes already, so the first one takes the place of the whole. */
+/** Each part already respects the caller's scopes, so the first part replaces the whole view. */
 function intersect(view: View, part: Part): View {
   if (isWhole(view)) return { ...part, ranges: part.ranges ?? view.ranges };
   return {

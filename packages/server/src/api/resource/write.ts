@@ -7,9 +7,12 @@ import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid, parentOf } from "../../lib/uid.ts";
 import { JsonText, type WriteCall } from "../call/call.ts";
-import { placeOf, type Resource } from "./define.ts";
-import { applyMask, type Mask } from "./field-mask.ts";
+import { countedUid, type Resource } from "./define.ts";
+import { applyMask, type Mask, writableFields } from "./field-mask.ts";
 import { findForUpdate } from "./get.ts";
+
+/** Bodies are read by the hundred in a list. In characters, which is about bytes. */
+const MAX_BODY = 64 * 1024;
 
 /** The fields that the engine fills, where the message has them. */
 interface Managed {
@@ -19,17 +22,32 @@ interface Managed {
   updateTime?: unknown;
 }
 
-/** Makes `resource` under `parent` with a new uid. @throws NOT_FOUND of the group where `parent` is none */
+/** The moment and the transaction of a write: a call, or the server's own work. */
+export type WriteContext = Pick<WriteCall, "now" | "db">;
+
+/** A copy of the fields that a caller may set. @throws INVALID_ARGUMENT, from the resource's check */
+export function prepareCreate<Desc extends DescMessage>(
+  resource: Resource<Desc>,
+  given: MessageShape<Desc> | undefined,
+  now: Date,
+): MessageShape<Desc> {
+  // The request's validator has put an empty message where the caller sent none.
+  const message = writableFields(resource.schema, given as MessageShape<Desc>);
+  resource.check?.(message, now);
+  return message;
+}
+
+/** Stores `message` as new under `parent`. @throws NOT_FOUND if the group `parent` does not exist */
 export async function create<Desc extends DescMessage>(
   resource: Resource<Desc>,
   parent: string,
   message: MessageShape<Desc>,
-  call: WriteCall,
+  context: WriteContext,
 ): Promise<JsonText<Desc>> {
-  const uid = newUid(parent);
-  if (!isUid(uid)) throw invalidArgument("parent", "the tree is as deep as it can be here: 64 levels");
-  if (parent !== "") await assertGroupExists(parent, call.db);
-  return insert(resource, uid, message, call.now, call.db);
+  const uid = resource.hasUidOfGroup ? parent : newUid(parent);
+  if (!isUid(uid)) throw invalidArgument("parent", "the parent is at the deepest of the 64 levels that a tree can have");
+  if (parent !== "") await assertGroupExists(parent, context.db);
+  return insert(resource, uid, message, context);
 }
 
 export async function assertGroupExists(uid: string, db: WriteDb): Promise<void> {
@@ -37,13 +55,12 @@ export async function assertGroupExists(uid: string, db: WriteDb): Promise<void>
   if (row === undefined) throw notFound("Group", uid);
 }
 
-/** Stores `message` as new under `uid`; sets its uid and times. */
+/** Stores `message` as new under `uid`; sets its uid and times. The caller knows that the parent exists. */
 export async function insert<Desc extends DescMessage>(
   resource: Resource<Desc>,
   uid: string,
   message: MessageShape<Desc>,
-  now: Date,
-  db: WriteDb,
+  { now, db }: WriteContext,
 ): Promise<JsonText<Desc>> {
   const managed = message as unknown as Managed;
   managed.uid = uid;
@@ -57,21 +74,18 @@ export async function insert<Desc extends DescMessage>(
     .insertInto(resource.table)
     // The columns of the one table that `resource` names: more than the type of a union of tables can say.
     .values(row as never)
-    .execute();
-  await appendToCount(db, resource.table, placeOf(resource, uid), 1);
-  return new JsonText(resource.schema, body);
+    .execute()
+    .catch((thrown) => throwNameTaken(thrown, resource, message));
+  await appendToCount(db, resource.table, countedUid(resource, uid), 1);
+  return new JsonText(resource.schema, body, message);
 }
-
-/** Bodies are read by the hundred in a list. In characters, which is about bytes. */
-const MAX_BODY = 64 * 1024;
 
 function encodeBounded<Desc extends DescMessage>(resource: Resource<Desc>, message: MessageShape<Desc>): string {
   const body = resource.encode(message);
-  if (body.length > MAX_BODY)
-    throw invalidArgument(
-      "",
-      `a ${resource.kind} must be smaller than ${MAX_BODY / 1024} KiB as JSON; this one has ${body.length} characters`,
-    );
+  if (body.length > MAX_BODY) {
+    const limit = `a ${resource.kind} must be smaller than ${MAX_BODY / 1024} KiB as JSON`;
+    throw invalidArgument("", `${limit}; this one has ${body.length} characters`);
+  }
   return body;
 }
 
@@ -79,34 +93,45 @@ function setTime(resource: Resource, managed: Managed, field: "createTime" | "up
   if (resource.schema.field[field] !== undefined) managed[field] = timestampFromDate(now);
 }
 
-/** A stored resource and what an update makes of it, between which the handler checks its rules. */
+/** Whether a unique index of the store refused the write. */
+export function isDuplicate(thrown: unknown): boolean {
+  return thrown instanceof ConstraintError && thrown.kind === "unique";
+}
+
+function throwNameTaken<Desc extends DescMessage>(thrown: unknown, resource: Resource<Desc>, message: MessageShape<Desc>): never {
+  throw (isDuplicate(thrown) ? resource.nameTaken?.(message) : undefined) ?? thrown;
+}
+
+/** A stored resource and what an update makes of it. The handler checks its own rules between `prepareUpdate` and `save`. */
 export interface Update<Desc extends DescMessage> {
   readonly current: MessageShape<Desc>;
   readonly next: MessageShape<Desc>;
 }
 
-/** Locks the resource that `incoming` names and applies the mask to a copy. @throws NOT_FOUND; INVALID_ARGUMENT on update_mask */
+/** Locks the resource that `incoming` names and applies the mask to a copy. @throws NOT_FOUND; INVALID_ARGUMENT, also from the check */
 export async function prepareUpdate<Desc extends DescMessage>(
   resource: Resource<Desc>,
-  incoming: MessageShape<Desc>,
+  incoming: MessageShape<Desc> | undefined,
   mask: Mask | undefined,
-  db: WriteDb,
+  { now, db }: WriteContext,
 ): Promise<Update<Desc>> {
-  const { uid } = incoming as unknown as Managed;
-  const current = await findForUpdate(resource, uid, db);
-  return { current, next: applyMask(resource.schema, current, incoming, mask) };
+  const message = incoming as MessageShape<Desc>;
+  const current = await findForUpdate(resource, (message as unknown as Managed).uid, db);
+  const next = applyMask(resource.schema, current, message, mask);
+  resource.check?.(next, now, current);
+  return { current, next };
 }
 
-/** Stores `next`. Where it equals what is stored, nothing is written, no time moves and the call counts as unchanged. */
+/** Stores `next`. If it equals the stored resource, nothing is written, no time changes and the call counts as unchanged. */
 export async function save<Desc extends DescMessage>(
   resource: Resource<Desc>,
   { current, next }: Update<Desc>,
-  call: WriteCall,
+  call: WriteContext & { changed: boolean },
 ): Promise<JsonText<Desc>> {
   const before = resource.encode(current);
   if (resource.encode(next) === before) {
     call.changed = false;
-    return new JsonText(resource.schema, before);
+    return new JsonText(resource.schema, before, current);
   }
   const managed = next as unknown as Managed;
   setTime(resource, managed, "updateTime", call.now);
@@ -121,8 +146,9 @@ export async function save<Desc extends DescMessage>(
     .updateTable(resource.table)
     .set(columns as never)
     .where("uid", "=", managed.uid)
-    .execute();
-  return new JsonText(resource.schema, body);
+    .execute()
+    .catch((thrown) => throwNameTaken(thrown, resource, next));
+  return new JsonText(resource.schema, body, next);
 }
 
 /** Deletes the row. @throws NOT_FOUND */
@@ -134,11 +160,6 @@ export async function remove(resource: Resource, uid: string, db: WriteDb): Prom
 export async function removeIfThere(resource: Resource, uid: string, db: WriteDb): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom(resource.table).where("uid", "=", uid).executeTakeFirstOrThrow();
   if (numDeletedRows === 0n) return false;
-  await appendToCount(db, resource.table, placeOf(resource, uid), -1);
+  await appendToCount(db, resource.table, countedUid(resource, uid), -1);
   return true;
-}
-
-/** Whether `thrown` is the store's word that a unique index (of that name) already holds the value. */
-export function isDuplicate(thrown: unknown): boolean {
-  return thrown instanceof ConstraintError && thrown.kind === "unique";
 }

@@ -1,4 +1,4 @@
-/** What became of a subscription's events, and how to send them again. All of it is about a subscription, whatever its operations are called. */
+/** Deliveries of a subscription: lists them, sends them again, and sends test events. All operations are about a subscription. */
 import { create } from "@bufbuild/protobuf";
 import {
   DeliveriesService,
@@ -8,16 +8,25 @@ import {
 } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { implement, read, type WriteHandler, write } from "../../api/call/implement.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { failedPrecondition, invalidArguments, notFound } from "../../lib/errors.ts";
-import { type Progress, redeliverEvent, resumeQueue } from "../delivery/redeliver.ts";
+import type { EventNames } from "../../outbox/outbox.ts";
+import { type Progress, type Redelivery, redeliverEvent, resumeQueue } from "../delivery/redeliver.ts";
 import { appendTestEvent } from "../webhook/test-event.ts";
 import { listDeliveries } from "./list-deliveries.ts";
 import { readQueue, subscriptionStatus } from "./subscription-status.ts";
 
-export function deliveriesService(dependencies: ServiceDependencies) {
-  const { pageTokens, names, onDue } = dependencies;
+export interface DeliveriesCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly names: EventNames;
+  readonly redelivery: Redelivery;
+  /** Called when deliveries have become due, after they are stored. Must not throw. */
+  readonly onDue: () => void;
+}
+
+export function deliveriesService(collaborators: DeliveriesCollaborators) {
+  const { pageTokens, names, onDue } = collaborators;
   return implement(
     DeliveriesService,
     {
@@ -28,7 +37,7 @@ export function deliveriesService(dependencies: ServiceDependencies) {
 
       getSubscriptionStatus: read(async ({ uid }, call) => subscriptionStatus(call.db, uid)),
 
-      redeliver: redeliverHandler(dependencies),
+      redeliver: redeliverHandler(collaborators),
 
       resumeSubscription: write(async ({ uid }, call) => {
         await readQueue(call.db, uid);
@@ -50,7 +59,10 @@ export function deliveriesService(dependencies: ServiceDependencies) {
   );
 }
 
-function redeliverHandler({ redelivery, onDue }: ServiceDependencies): WriteHandler<typeof DeliveriesService.method.redeliver, Progress> {
+function redeliverHandler({
+  redelivery,
+  onDue,
+}: DeliveriesCollaborators): WriteHandler<typeof DeliveriesService.method.redeliver, Progress> {
   const since = ({ failedSince }: RedeliverRequest) => (failedSince === undefined ? "" : parseTime("failed_since", failedSince));
   return {
     kind: "write",

@@ -1,17 +1,17 @@
 /**
- * Reads events in the order of their positions. Positions are given out by one server at a time and become visible in their order (events/publish.ts):
- * who has seen one has seen, or will never see, those before it.
+ * Reads events in the order of their positions. One server at a time assigns positions, and they become visible in order
+ * (delivery/publish.ts): a reader that has seen a position misses no event before it.
  */
 import { type Selectable, sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
 import type { OutboxTable } from "../../outbox/tables.ts";
 
-/** So many events are looked at for one page, however few of them are of the group. */
+/** Events that are scanned for one page, however few of them belong to the group. */
 const WINDOW = 5000;
-/** Of the bodies of one page, unless its first one is longer: one may be as long as a readme. */
+/** Bytes of all bodies of one page. A single larger body, such as a readme, makes a page of its own. */
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Times are nearly in the order of positions: by so much may one stand out, for clocks that differ and calls that take long. */
+/** Times are nearly in the order of positions. These bounds allow for clocks that differ and for long calls. */
 const SLACK_MS = 60_000;
 const SLACK_ROWS = 1000;
 
@@ -35,7 +35,7 @@ export type EventRow = Pick<
 
 export interface FeedPage {
   readonly rows: readonly EventRow[];
-  /** The last position that was looked at; undefined where there was none. */
+  /** The last position that was scanned; undefined if there was none. */
   readonly next: number | undefined;
   readonly hasMore: boolean;
 }
@@ -68,7 +68,7 @@ interface Size {
 function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number): Promise<Size[]> {
   const { lower, upper } = rangeAtOrBelow(parent);
   const { unindexed, valuesOf } = db.dialect;
-  // By position and nothing else: the index of times would have to be sorted.
+  // Seeks by position only: rows from the index of times would have to be sorted.
   const time = unindexed<string>("time");
   let query = db
     .selectFrom("outbox")
@@ -84,7 +84,7 @@ function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, l
   return query.orderBy("position").limit(limit).execute();
 }
 
-/** As many as one answer holds, and one at the least. */
+/** The positions that fit into one answer, at least one. */
 function fitting(found: readonly Size[]): number[] {
   const positions: number[] = [];
   let sum = 0;
@@ -110,7 +110,7 @@ async function readRows(db: ReadDb, positions: readonly number[]): Promise<Event
     .execute();
 }
 
-/** The position before the first event from that time on. @param last the last position given out */
+/** The position before the first event at or after the time. @param last the last position that was assigned */
 export async function startOf(db: ReadDb, since: string | undefined, last: number): Promise<number> {
   if (since === undefined) return 0;
   const from = new Date(Date.parse(since) - SLACK_MS).toISOString();
@@ -122,7 +122,7 @@ export async function startOf(db: ReadDb, since: string | undefined, last: numbe
   return first === null ? last : first - 1;
 }
 
-/** The position of the last event before that time; undefined where there may be more of them to come. */
+/** The position of the last event before the time; undefined while more such events may come. */
 export async function endOf(db: ReadDb, until: string | undefined, now: Date): Promise<number | undefined> {
   if (until === undefined || Date.parse(until) + SLACK_MS >= now.getTime()) return undefined;
   const to = new Date(Date.parse(until) + SLACK_MS).toISOString();

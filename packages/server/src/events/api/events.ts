@@ -1,4 +1,4 @@
-/** The feed of events, for readers who would rather ask than be sent them. */
+/** The pull feed of events, for readers without a webhook. */
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   type Event,
@@ -11,13 +11,18 @@ import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { parseTime, timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument, notFound, outOfRange } from "../../lib/errors.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { lastPosition } from "../delivery/publish.ts";
 import { type EventRow, endOf, firstKept, readFeed, startOf } from "./event-feed.ts";
 
-export function eventsService({ pageTokens, profile }: ServiceDependencies) {
+export interface EventsCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly profile: VendorProfile;
+}
+
+export function eventsService({ pageTokens, profile }: EventsCollaborators) {
   return implement(EventsService, {
     listEvents: read(async (request, { db, now, operation }) => {
       const { parent, cursor } = request;
@@ -26,13 +31,13 @@ export function eventsService({ pageTokens, profile }: ServiceDependencies) {
       const cursors = createCursors(pageTokens, JSON.stringify([operation.name, parent, request.types.toSorted(), since, until]));
       const opened = cursor === "" ? undefined : cursors.open(cursor);
       await assertGroup(db, parent);
-      // What is given out after this is found from here on.
+      // Read first: events that get a position later are found from this position on.
       const last = await lastPosition(db);
       const after = opened ?? (await startOf(db, since, last));
       const types = request.types.flatMap((type) => (type.includes("\0") ? [] : [type, `${profile.eventPrefix}.${type}`]));
       const end = await endOf(db, until, now);
       const page = await readFeed(db, { parent, types: request.types.length === 0 ? undefined : types, since, until, after, end, limit });
-      // Afterwards: events may be removed while they are read.
+      // Checked last: events may be removed while this call reads them.
       if (opened !== undefined) await assertKept(db, opened, last);
       const next = page.next ?? Math.max(after, last);
       return create(ListEventsResponseSchema, { events: page.rows.map(eventOf), cursor: cursors.seal(next), hasMore: page.hasMore });
@@ -41,7 +46,7 @@ export function eventsService({ pageTokens, profile }: ServiceDependencies) {
 }
 
 interface Times {
-  /** As columns have it; undefined for none. */
+  /** In the form of columns; undefined for no bound. */
   readonly since: string | undefined;
   readonly until: string | undefined;
 }
@@ -56,7 +61,7 @@ function timesOf({ since, until }: ListEventsRequest): Times {
   return times;
 }
 
-/** Sealed as page tokens are, and bound to what is asked for; but a cursor is anybody's who may ask, and does not expire. */
+/** Cursors are sealed like page tokens and bound to the filters. Unlike page tokens they work for every caller and do not expire. */
 function createCursors(tokens: PageTokens, binding: string) {
   const never = new Date(0);
   return {
@@ -65,7 +70,7 @@ function createCursors(tokens: PageTokens, binding: string) {
       try {
         return Number(tokens.open(cursor, binding, never)?.key);
       } catch {
-        throw invalidArgument("cursor", "cursor is not one of this list: use that of an earlier answer, with the same filters");
+        throw invalidArgument("cursor", "cursor is not valid for this list: use the cursor of an earlier answer, with the same filters");
       }
     },
   };
@@ -76,12 +81,12 @@ async function assertGroup(db: ReadDb, uid: string): Promise<void> {
   if (row === undefined) throw notFound("Group", uid);
 }
 
-/** A reader must not believe that it has missed nothing where it has. A database that was restored may be behind its readers. */
+/** Throws if the reader has missed events. A restored database may be behind its readers. */
 async function assertKept(db: ReadDb, position: number, last: number): Promise<void> {
   const first = (await firstKept(db)) ?? last + 1;
   if (position + 1 >= first && position <= last) return;
   throw outOfRange(
-    "the events after this cursor are no longer kept: begin anew without it, with since as the time of the last event you have",
+    "the events after this cursor are no longer kept: start again without a cursor, with since as the time of the last event you have",
   );
 }
 

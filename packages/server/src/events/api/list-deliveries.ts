@@ -1,4 +1,4 @@
-/** Lists deliveries of a subscription, newest first, at a cost that does not grow with how many there are. */
+/** Lists the deliveries of a subscription, newest first, at a cost that does not grow with their number. */
 import { create } from "@bufbuild/protobuf";
 import {
   type Delivery,
@@ -25,9 +25,9 @@ const states = new Map<Delivery_State, State | undefined>([
   [Delivery_State.FAILED, "failed"],
 ]);
 
-/** Above this many that are pending, they are met soon among all. */
+/** With more pending deliveries than this, scanning all deliveries soon finds enough of them. */
 const FEW = 10_000;
-/** So many are looked at for one page where no index has those of the state in their order. */
+/** Deliveries that are scanned for one page if no index has those of the state in order. */
 const MAX_WALK = 20_000;
 
 interface Window {
@@ -38,7 +38,7 @@ interface Window {
   readonly limit: number;
 }
 
-/** Positions of a page, and where the next one begins; undefined after the last. */
+/** Positions of a page, and the position where the next page begins; undefined after the last page. */
 interface Found {
   readonly positions: readonly number[];
   readonly next: number | undefined;
@@ -47,7 +47,7 @@ interface Found {
 export async function listDeliveries(request: ListDeliveriesRequest, call: Call, tokens: PageTokens): Promise<ListDeliveriesResponse> {
   const { uid, pageToken } = request;
   const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
-  if (!states.has(request.state)) throw invalidArgument("state", "state must be one of those of a Delivery");
+  if (!states.has(request.state)) throw invalidArgument("state", "state must be one of the states of a Delivery");
   const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state]);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.key);
@@ -65,22 +65,22 @@ async function find(db: ReadDb, window: Window): Promise<Found> {
   return few === undefined ? walk(db, window, state) : page(few, window);
 }
 
-/** One row more than the page tells that there is a next one. */
+/** One row more than the page shows that there is a next page. */
 function page(found: readonly number[], { limit }: Window): Found {
   const positions = found.slice(0, limit);
   return { positions, next: found.length > limit ? positions.at(-1) : undefined };
 }
 
-/** By the primary key, or by the index of what failed. */
+/** Seeks by the primary key, or by the index of failed deliveries. */
 async function positionsOf(db: ReadDb, { uid, state, before }: Window, limit: number): Promise<number[]> {
   const all = db.selectFrom("delivery").select("position").where("subscription_uid", "=", uid).where("position", "<", before);
   const some = state === undefined ? all : all.where("state", "=", state);
   return (await some.orderBy("position", "desc").limit(limit).execute()).map((row) => row.position);
 }
 
-/** Those of the page and the next, sorted; undefined where there are too many to sort. */
+/** The sorted positions of the page, and one more; undefined if there are too many to sort. */
 async function fewPending(db: ReadDb, { uid, before, limit }: Window): Promise<number[] | undefined> {
-  // In the order of their index, so that no other is taken.
+  // In the order of the index of pending deliveries, so that the database uses that index.
   const rows = await db
     .selectFrom("delivery")
     .select("position")
@@ -94,7 +94,7 @@ async function fewPending(db: ReadDb, { uid, before, limit }: Window): Promise<n
   return positions.toSorted((a, b) => b - a).slice(0, limit + 1);
 }
 
-/** Through all states, as far as it is worth for one page; the next page goes on from there. */
+/** Scans deliveries of all states up to a limit; the next page continues from there. */
 async function walk(db: ReadDb, window: Window, state: State): Promise<Found> {
   const { uid, before, limit } = window;
   const passed = db

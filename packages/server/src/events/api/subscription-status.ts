@@ -1,4 +1,4 @@
-/** How the deliveries of a subscription are doing. */
+/** The state of a subscription's deliveries. */
 import { create } from "@bufbuild/protobuf";
 import { type SubscriptionStatus, SubscriptionStatus_State, SubscriptionStatusSchema } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import type { Selectable } from "kysely";
@@ -7,19 +7,19 @@ import { timestampFromText } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import type { DeliveryTable, SubscriptionQueueTable } from "../tables.ts";
 
-/** Where there are more, nobody waits until they are counted. */
+/** Counting stops here. */
 const MAX_COUNT = 10_000;
 
 type Queue = Selectable<SubscriptionQueueTable>;
 
-/** @throws NOT_FOUND of the subscription */
+/** @throws NOT_FOUND if the subscription does not exist */
 export async function readQueue(db: ReadDb, uid: string): Promise<Queue> {
   const queue = await db.selectFrom("subscription_queue").selectAll().where("subscription_uid", "=", uid).executeTakeFirst();
   if (queue === undefined) throw notFound("Subscription", uid);
   return queue;
 }
 
-/** @throws NOT_FOUND of the subscription */
+/** @throws NOT_FOUND if the subscription does not exist */
 export async function subscriptionStatus(db: ReadDb, uid: string): Promise<SubscriptionStatus> {
   const queue = await readQueue(db, uid);
   const { pause_time: pauseTime, pause_reason: pauseReason, failing_time: failingTime } = queue;

@@ -1,12 +1,11 @@
-/** Subscriptions: webhooks for what happens in a group and below. Immutable; how their deliveries do is a row beside them. */
+/** Subscriptions: webhooks for the events of a group and below. Immutable; a separate row holds the state of their deliveries. */
 import { type Subscription, SubscriptionSchema, SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
 import { assertNone } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { create } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { create, prepareCreate } from "../../api/resource/write.ts";
 import { compileUrlCheck } from "../../outbound/url-check.ts";
 
 export const subscriptions = defineResource(SubscriptionSchema, {
@@ -16,15 +15,21 @@ export const subscriptions = defineResource(SubscriptionSchema, {
   orderBy: ["uid", "create_time", "update_time"],
 });
 
-export function subscriptionsService({ pageTokens, outboundAllowCidrs }: ServiceDependencies) {
-  const sinkViolations = compileUrlCheck("sink", outboundAllowCidrs);
+export interface SubscriptionsCollaborators {
+  readonly pageTokens: PageTokens;
+  /** Networks that the operator lets Holt speak to, also without TLS. */
+  readonly outboundAllowCidrs: readonly string[];
+}
+
+export function subscriptionsService(collaborators: SubscriptionsCollaborators) {
+  const sinkViolations = compileUrlCheck("sink", collaborators.outboundAllowCidrs);
+  const checked = { ...subscriptions, check: ({ sink }: Subscription) => assertNone(sinkViolations(sink)) };
   return implement(SubscriptionsService, {
-    // Deleting one takes its queue with it, by the foreign key; its deliveries are pruned when there is time.
-    ...standardMethods(SubscriptionsService, subscriptions, pageTokens),
+    // A foreign key deletes the queue of a deleted subscription; its deliveries are pruned later.
+    ...standardMethods(SubscriptionsService, subscriptions, collaborators),
 
     createSubscription: write(async ({ parent, subscription: given }, call) => {
-      const subscription = writableFields(SubscriptionSchema, given as Subscription);
-      assertNone(sinkViolations(subscription.sink));
+      const subscription = prepareCreate(checked, given, call.now);
       const created = await create(subscriptions, parent, subscription, call);
       await call.db
         .insertInto("subscription_queue")

@@ -1,17 +1,12 @@
-/** Account associations: which accounts at cloud providers and code hosts a group is tied to. A group has one at most, and it has the group's uid. */
+/** Account associations: the accounts of a group at cloud providers and code hosts. A group has at most one association, with the group's uid. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import {
-  type AccountAssociation,
-  AccountAssociationSchema,
-  AccountAssociationsService,
-} from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
+import { AccountAssociationSchema, AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { assertGroupExists, insert, isDuplicate, prepareUpdate, removeIfThere, save } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { assertGroupExists, create, prepareCreate, prepareUpdate, removeIfThere, save } from "../../api/resource/write.ts";
 import { alreadyExists } from "../../lib/errors.ts";
 import { checkAccountAssociation } from "./account-check.ts";
 import { assertAccounts, assertServiceBindings } from "./account-rules.ts";
@@ -21,30 +16,28 @@ export const accountAssociations = defineResource(AccountAssociationSchema, {
   filters: { name: "name" },
   orderBy: ["uid", "name", "create_time", "update_time"],
   hasUidOfGroup: true,
+  check: assertAccounts,
+  nameTaken: ({ uid }) => alreadyExists("AccountAssociation", uid, "this group has an account association"),
 });
 
-export function accountAssociationsService({ pageTokens }: ServiceDependencies) {
+export function accountAssociationsService(collaborators: { readonly pageTokens: PageTokens }) {
   return implement(AccountAssociationsService, {
-    ...standardMethods(AccountAssociationsService, accountAssociations, pageTokens),
+    ...standardMethods(AccountAssociationsService, accountAssociations, collaborators),
 
     createAccountAssociation: write(async ({ parent, accountAssociation }, call) => {
-      const made = writableFields(AccountAssociationSchema, accountAssociation as AccountAssociation);
-      assertAccounts(made);
+      const association = prepareCreate(accountAssociations, accountAssociation, call.now);
       await assertGroupExists(parent, call.db);
-      await assertServiceBindings(made, undefined, parent, call.db);
-      return insert(accountAssociations, parent, made, call.now, call.db).catch((thrown) => {
-        throw isDuplicate(thrown) ? alreadyExists("AccountAssociation", parent, "this group has an account association") : thrown;
-      });
+      await assertServiceBindings(association, undefined, parent, call.db);
+      return create(accountAssociations, parent, association, call);
     }),
 
     updateAccountAssociation: write(async ({ accountAssociation, updateMask }, call) => {
-      const update = await prepareUpdate(accountAssociations, accountAssociation as AccountAssociation, updateMask, call.db);
-      assertAccounts(update.next);
+      const update = await prepareUpdate(accountAssociations, accountAssociation, updateMask, call);
       await assertServiceBindings(update.next, update.current, update.next.uid, call.db);
       return save(accountAssociations, update, call);
     }),
 
-    // Deleting what is gone succeeds: a group without one is what was wanted.
+    // Deleting a missing association succeeds: the group has none, as the caller wants.
     deleteAccountAssociation: write(async ({ uid }, call) => {
       call.changed = await removeIfThere(accountAssociations, uid, call.db);
       return createMessage(EmptySchema);

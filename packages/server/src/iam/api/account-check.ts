@@ -1,4 +1,4 @@
-/** Whether a group's association with a cloud provider works. A setup that does not is an answer, not an error. */
+/** Checks whether a group's association with a cloud provider works. A broken setup is an answer, not an error. */
 import { create } from "@bufbuild/protobuf";
 import {
   type AccountAssociation,

@@ -1,4 +1,4 @@
-/** What an account association must say of each account, and which identities it may name. */
+/** The rules of an account association: the form of each account, and the identities that it may name. */
 import { equals } from "@bufbuild/protobuf";
 import { type AccountAssociation, AccountAssociation_ChainguardSchema } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
@@ -14,7 +14,7 @@ const GUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_TEXT = 256;
 const MAX_ENTRIES = 100;
 
-/** Throws INVALID_ARGUMENT with every violation; of identities only `assertServiceBindings` knows. */
+/** Throws INVALID_ARGUMENT with every violation, except those that only `assertServiceBindings` finds. */
 export function assertAccounts(association: AccountAssociation): void {
   assertName(association.name);
   assertNone([
@@ -28,8 +28,8 @@ export function assertAccounts(association: AccountAssociation): void {
 }
 
 /**
- * Throws unless each service is bound to an identity directly in the group that is reserved for it. What an update leaves as it was is
- * not looked at: an identity that is gone must not keep the rest from being changed.
+ * Throws unless each service is bound to an identity that stands directly in the group and is reserved for that service. An update that
+ * leaves the bindings unchanged passes: a deleted identity must not block changes of other fields.
  */
 export async function assertServiceBindings(
   { chainguard }: AccountAssociation,

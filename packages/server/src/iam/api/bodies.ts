@@ -1,8 +1,8 @@
-/** Stored resources by their uids, for answers that show what their uids name. */
+/** Reads stored resources by their uids, for answers that show the names behind uids. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 
-/** One query however many there are; those that are missing are left out. */
+/** One query for any number of uids; missing resources are left out. */
 export async function bodiesOf<Json>(
   table: "identity" | "group" | "role",
   uids: readonly (string | undefined)[],

@@ -1,4 +1,4 @@
-/** Tells which bindings give an identity a capability at a uid, or what is missing: by the rules of auth/capabilities.ts, and only what the caller may see. */
+/** Explains which bindings give an identity a capability at a uid, or what is missing. Reveals only what the caller may see. */
 import { create } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import {
@@ -12,9 +12,9 @@ import { capabilitySet, capabilitySetFromHex } from "../../access/capability-set
 import { assertHolds, mayReadIdentity } from "../../api/call/authorize.ts";
 import type { Call } from "../../api/call/call.ts";
 import type { ReadDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { ancestry, isAtOrBelow, isInRoot, isUid, parentOf, rootOf } from "../../lib/uid.ts";
+import type { Grants } from "../grants/grants.ts";
 import { type Explanation, summaryOf } from "./access-summary.ts";
 
 const READ_IDENTITY = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
@@ -22,7 +22,7 @@ const READ_BINDINGS = capabilitySet([Capability.CAP_IAM_ROLE_BINDINGS_LIST]);
 const READ_ROLES = capabilitySet([Capability.CAP_IAM_ROLES_LIST]);
 const BIND = capabilitySet([Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);
 const READ_MAPPINGS = capabilitySet([Capability.CAP_IAM_IDENTITY_PROVIDERS_LIST]);
-/** Of bindings and of roles; there are never so many but by somebody's intent. */
+/** Bindings, or roles, that are read for one explanation. */
 const MAX_ROWS = 1000;
 const MAX_ROLES = 50;
 
@@ -34,14 +34,18 @@ interface Binding {
   readonly capabilities: bigint;
 }
 
+export interface ExplainAccessCollaborators {
+  readonly grants: Grants;
+}
+
 export async function explainAccess(
   { uid, identityUid, capability }: ExplainAccessRequest,
   call: Call,
-  { grants }: ServiceDependencies,
+  { grants }: ExplainAccessCollaborators,
 ): Promise<ExplainAccessResponse> {
   const { db, access } = call;
   // A user's uid would pass as the scope for whoever may read the user.
-  await assertHolds("Group", uid, READ_IDENTITY | READ_BINDINGS | READ_ROLES, access, db);
+  await assertHolds({ kind: "Group", uid }, READ_IDENTITY | READ_BINDINGS | READ_ROLES, access, db);
   const name = await readableName(identityUid, call);
   const wanted = capabilitySet([capability]);
   if (wanted === 0n) throw invalidArgument("capability", "is not the number of a capability");
@@ -83,7 +87,7 @@ function grantOf({ uid, groupUid, roleUid, roleName }: ShownBinding, at: string)
   return create(GrantSchema, { roleBindingUid: uid, groupUid, roleUid, roleName, inherited: groupUid !== at });
 }
 
-/** @throws NOT_FOUND also where the caller may not see it */
+/** @throws NOT_FOUND also if the caller may not see the identity */
 async function readableName(uid: string, call: Call): Promise<string> {
   const isReadable = isUid(uid) && (await mayReadIdentity(uid, READ_IDENTITY, call, call.db));
   const query = call.db.selectFrom("identity").select("name").where("uid", "=", uid);
@@ -108,7 +112,7 @@ async function bindingsAbove(uid: string, identityUid: string, db: ReadDb): Prom
     .sort((a, b) => b.groupUid.length - a.groupUid.length);
 }
 
-/** Roles that have it and that the caller could bind in the group there, those that give least first, of them the nearest. */
+/** Roles with the capability that the caller could bind in the nearest group; those with the fewest capabilities first, then the nearest. */
 async function helpingRoles(uid: string, wanted: bigint, { access, db }: Call): Promise<string[]> {
   const groups = await db.selectFrom("group").select("uid").where("uid", "in", ancestry(uid)).execute();
   const group = groups.map((row) => row.uid).reduce((nearest, each) => (each.length > nearest.length ? each : nearest), "");
@@ -134,7 +138,7 @@ function countOf(set: bigint): number {
   return set.toString(2).replaceAll("0", "").length;
 }
 
-/** Whether a session by an identity provider could have it beside the bindings. Where the caller may not read the mappings, that is not ruled out. */
+/** Whether a session through an identity provider could have the capability without a binding. Unreadable mappings count as possible. */
 async function mayComeByGroups(uid: string, wanted: bigint, { access, db }: Call): Promise<boolean> {
   if (!access.holds(READ_MAPPINGS, rootOf(uid))) return true;
   const rows = await db

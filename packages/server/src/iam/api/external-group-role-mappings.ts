@@ -1,4 +1,7 @@
-/** External group role mappings: whom an identity provider puts in a group has a role for the length of a session. Immutable; what they give is sign-in's. */
+/**
+ * External group role mappings: a person whom an identity provider reports in a group has a role for the length of a session. Mappings are
+ * immutable; signing in applies them.
+ */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
@@ -11,16 +14,17 @@ import { sql } from "kysely";
 import { JsonText, type WriteCall } from "../../api/call/call.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
 import { assertNone } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { insert, isDuplicate } from "../../api/resource/write.ts";
+import { insert, prepareCreate } from "../../api/resource/write.ts";
 import { appendToCounts } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { alreadyExists, type FieldViolation, invalidArgument, notFound } from "../../lib/errors.ts";
 import { isUid, newUid, parentOf, rootOf } from "../../lib/uid.ts";
+import type { Grants } from "../grants/grants.ts";
 import { assertGrantable, uidViolations } from "./bindable.ts";
+import type { EscalationCollaborators } from "./escalation.ts";
 import { required, tooLong } from "./identity-relationship.ts";
 
 const MAX_BATCH = 1000;
@@ -30,26 +34,29 @@ export const externalGroupRoleMappings = defineResource(ExternalGroupRoleMapping
   columns: ({ externalGroupId, roleUid, scope }) => ({ external_group: externalGroupId, role_uid: roleUid, scope }),
   filters: { identityProviderUid: "parent" },
   orderBy: ["uid", "create_time"],
+  nameTaken: (mapping) => duplicate(mapping.uid, mapping),
 });
 
-export function externalGroupRoleMappingsService(dependencies: ServiceDependencies) {
+export interface ExternalGroupRoleMappingsCollaborators extends EscalationCollaborators {
+  readonly pageTokens: PageTokens;
+}
+
+export function externalGroupRoleMappingsService(collaborators: ExternalGroupRoleMappingsCollaborators) {
   return implement(ExternalGroupRoleMappingsService, {
-    ...standardMethods(ExternalGroupRoleMappingsService, externalGroupRoleMappings, dependencies.pageTokens),
+    ...standardMethods(ExternalGroupRoleMappingsService, externalGroupRoleMappings, collaborators),
 
     createExternalGroupRoleMapping: write(async ({ parent, externalGroupRoleMapping: given }, call) => {
-      const mapping = writableFields(ExternalGroupRoleMappingSchema, given as ExternalGroupRoleMapping);
+      const mapping = prepareCreate(externalGroupRoleMappings, given, call.now);
       assertNone(violationsOf(mapping, parent));
       await lockProvider(parent, call.db);
-      await assertGrantable("role_uid", mapping.roleUid, mapping.scope, call, dependencies);
+      await assertGrantable({ field: "role_uid", roleUid: mapping.roleUid, groupUid: mapping.scope }, call, collaborators);
       await assertNew(mapping, parent, call);
       mapping.identityProviderUid = parent;
-      return insert(externalGroupRoleMappings, newUid(parent), mapping, call.now, call.db).catch((thrown) => {
-        throw isDuplicate(thrown) ? duplicate(mapping.uid, mapping) : thrown;
-      });
+      return insert(externalGroupRoleMappings, newUid(parent), mapping, call);
     }),
 
     deleteExternalGroupRoleMapping: write(async ({ uid }, call) => {
-      if ((await removeAll(parentOf(uid), [uid], call, dependencies)).length === 0) throw notFound("ExternalGroupRoleMapping", uid);
+      if ((await removeAll(parentOf(uid), [uid], call, collaborators)).length === 0) throw notFound("ExternalGroupRoleMapping", uid);
       return createMessage(EmptySchema);
     }),
 
@@ -57,7 +64,7 @@ export function externalGroupRoleMappingsService(dependencies: ServiceDependenci
       await lockProvider(parent, call.db);
       if (names.length > MAX_BATCH) throw invalidArgument("names", `names must have at most ${MAX_BATCH} elements`);
       assertNone(names.flatMap((name, index) => nameViolations(name, index, parent)));
-      const bodies = await removeAll(parent, names, call, dependencies);
+      const bodies = await removeAll(parent, names, call, collaborators);
       call.changed = bodies.length > 0;
       return new JsonText(
         BatchDeleteExternalGroupRoleMappingsResponseSchema,
@@ -82,13 +89,13 @@ function nameViolations(name: string, index: number, parent: string): FieldViola
   return isChild ? [] : [{ field: `names[${index}]`, description: "must be the uid of a mapping of the parent" }];
 }
 
-/** As it is, and against its removal: who changes how it signs in looks at its mappings. */
+/** Locks it against changes and removal: a caller that changes how it signs in checks its mappings. */
 async function lockProvider(uid: string, db: WriteDb): Promise<void> {
   const row = await db.dialect.forShare(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (row === undefined) throw notFound("IdentityProvider", uid);
 }
 
-/** The index would refuse it too, but could not say which mapping is in the way. */
+/** The unique index would refuse a duplicate too, but could not say which mapping exists already. */
 async function assertNew(mapping: ExternalGroupRoleMapping, parent: string, { db }: WriteCall): Promise<void> {
   const existing = await db
     .selectFrom("external_group_role_mapping")
@@ -105,8 +112,13 @@ function duplicate(uid: string, { externalGroupId, roleUid }: ExternalGroupRoleM
   return alreadyExists("ExternalGroupRoleMapping", uid, `group ${JSON.stringify(externalGroupId)} is mapped to role ${roleUid}`);
 }
 
-/** @returns the bodies of those that there were, in the order of `uids`; sessions have nothing of them from now on */
-async function removeAll(parent: string, uids: readonly string[], { db }: WriteCall, { grants }: ServiceDependencies): Promise<string[]> {
+/** Also takes the mapped roles from running sessions. @returns the bodies of the mappings that existed, in the order of `uids` */
+async function removeAll(
+  parent: string,
+  uids: readonly string[],
+  { db }: WriteCall,
+  { grants }: { readonly grants: Grants },
+): Promise<string[]> {
   const deleted = await db
     .deleteFrom("external_group_role_mapping")
     .where("parent", "=", parent)

@@ -1,4 +1,4 @@
-/** Domains where anybody gets an address: it says nothing of whom one works for. */
+/** Mail domains where everybody can get an address, so that the domain does not tell the employer. */
 
 /** Providers that have a domain in many countries: `yahoo.co.uk`. */
 const PROVIDERS: ReadonlySet<string> = new Set(["gmx", "hotmail", "live", "outlook", "yahoo", "yandex"]);

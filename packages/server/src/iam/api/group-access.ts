@@ -1,4 +1,4 @@
-/** How a person finds the organization of the company that its email address is of, and asks to be let in. Needs no capability. */
+/** Lets a person find the organization of the company behind the own email address, and ask for access to it. Needs no capability. */
 import { create } from "@bufbuild/protobuf";
 import {
   CheckEligibilityResponseSchema,
@@ -11,21 +11,25 @@ import type { Principal } from "../../access/principal.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { type Handlers, read, write } from "../../api/call/implement.ts";
 import type { ReadDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { Code, HoltError, resourceExhausted } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import { isCleanText } from "../tokens/jwt.ts";
 import { isFreeMail } from "./free-mail.ts";
 
-/** How long an organization's owners are not bothered again by the same person. */
+/** One person may ask an organization once in this time. */
 const WINDOW_MS = 24 * 3_600_000;
 /** RFC 5321 §4.5.3.1: 64 octets before the sign, 255 after it. */
 const MAX_EMAIL = 320;
 
+export interface GroupAccessCollaborators {
+  readonly log: Log;
+}
+
 export function groupAccessMethods({
   log,
-}: ServiceDependencies): Pick<Handlers<typeof GroupsService>, "lookupGroup" | "requestGroupAccess" | "checkEligibility"> {
+}: GroupAccessCollaborators): Pick<Handlers<typeof GroupsService>, "lookupGroup" | "requestGroupAccess" | "checkEligibility"> {
   return {
     lookupGroup: read(async (_request, call) => {
       const { body } = await organizationOf(call);
@@ -37,8 +41,8 @@ export function groupAccessMethods({
       if (uid !== groupUid) throw noOrganization();
       await recordRequest(uid, email, call);
       const identity = call.principal?.uid;
-      // Owners have no mailbox that the server knows: the operator's log tells of it.
-      call.db.afterCommit(() => log.info({ group: uid, identity, email }, "somebody asks to be let into an organization"));
+      // The server knows no mailbox of the owners, so the operator's log records the request.
+      call.db.afterCommit(() => log.info({ group: uid, identity, email }, "a person asks for access to an organization"));
       return create(RequestGroupAccessResponseSchema);
     }),
 
@@ -54,8 +58,8 @@ interface Company {
 }
 
 /**
- * Whom the caller's email is of, if somebody vouches for it whom the operator believes: tokens carry no other. A login that is good in one
- * organization only has nothing to look for elsewhere.
+ * The company behind the caller's email address. Tokens carry an address only if a trusted issuer has verified it. A sign-in that is
+ * confined to one organization has no access to others.
  */
 function companyOf(principal: Principal | undefined): Company | undefined {
   if (principal?.email === undefined || !principal.emailVerified || principal.within !== undefined || !isInRoot(principal.uid))
@@ -66,7 +70,7 @@ function companyOf(principal: Principal | undefined): Company | undefined {
   return domain === "" || isFreeMail(domain) ? undefined : { email, domain };
 }
 
-/** @throws NOT_FOUND, in the same words whatever is missing */
+/** @throws NOT_FOUND, with the same text for every reason */
 async function organizationOf({ principal, db }: Call): Promise<{ readonly uid: string; readonly body: string; readonly email: string }> {
   const company = companyOf(principal);
   const found = company && (await verifiedOrganization(company.domain, db));
@@ -79,16 +83,12 @@ function verifiedOrganization(name: string, db: ReadDb) {
 }
 
 function noOrganization(): HoltError {
-  return new HoltError(
-    Code.NOT_FOUND,
-    "Not found: there is no organization that your email address opens; ask somebody in it for an invite",
-    {
-      resource: { kind: "Group", uid: "" },
-    },
-  );
+  return new HoltError(Code.NOT_FOUND, "Not found: no organization admits your email address; ask one of its members for an invite", {
+    resource: { kind: "Group", uid: "" },
+  });
 }
 
-/** Of several requests at once, one is recorded. @throws RESOURCE_EXHAUSTED; NOT_FOUND where the organization was just deleted */
+/** Of several concurrent requests, one is recorded. @throws RESOURCE_EXHAUSTED; NOT_FOUND if the organization was just deleted */
 async function recordRequest(groupUid: string, email: string, { db, principal, now }: WriteCall): Promise<void> {
   const identityUid = principal?.uid ?? "";
   const group = await db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", groupUid)).executeTakeFirst();
@@ -108,5 +108,5 @@ async function recordRequest(groupUid: string, email: string, { db, principal, n
   const query = db.selectFrom("access_request").select("create_time").where("group_uid", "=", groupUid);
   const { create_time: last } = await query.where("identity_uid", "=", identityUid).executeTakeFirstOrThrow();
   const wait = Math.ceil((Date.parse(last) + WINDOW_MS - now.getTime()) / 1000);
-  throw resourceExhausted("you have asked already; the owners are told once a day", Math.max(wait, 1));
+  throw resourceExhausted("you have asked already; you may ask once a day", Math.max(wait, 1));
 }

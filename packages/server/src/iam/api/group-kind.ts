@@ -12,16 +12,15 @@ import {
 import { sql } from "kysely";
 import type { WriteCall } from "../../api/call/call.ts";
 import type { WriteDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { rangeBelow, rootOf } from "../../lib/uid.ts";
-import { isStaff } from "./staff.ts";
+import { isStaff, type StaffCollaborators } from "./staff.ts";
 
 /**
  * Holds what `next` says of verified and kind against the rules and sets the status that follows.
  * @param current what is stored; an empty group for one that is being made
  */
-export function applyStaffFields(next: Group, current: Group, call: WriteCall, dependencies: ServiceDependencies): void {
+export function applyStaffFields(next: Group, current: Group, call: WriteCall, dependencies: StaffCollaborators): void {
   const staff = isStaff(call, next.uid, dependencies);
   // Clients send whole resources: a false that only echoes a default asks for nothing.
   if (!next.verified && current.verified && !staff) next.verified = true;

@@ -9,19 +9,20 @@ import { assertHolds } from "../../api/call/authorize.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
+import type { Mask } from "../../api/resource/field-mask.ts";
 import { assertName, assertNone, descriptionViolations } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { create, insert, isDuplicate, prepareUpdate, save } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { create, insert, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
 import { alreadyExists, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
 import { deleteGroup, type GroupDeletionParts } from "./delete-group.ts";
-import { groupAccessMethods } from "./group-access.ts";
+import { type GroupAccessCollaborators, groupAccessMethods } from "./group-access.ts";
 import { applyStaffFields, assertFolderFields, inheritKindAndStatus, shareKindAndStatus } from "./group-kind.ts";
 import { resolveParent } from "./resolve-parent.ts";
 import { roleBindings } from "./role-bindings.ts";
+import type { StaffCollaborators } from "./staff.ts";
 
 const CREATE = capabilitySet([Capability.CAP_IAM_GROUPS_CREATE]);
 const OWNER = builtInRoles.find((role) => role.name === "owner")!;
@@ -31,76 +32,74 @@ export const groups = defineResource(GroupSchema, {
   columns: (group) => ({ verified: group.verified ? 1 : 0 }),
   filters: { name: "name" },
   orderBy: ["uid", "name", "create_time", "update_time"],
+  check({ name, description }) {
+    assertName(name);
+    assertNone(descriptionViolations(description));
+  },
+  // Names are unique among verified organizations, since they stand for the organization in registry paths and at sign-in.
+  nameTaken: ({ name }) => alreadyExists("Group", name, `a verified organization named "${name}"`),
 });
 
-export function groupsService(dependencies: ServiceDependencies) {
+export interface GroupsCollaborators extends StaffCollaborators, GroupDeletionParts, GroupAccessCollaborators {
+  readonly pageTokens: PageTokens;
+}
+
+export function groupsService(collaborators: GroupsCollaborators) {
   return implement(GroupsService, {
-    ...standardMethods(GroupsService, groups, dependencies.pageTokens),
-    ...groupAccessMethods(dependencies),
+    ...standardMethods(GroupsService, groups, collaborators),
+    ...groupAccessMethods(collaborators),
 
     createGroup: {
       kind: "write",
       prepare: async ({ parent }, call) => (parent === "" || isUid(parent) ? parent : resolveParent(parent, call)),
       handle: ({ group }, call, parent: string) =>
-        parent === "" ? createOrganization(group as Group, call, dependencies) : createFolder(parent, group as Group, call),
+        parent === "" ? createOrganization(group, call, collaborators) : createFolder(parent, group, call),
     },
 
-    updateGroup: write(async ({ group: incoming, updateMask }, call) => {
-      const group = incoming as Group;
-      const { current, next } = await prepareUpdate(groups, group, updateMask, call.db);
-      if (updateMask?.paths.includes("*") && (current.kind !== OrgKind.UNSPECIFIED || current.status !== OrgStatus.UNSPECIFIED)) {
-        throw invalidArgument(
-          "update_mask",
-          "name the fields to change: * would reset the kind of this group, which must be named explicitly",
-        );
-      }
-      assertValid(next);
-      if (isInRoot(next.uid)) applyStaffFields(next, current, call, dependencies);
+    updateGroup: write(async ({ group, updateMask }, call) => {
+      const update = await prepareUpdate(groups, group, updateMask, call);
+      const { current, next } = update;
+      assertNamesKind(updateMask, current);
+      if (isInRoot(next.uid)) applyStaffFields(next, current, call, collaborators);
       else assertFolderFields(next, current);
-      const saved = await save(groups, { current, next }, call).catch((thrown) => throwNameTaken(thrown, next));
+      const saved = await save(groups, update, call);
       if (current.kind !== next.kind || current.status !== next.status) await shareKindAndStatus(current, next, call.db);
       return saved;
     }),
 
     deleteGroup: write(async ({ uid }, call) => {
-      await deleteGroup(uid, call, dependencies as unknown as GroupDeletionParts);
+      await deleteGroup(uid, call, collaborators);
       return createMessage(EmptySchema);
     }),
   });
 }
 
-function assertValid(group: Group): void {
-  assertName(group.name);
-  assertNone(descriptionViolations(group.description));
+/** Clients that do not know of kinds send `*` without one; that must not reset a kind. */
+function assertNamesKind(mask: Mask | undefined, { kind, status }: Group): void {
+  if (!mask?.paths.includes("*") || (kind === OrgKind.UNSPECIFIED && status === OrgStatus.UNSPECIFIED)) return;
+  throw invalidArgument("update_mask", "name the fields to change: * would reset the kind of this group, which must be named explicitly");
 }
 
-/** Any identity that is not confined to a group may found an organization; it becomes its owner. */
-async function createOrganization(group: Group, call: WriteCall, dependencies: ServiceDependencies) {
+/** Any identity that is not confined to a group may create an organization and becomes its owner. */
+async function createOrganization(given: Group | undefined, call: WriteCall, collaborators: GroupsCollaborators) {
   const { principal } = call;
   if (principal === undefined || !isInRoot(principal.uid))
-    throw permissionDenied("an identity made in a group acts in that group and below; it cannot create an organization");
+    throw permissionDenied("an identity that was created in a group acts in that group and below; it cannot create an organization");
   if (principal.scopes !== undefined || principal.within !== undefined || !hasAll(principal.capabilities ?? CREATE, CREATE))
-    throw permissionDenied("this token is narrowed to less than creating an organization");
-  const made = writableFields(GroupSchema, group);
-  assertValid(made);
-  applyStaffFields(made, createMessage(GroupSchema), call, dependencies);
-  const body = await insert(groups, newUid(""), made, call.now, call.db).catch((thrown) => throwNameTaken(thrown, made));
+    throw permissionDenied("this token is narrowed and does not allow creating an organization");
+  const group = prepareCreate(groups, given, call.now);
+  applyStaffFields(group, createMessage(GroupSchema), call, collaborators);
+  const created = await create(groups, "", group, call);
   const binding = createMessage(RoleBindingSchema, { identityUid: principal.uid, roleUid: OWNER.uid });
-  await insert(roleBindings, newUid(made.uid), binding, call.now, call.db);
-  await dependencies.grants.changed(call.db, [principal.uid]);
-  return body;
+  await insert(roleBindings, newUid(group.uid), binding, call);
+  await collaborators.grants.changed(call.db, [principal.uid]);
+  return created;
 }
 
-async function createFolder(parent: string, group: Group, call: WriteCall) {
-  await assertHolds("Group", parent, CREATE, call.access, call.db);
-  const made = writableFields(GroupSchema, group);
-  assertValid(made);
-  assertFolderFields(made, createMessage(GroupSchema));
-  await inheritKindAndStatus(made, parent, call.db);
-  return create(groups, parent, made, call);
-}
-
-/** Unique among the verified, since it stands for the organization in registry paths and sign-in. */
-function throwNameTaken(thrown: unknown, { name }: Group): never {
-  throw isDuplicate(thrown) ? alreadyExists("Group", name, `a verified organization named "${name}"`) : thrown;
+async function createFolder(parent: string, given: Group | undefined, call: WriteCall) {
+  await assertHolds({ kind: "Group", uid: parent }, CREATE, call.access, call.db);
+  const group = prepareCreate(groups, given, call.now);
+  assertFolderFields(group, createMessage(GroupSchema));
+  await inheritKindAndStatus(group, parent, call.db);
+  return create(groups, parent, group, call);
 }

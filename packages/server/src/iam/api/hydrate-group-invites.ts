@@ -5,8 +5,8 @@ import type { ReadDb } from "../../db/store.ts";
 import { bodiesOf } from "./bodies.ts";
 
 /**
- * The canonical JSON of each invite, in the order given. A role that is gone is left out.
- * @param code of a single invite that was just made
+ * The canonical JSON of each invite, in the order given. A role that was deleted is left out.
+ * @param code of a single invite that was just created
  */
 export async function hydrateGroupInvites(bodies: readonly string[], db: ReadDb, code = ""): Promise<string[]> {
   const invites = bodies.map((body) => JSON.parse(body) as GroupInviteJson);

@@ -1,4 +1,4 @@
-/** Fills stored bindings with what their uids name now: a few queries for a whole page, at the level of JSON. */
+/** Adds to stored bindings the current names of what their uids stand for: three queries for a whole page, on JSON without messages. */
 import type { GroupJson } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { IdentityJson } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { RoleBindingIdentityJson, RoleBindingJson } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
@@ -44,7 +44,7 @@ function named(uid: string, body: { name?: string; description?: string } | unde
   return { uid, name: body?.name ?? "", description: body?.description ?? "" };
 }
 
-/** Subject and issuer stand flat; a pattern is shown as its text. An identity that has not signed in yet has its uid only. */
+/** Subject and issuer, or their patterns, become plain fields. An identity that has not signed in yet has only its uid. */
 function identityOf(uid: string, identity: IdentityJson | undefined): Required<RoleBindingIdentityJson> {
   const { claimMatch, staticKeys } = (identity ?? {}) as Pick<IdentityJson, never> & {
     claimMatch?: { subject?: string; subjectPattern?: string; issuer?: string; issuerPattern?: string };

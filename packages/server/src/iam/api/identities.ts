@@ -1,11 +1,10 @@
-/** Identities: who acts. Those made in a group, and the users in root, whom no group owns. */
+/** Identities, which act: those created in a group, and the users in root, which belong to no group. */
 import { create as createMessage, equals } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
   IdentitiesService,
   type Identity,
   IdentitySchema,
-  ListIdentitiesResponseSchema,
   LookupIdentityResponseSchema,
   RelationshipType,
 } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
@@ -14,20 +13,18 @@ import type { Call } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { atOrBelow, listCapabilities } from "../../api/resource/conditions.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
-import { listPage, listResponse } from "../../api/resource/list.ts";
 import { assertName } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { IS_IN_ROOT } from "../../api/resource/visible.ts";
-import { create, prepareUpdate, remove, save } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
+import { create, prepareCreate, prepareUpdate, remove, save } from "../../api/resource/write.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { isUid } from "../../lib/uid.ts";
 import { deleteBindings } from "../grants/bindings.ts";
 import { userIdentityUid } from "../identities/user-identity.ts";
-import { assertHoldsAllOf } from "./escalation.ts";
+import { assertHoldsAllOf, type EscalationCollaborators } from "./escalation.ts";
 import { updateIdentityMetadata } from "./identity-metadata.ts";
-import { assertRelationship } from "./identity-relationship.ts";
+import { assertRelationship, settleExpiration } from "./identity-relationship.ts";
 
 const TYPES: Readonly<Record<string, RelationshipType>> = {
   claimMatch: RelationshipType.CLAIM_MATCH,
@@ -44,6 +41,10 @@ export const identities = defineResource(IdentitySchema, {
   }),
   filters: { name: "name", relationshipType: "relationship_type" },
   orderBy: ["uid", "name", "create_time", "update_time"],
+  check(identity, now, current) {
+    assertName(identity.name);
+    assertRelationship(identity, now, current);
+  },
 });
 
 function acceptedUid({ relationship }: Identity): string | null {
@@ -51,34 +52,36 @@ function acceptedUid({ relationship }: Identity): string | null {
   return sub?.case === "subject" && isUid(sub.value) ? sub.value : null;
 }
 
-export function identitiesService(dependencies: ServiceDependencies) {
-  const { grants, pageTokens } = dependencies;
-  return implement(IdentitiesService, {
-    ...standardMethods(IdentitiesService, identities, pageTokens),
+export interface IdentitiesCollaborators extends EscalationCollaborators {
+  readonly pageTokens: PageTokens;
+}
 
-    listIdentities: read(async (request, call) =>
-      listResponse(ListIdentitiesResponseSchema, await listPage(identities, request, call, pageTokens, { beside: visibleUsers(call) })),
-    ),
+export function identitiesService(collaborators: IdentitiesCollaborators) {
+  const { grants, pageTokens } = collaborators;
+  return implement(IdentitiesService, {
+    ...standardMethods(IdentitiesService, identities, {
+      pageTokens,
+      listTerms: (_request, call) => ({ rootRows: visibleUsers(call) }),
+    }),
 
     createIdentity: write(async ({ parent, identity: given }, call) => {
-      const identity = writableFields(IdentitySchema, given as Identity);
-      assertName(identity.name);
-      assertRelationship(identity, call.now);
+      const identity = prepareCreate(identities, given, call.now);
+      settleExpiration(identity, call.now);
       identity.lastSeenTime = timestampFromDate(call.now);
       return create(identities, parent, identity, call);
     }),
 
     updateIdentity: write(async ({ identity, updateMask }, call) => {
-      const update = await prepareUpdate(identities, identity as Identity, updateMask, call.db);
-      assertName(update.next.name);
-      assertRelationship(update.next, call.now, update.current);
-      if (!isSameRelationship(update.current, update.next)) await assertHoldsAllOf(update.current.uid, call, dependencies);
+      const update = await prepareUpdate(identities, identity, updateMask, call);
+      const { current, next } = update;
+      settleExpiration(next, call.now);
+      if (!isSameRelationship(current, next)) await assertHoldsAllOf(current.uid, call, collaborators);
       return save(identities, update, call);
     }),
 
     deleteIdentity: write(async ({ uid }, call) => {
       await remove(identities, uid, call.db);
-      // Wherever they were made.
+      // The bindings of all groups.
       await deleteBindings(call.db, "identity_uid", uid);
       await grants.changed(call.db, [uid]);
       return createMessage(EmptySchema);
@@ -97,7 +100,7 @@ function isSameRelationship(a: Identity, b: Identity): boolean {
   return equals(IdentitySchema, relationship(a), relationship(b));
 }
 
-/** Users stand in root: the caller sees itself, and whoever is bound in a group where it may list identities. */
+/** Users stand in root. The caller sees itself, and every user that is bound in a group where the caller may list identities. */
 function visibleUsers(call: Call): RawBuilder<boolean> {
   const self = call.principal?.uid ?? "";
   const scopes = call.access.scopes(listCapabilities(call));

@@ -1,4 +1,4 @@
-/** A user's own profile: names from the token it signed in with, and what it told us. */
+/** A user's own profile: the names in the token of the sign-in, and fields that the user sets. */
 import { clone, create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import {
   type IdentityMetadata,
@@ -12,15 +12,15 @@ import { isNarrowed } from "../tokens/narrowing.ts";
 
 const MAX_BODY = 16 * 1024;
 
-/** Changes the caller's own metadata and no one else's. `hubspot_utk` goes into the event and is never kept. */
+/** Changes the caller's own metadata. `hubspot_utk` goes into the event and is never stored. */
 export async function updateIdentityMetadata(
   { identityMetadata, updateMask }: UpdateIdentityMetadataRequest,
   call: WriteCall,
 ): Promise<IdentityMetadata> {
   const { principal, db } = call;
   if (principal === undefined || identityMetadata === undefined) throw unauthenticated("sign in first");
-  // An account is nobody's but its user's: a tenant who was shown a token of it must not write in it.
-  if (isNarrowed(principal)) throw permissionDenied("this token is narrowed to less than changing the account");
+  // Only the user changes the account: a tenant who holds a narrowed token of the user must not.
+  if (isNarrowed(principal)) throw permissionDenied("this token is narrowed and does not allow changing the account");
   const row = await db.dialect
     .forUpdate(db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid))
     .executeTakeFirst();

@@ -1,4 +1,4 @@
-/** The rules of what an identity provider says of itself, beside those that need the database. */
+/** The rules of an identity provider's configuration that need no database. */
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
   type IdentityProvider,
@@ -17,15 +17,15 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 /** RFC 6749, appendix A.1. */
 const CLIENT_ID = /^[\x20-\x7e]*$/;
 
-/** The provider's only kind of configuration. @throws INVALID_ARGUMENT where there is none */
+/** OIDC is the only kind of configuration. @throws INVALID_ARGUMENT without one */
 export function oidcOf({ configuration }: IdentityProvider): IdentityProvider_OIDC {
   if (configuration.case !== "oidc") throw invalidArgument("oidc", "oidc is required: it is the only kind of identity provider");
   return configuration.value;
 }
 
 /**
- * @param hasSecret whether there is a client secret, here or stored
- * @param baseUrl of this server, which cannot sign people in by its own tokens
+ * @param hasSecret whether the message or the store has a client secret
+ * @param baseUrl of this server, which cannot be its own identity provider
  */
 export function assertConfiguration(provider: IdentityProvider, hasSecret: boolean, baseUrl: string): void {
   assertName(provider.name);
@@ -38,15 +38,15 @@ function oidcViolations(oidc: IdentityProvider_OIDC, hasSecret: boolean, baseUrl
     ...(issuer === "" ? required("oidc.issuer", "issuer is required") : issuerViolations("oidc.issuer", issuer)),
     ...(isSame(issuer, baseUrl) ? required("oidc.issuer", "issuer must not be this server itself") : []),
     ...(clientId === "" ? required("oidc.client_id", "client_id is required") : tooLong("oidc.client_id", clientId)),
-    ...(CLIENT_ID.test(clientId) ? [] : required("oidc.client_id", "client_id must have ASCII characters only")),
+    ...(CLIENT_ID.test(clientId) ? [] : required("oidc.client_id", "client_id must contain only ASCII characters")),
     ...(hasSecret || pkceEnabled
       ? []
-      : required("oidc.client_secret", "client_secret is required where pkce_enabled is false: a client has the one or the other")),
+      : required("oidc.client_secret", "client_secret is required if pkce_enabled is false: a client needs one of the two")),
     ...tooLong("oidc.client_secret", clientSecret, MAX_SECRET),
     ...scopeViolations(oidc.additionalScopes),
     ...tooLong("oidc.groups_claim", groupsClaim, MAX_SCOPE),
     ...(IdentityProvider_OIDC_CorrelationRuleSchema.value[correlationRule] === undefined
-      ? required("oidc.correlation_rule", "correlation_rule is not one of the known rules")
+      ? required("oidc.correlation_rule", "correlation_rule must be one of the known rules")
       : []),
   ];
 }
@@ -62,10 +62,10 @@ function isSame(issuer: string, baseUrl: string): boolean {
   return URL.parse(issuer)?.origin === baseUrl;
 }
 
-/** Makes the default explicit, and keeps what is stored where an update leaves it out. @param current what an update starts from */
+/** Replaces an unspecified rule by the stored one, or else by the default. @param current the stored configuration that an update starts from */
 export function settleCorrelationRule(oidc: IdentityProvider_OIDC, current?: IdentityProvider_OIDC): void {
   const settled = current?.correlationRule ?? CorrelationRule.SUB_EQUALS_EXTERNAL_ID;
   if (oidc.correlationRule === CorrelationRule.UNSPECIFIED) oidc.correlationRule = settled;
   if (current !== undefined && oidc.correlationRule !== settled)
-    throw invalidArgument("oidc.correlation_rule", "correlation_rule cannot be changed: make another identity provider");
+    throw invalidArgument("oidc.correlation_rule", "correlation_rule cannot be changed: create another identity provider");
 }

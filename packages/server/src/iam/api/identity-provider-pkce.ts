@@ -1,13 +1,22 @@
 /** Whether an identity provider may be configured with PKCE. */
 import type { IdentityProvider } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { HoltError, invalidArgument } from "../../lib/errors.ts";
+import type { PkceSupport } from "../identities/pkce-support.ts";
 import { assertConfiguration, oidcOf } from "./identity-provider-configuration.ts";
 
-/** Asks the issuer of what could be stored, before the transaction. What is wrong otherwise is said in it. @param current what an update starts from */
+export interface PkceCollaborators {
+  readonly pkceSupport: PkceSupport;
+  /** Public URL of this server. */
+  readonly baseUrl: string;
+}
+
+/**
+ * Asks the issuer whether it refuses PKCE; runs before the transaction. A provider with any other fault passes: the transaction reports it.
+ * @param current the stored provider that an update starts from
+ */
 export async function isPkceDenied(
   provider: IdentityProvider,
-  { pkceSupport, baseUrl }: ServiceDependencies,
+  { pkceSupport, baseUrl }: PkceCollaborators,
   current?: IdentityProvider,
 ): Promise<boolean> {
   try {
@@ -18,10 +27,10 @@ export async function isPkceDenied(
   }
   const { issuer, pkceEnabled } = oidcOf(provider);
   const before = current && oidcOf(current);
-  const isAskedAlready = before?.pkceEnabled === true && before.issuer === issuer;
-  return pkceEnabled && !isAskedAlready && pkceSupport.isDenied(issuer);
+  const wasAsked = before?.pkceEnabled === true && before.issuer === issuer;
+  return pkceEnabled && !wasAsked && pkceSupport.isDenied(issuer);
 }
 
 export function pkceDenied(): Error {
-  return invalidArgument("oidc.pkce_enabled", "the issuer's discovery document lists methods of PKCE, and S256 is not among them");
+  return invalidArgument("oidc.pkce_enabled", "the issuer's discovery document lists PKCE methods without S256");
 }

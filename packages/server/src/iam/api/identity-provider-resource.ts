@@ -1,4 +1,4 @@
-/** What an identity provider is to the resource engine, and how it is shown: with its SCIM state, which stands beside the body. */
+/** Defines identity providers for the resource engine, and adds to them the state of SCIM, which is stored outside of the body. */
 import {
   type IdentityProvider_SCIM,
   IdentityProvider_SCIMSchema,
@@ -6,12 +6,12 @@ import {
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { type Call, JsonText } from "../../api/call/call.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import type { ReadDb } from "../../db/store.ts";
+import type { View } from "../../api/resource/standard-methods.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { oidcOf } from "./identity-provider-configuration.ts";
-import { findScimToken, findScimTokens, scimEndpoint, scimState, scimSummary } from "./scim-state.ts";
+import { findScimTokens, scimEndpoint, scimState, scimSummary } from "./scim-state.ts";
 
-/** The body has neither the client secret nor what SCIM is like. */
+/** The body holds neither the client secret nor the state of SCIM. */
 export const identityProviders = defineResource(IdentityProviderSchema, {
   table: "identity_provider",
   columns: (provider) => {
@@ -24,28 +24,27 @@ export const identityProviders = defineResource(IdentityProviderSchema, {
 
 const encodeScim = compileJsonEncoder(IdentityProvider_SCIMSchema);
 
-/** As Get shows it. */
-export async function shown(
-  { text }: JsonText<typeof IdentityProviderSchema>,
-  uid: string,
-  { db, now }: Call,
-  baseUrl: string,
-): Promise<JsonText<typeof IdentityProviderSchema>> {
-  const scim = scimState(await findScimToken(db, uid), scimEndpoint(baseUrl, uid), now);
-  return new JsonText(IdentityProviderSchema, withScim(text, scim));
-}
-
-/** As lists show them. */
-export async function summarized(bodies: readonly string[], db: ReadDb, baseUrl: string): Promise<string[]> {
+/** The full view has the state of the token; the summary only says whether SCIM is enabled. */
+export async function showProviders(bodies: readonly string[], { db, now }: Call, view: View, baseUrl: string): Promise<string[]> {
   const uids = bodies.map((body) => (JSON.parse(body) as { uid: string }).uid);
   const tokens = await findScimTokens(db, uids);
   return bodies.map((body, i) => {
     const uid = uids[i] ?? "";
-    return withScim(body, scimSummary(tokens.get(uid), scimEndpoint(baseUrl, uid)));
+    const endpoint = scimEndpoint(baseUrl, uid);
+    return withScim(body, view === "full" ? scimState(tokens.get(uid), endpoint, now) : scimSummary(tokens.get(uid), endpoint));
   });
 }
 
-/** The last field of the message, so it stands at the end of the body. */
+export async function showProvider(
+  { schema, text }: JsonText<typeof IdentityProviderSchema>,
+  call: Call,
+  baseUrl: string,
+): Promise<JsonText<typeof IdentityProviderSchema>> {
+  const [body = text] = await showProviders([text], call, "full", baseUrl);
+  return new JsonText(schema, body);
+}
+
+/** `scim` is the last field of the message, so it belongs at the end of the body. */
 function withScim(body: string, scim: IdentityProvider_SCIM): string {
   return `${body.slice(0, -1)},"scim":${encodeScim(scim)}}`;
 }

@@ -1,34 +1,39 @@
-/** The client secrets of identity providers: they come in with a message, are taken out of it, and are stored sealed in a column of their own. */
+/** Client secrets of identity providers: taken out of the message that brings them, and stored sealed in a column of their own. */
 import type { IdentityProvider, IdentityProvider_OIDC } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import type { Mask } from "../../api/resource/field-mask.ts";
 import type { ReadDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { notFound } from "../../lib/errors.ts";
 import { clientSecretContext, findIdentityProvider, openClientSecret } from "../identities/identity-provider-record.ts";
+import type { Secrets } from "../secrets/secrets.ts";
 
-/** What an update makes of the stored secret. */
+export interface SecretCollaborators {
+  readonly secrets: Secrets;
+}
+
+/** What an update does to the stored secret. */
 export interface SecretUpdate {
-  /** The new one; the empty string to clear it, or to keep what is stored. */
+  /** The new secret; empty to clear or to keep the stored one. */
   readonly text: string;
+  /** Whether there is a secret after the update. */
   readonly isThere: boolean;
   readonly isKept: boolean;
   readonly isChanged: boolean;
 }
 
-/** An empty secret keeps the stored one, unless the mask names this very field: clients echo whole resources, which never show it. */
+/** An empty secret keeps the stored one, unless the mask names exactly this field: clients echo whole resources, which never show a secret. */
 export async function secretAfter(
   next: IdentityProvider,
   mask: Mask | undefined,
   db: ReadDb,
-  { secrets }: ServiceDependencies,
+  { secrets }: SecretCollaborators,
 ): Promise<SecretUpdate> {
   const record = await findIdentityProvider(db, next.uid);
   if (record === undefined) throw notFound("IdentityProvider", next.uid);
   const isStored = record.clientSecret !== "";
   const text = secretIn(next);
   if (text !== "") {
-    const isSame = isStored && openedOrNone(() => openClientSecret(record, secrets)) === text;
+    const isSame = isStored && openOrUndefined(() => openClientSecret(record, secrets)) === text;
     return { text, isThere: true, isKept: false, isChanged: !isSame };
   }
   const isKept = isStored && !(mask?.paths ?? []).some((path) => /^oidc\.client(_s|S)ecret$/.test(path));
@@ -36,7 +41,7 @@ export async function secretAfter(
 }
 
 /** A secret whose key is lost can only be replaced. */
-function openedOrNone(open: () => string | undefined): string | undefined {
+function openOrUndefined(open: () => string | undefined): string | undefined {
   try {
     return open();
   } catch {
@@ -48,15 +53,15 @@ export function secretIn({ configuration }: IdentityProvider): string {
   return configuration.case === "oidc" ? configuration.value.clientSecret : "";
 }
 
-/** Nothing of it is left in the message. */
+/** Removes the secret from the message. */
 export function takeSecret(oidc: IdentityProvider_OIDC): string {
   const { clientSecret } = oidc;
   oidc.clientSecret = "";
   return clientSecret;
 }
 
-/** @param text empty to clear it */
-export async function storeSecret(uid: string, text: string, { db }: WriteCall, { secrets }: ServiceDependencies): Promise<void> {
+/** @param text the new secret; empty to clear it */
+export async function storeSecret(uid: string, text: string, { db }: WriteCall, { secrets }: SecretCollaborators): Promise<void> {
   const sealed = text === "" ? "" : secrets.seal(text, clientSecretContext(uid));
   await db.updateTable("identity_provider").set({ client_secret: sealed }).where("uid", "=", uid).execute();
 }

@@ -1,65 +1,81 @@
-/** Updates of identity providers: what may change, by whom, and what it changes for those who are signed in. */
+/** Updates identity providers: what may change, who may change it, and what a change means for people who are signed in. */
 import type {
   IdentityProvider,
   IdentityProvider_OIDC,
   IdentityProviderSchema,
+  UpdateIdentityProviderRequest,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import type { JsonText, WriteCall } from "../../api/call/call.ts";
-import type { Mask } from "../../api/resource/field-mask.ts";
 import { prepareUpdate, save } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
+import type { Grants } from "../grants/grants.ts";
 import { assertGrantable } from "./bindable.ts";
+import type { EscalationCollaborators } from "./escalation.ts";
 import { assertConfiguration, oidcOf, settleCorrelationRule } from "./identity-provider-configuration.ts";
 import { assertHoldsGrants } from "./identity-provider-grants.ts";
 import { pkceDenied } from "./identity-provider-pkce.ts";
-import { identityProviders, shown } from "./identity-provider-resource.ts";
-import { secretAfter, storeSecret, takeSecret } from "./identity-provider-secret.ts";
+import { identityProviders, showProvider } from "./identity-provider-resource.ts";
+import { type SecretCollaborators, type SecretUpdate, secretAfter, storeSecret, takeSecret } from "./identity-provider-secret.ts";
 
-/** @param isDenied whether the issuer refuses what the update would have it do */
-export async function updateProvider(
-  incoming: IdentityProvider,
-  mask: Mask | undefined,
-  isDenied: boolean,
-  call: WriteCall,
-  dependencies: ServiceDependencies,
-): Promise<JsonText<typeof IdentityProviderSchema>> {
-  const { db } = call;
-  const { current, next } = await prepareUpdate(identityProviders, incoming, mask, db);
-  const before = oidcOf(current);
-  const secret = await secretAfter(next, mask, db, dependencies);
-  assertConfiguration(next, secret.isThere, dependencies.baseUrl);
-  const after = oidcOf(next);
-  settleCorrelationRule(after, before);
-  if (after.issuer !== before.issuer && secret.isKept)
-    throw invalidArgument("oidc.client_secret", "client_secret must be given again with another issuer: it would be told to that one");
-  if (isDenied) throw pkceDenied();
-  if (next.defaultRole !== current.defaultRole)
-    await assertGrantable("default_role", next.defaultRole, parentOf(next.uid), call, dependencies);
-  const isAnother = comesInOtherwise(before, after);
-  if (isAnother) await assertHoldsGrants(next.uid, call, dependencies);
-
-  takeSecret(after);
-  // Nothing of a secret is in the body: without another time, a new one alone would look like no change.
-  if (secret.isChanged) next.updateTime = timestampFromDate(call.now);
-  const saved = await save(identityProviders, { current, next }, call);
-  if (secret.isChanged) {
-    await storeSecret(next.uid, secret.text, call, dependencies);
-    call.changed = true;
-  }
-  if (isAnother) await startVersion(next.uid, call, dependencies);
-  return shown(saved, next.uid, call, dependencies.baseUrl);
+export interface UpdateProviderCollaborators extends EscalationCollaborators, SecretCollaborators {
+  /** Public URL of this server. */
+  readonly baseUrl: string;
 }
 
-/** Whether other people than before come in by the provider, or other groups of theirs count. */
-function comesInOtherwise(before: IdentityProvider_OIDC, after: IdentityProvider_OIDC): boolean {
+/** @param isDenied whether the issuer refuses the PKCE that the update asks for */
+export async function updateProvider(
+  { identityProvider, updateMask }: UpdateIdentityProviderRequest,
+  isDenied: boolean,
+  call: WriteCall,
+  collaborators: UpdateProviderCollaborators,
+): Promise<JsonText<typeof IdentityProviderSchema>> {
+  const update = await prepareUpdate(identityProviders, identityProvider, updateMask, call);
+  const { current, next } = update;
+  const before = oidcOf(current);
+  const secret = await secretAfter(next, updateMask, call.db, collaborators);
+  assertConfiguration(next, secret.isThere, collaborators.baseUrl);
+  const after = oidcOf(next);
+  settleCorrelationRule(after, before);
+  assertSecretFits(after, before, secret);
+  if (isDenied) throw pkceDenied();
+  if (next.defaultRole !== current.defaultRole) await assertMayPromise(next, call, collaborators);
+  const admitsOthers = admitsOtherPeople(before, after);
+  if (admitsOthers) await assertHoldsGrants(next.uid, call, collaborators);
+
+  takeSecret(after);
+  // The body holds no secret: without a new update time, a changed secret alone would look like no change.
+  if (secret.isChanged) next.updateTime = timestampFromDate(call.now);
+  const saved = await save(identityProviders, update, call);
+  if (secret.isChanged) {
+    await storeSecret(next.uid, secret.text, call, collaborators);
+    call.changed = true;
+  }
+  if (admitsOthers) await startVersion(next.uid, call, collaborators);
+  return showProvider(saved, call, collaborators.baseUrl);
+}
+
+/** A stored secret must not be sent to another issuer than the one that it was given for. */
+function assertSecretFits(after: IdentityProvider_OIDC, before: IdentityProvider_OIDC, { isKept }: SecretUpdate): void {
+  if (after.issuer !== before.issuer && isKept)
+    throw invalidArgument(
+      "oidc.client_secret",
+      "give client_secret again to change the issuer: the stored one must not reach another issuer",
+    );
+}
+
+async function assertMayPromise(next: IdentityProvider, call: WriteCall, collaborators: EscalationCollaborators): Promise<void> {
+  await assertGrantable({ field: "default_role", roleUid: next.defaultRole, groupUid: parentOf(next.uid) }, call, collaborators);
+}
+
+/** Whether the provider admits other people than before, or reports other groups of them. */
+function admitsOtherPeople(before: IdentityProvider_OIDC, after: IdentityProvider_OIDC): boolean {
   return after.issuer !== before.issuer || after.clientId !== before.clientId || after.groupsClaim !== before.groupsClaim;
 }
 
-/** Who signed in before has nothing of the mappings any more. */
-async function startVersion(uid: string, { db }: WriteCall, { grants }: ServiceDependencies): Promise<void> {
+/** Sessions that signed in before lose the roles of the mappings. */
+async function startVersion(uid: string, { db }: WriteCall, { grants }: { readonly grants: Grants }): Promise<void> {
   await db
     .updateTable("identity_provider")
     .set((eb) => ({ version: eb("version", "+", 1) }))

@@ -1,60 +1,60 @@
-/** Identity providers: an organization's own sign-in. Their client secrets come in and are sealed; no call and no event gives them out. */
+/** Identity providers: an organization's own sign-in. Client secrets come in and are sealed; no call and no event gives them out. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
   type IdentityProvider,
   IdentityProviderSchema,
   IdentityProvidersService,
-  ListIdentityProvidersResponseSchema,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
-import { implement, read } from "../../api/call/implement.ts";
-import { applyMask, writableFields } from "../../api/resource/field-mask.ts";
-import { find, getBody } from "../../api/resource/get.ts";
-import { listPage, listResponse } from "../../api/resource/list.ts";
+import { implement } from "../../api/call/implement.ts";
+import { applyMask } from "../../api/resource/field-mask.ts";
+import { find } from "../../api/resource/get.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { assertGroupExists, create, remove } from "../../api/resource/write.ts";
+import { assertGroupExists, create, prepareCreate, remove } from "../../api/resource/write.ts";
 import { appendToCounts, dropCounts } from "../../db/resource-count.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import { assertGrantable } from "./bindable.ts";
 import { assertConfiguration, oidcOf, settleCorrelationRule } from "./identity-provider-configuration.ts";
-import { isPkceDenied, pkceDenied } from "./identity-provider-pkce.ts";
-import { identityProviders, shown, summarized } from "./identity-provider-resource.ts";
+import { isPkceDenied, type PkceCollaborators, pkceDenied } from "./identity-provider-pkce.ts";
+import { identityProviders, showProvider, showProviders } from "./identity-provider-resource.ts";
 import { secretIn, storeSecret, takeSecret } from "./identity-provider-secret.ts";
-import { updateProvider } from "./identity-provider-update.ts";
-import { scimTokenMethods } from "./scim-tokens.ts";
+import { type UpdateProviderCollaborators, updateProvider } from "./identity-provider-update.ts";
+import { type ScimTokenCollaborators, scimTokenMethods } from "./scim-tokens.ts";
 
-export function identityProvidersService(dependencies: ServiceDependencies) {
-  const { grants, pageTokens, baseUrl } = dependencies;
+export interface IdentityProvidersCollaborators extends PkceCollaborators, UpdateProviderCollaborators, ScimTokenCollaborators {
+  readonly pageTokens: PageTokens;
+  /** Removes the users and groups that a directory has provisioned, a part in each transaction. */
+  emptyDirectory(idpUid: string): Promise<void>;
+}
+
+export function identityProvidersService(collaborators: IdentityProvidersCollaborators) {
+  const { grants, pageTokens, baseUrl } = collaborators;
   return implement(IdentityProvidersService, {
-    ...standardMethods(IdentityProvidersService, identityProviders, pageTokens),
-    ...scimTokenMethods(dependencies),
-
-    getIdentityProvider: read(async ({ uid }, call) => shown(await getBody(identityProviders, uid, call.db), uid, call, baseUrl)),
-
-    listIdentityProviders: read(async (request, call) => {
-      const page = await listPage(identityProviders, request, call, pageTokens);
-      return listResponse(ListIdentityProvidersResponseSchema, { ...page, bodies: await summarized(page.bodies, call.db, baseUrl) });
+    ...standardMethods(IdentityProvidersService, identityProviders, {
+      pageTokens,
+      show: (bodies, call, view) => showProviders(bodies, call, view, baseUrl),
     }),
+    ...scimTokenMethods(collaborators),
 
     createIdentityProvider: {
       kind: "write",
-      prepare: ({ identityProvider }) => isPkceDenied(identityProvider as IdentityProvider, dependencies),
+      prepare: ({ identityProvider }) => isPkceDenied(identityProvider as IdentityProvider, collaborators),
       async handle({ parent, identityProvider: given }, call, isDenied: boolean) {
-        const provider = writableFields(IdentityProviderSchema, given as IdentityProvider);
+        const provider = prepareCreate(identityProviders, given, call.now);
         assertConfiguration(provider, secretIn(provider) !== "", baseUrl);
         const oidc = oidcOf(provider);
         settleCorrelationRule(oidc);
         await assertGroupExists(parent, call.db);
-        if (!isInRoot(parent)) throw invalidArgument("parent", "an identity provider is made in an organization; this group is a folder");
+        if (!isInRoot(parent)) throw invalidArgument("parent", "an identity provider belongs to an organization; this group is a folder");
         if (isDenied) throw pkceDenied();
-        await assertGrantable("default_role", provider.defaultRole, parent, call, dependencies);
+        await assertGrantable({ field: "default_role", roleUid: provider.defaultRole, groupUid: parent }, call, collaborators);
         const secret = takeSecret(oidc);
-        const made = await create(identityProviders, parent, provider, call);
-        if (secret !== "") await storeSecret(provider.uid, secret, call, dependencies);
-        return shown(made, provider.uid, call, baseUrl);
+        const created = await create(identityProviders, parent, provider, call);
+        if (secret !== "") await storeSecret(provider.uid, secret, call, collaborators);
+        return showProvider(created, call, baseUrl);
       },
     },
 
@@ -65,15 +65,14 @@ export function identityProvidersService(dependencies: ServiceDependencies) {
         const current = await find(identityProviders, incoming.uid, call.db);
         if (current === undefined) return false;
         const next = applyMask(IdentityProviderSchema, current, incoming, updateMask);
-        return isPkceDenied(next, dependencies, current);
+        return isPkceDenied(next, collaborators, current);
       },
-      handle: ({ identityProvider, updateMask }, call, isDenied: boolean) =>
-        updateProvider(identityProvider as IdentityProvider, updateMask, isDenied, call, dependencies),
+      handle: (request, call, isDenied: boolean) => updateProvider(request, isDenied, call, collaborators),
     },
 
     deleteIdentityProvider: {
       kind: "write",
-      prepare: ({ uid }) => dependencies.emptyDirectory(uid),
+      prepare: ({ uid }) => collaborators.emptyDirectory(uid),
       async handle({ uid }, call) {
         await deleteIdentityProvider(uid, call);
         await grants.changed(call.db, "*");

@@ -1,4 +1,4 @@
-/** The rules of an identity's relationship: exactly one, and what each kind must say. */
+/** The rules of an identity's relationship: there is exactly one, and each kind has required fields and limits. */
 import {
   type Identity,
   type Identity_AWSIdentity,
@@ -14,15 +14,15 @@ import { isIssuerUrl } from "../tokens/issuer-url.ts";
 import { parsePattern } from "../tokens/pattern.ts";
 
 const MAX_STATIC_KEY_LIFE_MS = 365 * 24 * 60 * 60 * 1000;
-/** What is compared with a claim of a token; tokens themselves have at most 16 kB. */
+/** Characters of a value that is compared with a claim of a token. Tokens themselves have at most 16 kB. */
 const MAX_TEXT = 512;
 const MAX_KEYS = 16 * 1024;
 const MAX_CLAIMS = 32;
 const MAX_CLAIM_NAME = 256;
 
 /**
- * Throws INVALID_ARGUMENT with every violation; gives static keys without an expiration the longest one.
- * @param current what an update starts from: an expiration that has passed since may stay as it is
+ * Throws INVALID_ARGUMENT with every violation.
+ * @param current the stored identity that an update starts from: its expiration may stay, even if it has passed
  */
 export function assertRelationship(identity: Identity, now: Date, current?: Identity): void {
   const { relationship } = identity;
@@ -40,7 +40,7 @@ export function assertRelationship(identity: Identity, now: Date, current?: Iden
     case "servicePrincipal":
       if (relationship.value === ServicePrincipal.UNSPECIFIED) throw missing();
       if (ServicePrincipalSchema.value[relationship.value] === undefined)
-        violations.push({ field: "service_principal", description: "service_principal is not one of the known principals" });
+        violations.push({ field: "service_principal", description: "service_principal must be one of the known principals" });
       break;
     default:
       throw missing();
@@ -88,19 +88,28 @@ function staticKeysViolations(keys: Identity_StaticKeys, now: Date, current: Ide
     ...keys.audiences.flatMap((audience) => tooLong("static_keys.audiences", audience)),
     ...(keys.audiences.length > 1 ? [{ field: "static_keys.audiences", description: "audiences must have at most one value" }] : []),
   ];
-  const latest = new Date(now.getTime() + MAX_STATIC_KEY_LIFE_MS);
-  if (keys.expirationTime === undefined) {
-    keys.expirationTime = timestampFromDate(latest);
-    return violations;
-  }
+  if (keys.expirationTime === undefined) return violations;
+  const latest = latestExpiration(now);
   const expiration = dateFromTimestamp(keys.expirationTime);
   if (expiration.getTime() === storedExpiration(current)) return violations;
   if (Number.isNaN(expiration.getTime()))
-    violations.push({ field: "static_keys.expiration_time", description: "expiration_time is not a time" });
+    violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be a valid time" });
   if (expiration <= now) violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be in the future" });
   if (expiration > latest)
     violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be at most 365 days from now" });
   return violations;
+}
+
+function latestExpiration(now: Date): Date {
+  return new Date(now.getTime() + MAX_STATIC_KEY_LIFE_MS);
+}
+
+/** Gives static keys without an expiration the latest one, and cuts a given one to the milliseconds that are stored. */
+export function settleExpiration({ relationship }: Identity, now: Date): void {
+  if (relationship.case !== "staticKeys") return;
+  const keys = relationship.value;
+  const expiration = keys.expirationTime === undefined ? latestExpiration(now) : dateFromTimestamp(keys.expirationTime);
+  keys.expirationTime = timestampFromDate(expiration);
 }
 
 function storedExpiration(current: Identity | undefined): number | undefined {

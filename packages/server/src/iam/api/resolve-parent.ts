@@ -1,4 +1,4 @@
-/** A parent that is not a whole uid: the beginning or end of the uid, or the name, of one group that the caller can see. */
+/** Resolves a parent that is not a whole uid: the beginning or end of a uid, or a name, of exactly one group that the caller can see. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
 import { capabilitySet } from "../../access/capability-set.ts";
@@ -10,16 +10,16 @@ import { MAX_UID_LENGTH } from "../../lib/uid.ts";
 const LIST = capabilitySet([Capability.CAP_IAM_GROUPS_LIST]);
 const UID_PART = /^[0-9a-f/]{4,}$/;
 
-/** @throws NOT_FOUND where no visible group is meant, INVALID_ARGUMENT on parent where several are */
+/** @throws NOT_FOUND if no visible group matches, INVALID_ARGUMENT on parent if several do */
 export async function resolveParent(text: string, call: Call): Promise<string> {
   const found = text.length > MAX_UID_LENGTH || text.includes("\0") ? [] : await candidates(text, call);
-  const [only, another] = found;
+  const [only, second] = found;
   if (only === undefined) throw notFound("Group", text.slice(0, 200));
-  if (another !== undefined) throw invalidArgument("parent", `"${text}" may mean several groups; give the whole uid`);
+  if (second !== undefined) throw invalidArgument("parent", `"${text}" may mean several groups; give the whole uid`);
   return only;
 }
 
-/** One or two of the visible groups that are meant: two are ambiguous already. */
+/** One or two of the visible groups that match: two are enough to be ambiguous. */
 async function candidates(text: string, { access, db }: Call): Promise<string[]> {
   const visible = atOrBelow(access.scopes(LIST), "group", "uid", db.dialect);
   const conditions = [sql<boolean>`name = ${text}`];

@@ -1,28 +1,26 @@
-/** Role bindings: this identity has this role at this group and below. Stored as three uids, answered with what they name. */
+/** Role bindings: an identity has a role at a group and below. Stored as three uids, answered with the names of what the uids stand for. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
   type BatchCreateRoleBindingsRequest,
   BatchCreateRoleBindingsResponseSchema,
-  ListRoleBindingsResponseSchema,
   type RoleBinding,
   RoleBindingSchema,
   RoleBindingsService,
 } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { JsonText, type WriteCall } from "../../api/call/call.ts";
-import { implement, read, write } from "../../api/call/implement.ts";
+import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
-import { getBody } from "../../api/resource/get.ts";
-import { listPage, listResponse } from "../../api/resource/list.ts";
+import { assertNone } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { create, isDuplicate, prepareUpdate, save } from "../../api/resource/write.ts";
+import { create, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
 import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { alreadyExists, invalidArgument } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
-import { assertBindable } from "./bindable.ts";
+import { assertBindable, uidViolations } from "./bindable.ts";
+import type { EscalationCollaborators } from "./escalation.ts";
 import { hydrateRoleBindings } from "./hydrate-role-bindings.ts";
 
 const MAX_BATCH = 25;
@@ -32,44 +30,46 @@ export const roleBindings = defineResource(RoleBindingSchema, {
   columns: (binding) => ({ identity_uid: binding.identityUid, role_uid: binding.roleUid }),
   filters: { identity: "identity_uid", group: "parent", role: "role_uid" },
   orderBy: ["uid", "create_time"],
+  check({ identityUid, roleUid }) {
+    assertNone([...uidViolations("identity_uid", identityUid), ...uidViolations("role_uid", roleUid)]);
+  },
+  nameTaken: duplicate,
 });
 
-export function roleBindingsService(dependencies: ServiceDependencies) {
-  const { grants, pageTokens } = dependencies;
+export interface RoleBindingsCollaborators extends EscalationCollaborators {
+  readonly pageTokens: PageTokens;
+}
+
+export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
+  const { grants, pageTokens } = collaborators;
   return implement(RoleBindingsService, {
-    ...standardMethods(RoleBindingsService, roleBindings, pageTokens),
-
-    getRoleBinding: read(async ({ uid }, call) => {
-      const stored = await getBody(roleBindings, uid, call.db);
-      return hydrated(stored.text, call.db);
-    }),
-
-    listRoleBindings: read(async (request, call) => {
-      const page = await listPage(roleBindings, request, call, pageTokens);
-      return listResponse(ListRoleBindingsResponseSchema, { ...page, bodies: await hydrateRoleBindings(page.bodies, call.db) });
+    ...standardMethods(RoleBindingsService, roleBindings, {
+      pageTokens,
+      show: (bodies, { db }) => hydrateRoleBindings(bodies, db),
     }),
 
     createRoleBinding: write(async ({ parent, roleBinding }, call) => {
-      const made = await bind(parent, roleBinding as RoleBinding, call, dependencies);
-      return hydrated(made.text, call.db);
+      const created = await bind(parent, roleBinding, call, collaborators);
+      return hydrated(created.text, call.db);
     }),
 
     batchCreateRoleBindings: write(async (request, call) => {
       const bodies: string[] = [];
-      for (const binding of batchOf(request)) bodies.push((await bind(request.parent, binding, call, dependencies)).text);
+      for (const binding of bindingsOf(request)) bodies.push((await bind(request.parent, binding, call, collaborators)).text);
       const all = await hydrateRoleBindings(bodies, call.db);
       return new JsonText(BatchCreateRoleBindingsResponseSchema, `{"roleBindings":[${all.join(",")}]}`);
     }),
 
     updateRoleBinding: write(async ({ roleBinding, updateMask }, call) => {
-      const update = await prepareUpdate(roleBindings, roleBinding as RoleBinding, updateMask, call.db);
-      await assertBindable(update.next, parentOf(update.next.uid), call, dependencies);
-      const saved = await save(roleBindings, update, call).catch((thrown) => throwDuplicate(thrown, update.next));
-      if (call.changed) await grants.changed(call.db, [update.current.identityUid, update.next.identityUid]);
+      const update = await prepareUpdate(roleBindings, roleBinding, updateMask, call);
+      const { current, next } = update;
+      await assertBindable(next, parentOf(next.uid), call, collaborators);
+      const saved = await save(roleBindings, update, call);
+      if (call.changed) await grants.changed(call.db, [current.identityUid, next.identityUid]);
       return hydrated(saved.text, call.db);
     }),
 
-    // Deleting what is gone succeeds: whoever tears a tree down need not know what went with what.
+    // Deleting a missing binding succeeds: a client that tears down a tree need not know which bindings went with it.
     deleteRoleBinding: write(async ({ uid }, call) => {
       const { db } = call;
       const deleted = await db.deleteFrom("role_binding").where("uid", "=", uid).returning("identity_uid").executeTakeFirst();
@@ -90,27 +90,23 @@ async function hydrated(text: string, db: ReadDb): Promise<JsonText<typeof RoleB
 
 async function bind(
   parent: string,
-  given: RoleBinding,
+  given: RoleBinding | undefined,
   call: WriteCall,
-  dependencies: ServiceDependencies,
+  collaborators: EscalationCollaborators,
 ): Promise<JsonText<typeof RoleBindingSchema>> {
-  const binding = writableFields(RoleBindingSchema, given);
-  await assertBindable(binding, parent, call, dependencies);
+  const binding = prepareCreate(roleBindings, given, call.now);
+  await assertBindable(binding, parent, call, collaborators);
   await assertNew(binding, parent, call.db);
-  const made = await create(roleBindings, parent, binding, call).catch((thrown) => throwDuplicate(thrown, binding));
-  await dependencies.grants.changed(call.db, [binding.identityUid]);
-  return made;
+  const created = await create(roleBindings, parent, binding, call);
+  await collaborators.grants.changed(call.db, [binding.identityUid]);
+  return created;
 }
 
-/** The index would refuse it too, but could not say which binding is in the way. */
+/** The unique index would refuse a duplicate too, but could not say which binding exists already. */
 async function assertNew(binding: RoleBinding, parent: string, db: ReadDb): Promise<void> {
   const query = db.selectFrom("role_binding").select("uid").where("parent", "=", parent);
   const existing = await query.where("identity_uid", "=", binding.identityUid).where("role_uid", "=", binding.roleUid).executeTakeFirst();
   if (existing !== undefined) throw duplicate({ ...binding, uid: existing.uid });
-}
-
-function throwDuplicate(thrown: unknown, binding: RoleBinding): never {
-  throw isDuplicate(thrown) ? duplicate(binding) : thrown;
 }
 
 function duplicate({ uid, identityUid, roleUid }: RoleBinding): Error {
@@ -118,7 +114,7 @@ function duplicate({ uid, identityUid, roleUid }: RoleBinding): Error {
 }
 
 /** The bindings of a batch, each with its role. @throws INVALID_ARGUMENT */
-function batchOf({ parent, requests, roleUid }: BatchCreateRoleBindingsRequest): RoleBinding[] {
+function bindingsOf({ parent, requests, roleUid }: BatchCreateRoleBindingsRequest): RoleBinding[] {
   if (requests.length > MAX_BATCH) throw invalidArgument("requests", `requests must have at most ${MAX_BATCH} elements`);
   return requests.map((request, index) => {
     const binding = request.roleBinding ?? createMessage(RoleBindingSchema);

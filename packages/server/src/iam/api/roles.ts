@@ -1,28 +1,26 @@
-/** Roles: the built-in ones, which everybody reads and nobody changes, and each organization's own. */
+/** Roles: the built-in ones, which every caller can read and nobody can change, and the custom ones of each organization. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { isInternalOnly } from "@holt/api";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
-import { ListRolesResponseSchema, type Role, RoleSchema, RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { type Role, RoleSchema, RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { capabilitySet, hexFromCapabilitySet } from "../../access/capability-set.ts";
 import { assertHolds } from "../../api/call/authorize.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
-import { writableFields } from "../../api/resource/field-mask.ts";
 import { getBody } from "../../api/resource/get.ts";
-import { listPage, listResponse } from "../../api/resource/list.ts";
 import { assertName, assertNone, descriptionViolations } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { IS_IN_ROOT } from "../../api/resource/visible.ts";
-import { create, prepareUpdate, remove, save } from "../../api/resource/write.ts";
+import { create, prepareCreate, prepareUpdate, remove, save } from "../../api/resource/write.ts";
 import { ConstraintError } from "../../db/transaction.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { type FieldViolation, failedPrecondition, notFound, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, parentOf } from "../../lib/uid.ts";
-import { assertHoldsAll } from "./escalation.ts";
+import { assertHoldsAll, type EscalationCollaborators } from "./escalation.ts";
 import { isBound, isHandedOut, isMapped } from "./role-use.ts";
-import { isStaff } from "./staff.ts";
+import { isStaff, type StaffCollaborators } from "./staff.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_ROLES_LIST]);
 
@@ -33,43 +31,49 @@ export const roles = defineResource(RoleSchema, {
   orderBy: ["rank", "uid", "name", "create_time", "update_time"],
   // Built-in roles before custom ones: clients take the first hit of a name.
   defaultOrder: "rank",
+  check({ name, description, capabilities }) {
+    assertName(name);
+    assertNone([...descriptionViolations(description), ...capabilityViolations(capabilities)]);
+  },
 });
 
 export function rankOf(uid: string): string {
   return (isInRoot(uid) ? "0" : "1") + uid;
 }
 
-export function rolesService(dependencies: ServiceDependencies) {
-  const { grants, pageTokens } = dependencies;
+export interface RolesCollaborators extends EscalationCollaborators {
+  readonly pageTokens: PageTokens;
+}
+
+export function rolesService(collaborators: RolesCollaborators) {
+  const { grants, pageTokens } = collaborators;
   return implement(RolesService, {
-    ...standardMethods(RolesService, roles, pageTokens),
+    ...standardMethods(RolesService, roles, { pageTokens, listTerms: () => ({ rootRows: IS_IN_ROOT }) }),
 
     getRole: read(async ({ uid }, call) => {
       if (!isUid(uid)) throw notFound("Role", uid.slice(0, 200));
-      // Every role in root is built in, and those are everybody's to read.
-      if (!isInRoot(uid)) await assertHolds("Role", uid, LIST, call.access, call.db);
+      // Every role in root is built in, and every caller may read those.
+      if (!isInRoot(uid)) await assertHolds({ kind: "Role", uid }, LIST, call.access, call.db);
       return getBody(roles, uid, call.db);
     }),
 
-    listRoles: read(async (request, call) =>
-      listResponse(ListRolesResponseSchema, await listPage(roles, request, call, pageTokens, { beside: IS_IN_ROOT })),
-    ),
-
-    createRole: write(async ({ parent, role }, call) => {
-      const made = checked(writableFields(RoleSchema, role as Role), call, parent, dependencies);
-      return create(roles, parent, made, call);
+    createRole: write(async ({ parent, role: given }, call) => {
+      const role = prepareCreate(roles, given, call.now);
+      settleCapabilities(role, parent, call, collaborators);
+      return create(roles, parent, role, call);
     }),
 
-    updateRole: write(async ({ role: incoming, updateMask }, call) => {
-      const role = incoming as Role;
-      const update = await prepareUpdate(roles, role, updateMask, call.db);
-      const next = checked(update.next, call, parentOf(role.uid), dependencies);
-      const [before, after] = [capabilitySet(update.current.capabilities), capabilitySet(next.capabilities)];
+    updateRole: write(async ({ role, updateMask }, call) => {
+      const update = await prepareUpdate(roles, role, updateMask, call);
+      const { uid } = update.next;
+      settleCapabilities(update.next, parentOf(uid), call, collaborators);
+      const before = capabilitySet(update.current.capabilities);
+      const after = capabilitySet(update.next.capabilities);
       const added = after & ~before;
-      // A role that somebody has, or is promised, hands out what is added to it.
-      if (added !== 0n && (await isHandedOut(role.uid, call.db))) await assertHoldsAll(added, parentOf(role.uid), call, dependencies);
-      const saved = await save(roles, { current: update.current, next }, call);
-      if (after !== before) await grants.changed(call.db, await boundTo(role.uid, call));
+      // Adding a capability to a role that identities have, or are promised, hands out that capability.
+      if (added !== 0n && (await isHandedOut(uid, call.db))) await assertHoldsAll(added, parentOf(uid), call, collaborators);
+      const saved = await save(roles, update, call);
+      if (after !== before) await grants.changed(call.db, await holdersOf(uid, call));
       return saved;
     }),
 
@@ -84,18 +88,15 @@ export function rolesService(dependencies: ServiceDependencies) {
   });
 }
 
-/** The role as it is stored: capabilities sorted and each once. Throws on what a role must not be, or not by this caller. */
-function checked(role: Role, call: WriteCall, parent: string, dependencies: ServiceDependencies): Role {
-  assertName(role.name);
-  assertNone([...descriptionViolations(role.description), ...capabilityViolations(role.capabilities)]);
+/** Sorts the capabilities and drops duplicates. @throws PERMISSION_DENIED for internal capabilities, unless the caller is staff */
+function settleCapabilities(role: Role, parent: string, call: WriteCall, collaborators: StaffCollaborators): void {
   role.capabilities = [...new Set(role.capabilities)].sort((a, b) => a - b);
   const isInternal = role.capabilities.some((capability) => capability === Capability.CAP_INTERNAL || isInternalOnly(capability));
-  if (isInternal && !isStaff(call, parent, dependencies))
-    throw permissionDenied("only a holder of internal may make a role with internal capabilities", {
+  if (isInternal && !isStaff(call, parent, collaborators))
+    throw permissionDenied("only a holder of internal may create or change a role with internal capabilities", {
       capability: "internal",
       resource: parent,
     });
-  return role;
 }
 
 function capabilityViolations(capabilities: readonly Capability[]): FieldViolation[] {
@@ -107,11 +108,11 @@ function capabilityViolations(capabilities: readonly Capability[]): FieldViolati
   return needsInternal ? violation("a role with an internal-only capability must also have CAP_INTERNAL") : [];
 }
 
-/** Above this many it costs less to forget everybody. */
+/** From this many holders on, forgetting the rights of all identities costs less. */
 const MANY_IDENTITIES = 1000;
 
-/** Whose rights change with the role. Who has it by a mapping, only the sessions know. */
-async function boundTo(uid: string, { db }: WriteCall): Promise<readonly string[] | "*"> {
+/** The identities whose rights change with the role. Holders by a mapping are known only to their sessions. */
+async function holdersOf(uid: string, { db }: WriteCall): Promise<readonly string[] | "*"> {
   if (await isMapped(uid, db)) return "*";
   const query = db.selectFrom("role_binding").select("identity_uid").distinct().where("role_uid", "=", uid);
   const rows = await query.limit(MANY_IDENTITIES).execute();

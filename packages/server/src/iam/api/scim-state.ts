@@ -1,4 +1,4 @@
-/** How the SCIM credentials of identity providers stand, as they are shown: read off their rows and the time. */
+/** Derives the shown state of SCIM credentials from their rows and the time. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import {
   IdentityProvider_SCIM_CredentialState as CredentialState,
@@ -10,12 +10,12 @@ import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import type { ScimTokenTable } from "../tables.ts";
 
-/** Where a directory provisions for the identity provider. @param baseUrl of this server */
+/** The URL at which a directory provisions for the identity provider. @param baseUrl of this server */
 export function scimEndpoint(baseUrl: string, idpUid: string): string {
   return `${baseUrl}/scim/v2/${idpUid}`;
 }
 
-/** What Get shows. @param row undefined where there never was a token */
+/** The full state, which Get shows. @param row undefined if there never was a token */
 export function scimState(row: ScimTokenTable | undefined, endpointUrl: string, now: Date): IdentityProvider_SCIM {
   const state = scimSummary(row, endpointUrl);
   state.credentialState = credentialStateOf(row, now);
@@ -25,7 +25,7 @@ export function scimState(row: ScimTokenTable | undefined, endpointUrl: string, 
   return state;
 }
 
-/** What lists show: nothing of the tokens. */
+/** The state without tokens, which lists show. */
 export function scimSummary(row: ScimTokenTable | undefined, endpointUrl: string): IdentityProvider_SCIM {
   return createMessage(IdentityProvider_SCIMSchema, { enabled: row?.enabled === 1, endpointUrl, etag: row?.etag ?? "" });
 }

@@ -1,4 +1,4 @@
-/** The calls about the token with which a directory provisions users of an identity provider. A token is shown once, when it is made. */
+/** Manages the token with which a directory provisions users of an identity provider. A token is shown once, when it is created. */
 import { randomBytes } from "node:crypto";
 import { create as createMessage } from "@bufbuild/protobuf";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
@@ -12,13 +12,13 @@ import {
 import { capabilitySet, capabilitySetFromHex, hasAll } from "../../access/capability-set.ts";
 import { type Handlers, write } from "../../api/call/implement.ts";
 import type { WriteDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
 import { aborted, failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
 import { hashOfScimToken, newScimToken } from "../identities/scim-credential.ts";
 import type { ScimTokenTable } from "../tables.ts";
+import type { EscalationCollaborators } from "./escalation.ts";
 import { assertHoldsMapped } from "./identity-provider-grants.ts";
 import { findScimToken, isLive, scimEndpoint, timestampOf } from "./scim-state.ts";
 
@@ -26,7 +26,7 @@ const DEFAULT_LIFE_YEARS = 1;
 const MAX_LIFE_YEARS = 2;
 const DEFAULT_OVERLAP_MS = 60 * 60 * 1000;
 const MAX_OVERLAP_MS = 24 * 60 * 60 * 1000;
-/** Owners that must be there beside provisioning: it may take rights from people by mistake. */
+/** Owners that an organization needs before provisioning is enabled, since a directory may take rights from people by mistake. */
 const MIN_OWNERS = 2;
 const OWNER = capabilitySet(builtInRoles.find((role) => role.name === "owner")?.capabilities ?? []);
 
@@ -35,15 +35,20 @@ type ScimMethods = Pick<
   "generateScimToken" | "regenerateScimToken" | "revokeScimToken" | "setScimEnabled"
 >;
 
-export function scimTokenMethods(dependencies: ServiceDependencies): ScimMethods {
-  const { baseUrl } = dependencies;
+export interface ScimTokenCollaborators extends EscalationCollaborators {
+  /** Public URL of this server. */
+  readonly baseUrl: string;
+}
+
+export function scimTokenMethods(collaborators: ScimTokenCollaborators): ScimMethods {
+  const { baseUrl } = collaborators;
   return {
     generateScimToken: write(async ({ identityProviderUid: uid, expireTime, neverExpires }, call) => {
       const expire = expiryOf(expireTime, neverExpires, call.now);
       await lockProvider(uid, call.db);
       if ((await findScimToken(call.db, uid)) !== undefined)
-        throw failedPrecondition("SCIM_TOKEN_EXISTS", "the identity provider has had a SCIM token already; regenerate it");
-      await assertHoldsMapped(uid, call, dependencies);
+        throw failedPrecondition("SCIM_TOKEN_EXISTS", "the identity provider already has a SCIM token; regenerate it");
+      await assertHoldsMapped(uid, call, collaborators);
       const token = newScimToken();
       const row = { ...NO_TOKEN, idp_uid: uid, enabled: 0, etag: newEtag(), token_hash: hashOfScimToken(token), expire_time: expire };
       await call.db.insertInto("scim_token").values(row).execute();
@@ -61,17 +66,17 @@ export function scimTokenMethods(dependencies: ServiceDependencies): ScimMethods
       const expire = expiryOf(expireTime, neverExpires, now);
       const overlapMs = overlapOf(overlap);
       const old = await lockToken(uid, etag, db);
-      await assertHoldsMapped(uid, call, dependencies);
+      await assertHoldsMapped(uid, call, collaborators);
       const end = isLive(old, now) ? endOf(old, overlapMs, now) : null;
-      const isUsedOn = end !== null && end > now.toISOString();
+      const staysUsable = end !== null && end > now.toISOString();
       const token = newScimToken();
       const row = {
         ...NO_TOKEN,
         etag: newEtag(),
         token_hash: hashOfScimToken(token),
         expire_time: expire,
-        previous_token_hash: isUsedOn ? old.token_hash : null,
-        previous_expire_time: isUsedOn ? end : null,
+        previous_token_hash: staysUsable ? old.token_hash : null,
+        previous_expire_time: staysUsable ? end : null,
       };
       await db.updateTable("scim_token").set(row).where("idp_uid", "=", uid).execute();
       return createMessage(RegenerateScimTokenResponseSchema, {
@@ -85,7 +90,7 @@ export function scimTokenMethods(dependencies: ServiceDependencies): ScimMethods
       });
     }),
 
-    // Revoking what is revoked succeeds: in an emergency it must be done, not be done first.
+    // Revoking twice succeeds: in an emergency it matters only that the token is revoked.
     revokeScimToken: write(async ({ identityProviderUid: uid }, call) => {
       const { db, now } = call;
       const old = await lockToken(uid, undefined, db);
@@ -106,7 +111,7 @@ export function scimTokenMethods(dependencies: ServiceDependencies): ScimMethods
       if (!call.changed) return createMessage(SetScimEnabledResponseSchema, { identityProviderUid: uid, enabled, etag });
       if (enabled) {
         await assertOwners(parentOf(uid), call.db);
-        await assertHoldsMapped(uid, call, dependencies);
+        await assertHoldsMapped(uid, call, collaborators);
       }
       const row = { enabled: enabled ? 1 : 0, etag: newEtag() };
       await call.db.updateTable("scim_token").set(row).where("idp_uid", "=", uid).execute();
@@ -121,34 +126,34 @@ function newEtag(): string {
   return randomBytes(8).toString("hex");
 }
 
-/** All that is decided on a provider's token is decided one after the other. @throws NOT_FOUND */
+/** Serializes all decisions on the provider's token. @throws NOT_FOUND */
 async function lockProvider(uid: string, db: WriteDb): Promise<void> {
   const row = await db.dialect.forUpdate(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (row === undefined) throw notFound("IdentityProvider", uid);
 }
 
-/** @param etag that must be the current one; undefined where any will do */
+/** @param etag must be the current one; undefined skips the check */
 async function lockToken(uid: string, etag: string | undefined, db: WriteDb): Promise<ScimTokenTable> {
   await lockProvider(uid, db);
   const row = await findScimToken(db, uid);
   if (row === undefined) throw notFound("ScimToken", uid);
-  if (etag !== undefined && etag !== row.etag) throw aborted("the etag is not the current one: get the identity provider and try again");
+  if (etag !== undefined && etag !== row.etag) throw aborted("the etag is not current: get the identity provider and try again");
   return row;
 }
 
-/** As the column has it; null for a token that never expires. */
+/** In the form of the column; null for a token that never expires. */
 function expiryOf(expireTime: Timestamp | undefined, neverExpires: boolean, now: Date): string | null {
   if (neverExpires && expireTime !== undefined)
     throw invalidArgument("never_expires", "expire_time and never_expires cannot be given together");
   if (neverExpires) return null;
   if (expireTime === undefined) return yearsFrom(now, DEFAULT_LIFE_YEARS).toISOString();
   const date = dateFromTimestamp(expireTime);
-  if (Number.isNaN(date.getTime())) throw invalidArgument("expire_time", "expire_time is not a time");
+  if (Number.isNaN(date.getTime())) throw invalidArgument("expire_time", "expire_time must be a valid time");
   if (date <= now) throw invalidArgument("expire_time", "expire_time must be in the future");
   if (date > yearsFrom(now, MAX_LIFE_YEARS))
     throw invalidArgument(
       "expire_time",
-      `expire_time must be at most ${MAX_LIFE_YEARS} years from now; never_expires asks for a token without end`,
+      `expire_time must be at most ${MAX_LIFE_YEARS} years from now; use never_expires for a token without an expiration`,
     );
   return date.toISOString();
 }
@@ -159,7 +164,7 @@ function yearsFrom(now: Date, years: number): Date {
   return date;
 }
 
-/** In milliseconds; more than a day is a day. */
+/** In milliseconds, at most a day. */
 function overlapOf(overlap: Duration | undefined): number {
   if (overlap === undefined) return DEFAULT_OVERLAP_MS;
   const ms = Number(overlap.seconds) * 1000 + Math.floor(overlap.nanos / 1_000_000);
@@ -167,13 +172,13 @@ function overlapOf(overlap: Duration | undefined): number {
   return Math.min(ms, MAX_OVERLAP_MS);
 }
 
-/** When the token really ends that is being replaced. */
+/** When the replaced token ends: after the overlap, or earlier if it expires earlier. */
 function endOf({ expire_time }: ScimTokenTable, overlapMs: number, now: Date): string {
   const end = new Date(now.getTime() + overlapMs).toISOString();
   return expire_time !== null && expire_time < end ? expire_time : end;
 }
 
-/** Bindings are all made by hand: what groups give is never stored as one. */
+/** Counts bound owners only: a role that comes from a group is never stored as a binding. */
 async function assertOwners(organizationUid: string, db: WriteDb): Promise<void> {
   const rows = await db
     .selectFrom("role_binding")
@@ -186,6 +191,6 @@ async function assertOwners(organizationUid: string, db: WriteDb): Promise<void>
   if (owners.size < MIN_OWNERS)
     throw failedPrecondition(
       "TOO_FEW_OWNERS",
-      `provisioning needs ${MIN_OWNERS} owners of the organization who are bound as such, so that a fault in it cannot lock everybody out`,
+      `provisioning needs ${MIN_OWNERS} owners with role bindings at the organization, so that a fault in the directory cannot lock everybody out`,
     );
 }

@@ -1,4 +1,4 @@
-/** The token service on the wire: what is exchanged is in the Authorization header, and the answers hold nothing that strict clients do not know. */
+/** The token service on the wire. The token to exchange is in the Authorization header; answers have only fields that strict clients know. */
 import { create } from "@bufbuild/protobuf";
 import {
   type RawToken,
@@ -9,11 +9,10 @@ import {
 import { bearerToken } from "../../api/call/authenticate.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement } from "../../api/call/implement.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
-import type { IssuedToken, PreparedExchange } from "../tokens/exchange-token.ts";
+import type { IssuedToken, PreparedExchange, TokenExchange } from "../tokens/exchange-token.ts";
 
-export function securityTokenService({ exchange }: ServiceDependencies) {
+export function securityTokenService({ exchange }: { readonly exchange: TokenExchange }) {
   return implement(SecurityTokenService, {
     exchange: {
       kind: "write",

@@ -1,4 +1,4 @@
-/** Terms: which legal documents have been accepted for a group. What demands them is call/required-terms.ts. */
+/** Records which legal documents have been accepted for a group. call/required-terms.ts demands them. */
 import { create } from "@bufbuild/protobuf";
 import {
   AcceptTermsResponseSchema,
@@ -14,8 +14,8 @@ import { implement, read, write } from "../../api/call/implement.ts";
 import { and } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { ancestry } from "../../lib/uid.ts";
@@ -24,10 +24,10 @@ import type { TermsAcceptanceTable } from "../tables.ts";
 const DOCUMENT_ID = /^[a-z0-9._-]{1,64}$/;
 const MAX_DOCUMENTS = 25;
 const ORDER = { orderBy: ["doc_id", "create_time", "accepted_by", "org_uid"], defaultOrder: "doc_id" };
-/** Unique, for acceptances that are the same in what they are sorted by. */
+/** Unique; orders acceptances that have the same sort value. */
 const TIE = sql<string>`org_uid || ' ' || doc_id`;
 
-export function termsService(dependencies: ServiceDependencies) {
+export function termsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
   return implement(TermsService, {
     acceptTerms: write(async ({ group, documentIds }, call) => {
       assertDocumentIds(documentIds);
@@ -36,7 +36,7 @@ export function termsService(dependencies: ServiceDependencies) {
       return create(AcceptTermsResponseSchema, { group, documentIds });
     }),
 
-    listTermsAcceptances: read((request, call) => listAcceptances(request, call, dependencies)),
+    listTermsAcceptances: read((request, call) => listAcceptances(request, call, pageTokens)),
   });
 }
 
@@ -46,7 +46,7 @@ function assertDocumentIds(ids: readonly string[]): void {
     throw invalidArgument("document_ids", `each of document_ids must match "${DOCUMENT_ID.source}"`);
 }
 
-/** The first acceptance stays. @returns whether any is new */
+/** Keeps the first acceptance of a document. @returns whether any is new */
 async function accept(group: string, ids: readonly string[], { db, principal, now }: WriteCall): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("terms_acceptance")
@@ -56,8 +56,8 @@ async function accept(group: string, ids: readonly string[], { db, principal, no
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** Those of the group and of everything above it. */
-async function listAcceptances(request: ListTermsAcceptancesRequest, call: Call, { pageTokens }: ServiceDependencies) {
+/** Lists the acceptances of the group and of all groups above it. */
+async function listAcceptances(request: ListTermsAcceptancesRequest, call: Call, pageTokens: PageTokens) {
   const { limit, skip } = parsePageRequest(request);
   const { column, descending } = parseOrderBy(request.orderBy, ORDER);
   const binding = JSON.stringify([call.operation.name, call.principal?.uid, request.group, column, descending]);

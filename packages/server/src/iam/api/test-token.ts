@@ -1,4 +1,4 @@
-/** Finds the identities that a token might sign in as, and tries it on them. What fits is auth/token-trial.ts; here is which are compared, and how many. */
+/** Finds the identities that a token might sign in as, and compares the token with each. tokens/token-trial.ts does the comparing. */
 import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -14,32 +14,39 @@ import { capabilitySet } from "../../access/capability-set.ts";
 import { assertHolds } from "../../api/call/authorize.ts";
 import type { Call } from "../../api/call/call.ts";
 import type { ReadDb } from "../../db/store.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { rangeBelow } from "../../lib/uid.ts";
-import type { Trial, Tried, Verdict } from "../tokens/token-trial.ts";
+import type { TokenTrials, Trial, Tried, Verdict } from "../tokens/token-trial.ts";
 
 const READ = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
 const MAX_NEAR_MISSES = 50;
-/** As many of each kind: those that name issuer and subject, those with a pattern for one of them, those that name the issuer alone. */
+/** Identities that are compared, for each way to find candidates. */
 const MAX_OF_A_KIND = 200;
-/** As long as a token may be. */
+/** The length limit of tokens. */
 const MAX_CLAIMS_LENGTH = 16 * 1024;
-/** What of issuers and subjects is in an index. */
+/** Characters of issuers and subjects that the index holds. */
 const INDEXED_LENGTH = 128;
 
-export async function testToken(request: TestTokenRequest, call: Call, { tokenTrials }: ServiceDependencies): Promise<TestTokenResponse> {
+export interface TestTokenCollaborators {
+  readonly tokenTrials: TokenTrials;
+}
+
+export async function testToken(
+  request: TestTokenRequest,
+  call: Call,
+  { tokenTrials }: TestTokenCollaborators,
+): Promise<TestTokenResponse> {
   const { db, access, now } = call;
   // A user's uid would pass as the parent for whoever may read the user.
-  await assertHolds("Group", request.parent, READ, access, db);
+  await assertHolds({ kind: "Group", uid: request.parent }, READ, access, db);
   const tried = triedOf(request);
   let trial: Trial;
   try {
     trial = tokenTrials.begin(tried, now);
   } catch (error) {
     if (!(error instanceof HoltError) || error.code !== Code.UNAUTHENTICATED) throw error;
-    if ("claims" in tried) throw invalidArgument("claims", "must have an issuer (iss) and, as text, a subject (sub)");
+    if ("claims" in tried) throw invalidArgument("claims", "must have an issuer (iss) and a subject (sub), both strings");
     return create(TestTokenResponseSchema, { tokenError: withoutCode(error.message) });
   }
   const { identities, isComplete } = await candidatesBelow(request.parent, trial, db);
@@ -55,7 +62,7 @@ export async function testToken(request: TestTokenRequest, call: Call, { tokenTr
 
 /** @throws INVALID_ARGUMENT */
 function triedOf({ token, claims }: TestTokenRequest): Tried {
-  if ((token === "") === (claims === undefined)) throw invalidArgument("token", "either token or claims is required, and not both");
+  if ((token === "") === (claims === undefined)) throw invalidArgument("token", "exactly one of token and claims is required");
   if (claims === undefined) return { token: token.trim() };
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
     throw invalidArgument("claims", `must be at most ${MAX_CLAIMS_LENGTH} characters of JSON, as in a token`);
@@ -68,11 +75,11 @@ function withoutCode(message: string): string {
 
 interface Candidates {
   readonly identities: readonly Identity[];
-  /** Whether all that could match are among them. */
+  /** Whether `identities` has all that could match. */
   readonly isComplete: boolean;
 }
 
-/** By the issuer first, so that it does not matter how many others there are. */
+/** Candidates of the token's issuer come first, so that the number of other identities does not matter. */
 async function candidatesBelow(parent: string, { issuer, subject, principals }: Trial, db: ReadDb): Promise<Candidates> {
   const { lower, upper } = rangeBelow(parent);
   const below = db
@@ -90,7 +97,7 @@ async function candidatesBelow(parent: string, { issuer, subject, principals }: 
     below.where("token_issuer", "is", null).where("relationship_type", "in", [RelationshipType.CLAIM_MATCH, RelationshipType.STATIC]),
     ...(principals.size === 0 ? [] : [below.where("relationship_type", "=", RelationshipType.SERVICE_PRINCIPAL)]),
   ];
-  // They can only be near misses, so it does not matter which they are.
+  // These can only be near misses, so any of them will do.
   const others = named === undefined ? ofIssuer.where("token_subject", "is not", null) : ofIssuer.where("token_subject", "<>", named);
 
   const identities: Identity[] = [];
@@ -103,17 +110,17 @@ async function candidatesBelow(parent: string, { issuer, subject, principals }: 
   return { identities, isComplete };
 }
 
-/** Google's has two names, and identities may have either. */
+/** Google's issuer has two names, and an identity may use either. */
 function issuerNames(issuer: string): string[] {
   return issuer === "https://accounts.google.com" ? [issuer, "accounts.google.com"] : [issuer];
 }
 
-/** Characters as databases count them. */
+/** Cut to the indexed length, in characters as databases count them. */
 function indexed(text: string): string {
   return [...text].slice(0, INDEXED_LENGTH).join("");
 }
 
-/** One after the other, so that others are answered meanwhile. */
+/** Yields after each comparison, so that other calls are answered in between. */
 async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   for (const identity of identities) {
@@ -124,7 +131,7 @@ async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promis
   return verdicts;
 }
 
-/** The further the comparison came; then, the more of the subject agrees. */
+/** Orders by how far the comparison came, then by how much of the subject agrees. */
 function nearestFirst(subject: string): (a: Verdict, b: Verdict) => number {
   return (a, b) => progressOf(b) - progressOf(a) || commonLength(subjectOf(b), subject) - commonLength(subjectOf(a), subject);
 }

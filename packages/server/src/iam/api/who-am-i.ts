@@ -1,4 +1,4 @@
-/** Auth.Validate: who the caller is and what its token lets it do where. */
+/** Auth.Validate: the identity of the caller, and its capabilities by group. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { type WhoAmI, type WhoAmI_CapabilitySchema, WhoAmISchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
@@ -29,7 +29,7 @@ export async function whoAmI(call: Call): Promise<WhoAmI> {
   });
 }
 
-/** One entry a group: the role that is exactly what is held there, or else the capabilities by name. */
+/** One entry for each group: the role that has exactly the capabilities held there, or else the capabilities by name. */
 async function held({ access, db }: Call, principal: Principal): Promise<MessageInitShape<typeof WhoAmI_CapabilitySchema>[]> {
   const entries = [...access.entries()];
   const groups = await groupsOf(
@@ -61,7 +61,7 @@ async function groupsOf(uids: readonly string[], db: ReadDb) {
   );
 }
 
-/** The roles bound to the identity, and those of the mapped groups of its session, by what they contain. */
+/** The roles bound to the identity and those of the mapped groups of its session, by their capabilities. */
 async function rolesOf({ uid, session }: Principal, db: ReadDb) {
   const mappings = session === undefined ? [] : [...session.mappings, ...session.directoryMappings];
   const rows = await db

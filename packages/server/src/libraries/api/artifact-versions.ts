@@ -1,4 +1,4 @@
-/** The versions of a library's artifact, in the order of its ecosystem. They are no resource of their own: who may list the artifact may list them. */
+/** Lists the versions of an artifact in the order of its ecosystem. Versions are not a resource: they are visible to callers who may list the artifact. */
 import { create } from "@bufbuild/protobuf";
 import {
   ArtifactSchema,
@@ -13,6 +13,7 @@ import { listCapabilities } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { type Order, parseOrderBy } from "../../api/resource/order-by.ts";
 import type { PageTokens, Position } from "../../api/resource/page-token.ts";
+import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
@@ -30,7 +31,7 @@ interface Row {
   readonly size_bytes: number;
 }
 
-/** @throws NOT_FOUND where there is no such artifact, or none that the caller may list */
+/** @throws NOT_FOUND if the artifact does not exist, or the caller may not list it */
 export async function listVersions(
   { artifactId, pageSize, pageToken, skip, orderBy }: ListArtifactVersionsRequest,
   call: Call,
@@ -41,7 +42,7 @@ export async function listVersions(
   const artifact = await findArtifact(artifactId, call);
   const binding = JSON.stringify([call.operation.name, call.principal?.uid, artifactId, order.column, order.descending]);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
-  const rows = await readRows(artifactId, order, after, skip, limit + 1, call);
+  const rows = await readRows({ artifactUid: artifactId, order, after, skip, limit: limit + 1 }, call.db);
   const skipped = (after?.skipped ?? 0) + skip;
   const last = rows.length > limit ? rows[limit - 1] : undefined;
   return create(ListArtifactVersionsResponseSchema, {
@@ -59,14 +60,16 @@ async function findArtifact(uid: string, call: Call) {
   return messageFromJson(ArtifactSchema, row.body);
 }
 
-async function readRows(
-  artifactUid: string,
-  { column, descending }: Order,
-  after: Position | undefined,
-  skip: number,
-  limit: number,
-  { db }: Call,
-): Promise<Row[]> {
+interface Window {
+  readonly artifactUid: string;
+  readonly order: Order;
+  readonly after: Position | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+async function readRows({ artifactUid, order, after, skip, limit }: Window, db: ReadDb): Promise<Row[]> {
+  const { column, descending } = order;
   const key = sql.ref(column === "version" ? "sort_key" : column);
   const direction = descending ? sql`desc` : sql`asc`;
   const beyond = after === undefined ? sql`1 = 1` : sql`(${key}, uid) ${descending ? sql`<` : sql`>`} (${after.key}, ${after.uid})`;

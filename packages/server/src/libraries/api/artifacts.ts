@@ -1,4 +1,4 @@
-/** The catalogue of libraries: what is published, for who may list it. It is read here and written by publishing. */
+/** The catalogue of published libraries. Read-only: publishing writes it. */
 import { create } from "@bufbuild/protobuf";
 import {
   ArtifactsService,
@@ -12,21 +12,24 @@ import { implement, read } from "../../api/call/implement.ts";
 import { listCapabilities } from "../../api/resource/conditions.ts";
 import { type ListTerms, listPage, listResponse } from "../../api/resource/list.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import type { Entries } from "../../api/resource/selection.ts";
 import type { Condition } from "../../api/resource/visible.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import { countOfAll } from "../../db/resource-count.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { artifacts, countKinds } from "../artifacts-resource.ts";
 import { entriesNamed, ofEcosystems, patternOf } from "../name-index.ts";
 import { listVersions } from "./artifact-versions.ts";
 
-export function artifactsService({ pageTokens }: ServiceDependencies) {
+export function artifactsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
   return implement(ArtifactsService, {
     listArtifacts: read(async (request, call) => {
       const all = { ...request, uidp: undefined };
-      return listResponse(ListArtifactsResponseSchema, await listPage(artifacts, all, call, pageTokens, termsOf(request, call.db.dialect)));
+      return listResponse(
+        ListArtifactsResponseSchema,
+        await listPage(artifacts, all, call, { pageTokens, ...termsOf(request, call.db.dialect) }),
+      );
     }),
 
     listArtifactVersions: read((request, call) => listVersions(request, call, pageTokens)),
@@ -43,7 +46,7 @@ export function artifactsService({ pageTokens }: ServiceDependencies) {
   });
 }
 
-/** Each once, in the order given. @throws INVALID_ARGUMENT on ecosystems */
+/** Without duplicates, in the order given. @throws INVALID_ARGUMENT on ecosystems */
 function parseEcosystems(ecosystems: readonly Ecosystem[]): readonly Ecosystem[] {
   const wanted = [...new Set(ecosystems)];
   if (wanted.length === 0) throw invalidArgument("ecosystems", "name at least one: ECOSYSTEM_PYTHON, ECOSYSTEM_JAVA");
@@ -52,7 +55,7 @@ function parseEcosystems(ecosystems: readonly Ecosystem[]): readonly Ecosystem[]
   return wanted;
 }
 
-/** Longer than any name. */
+/** Characters; no name is longer. */
 const MAX_QUERY = 200;
 
 function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListArtifactsRequest, dialect: Dialect): ListTerms {
@@ -76,7 +79,7 @@ function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListAr
   return { conditions, ...(entries && { entries }) };
 }
 
-/** Undefined for filters that no index has together. */
+/** Undefined for a combination of filters that no index covers. */
 function entriesOf(
   { query, cudaVersion, remediated }: Pick<ListArtifactsRequest, "query" | "cudaVersion" | "remediated">,
   wanted: readonly Ecosystem[],
@@ -93,21 +96,21 @@ function entriesOf(
   return { table: artifacts.table, uid: dialect.unindexed("uid"), where };
 }
 
-/** Each order but that of uids has an index that begins with the ecosystem. */
+/** Every order except that of uids has an index that begins with the ecosystem. */
 function ofEcosystem(ecosystem: Ecosystem, order: string, dialect: Dialect): Condition {
   const test = sql<boolean>`${dialect.unindexed("ecosystem")} = ${ecosystem}`;
   return { seek: test, test: order === "uid" ? test : sql<boolean>`ecosystem = ${ecosystem}` };
 }
 
-/** The remediated ones have an index in the order of names. */
+/** Remediated libraries have an index in the order of names. */
 function withPatches(wanted: readonly Ecosystem[], order: string, dialect: Dialect): Condition {
   const column = order === "name" && wanted.length === 1 ? sql`remediated` : dialect.unindexed("remediated");
   return { seek: sql`remediated = 1 and ${ofEcosystems(wanted)}`, test: sql`${column} = 1` };
 }
 
-/** Whose name has the text in it, in any case. @param isRest of few that are found otherwise */
+/** Libraries whose name contains the text, in any case. @param isRest whether other filters already find few rows */
 function named(query: string, wanted: readonly Ecosystem[], dialect: Dialect, isRest: boolean): Condition {
-  // PostgreSQL knows no NUL in a text, so no name has one.
+  // PostgreSQL allows no NUL in a text, so no name contains one.
   if (query.includes("\0")) return { seek: sql`1 = 0`, test: sql`1 = 0` };
   const test = dialect.isLike(dialect.unindexed("name"), patternOf(query));
   if (isRest) return { seek: test, test };

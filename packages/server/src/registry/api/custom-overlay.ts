@@ -1,10 +1,10 @@
-/** What a custom overlay must not say. */
+/** The rules of a custom overlay. */
 import { createPublicKey } from "node:crypto";
 import type { CustomOverlay } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 
-/** Becomes a file in the image: no folder, nothing hidden, nothing that a shell or an option parser makes more of. */
+/** Name of a file in the image: no folder, not hidden, and without characters that a shell or an option parser interprets. */
 const FILE_NAME = /^[a-zA-Z0-9_@+][a-zA-Z0-9._@+-]{0,254}$/;
 
 export function overlayViolations(
@@ -40,7 +40,7 @@ function reserved(field: string, map: Readonly<Record<string, string>>, prefixes
   );
 }
 
-/** Node would also take a private key or a certificate and make a public key of it. */
+/** Node would also accept a private key or a certificate and derive a public key from it. */
 function isRsaPublicKey(pem: string): boolean {
   if (!/^\s*-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(pem)) return false;
   try {
@@ -54,6 +54,6 @@ function required(field: string, value: string): FieldViolation[] {
   return unless(value !== "", field, `${field.slice(field.lastIndexOf(".") + 1)} is required`);
 }
 
-function unless(isRight: boolean, field: string, description: string): FieldViolation[] {
-  return isRight ? [] : [{ field, description }];
+function unless(isValid: boolean, field: string, description: string): FieldViolation[] {
+  return isValid ? [] : [{ field, description }];
 }

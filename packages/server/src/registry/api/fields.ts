@@ -1,4 +1,4 @@
-/** Rules for values that repos and tags have: each gives its violations, in the words that clients know. */
+/** Rules for the fields of repos and tags. Each returns its violations, with the texts that clients know. */
 import { CatalogTierSchema, type Repo } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
@@ -8,13 +8,13 @@ const ALIAS = /^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.-]:[a-zA-Z0-9_.-]+$/;
 const ALIAS_TEXT = 'each alias must match "^[a-zA-Z0-9_.\\\\-/]*[a-zA-Z0-9_.\\\\-]:[a-zA-Z0-9_.\\\\-]+$"';
 const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 const TAG_TEXT = 'tag must match "^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$"';
-// `\S` of the text is that of RE2, which knows ASCII spaces only.
+// `\S` in the text is that of RE2, which knows only ASCII spaces.
 const DESCRIPTION = /^[^\t\n\f\r]{0,512}$/u;
 const DESCRIPTION_TEXT = 'description must match "^[\\\\S ]{0,512}$"';
 const BUNDLES = ["application", "base", "byol", "ai", "ai-gpu", "featured", "fips", "commercial", "emeritoss"];
 const BUNDLES_TEXT = `only the following keywords are valid "${BUNDLES.map((keyword) => `^${keyword}$`).join("|")}"`;
 
-/** What is wrong with a repo beside its name, its sync configuration and its overlay. */
+/** The violations of a repo, except those of its name, its sync configuration and its overlay. */
 export function repoViolations({ description, catalogTier, bundles, aliases, activeTags }: Repo): FieldViolation[] {
   return [
     ...unless(DESCRIPTION.test(description), "description", DESCRIPTION_TEXT),
@@ -49,6 +49,6 @@ export function digestViolations(digest: string): FieldViolation[] {
   return unless(isDigest(digest), "digest", 'digest must be "sha256:" and 64 lower-case hexadecimal digits, or "sha512:" and 128');
 }
 
-function unless(isRight: boolean, field: string, description: string): FieldViolation[] {
-  return isRight ? [] : [{ field, description }];
+function unless(isValid: boolean, field: string, description: string): FieldViolation[] {
+  return isValid ? [] : [{ field, description }];
 }

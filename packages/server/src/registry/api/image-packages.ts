@@ -1,4 +1,4 @@
-/** What is in images, as it was read after the push. Read-only. */
+/** The packages in images, as the server found them after the push. Read-only. */
 import { create } from "@bufbuild/protobuf";
 import {
   ImagePackageSchema,
@@ -10,8 +10,8 @@ import {
 } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import { type Description, findDescriptions } from "../packages/descriptions.ts";
@@ -19,7 +19,7 @@ import { keyOf, type ListedPackage, listPackages, type PackageKey } from "../pac
 
 const states = { pending: ImageScan_State.PENDING, done: ImageScan_State.DONE, failed: ImageScan_State.FAILED } as const;
 
-export function imagePackagesService({ pageTokens }: ServiceDependencies) {
+export function imagePackagesService({ pageTokens }: { readonly pageTokens: PageTokens }) {
   return implement(
     ImagePackagesService,
     {

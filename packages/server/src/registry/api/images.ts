@@ -1,4 +1,4 @@
-/** Images: what pushes have learned of the digests in a repo. Read-only. */
+/** Images: facts that the server learned about the digests in a repo when they were pushed. Read-only. */
 import { create } from "@bufbuild/protobuf";
 import { ArchitecturesSchema, ImagesService, SizeSchema } from "@holt/api/gen/platform/registry/v2/images_pb.ts";
 import { implement, read } from "../../api/call/implement.ts";
@@ -17,14 +17,14 @@ export const imagesService = implement(ImagesService, {
   getSize: read(async ({ repoUid, digest, architecture: wanted }, { db }) => {
     const architecture = wanted === "" ? DEFAULT_ARCHITECTURE : wanted;
     const ofArchitecture = (await imagesOf(repoUid, digest, db)).filter((image) => image.architecture === architecture);
-    // An index may have one architecture for several systems and in several variants; on most machines it is Linux that runs.
+    // An index may have one architecture for several systems and in several variants; most machines run Linux.
     const image = ofArchitecture.find(({ os }) => os === "linux") ?? ofArchitecture[0];
     if (image === undefined) throw notFound("Image", digest);
     return create(SizeSchema, { size: BigInt(image.size), architecture });
   }),
 });
 
-/** Its images by architecture, system and variant. @throws NOT_FOUND where nothing is known of the digest */
+/** The images of the digest, ordered by architecture, system and variant. @throws NOT_FOUND if the digest has none */
 async function imagesOf(repoUid: string, digest: string, db: ReadDb): Promise<{ architecture: string; os: string; size: number }[]> {
   if (!isDigest(digest)) throw notFound("Image", digest.slice(0, 200));
   const images = await db

@@ -1,7 +1,6 @@
 /**
- * Whether a readme is safe to show. Readmes are kept as Markdown and rendered by whoever shows them, so what counts is what any
- * renderer may make of one: it is rendered with all its HTML, parsed as browsers do, and refused if a sanitiser for users' content
- * would take anything out of it.
+ * Checks whether a readme is safe to show. Readmes are stored as Markdown and rendered by clients, so any renderer must be safe: the check
+ * renders the readme with all its HTML, parses the result as browsers do, and refuses it if a sanitizer would remove anything.
  */
 import { isDeepStrictEqual } from "node:util";
 import { fromHtml } from "hast-util-from-html";
@@ -9,7 +8,7 @@ import { type Schema, sanitize } from "hast-util-sanitize";
 import MarkdownIt from "markdown-it";
 
 const markdown = MarkdownIt({ html: true });
-// By default it leaves links to javascript: as text. Other renderers link them, so the sanitiser must see them.
+// By default it leaves links to javascript: as text. Other renderers link them, so the sanitizer must see them.
 markdown.validateLink = () => true;
 
 const NUMBER_OR_PERCENT = /^[0-9]+%?$/;
@@ -19,7 +18,7 @@ const SIZE = [
   ["width", NUMBER_OR_PERCENT],
   ["height", NUMBER_OR_PERCENT],
 ] as const;
-/** As Markdown renderers write the alignment of a table's columns. */
+/** The alignment of a table's columns, as Markdown renderers write it. */
 const CELL_STYLE = ["style", "text-align:left", "text-align:center", "text-align:right"] as const;
 const CELL = ["abbr", "colSpan", "rowSpan", "headers", "noWrap", H_ALIGN, V_ALIGN, CELL_STYLE, ...SIZE] as const;
 const words = (text: string) => text.split(" ");
@@ -61,18 +60,18 @@ const policy = {
   protocols: { href: ["http", "https", "mailto"], src: ["http", "https"], cite: ["http", "https"] },
   allowComments: true,
   allowDoctypes: true,
-  // Ids and names stay as they are: whoever shows a readme beside other content prefixes them there.
+  // Ids and names stay unchanged: a page that shows a readme next to other content adds a prefix.
   clobber: [],
 } as unknown as Schema;
 
 export function isSafeReadme(content: string): boolean {
   try {
-    // As a whole document: in a fragment, attributes of a stray <body> would vanish before anybody could look at them.
+    // Parsed as a whole document: in a fragment, the attributes of a stray <body> would vanish before the check.
     const tree = fromHtml(`<!doctype html><body>${markdown.render(content)}`, { fragment: false });
     const clean = sanitize(tree, policy);
     return clean.type === "root" && isDeepStrictEqual(clean.children, tree.children);
   } catch (error) {
-    // Nested deeper than the stack; whoever shows it would fare no better.
+    // Nested deeper than the stack allows; browsers would fail too.
     if (error instanceof RangeError) return false;
     throw error;
   }

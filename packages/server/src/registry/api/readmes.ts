@@ -1,4 +1,4 @@
-/** The readme that every repo has. A synced repo shows its source's. */
+/** The readme of a repo. A synced repo shows the readme of its source. */
 import { create } from "@bufbuild/protobuf";
 import { type RepoReadme, RepoReadmeSchema, type UpdateRepoReadmeRequest } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
@@ -9,7 +9,7 @@ import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { repos } from "../resources.ts";
 import { isSafeReadme } from "./readme-html.ts";
 
-/** Ample for text; rendering a readme to check it takes time that others wait. */
+/** Ample for text. Rendering a readme to check it blocks other calls. */
 const MAX_BYTES = 256 * 1024;
 const LONGEST_CHAIN = 100;
 
@@ -17,7 +17,7 @@ export async function getReadme({ uid }: { uid: string }, { db }: Call): Promise
   return create(RepoReadmeSchema, { uid, content: await readmeOf(uid, db) });
 }
 
-/** Before the transaction: rendering takes long. */
+/** Runs before the transaction, since rendering takes long. */
 export async function checkReadme({ repoReadme }: UpdateRepoReadmeRequest): Promise<undefined> {
   const content = repoReadme?.content ?? "";
   if (Buffer.byteLength(content) > MAX_BYTES) throw invalidArgument("content", `readme must have at most ${MAX_BYTES} bytes`);
@@ -32,7 +32,7 @@ export async function updateReadme({ repoReadme, updateMask }: UpdateRepoReadmeR
   const next = applyMask(RepoReadmeSchema, current, incoming, updateMask);
   call.changed = next.content !== current.content;
   if (!call.changed) return current;
-  if (syncConfig !== undefined) throw invalidArgument("content", "readme of a synced repo is that of its source");
+  if (syncConfig !== undefined) throw invalidArgument("content", "the readme of a synced repo is that of its source; change it there");
   await storeReadme(uid, next.content, call.db);
   return next;
 }
@@ -45,7 +45,7 @@ export async function storeReadme(uid: string, content: string, db: WriteDb): Pr
     .execute();
 }
 
-/** What a reader sees: the readme of the repo at the end of the sources. @throws NOT_FOUND */
+/** The readme of the last repo in the chain of sources. @throws NOT_FOUND */
 export async function readmeOf(uid: string, db: ReadDb): Promise<string> {
   let row = await find(uid, db);
   if (row === undefined) throw notFound(repos.kind, uid);

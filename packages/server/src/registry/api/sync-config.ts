@@ -1,11 +1,10 @@
-/** Repos that are synced from another: which one that is, and what they have from it. Nothing here copies images. */
+/** Repos that are synced from another repo: finds the source and copies its fields. Copies no images. */
 import { fromJsonString } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { CatalogTier, type Repo, RepoSchema, type SyncConfig } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { save } from "../../api/resource/write.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { type FieldViolation, type HoltError, invalidArgument, invalidArguments } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
@@ -15,7 +14,7 @@ import { repos } from "../resources.ts";
 
 const LIST = capabilitySet([Capability.CAP_REPO_LIST]);
 const DAYS_OF_SYNCING = 14;
-/** Repos from the last one to the first; a bound for what two writers at once may tie into a circle. */
+/** Repos in a chain of sources. Two concurrent writers could close a circle; this bound ends a walk along it. */
 const LONGEST_CHAIN = 100;
 
 type Inherited = Pick<Repo, "catalogTier" | "bundles" | "aliases" | "activeTags">;
@@ -27,35 +26,40 @@ const inherited: readonly { readonly key: keyof Inherited; readonly field: strin
   { key: "activeTags", field: "active_tags" },
 ];
 
+export interface SyncConfigCollaborators {
+  /** Host, with its port where it has one, by which references to images name this server. */
+  readonly registryHost: string;
+}
+
 /**
- * Gives a repo that is about to be stored what its sync configuration implies: the source as a uid, what only the server sets,
- * and the source's fields.
- * @param current what is stored; undefined for a repo that is being made
- * @throws INVALID_ARGUMENT where the source is none, or a field says something else than it
+ * Completes a repo before it is stored by its sync configuration: the source becomes a uid, the server's own fields are set, and the
+ * fields of the source are copied.
+ * @param current the stored repo; undefined for a new one
+ * @throws INVALID_ARGUMENT if the source is not a repo, or a field contradicts the source
  */
 export async function applySyncConfig(
   next: Repo,
   current: Repo | undefined,
   call: WriteCall,
-  dependencies: ServiceDependencies,
+  collaborators: SyncConfigCollaborators,
 ): Promise<void> {
   const config = next.syncConfig;
   if (config === undefined) return;
   const before = current?.syncConfig;
-  // Who changes something else need not see the source, nor need the source still exist.
-  const sourceUid = config.source === before?.source ? config.source : await resolveSource(config.source, call, dependencies);
+  // A caller who changes other fields need not see the source, and the source need not exist any more.
+  const sourceUid = config.source === before?.source ? config.source : await resolveSource(config.source, call, collaborators);
   config.source = sourceUid;
   keepOutputs(config, before?.source === sourceUid ? before : undefined, call.now);
   if (sourceUid !== before?.source) await assertNoCircle(next.uid, sourceUid, call);
   const source = await findSource(sourceUid, call);
   if (source === undefined) return keepInherited(next, current);
-  const violations = inherited.flatMap((one) => otherThan(source, next, current, one));
+  const violations = inherited.flatMap((one) => contradictions(source, next, current, one));
   if (violations.length > 0) throw invalidArguments(violations);
   inherit(next, source);
   if (before === undefined && next.description === "") next.description = source.description;
 }
 
-/** Gives all repos that are synced from it what has changed of a source. The call's own event tells of the source alone. */
+/** Copies the changed fields of a source to all repos that are synced from it. The event of the call is about the source only. */
 export async function shareInherited(before: Repo, source: Repo, call: WriteCall): Promise<void> {
   if (inherited.every(({ key }) => isSame(before[key], source[key]))) return;
   const query = call.db.selectFrom("repo").select("body").where("source", "=", source.uid).orderBy("uid");
@@ -69,12 +73,12 @@ export async function shareInherited(before: Repo, source: Repo, call: WriteCall
   }
 }
 
-/** A uid, `<organization>/[folder/…/]<name>`, or that behind this registry's host. */
-async function resolveSource(text: string, { db, access }: WriteCall, { registryHost }: ServiceDependencies): Promise<string> {
+/** @param text a uid or `<organization>/[folder/…/]<name>`, with or without this registry's host in front */
+async function resolveSource(text: string, { db, access }: WriteCall, { registryHost }: SyncConfigCollaborators): Promise<string> {
   if (text === "") throw invalidSource("source is required");
   const name = text.startsWith(`${registryHost}/`) ? text.slice(registryHost.length + 1) : text;
   const uid = isUid(name) ? name : await uidOfName(name);
-  // What the caller may not list does not exist for it.
+  // A repo that the caller may not list does not exist for the caller.
   if (uid !== undefined && access.holds(LIST, uid)) {
     const row = await db.selectFrom("repo").select("uid").where("uid", "=", uid).executeTakeFirst();
     if (row !== undefined) return uid;
@@ -94,7 +98,7 @@ function invalidSource(description: string): HoltError {
   return invalidArgument("sync_config.source", description);
 }
 
-/** A mask that names all of sync_config brings the client's copy of these along. */
+/** A mask that names all of sync_config includes the client's copy of the output fields. */
 function keepOutputs(config: SyncConfig, before: SyncConfig | undefined, now: Date): void {
   config.uniqueTags = before?.uniqueTags ?? false;
   config.gracePeriod = before?.gracePeriod ?? false;
@@ -115,14 +119,14 @@ async function assertNoCircle(uid: string, sourceUid: string, { db }: WriteCall)
   }
 }
 
-/** Locked as it is: what changes in it meanwhile would miss the repo that is not stored yet. */
+/** Locks the source against changes: a concurrent change would not reach the repo that is not stored yet. */
 async function findSource(uid: string, { db }: WriteCall): Promise<Repo | undefined> {
   const row = await db.dialect.forShare(db.selectFrom("repo").select("body").where("uid", "=", uid)).executeTakeFirst();
   return row === undefined ? undefined : fromJsonString(RepoSchema, row.body);
 }
 
-/** Clients echo what they read, so what is the source's, what is stored, and nothing at all ask for no change. */
-function otherThan(source: Repo, next: Repo, current: Repo | undefined, { key, field }: (typeof inherited)[number]): FieldViolation[] {
+/** Clients echo what they read: a value of the source, a stored value, or an absent value does not ask for a change. */
+function contradictions(source: Repo, next: Repo, current: Repo | undefined, { key, field }: (typeof inherited)[number]): FieldViolation[] {
   const value = next[key];
   const isAbsent = Array.isArray(value) ? value.length === 0 : value === CatalogTier.UNSPECIFIED;
   if (isAbsent || isSame(value, source[key]) || (current !== undefined && isSame(value, current[key]))) return [];

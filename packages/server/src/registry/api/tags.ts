@@ -1,16 +1,16 @@
-/** Tags: names of digests in a repo. Whether anybody has pushed what a digest stands for is not their question. */
+/** Tags: names of digests in a repo. A digest need not have been pushed. */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { type ListTagsRequest, ListTagsResponseSchema, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { type ListTagsRequest, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { sql } from "kysely";
-import { implement, read, write } from "../../api/call/implement.ts";
+import { implement, write } from "../../api/call/implement.ts";
 import { findForUpdate } from "../../api/resource/get.ts";
-import { type ListTerms, listPage, listResponse } from "../../api/resource/list.ts";
+import type { ListTerms } from "../../api/resource/list.ts";
 import { assertNone } from "../../api/resource/names.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { type Condition, onColumn } from "../../api/resource/visible.ts";
 import type { Dialect } from "../../db/dialect.ts";
-import type { ServiceDependencies } from "../../dependencies-services.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import { removeTag, upsertTag } from "../content/tags.ts";
@@ -19,15 +19,14 @@ import { bundleViolations, digestViolations, tagNameViolations } from "./fields.
 
 const ALL_CLASSES = TagClass.REFERRER | TagClass.DATE | TagClass.EPOCH;
 
-export function tagsService({ pageTokens }: ServiceDependencies) {
+export function tagsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
   return implement(TagsService, {
-    ...standardMethods(TagsService, tags, pageTokens),
+    ...standardMethods(TagsService, tags, {
+      pageTokens,
+      listTerms: (request: ListTagsRequest, call) => termsOf(request, call.db.dialect),
+    }),
 
-    listTags: read(async (request, call) =>
-      listResponse(ListTagsResponseSchema, await listPage(tags, request, call, pageTokens, termsOf(request, call.db.dialect))),
-    ),
-
-    // Makes a tag or moves the one of that name: whoever publishes an image need not know which.
+    // Creates the tag, or moves the existing one of that name: a publisher need not know which.
     createTag: write(async ({ parent, tag: given }, call) => {
       const { name, digest, deprecated, bundles } = given as Tag;
       assertNone(tagNameViolations(name));
@@ -48,13 +47,13 @@ export function tagsService({ pageTokens }: ServiceDependencies) {
   });
 }
 
-/** Tags that machines make are left out unless they are asked for, by their class or by their very name. */
+/** Tags that machines create are left out, unless the request includes their class or gives the name of a tag. */
 function termsOf({ name, includeReferrers, includeDates, includeEpochs, updatedSince }: ListTagsRequest, dialect: Dialect): ListTerms {
   const since = updatedSince === undefined ? [] : [updatedFrom(parseTime("updated_since", updatedSince), dialect)];
   const shown = (includeReferrers ? TagClass.REFERRER : 0) | (includeDates ? TagClass.DATE : 0) | (includeEpochs ? TagClass.EPOCH : 0);
   if (name !== "" || shown === ALL_CLASSES) return { conditions: since };
   const ofShown = ofClasses(shown, dialect);
-  // SQLite would rather go by the class, which most tags have in common, than by the time.
+  // SQLite would seek by the class, which most tags share, rather than by the time.
   const conditions = since.length === 0 ? [ofShown] : [...since, { seek: ofShown.test, test: ofShown.test }];
   return shown === 0 && updatedSince === undefined ? { conditions, counted: "plain_tag" } : { conditions };
 }
@@ -63,7 +62,7 @@ function updatedFrom(time: string, dialect: Dialect): Condition {
   return onColumn("update_time", dialect, (column) => sql`${column} >= ${time}`);
 }
 
-/** Plain tags, and those that look like nothing but what is shown. */
+/** Plain tags, and tags that belong to no class but the shown ones. */
 function ofClasses(shown: number, dialect: Dialect): Condition {
   const combinations = Array.from({ length: ALL_CLASSES + 1 }, (_, bits) => bits).filter((bits) => (bits & ~shown) === 0);
   const list = sql.join(combinations.map((bits) => sql.lit(bits)));

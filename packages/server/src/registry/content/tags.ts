@@ -39,7 +39,7 @@ export async function upsertTag(db: WriteDb, { repoUid, name, digest, fields = {
   const current = await findTagForUpdate(db, repoUid, name);
   if (current === undefined) {
     const tag = createMessage(TagSchema, { name, digest, ...fields });
-    await insert(tags, newUid(repoUid), tag, now, db);
+    await insert(tags, newUid(repoUid), tag, { now, db });
     if (classOf(name) === 0) await appendToCount(db, "plain_tag", tag.uid, 1);
     await appendTagHistory(db, { repoUid, tag: name, digest, now, actor });
     return { tag, previous: undefined, changed: true };

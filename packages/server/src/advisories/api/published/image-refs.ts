@@ -1,4 +1,4 @@
-/** From images as a request names them, by repo and tags, to those that there are. What the caller may not look at does not exist for it. */
+/** Resolves the images that a request names by repo and tags. An image that the caller may not read does not exist for the caller. */
 import { sql } from "kysely";
 import type { Call } from "../../../api/call/call.ts";
 import { listCapabilities } from "../../../api/resource/conditions.ts";
@@ -14,21 +14,21 @@ const MAX_TAGS = 100;
 export interface GivenRef {
   /** Name, `<organization>/[folder/…/]<name>`, the same behind the registry's host, or uid. */
   readonly repo: string;
-  /** `latest` where there are none. */
+  /** Empty stands for `latest`. */
   readonly tags: readonly string[];
 }
 
-/** Each once; a tag need not exist. @throws INVALID_ARGUMENT on image_refs, NOT_FOUND for a repo */
+/** Without duplicates; a tag need not exist. @throws INVALID_ARGUMENT on image_refs, NOT_FOUND for a repo */
 export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: string, call: Call): Promise<ImageName[]> {
   if (refs.length === 0) throw invalidArgument(FIELD, `${FIELD} must have at least one element, such as repo:tag`);
-  if (refs.length > MAX_REFS) throw invalidArgument(FIELD, `${FIELD} must have at most ${MAX_REFS} elements: ask several times`);
+  if (refs.length > MAX_REFS) throw invalidArgument(FIELD, `${FIELD} must have at most ${MAX_REFS} elements: send several requests`);
   const images = new Map<string, ImageName>();
   for (const { repo, tags } of refs) {
     if (repo === "") throw invalidArgument(FIELD, "repo is required");
-    if (tags.length > MAX_TAGS) throw invalidArgument(FIELD, `a repo may have at most ${MAX_TAGS} tags: ask several times`);
+    if (tags.length > MAX_TAGS) throw invalidArgument(FIELD, `a repo may have at most ${MAX_TAGS} tags: send several requests`);
     const repo_uid = await findRepo(repo, registryHost, call);
     if (repo_uid === undefined) throw notFound("Repo", repo.slice(0, 200));
-    // PostgreSQL knows no NUL in a text, so no tag has one.
+    // PostgreSQL allows no NUL in a text, so no tag contains one.
     for (const tag of tags.length === 0 ? ["latest"] : tags.filter((tag) => !tag.includes("\0")))
       images.set(`${repo_uid}:${tag}`, { repo_uid, tag });
   }

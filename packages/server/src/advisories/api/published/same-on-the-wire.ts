@@ -1,7 +1,7 @@
-/** Messages of the two versions of this domain, which differ in names alone: field by field they have the same numbers and types. That is checked when the server starts. */
+/** Converts messages between the two versions of this domain, which differ only in names. Boot checks that field numbers and types are the same. */
 import { type DescField, type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from "@bufbuild/protobuf";
 
-/** Makes of a message the one of the other version. @throws Error where the two are not the same */
+/** Compiles the conversion to the message of the other version. @throws Error if the two differ on the wire */
 export function compileRecast<From extends DescMessage, To extends DescMessage>(
   from: From,
   to: To,

@@ -1,10 +1,9 @@
-/** Version 1 of the service: the same answers under other names. It maps, and reads nothing. */
-import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
+/** Version 1 of the service: maps requests and answers of version 2 to other names. */
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import * as v1 from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
 import * as v2 from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import type { JsonText } from "../../../api/call/call.ts";
 import { implement, read, type ServiceImplementation } from "../../../api/call/implement.ts";
-import { messageFromJson } from "../../../lib/proto-json.ts";
 import { compileRecast } from "./same-on-the-wire.ts";
 import type { SecurityAdvisories } from "./security-advisories.ts";
 
@@ -25,5 +24,5 @@ export function securityAdvisoriesV1(advisories: SecurityAdvisories): ServiceImp
 
 function compileReply<From extends DescMessage, To extends DescMessage>(from: From, to: To): (reply: JsonText<From>) => MessageShape<To> {
   const recast = compileRecast(from, to);
-  return ({ text }) => recast(messageFromJson(from, text) as Message as MessageShape<From>);
+  return (reply) => recast(reply.message());
 }

@@ -1,4 +1,4 @@
-/** The published view of advisories: documents and vulnerabilities for everybody, and what was resolved in images for who may look at them. */
+/** The published view of advisories: documents and vulnerabilities for all callers, and resolved vulnerabilities of images for callers who may read those. */
 import {
   ListDocumentsResponseSchema,
   type ListResolvedVulnsReportsRequest,
@@ -9,9 +9,10 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { capabilitySet } from "../../../access/capability-set.ts";
 import { type Call, JsonText } from "../../../api/call/call.ts";
 import { implement, read, type ServiceImplementation } from "../../../api/call/implement.ts";
-import type { ServiceDependencies } from "../../../dependencies-services.ts";
+import type { PageTokens } from "../../../api/resource/page-token.ts";
 import { invalidArgument } from "../../../lib/errors.ts";
 import { createDocuments, type Documents } from "../../documents/documents.ts";
+import type { Publication } from "../../documents/publication.ts";
 import { parseDayRange, type RangeFields } from "../../reports/days.ts";
 import { resolvedReports } from "../../reports/report.ts";
 import { resolveImageRefs } from "./image-refs.ts";
@@ -19,17 +20,17 @@ import { securityAdvisoriesV1 } from "./security-advisories-v1.ts";
 import { listVulnerabilityMetadata, type MetadataRequest } from "./vulnerability-metadata.ts";
 
 const MAX_CVES = 1000;
-/** What it takes to read advisories that are not public. */
+/** Needed to read advisories that are not public. */
 const READ = capabilitySet([Capability.CAP_ADVISORIES_LIST]);
 
 type DocumentsReply = JsonText<typeof ListDocumentsResponseSchema>;
 type ReportsReply = JsonText<typeof ListResolvedVulnsReportsResponseSchema>;
 
-/** What both versions of the API answer, in the form of version 2. */
+/** The answers of both versions of the API, in the form of version 2. */
 export interface SecurityAdvisories {
   listDocuments(request: { readonly id: string; readonly cves: readonly string[] }, call: Call): Promise<DocumentsReply>;
   listVulnerabilityMetadata(request: MetadataRequest, call: Call): ReturnType<typeof listVulnerabilityMetadata>;
-  /** @param fields what the range is called in the request */
+  /** @param fields names of the range's fields in the request */
   listResolvedVulnsReports(
     request: Pick<ListResolvedVulnsReportsRequest, "imageRefs" | "startTime" | "endTime">,
     fields: RangeFields,
@@ -37,9 +38,16 @@ export interface SecurityAdvisories {
   ): Promise<ReportsReply>;
 }
 
+export interface SecurityAdvisoryCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly publication: Publication;
+  /** Host, with its port where it has one, by which references to images name this server. */
+  readonly registryHost: string;
+}
+
 /** Both versions of the service. */
-export function securityAdvisoryServices(dependencies: ServiceDependencies): ServiceImplementation[] {
-  const advisories = createSecurityAdvisories(dependencies, createDocuments(dependencies.publication));
+export function securityAdvisoryServices(collaborators: SecurityAdvisoryCollaborators): ServiceImplementation[] {
+  const advisories = createSecurityAdvisories(collaborators, createDocuments(collaborators.publication));
   const fields = { start: "start_time", end: "end_time" };
   const v2 = implement(SecurityAdvisoryService, {
     listDocuments: read((request, call) => advisories.listDocuments(request, call)),
@@ -50,13 +58,13 @@ export function securityAdvisoryServices(dependencies: ServiceDependencies): Ser
 }
 
 function createSecurityAdvisories(
-  { pageTokens, publication, registryHost }: ServiceDependencies,
+  { pageTokens, publication, registryHost }: SecurityAdvisoryCollaborators,
   documents: Documents,
 ): SecurityAdvisories {
   return {
     async listDocuments({ id, cves }, { db }) {
       const wanted = [...new Set(cves)].filter((cve) => cve !== "");
-      if (wanted.length > MAX_CVES) throw invalidArgument("cves", `must be at most ${MAX_CVES} different ones: ask several times`);
+      if (wanted.length > MAX_CVES) throw invalidArgument("cves", `must be at most ${MAX_CVES} different ones: send several requests`);
       return new JsonText(ListDocumentsResponseSchema, `{"documents":${await documents.list({ id, cves: wanted }, db)}}`);
     },
     listVulnerabilityMetadata: (request, call) => listVulnerabilityMetadata(request, call, pageTokens),

@@ -67,7 +67,7 @@ async function serve(exchange: ProtocolExchange, slots: CallerSlots, options: Fe
   using _slot = slots.take(exchange.principal);
   if (exchange.principal === undefined) exchange.releaseSlot();
   // A caller with a token learns whether a group exists, as from every call. Anonymous callers were refused before.
-  if (!isPublic && caller !== undefined) await assertHolds("Group", group, LIST, caller.access, options.store.reader);
+  if (!isPublic && caller !== undefined) await assertHolds({ kind: "Group", uid: group }, LIST, caller.access, options.store.reader);
   const sending = { transferIdleMs: options.transferIdleMs, onSend: () => exchange.releaseSlot() };
   await answer({ request, response, group, isPublic, isAnonymous: caller === undefined, ...sending }, path, options);
 }
