@@ -46,7 +46,7 @@ export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, gra
     const isNew = bootstrapOwner === made;
     if (isNew) await createOrganization(db, orgName, issuer, made, now);
     else await recordFirstOrganization(db, bootstrapOwner);
-    if (changed) await grants?.changed(db, "*");
+    if (changed) await grants?.recordChange(db, "*");
     return { bootstrapOwner, isNew, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
   });
 }

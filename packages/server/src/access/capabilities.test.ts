@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isInRoot, newUid, parentOf } from "../lib/uid.ts";
-import { Access, type Binding, grantsOf } from "./capabilities.ts";
+import { Access, type Binding, effectiveCapabilities } from "./capabilities.ts";
 
 /** Small seeded generator (mulberry32), so that a failure can be repeated. */
 function randomFrom(seed: number): (below: number) => number {
@@ -51,7 +51,7 @@ function modelHolds({ identity, bindings, scopes, mask }: World, uid: string, bi
 }
 
 function accessOf({ identity, bindings, scopes, mask }: World): Access {
-  return new Access(grantsOf(identity, bindings)).narrowed(scopes, mask);
+  return new Access(effectiveCapabilities(identity, bindings)).narrowed(scopes, mask);
 }
 
 test("what is held where agrees with the rules on random trees, bindings, homes and tokens", () => {
@@ -95,7 +95,7 @@ test("an identity of a group acts there and below, whatever is bound to it", () 
   const organization = newUid("");
   const [home, sibling] = [newUid(organization), newUid(organization)];
   const below = newUid(home);
-  const at = (groupUid: string): Access => new Access(grantsOf(newUid(home), [{ groupUid, capabilities: 1n }]));
+  const at = (groupUid: string): Access => new Access(effectiveCapabilities(newUid(home), [{ groupUid, capabilities: 1n }]));
   assert.deepEqual(
     [organization, home, below, sibling].map((uid) => at(organization).holds(1n, uid)),
     [false, true, true, false],
@@ -108,7 +108,7 @@ test("an identity of a group acts there and below, whatever is bound to it", () 
     [organization, home, below, sibling].map((uid) => at(sibling).holds(1n, uid)),
     [false, false, false, false],
   );
-  const user = new Access(grantsOf(newUid(""), [{ groupUid: organization, capabilities: 1n }]));
+  const user = new Access(effectiveCapabilities(newUid(""), [{ groupUid: organization, capabilities: 1n }]));
   assert.deepEqual(
     [organization, home, below, sibling].map((uid) => user.holds(1n, uid)),
     [true, true, true, true],
@@ -117,7 +117,7 @@ test("an identity of a group acts there and below, whatever is bound to it", () 
 
 test("a token narrowed to no scopes leaves nothing", () => {
   const organization = newUid("");
-  const access = new Access(grantsOf(newUid(""), [{ groupUid: organization, capabilities: 1n }]));
+  const access = new Access(effectiveCapabilities(newUid(""), [{ groupUid: organization, capabilities: 1n }]));
   assert.equal(access.narrowed([], undefined).holds(1n, organization), false);
   assert.equal(access.narrowed(undefined, 0n).holds(1n, organization), false);
 });

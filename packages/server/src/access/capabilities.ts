@@ -2,7 +2,7 @@
 import { ancestry, isAtOrBelow, isInRoot, parentOf } from "../lib/uid.ts";
 
 /** Capabilities held directly at a group (bit sets); each holds at the group and everywhere below it. */
-export type Grants = ReadonlyMap<string, bigint>;
+export type CapabilitiesByGroup = ReadonlyMap<string, bigint>;
 
 export interface Binding {
   readonly groupUid: string;
@@ -13,7 +13,7 @@ export interface Binding {
  * The grants of an identity. One made in a group acts in that group and below and nowhere else: a binding takes effect at
  * its group intersected with the identity's home. Identities in root have no home.
  */
-export function grantsOf(identityUid: string, bindings: Iterable<Binding>): Grants {
+export function effectiveCapabilities(identityUid: string, bindings: Iterable<Binding>): CapabilitiesByGroup {
   const home = isInRoot(identityUid) ? undefined : parentOf(identityUid);
   const grants = new Map<string, bigint>();
   for (const { groupUid, capabilities } of bindings) {
@@ -31,10 +31,10 @@ export function effectiveScope(groupUid: string, home: string | undefined): stri
 
 /** One caller's rights during one call: grants, and what the token leaves of them. */
 export class Access {
-  readonly #grants: Grants;
+  readonly #grants: CapabilitiesByGroup;
   readonly #scopes = new Map<bigint, readonly string[]>();
 
-  constructor(grants: Grants) {
+  constructor(grants: CapabilitiesByGroup) {
     this.#grants = grants;
   }
 

@@ -113,7 +113,7 @@ export async function recover(config: Config, organization: string): Promise<voi
     if (owner === undefined || access.holds(capabilitySet(owner.capabilities), uid)) return;
     const binding = create(RoleBindingSchema, { identityUid: bootstrapOwner, roleUid: owner.uid });
     await insert(roleBindings, newUid(uid), binding, { now: clock.now(), db });
-    await grants.changed(db, [bootstrapOwner]);
+    await grants.recordChange(db, [bootstrapOwner]);
   });
   console.log(`The bootstrap owner owns ${organization}. Restart a server that runs on SQLite, so that it notices.`);
 }

@@ -99,7 +99,7 @@ async function matching(db: ReadDb, groupId: string, filter: Filter): Promise<st
 export async function membersChanged(db: WriteDb, grants: Grants, userIds: ReadonlySet<string>): Promise<void> {
   if (userIds.size === 0) return;
   if (userIds.size > MAX_TOLD) {
-    await grants.changed(db, "*");
+    await grants.recordChange(db, "*");
     return;
   }
   const rows = await db
@@ -111,7 +111,7 @@ export async function membersChanged(db: WriteDb, grants: Grants, userIds: Reado
     .distinct()
     .where("scim_user.id", "in", listed(db, [...userIds]))
     .execute();
-  await grants.changed(
+  await grants.recordChange(
     db,
     rows.map(({ identity_uid }) => identity_uid),
   );

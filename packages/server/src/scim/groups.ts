@@ -86,7 +86,7 @@ function changeGroup(
       };
       await save(db, row, body);
       // By its name or external id a group is mapped to roles.
-      await (isOther ? grants.changed(db, "*") : membersChanged(db, grants, changed));
+      await (isOther ? grants.recordChange(db, "*") : membersChanged(db, grants, changed));
       return row;
     })
     .catch(explainConstraint);

@@ -38,7 +38,7 @@ export function createUser(directory: Directory, request: Json): Promise<Row> {
         .values({ ...row, ...columnsOf(body), idp_uid: provider.uid, delete_time: null })
         .execute();
       await foretell(db, provider, externalIdOf(body));
-      if (body.active === true) await grants.changed(db, await identitiesOf(db, provider.uid, externalIdOf(body)));
+      if (body.active === true) await grants.recordChange(db, await identitiesOf(db, provider.uid, externalIdOf(body)));
       else await endLogins(db, grants, provider.uid, externalIdOf(body));
       return row;
     })
@@ -110,7 +110,7 @@ async function save(db: WriteDb, { provider, grants, clock }: Directory, before:
   }
   const isActive = body.active === true;
   if (!isActive && (isOther || before.active === 1)) await endLogins(db, grants, provider.uid, externalId);
-  else if (isOther || before.active === 0) await grants.changed(db, await identitiesOf(db, provider.uid, externalId));
+  else if (isOther || before.active === 0) await grants.recordChange(db, await identitiesOf(db, provider.uid, externalId));
 }
 
 function selectUser(db: ReadDb, idpUid: string, id: string) {
@@ -184,5 +184,5 @@ async function identitiesOf(db: ReadDb, idpUid: string, externalId: string | nul
  */
 async function endLogins(db: WriteDb, grants: Grants, idpUid: string, externalId: string | null): Promise<void> {
   await revokeLoginsThrough(db, idpUid, await identitiesOf(db, idpUid, externalId, true));
-  await grants.changed(db, await identitiesOf(db, idpUid, externalId));
+  await grants.recordChange(db, await identitiesOf(db, idpUid, externalId));
 }

@@ -3,7 +3,7 @@
 import type { Store } from "../db/store.ts";
 import type { AudienceList } from "../iam/tokens/audience.ts";
 import type { TokenExchange } from "../iam/tokens/exchange-token.ts";
-import { type LoginTokens, loginFrom } from "../iam/tokens/login-token.ts";
+import { type LoginTokens, loginFromStored } from "../iam/tokens/login-token.ts";
 import type { Clock } from "../lib/clock.ts";
 import { insertDevice, type NewDevice, type PollProblem, pollDevice } from "./device.ts";
 import type { StartLimit } from "./start-limit.ts";
@@ -47,7 +47,7 @@ export function createDeviceGrant({ store, clock, exchange, loginTokens, issuabl
       const signedIn = await pollDevice(store, deviceCode, clientId, now);
       if (typeof signedIn === "string") return signedIn;
       const wanted = { aud: [], scopes: [], cap: [], identity: "", wantsRefreshToken: false };
-      const prepared = await exchange.prepareLogin(loginFrom(signedIn), wanted, now, store.reader);
+      const prepared = await exchange.prepareLogin(loginFromStored(signedIn), wanted, now, store.reader);
       const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
       const idToken = await loginTokens.mint(signedIn, clientId, now);
       return {

@@ -1,7 +1,7 @@
 /** The device authorization grant (RFC 8628): devices that wait for a person, and what they get. */
 import { randomInt } from "node:crypto";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
-import type { SignedIn } from "../iam/tokens/login-token.ts";
+import type { StoredLogin } from "../iam/tokens/login-token.ts";
 import { hashOf, randomText } from "./pending.ts";
 import type { DeviceLoginTable } from "./tables.ts";
 
@@ -66,7 +66,7 @@ export async function findDevice(db: ReadDb, typed: string, now: Date): Promise<
 }
 
 /** @param login undefined where the person refuses. @returns whether the device still waited */
-export async function decideDevice(db: WriteDb, deviceHash: string, login: SignedIn | undefined, now: Date): Promise<boolean> {
+export async function decideDevice(db: WriteDb, deviceHash: string, login: StoredLogin | undefined, now: Date): Promise<boolean> {
   const decision =
     login === undefined
       ? { state: "denied" as const }
@@ -82,7 +82,7 @@ export async function decideDevice(db: WriteDb, deviceHash: string, login: Signe
 }
 
 /** What a device that asks gets: who signed it in, once, or how it stands. */
-export function pollDevice(store: Store, deviceCode: string, clientId: string, now: Date): Promise<SignedIn | PollProblem> {
+export function pollDevice(store: Store, deviceCode: string, clientId: string, now: Date): Promise<StoredLogin | PollProblem> {
   return store.transaction(async (db) => {
     const query = db
       .selectFrom("device_login")
@@ -94,7 +94,7 @@ export function pollDevice(store: Store, deviceCode: string, clientId: string, n
     if (row === undefined) return "expired_token";
     if (row.state === "pending") return notYet(db, row, now);
     await db.deleteFrom("device_login").where("device_hash", "=", row.device_hash).execute();
-    return row.login === null ? "access_denied" : (JSON.parse(row.login) as SignedIn);
+    return row.login === null ? "access_denied" : (JSON.parse(row.login) as StoredLogin);
   });
 }
 

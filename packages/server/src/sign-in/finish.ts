@@ -2,10 +2,10 @@
 
 import type { Store } from "../db/store.ts";
 import type { PersonAccount } from "../iam/identities/person-account.ts";
-import { loginOf } from "../iam/identities/user-login.ts";
+import { loginFromAccount } from "../iam/identities/user-login.ts";
 import type { Registrations } from "../iam/joining/register.ts";
 import type { TokenExchange } from "../iam/tokens/exchange-token.ts";
-import { type LoginTokens, signedInFrom } from "../iam/tokens/login-token.ts";
+import { type LoginTokens, storedFromLogin } from "../iam/tokens/login-token.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { EventNames } from "../outbox/outbox.ts";
 import { decideDevice } from "./device.ts";
@@ -37,16 +37,16 @@ export async function finish(request: SignInRequest, account: PersonAccount, opt
   const { store, clock, exchange, loginTokens } = options;
   const now = clock.now();
   await register(request, account, now, options);
-  const login = await loginOf(account, store.reader);
+  const login = await loginFromAccount(account, store.reader);
   const { goal } = request;
   if (goal.kind === "headless") {
     // What a deactivated or vanished identity would be refused for is found when the program exchanges it.
-    const session = encryptFor(goal.code, (await loginTokens.mint(signedInFrom(login), undefined, now)).token);
+    const session = encryptFor(goal.code, (await loginTokens.mint(storedFromLogin(login), undefined, now)).token);
     await store.transaction((db) => insertHeadlessSession(db, goal.code, session, now));
     return { kind: "elsewhere" };
   }
   if (goal.kind === "device") {
-    const isWaiting = await store.transaction((db) => decideDevice(db, goal.deviceHash, signedInFrom(login), now));
+    const isWaiting = await store.transaction((db) => decideDevice(db, goal.deviceHash, storedFromLogin(login), now));
     if (!isWaiting)
       throw new SignInRefusal(400, "The device no longer waits: its code has expired or was used. Start the sign-in on it again.");
     return { kind: "elsewhere" };

@@ -3,7 +3,7 @@
 import type { ReadDb } from "../db/store.ts";
 import {
   findIdentityProvider,
-  findIdentityProviderOfOrganization,
+  findOrganizationProvider,
   type IdentityProviderRecord,
   openClientSecret,
 } from "../iam/identities/identity-provider-record.ts";
@@ -82,5 +82,5 @@ export function createProviders(operator: OperatorProvider | undefined, secrets:
 
 /** Names of organizations have small letters only, and people type as they like. */
 function findNamed(db: ReadDb, name: string): Promise<IdentityProviderRecord | undefined> {
-  return isUid(name) ? findIdentityProvider(db, name) : findIdentityProviderOfOrganization(db, name.toLowerCase());
+  return isUid(name) ? findIdentityProvider(db, name) : findOrganizationProvider(db, name.toLowerCase());
 }

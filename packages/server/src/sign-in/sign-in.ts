@@ -1,11 +1,11 @@
 /** Signing in with a browser, step by step and without HTTP: to the provider, back, perhaps a question, and to whoever waits. */
 import { findIdentityProvider } from "../iam/identities/identity-provider-record.ts";
-import { accountAtOperator, accountAtProvider, type PersonAccount } from "../iam/identities/person-account.ts";
+import { memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
 import { isSharedIssuer, type UserLogins } from "../iam/identities/user-login.ts";
 import { describeInvite } from "../iam/joining/invites.ts";
-import { redeemerOf } from "../iam/joining/register.ts";
+import { redeemerFromAccount } from "../iam/joining/register.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
-import { type Claims, normalizeIssuer, textClaim } from "../iam/tokens/jwt.ts";
+import { type Claims, normalizeIssuer, stringClaim } from "../iam/tokens/jwt.ts";
 import type { Log } from "../lib/log.ts";
 import { decideDevice, findDevice, shownCode, type WaitingDevice } from "./device.ts";
 import { type Finished, type FinishOptions, finish } from "./finish.ts";
@@ -121,11 +121,11 @@ export function createSignIn(options: SignInOptions): SignIn {
 
   /** The account that the provider vouches for. */
   async function accountOf(claims: Claims, { upstream, record }: Chosen): Promise<PersonAccount> {
-    const subject = textClaim(claims, "sub") ?? "";
+    const subject = stringClaim(claims, "sub") ?? "";
     if (subject === "") throw new SignInRefusal(502, "Your identity provider does not say who you are. Tell whoever administers it.");
     const context = { issuer: normalizeIssuer(upstream.issuer), subject, audience: upstream.clientId };
-    if (record === undefined) return accountAtOperator(claims, context);
-    return accountAtProvider(claims, context, record, await isSharedIssuer(store.reader, record, users));
+    if (record === undefined) return operatorAccount(claims, context);
+    return memberAccount(claims, context, record, await isSharedIssuer(store.reader, record, users));
   }
 
   async function complete(request: SignInRequest, account: PersonAccount): Promise<Finished> {
@@ -138,7 +138,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   async function ask(request: SignInRequest, account: PersonAccount, browser: string): Promise<Outcome> {
     const now = clock.now();
     const { invite, goal } = request;
-    const described = invite === "" ? undefined : await describeInvite(store.reader, invite, redeemerOf(account), now);
+    const described = invite === "" ? undefined : await describeInvite(store.reader, invite, redeemerFromAccount(account), now);
     const { member, ...rest } = account;
     const kept = member && {
       provider: member.provider.uid,

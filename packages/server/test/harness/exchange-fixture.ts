@@ -120,7 +120,7 @@ export async function createFixture(options: FixtureOptions = {}) {
     };
     await store.transaction(async (db) => {
       await db.insertInto("identity").values(row).execute();
-      await grants.changed(db, [uid]);
+      await grants.recordChange(db, [uid]);
     });
     return uid;
   }
@@ -139,14 +139,14 @@ export async function createFixture(options: FixtureOptions = {}) {
         .insertInto("role_binding")
         .values({ ...row, uid: newUid(group), parent: group, identity_uid: identity, role_uid: role })
         .execute();
-      await grants.changed(db, [identity]);
+      await grants.recordChange(db, [identity]);
     });
   }
 
   async function removeIdentity(uid: string): Promise<void> {
     await store.transaction(async (db) => {
       await db.deleteFrom("identity").where("uid", "=", uid).execute();
-      await grants.changed(db, [uid]);
+      await grants.recordChange(db, [uid]);
     });
   }
 

@@ -236,11 +236,11 @@ describeWithWorld(
               claim,
               "claim",
               "ref",
-              'the identity wants what the pattern "refs/tags/.*" matches as a whole; the token has "refs/heads/main"',
+              'the identity expects a value that matches the pattern "refs/tags/.*" as a whole; the token has "refs/heads/main"',
             ],
-            [audience, "audience", "aud", `the identity wants "aws"; the token has "${world.baseUrl}"`],
-            [branch, "branch", "sub", 'the identity wants "repo:acme/site:ref:refs/heads/main"; the token has "repo:acme/site"'],
-            [other, "other", "sub", 'the identity wants "something else"; the token has "repo:acme/site"'],
+            [audience, "audience", "aud", `the identity expects "aws"; the token has "${world.baseUrl}"`],
+            [branch, "branch", "sub", 'the identity expects "repo:acme/site:ref:refs/heads/main"; the token has "repo:acme/site"'],
+            [other, "other", "sub", 'the identity expects "something else"; the token has "repo:acme/site"'],
           ],
         );
       }));
@@ -284,7 +284,7 @@ describeWithWorld(
         await make(team, "robot", matcher(issuer.issuer, "a"));
         issuer.setDown(true);
         const { tokenError, matches } = await attempt(team, { token: await issuer.sign(claims) });
-        assert.match(tokenError, /does not give its keys/);
+        assert.match(tokenError, /are not available/);
         assert.deepEqual(matches, []);
       }));
 
@@ -299,7 +299,7 @@ describeWithWorld(
       });
       const { matches, nearMisses, tokenError } = await attempt(team, { token: await world.robotProof() });
       assert.deepEqual([uidsOf(matches), uidsOf(nearMisses), tokenError], [[mine.uid], [foreign], ""]);
-      assert.match(nearMisses[0]?.explanation ?? "", /the claims agree, but the token is not acceptable: the signature/);
+      assert.match(nearMisses[0]?.explanation ?? "", /the claims match, but the token is not acceptable: the signature/);
       const claims = { iss: "https://robots.test", sub: "robot", aud: world.baseUrl };
       assert.deepEqual(uidsOf((await attempt(team, { claims })).matches), [mine.uid, foreign].sort());
     });

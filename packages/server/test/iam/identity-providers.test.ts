@@ -9,8 +9,8 @@ import { IdentityProviderSchema, IdentityProvidersService } from "@holt/api/gen/
 import { sql } from "kysely";
 import {
   findIdentityProvider,
-  findIdentityProviderOfOrganization,
-  findIdentityProvidersOf,
+  findOrganizationProvider,
+  findIdentityProvidersByIssuer,
   openClientSecret,
 } from "../../src/iam/identities/identity-provider-record.ts";
 import { openSecrets } from "../../src/iam/secrets/secrets-key.ts";
@@ -300,19 +300,19 @@ describeWithWorld("identity providers", (world) => {
     const { reader } = world.store;
     const name = `acme-${newUid("").slice(0, 8)}.example.com`;
     const org = uidOf(await world.raw("POST", "/iam/v2/groups", { name, verified: true, kind: "ORG_KIND_CUSTOMER" }));
-    assert.equal(await findIdentityProviderOfOrganization(reader, name), undefined);
+    assert.equal(await findOrganizationProvider(reader, name), undefined);
     const shared = `https://${name}`;
     const oldest = uidOf(await post(org, { issuer: shared, clientId: "a", clientSecret: "s" }));
     world.clock.advance(1000);
     const second = uidOf(await post(org, { issuer: shared, clientId: "b", clientSecret: "s" }));
-    assert.equal((await findIdentityProviderOfOrganization(reader, name))?.uid, oldest);
-    const found = async (...clients: [string[]?]) => (await findIdentityProvidersOf(reader, shared, ...clients)).map(({ uid }) => uid);
+    assert.equal((await findOrganizationProvider(reader, name))?.uid, oldest);
+    const found = async (...clients: [string[]?]) => (await findIdentityProvidersByIssuer(reader, shared, ...clients)).map(({ uid }) => uid);
     assert.deepEqual(await found(), [oldest, second].toSorted());
     assert.deepEqual(await found(["b", "c"]), [second]);
-    assert.deepEqual(await findIdentityProvidersOf(reader, `${shared}/`), []);
+    assert.deepEqual(await findIdentityProvidersByIssuer(reader, `${shared}/`), []);
     const unverified = uidOf(await world.raw("POST", "/iam/v2/groups", { name: `un${name}` }));
     await post(unverified);
-    assert.equal(await findIdentityProviderOfOrganization(reader, `un${name}`), undefined);
+    assert.equal(await findOrganizationProvider(reader, `un${name}`), undefined);
     assert.equal(await findIdentityProvider(reader, "nonsense"), undefined);
   });
 

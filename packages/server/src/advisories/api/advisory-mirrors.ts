@@ -10,7 +10,7 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { assertGroupExists, create, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
 import type { Grants } from "../../iam/grants/grants.ts";
-import { lastingSession, textOfSession } from "../../iam/identities/stored-session.ts";
+import { serializeSession, withoutProviderSession } from "../../iam/identities/stored-session.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { type FieldViolation, notFound, permissionDenied } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
@@ -112,8 +112,8 @@ async function actingSession(
   collaborators: AdvisoryMirrorsCollaborators,
 ) {
   const kind = kindOf(mirror);
-  const session = principal === undefined ? undefined : lastingSession(principal);
-  if (session !== undefined && (await rightsOf({ parent, kind }, session, collaborators, db)).mayImport) return textOfSession(session);
+  const session = principal === undefined ? undefined : withoutProviderSession(principal);
+  if (session !== undefined && (await rightsOf({ parent, kind }, session, collaborators, db)).mayImport) return serializeSession(session);
   if (kind === "vulnerabilities") throw forStaff();
   throw permissionDenied(
     "a mirror acts with the role bindings of its identity, and the rights of this sign-in end with the session: bind the identity to a role in the group",

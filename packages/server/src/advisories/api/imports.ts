@@ -6,7 +6,7 @@ import type { Call, WriteCall } from "../../api/call/call.ts";
 import { implement, read, type WriteHandler, write } from "../../api/call/implement.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
-import { textOfSession } from "../../iam/identities/stored-session.ts";
+import { serializeSession } from "../../iam/identities/stored-session.ts";
 import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { type Destination, type ImportRights, rightsIn } from "../import/remote/import-rights.ts";
 import { findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../import/remote/import-row.ts";
@@ -91,7 +91,7 @@ async function startImport({ uid, size }: StartImportRequest, call: WriteCall, c
     throw failedPrecondition("IMPORT_INCOMPLETE", `${received} of ${size} bytes were received: send the rest first`);
   if (received === 0) throw failedPrecondition("IMPORT_INCOMPLETE", "nothing was received: send the file first");
   const { approves, mayDelete } = rightsFor(row, call, collaborators);
-  const session = principal === undefined ? null : textOfSession(principal);
+  const session = principal === undefined ? null : serializeSession(principal);
   const change = {
     state: "waiting" as const,
     start_time: now.toISOString(),

@@ -2,7 +2,7 @@
 
 import { find } from "../../api/resource/get.ts";
 import type { Store } from "../../db/store.ts";
-import { sessionFromText } from "../../iam/identities/stored-session.ts";
+import { parseSession } from "../../iam/identities/stored-session.ts";
 import { Loop } from "../../jobs/loop.ts";
 import type { Log } from "../../lib/log.ts";
 import { parentOf, rootOf } from "../../lib/uid.ts";
@@ -107,7 +107,7 @@ export class MirrorWorker implements AsyncDisposable {
     const mirror = await find(advisoryMirrors, uid, this.#options.store.reader);
     if (mirror === undefined) return undefined;
     const destination = { parent: parentOf(uid), kind: kinds.get(mirror.kind) ?? "advisories" };
-    const { mayImport } = await rightsOf(destination, sessionFromText(run.session), this.#options);
+    const { mayImport } = await rightsOf(destination, parseSession(run.session), this.#options);
     const error = "the identity that it acts for may not import this any more: who may can set the url again";
     if (!mayImport) return { outcome: "failed", status: 0, error, retryAfterMs: 0 };
     return downloadFeed({ ...run, url: mirror.url }, run.file, this.#options, signal);

@@ -35,7 +35,7 @@ export async function deleteGroup(uid: string, { db }: WriteCall, { grants, doma
     });
   await appendToCount(db, "group", uid, -1);
   await dropCounts(db, uid);
-  if (affected.length > 0) await grants.changed(db, affected);
+  if (affected.length > 0) await grants.recordChange(db, affected);
 }
 
 /** The refusal names the first that is found: children with a name of their own come first, those of other domains before those of iam. */

@@ -63,7 +63,7 @@ export async function explainAccess(
     capability: capabilityName(capability),
     uid,
     isAllowed: standing.exists && standing.access.holds(wanted, uid),
-    isDeactivated: !standing.exists || standing.closed.has(rootOf(uid)),
+    isDeactivated: !standing.exists || standing.closedOrganizations.has(rootOf(uid)),
     home: isConfined ? home : undefined,
     shown: giving.filter(isShown),
     hidden: giving.filter((binding) => !isShown(binding)).length,

@@ -132,7 +132,7 @@ async function removeAll(
     deleted.map((row) => row.uid),
     -1,
   );
-  await grants.changed(db, "*");
+  await grants.recordChange(db, "*");
   const bodies = new Map(deleted.map((row) => [row.uid, row.body]));
   return [...new Set(uids)].flatMap((uid) => bodies.get(uid) ?? []);
 }

@@ -10,7 +10,7 @@ import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate } from "../../api/resource/write.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
-import { newInviteCode } from "../joining/invites.ts";
+import { generateInviteCode } from "../joining/invites.ts";
 import { assertGrantable, uidViolations } from "./bindable.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
 import { hydrateGroupInvites } from "./hydrate-group-invites.ts";
@@ -85,7 +85,7 @@ function emailViolations(email: string): FieldViolation[] {
 
 /** The code contains the uid, so there is a code only after the invite is stored. */
 async function storeNewCode(invite: GroupInvite, { db }: WriteCall): Promise<string> {
-  const { code, hash } = newInviteCode(invite);
+  const { code, hash } = generateInviteCode(invite);
   await db.updateTable("group_invite").set({ code_hash: hash }).where("uid", "=", invite.uid).execute();
   return code;
 }

@@ -92,7 +92,7 @@ async function createOrganization(given: Group | undefined, call: WriteCall, col
   const created = await create(groups, "", group, call);
   const binding = createMessage(RoleBindingSchema, { identityUid: principal.uid, roleUid: OWNER.uid });
   await insert(roleBindings, newUid(group.uid), binding, call);
-  await collaborators.grants.changed(call.db, [principal.uid]);
+  await collaborators.grants.recordChange(call.db, [principal.uid]);
   return created;
 }
 

@@ -83,7 +83,7 @@ export function identitiesService(collaborators: IdentitiesCollaborators) {
       await remove(identities, uid, call.db);
       // The bindings of all groups.
       await deleteBindings(call.db, "identity_uid", uid);
-      await grants.changed(call.db, [uid]);
+      await grants.recordChange(call.db, [uid]);
       return createMessage(EmptySchema);
     }),
 

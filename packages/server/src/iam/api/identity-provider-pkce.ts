@@ -28,7 +28,7 @@ export async function isPkceDenied(
   const { issuer, pkceEnabled } = oidcOf(provider);
   const before = current && oidcOf(current);
   const wasAsked = before?.pkceEnabled === true && before.issuer === issuer;
-  return pkceEnabled && !wasAsked && pkceSupport.isDenied(issuer);
+  return pkceEnabled && !wasAsked && pkceSupport.lacksS256(issuer);
 }
 
 export function pkceDenied(): Error {

@@ -81,5 +81,5 @@ async function startVersion(uid: string, { db }: WriteCall, { grants }: { readon
     .set((eb) => ({ version: eb("version", "+", 1) }))
     .where("uid", "=", uid)
     .execute();
-  await grants.changed(db, "*");
+  await grants.recordChange(db, "*");
 }

@@ -75,7 +75,7 @@ export function identityProvidersService(collaborators: IdentityProvidersCollabo
       prepare: ({ uid }) => collaborators.emptyDirectory(uid),
       async handle({ uid }, call) {
         await deleteIdentityProvider(uid, call);
-        await grants.changed(call.db, "*");
+        await grants.recordChange(call.db, "*");
         return createMessage(EmptySchema);
       },
     },

@@ -65,7 +65,7 @@ export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
       const { current, next } = update;
       await assertBindable(next, parentOf(next.uid), call, collaborators);
       const saved = await save(roleBindings, update, call);
-      if (call.changed) await grants.changed(call.db, [current.identityUid, next.identityUid]);
+      if (call.changed) await grants.recordChange(call.db, [current.identityUid, next.identityUid]);
       return hydrated(saved.text, call.db);
     }),
 
@@ -76,7 +76,7 @@ export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
       call.changed = deleted !== undefined;
       if (deleted !== undefined) {
         await appendToCount(db, "role_binding", uid, -1);
-        await grants.changed(db, [deleted.identity_uid]);
+        await grants.recordChange(db, [deleted.identity_uid]);
       }
       return createMessage(EmptySchema);
     }),
@@ -98,7 +98,7 @@ async function bind(
   await assertBindable(binding, parent, call, collaborators);
   await assertNew(binding, parent, call.db);
   const created = await create(roleBindings, parent, binding, call);
-  await collaborators.grants.changed(call.db, [binding.identityUid]);
+  await collaborators.grants.recordChange(call.db, [binding.identityUid]);
   return created;
 }
 

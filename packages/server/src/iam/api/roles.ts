@@ -73,7 +73,7 @@ export function rolesService(collaborators: RolesCollaborators) {
       // Adding a capability to a role that identities have, or are promised, hands out that capability.
       if (added !== 0n && (await isHandedOut(uid, call.db))) await assertHoldsAll(added, parentOf(uid), call, collaborators);
       const saved = await save(roles, update, call);
-      if (after !== before) await grants.changed(call.db, await holdersOf(uid, call));
+      if (after !== before) await grants.recordChange(call.db, await holdersOf(uid, call));
       return saved;
     }),
 

@@ -16,7 +16,7 @@ import { dateFromTimestamp } from "../../lib/clock.ts";
 import { aborted, failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
-import { hashOfScimToken, newScimToken } from "../identities/scim-credential.ts";
+import { generateScimToken, hashScimToken } from "../identities/scim-credential.ts";
 import type { ScimTokenTable } from "../tables.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
 import { assertHoldsMapped } from "./identity-provider-grants.ts";
@@ -49,8 +49,8 @@ export function scimTokenMethods(collaborators: ScimTokenCollaborators): ScimMet
       if ((await findScimToken(call.db, uid)) !== undefined)
         throw failedPrecondition("SCIM_TOKEN_EXISTS", "the identity provider already has a SCIM token; regenerate it");
       await assertHoldsMapped(uid, call, collaborators);
-      const token = newScimToken();
-      const row = { ...NO_TOKEN, idp_uid: uid, enabled: 0, etag: newEtag(), token_hash: hashOfScimToken(token), expire_time: expire };
+      const token = generateScimToken();
+      const row = { ...NO_TOKEN, idp_uid: uid, enabled: 0, etag: newEtag(), token_hash: hashScimToken(token), expire_time: expire };
       await call.db.insertInto("scim_token").values(row).execute();
       return createMessage(GenerateScimTokenResponseSchema, {
         token,
@@ -69,11 +69,11 @@ export function scimTokenMethods(collaborators: ScimTokenCollaborators): ScimMet
       await assertHoldsMapped(uid, call, collaborators);
       const end = isLive(old, now) ? endOf(old, overlapMs, now) : null;
       const staysUsable = end !== null && end > now.toISOString();
-      const token = newScimToken();
+      const token = generateScimToken();
       const row = {
         ...NO_TOKEN,
         etag: newEtag(),
-        token_hash: hashOfScimToken(token),
+        token_hash: hashScimToken(token),
         expire_time: expire,
         previous_token_hash: staysUsable ? old.token_hash : null,
         previous_expire_time: staysUsable ? end : null,

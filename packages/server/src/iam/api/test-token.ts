@@ -17,7 +17,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { rangeBelow } from "../../lib/uid.ts";
-import type { TokenTrials, Trial, Tried, Verdict } from "../tokens/token-trial.ts";
+import type { TokenTrials, Trial, TrialInput, Verdict } from "../tokens/token-trial.ts";
 
 const READ = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
 const MAX_NEAR_MISSES = 50;
@@ -61,7 +61,7 @@ export async function testToken(
 }
 
 /** @throws INVALID_ARGUMENT */
-function triedOf({ token, claims }: TestTokenRequest): Tried {
+function triedOf({ token, claims }: TestTokenRequest): TrialInput {
   if ((token === "") === (claims === undefined)) throw invalidArgument("token", "exactly one of token and claims is required");
   if (claims === undefined) return { token: token.trim() };
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
@@ -125,7 +125,7 @@ async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promis
   const verdicts: Verdict[] = [];
   for (const identity of identities) {
     const verdict = trial.compare(identity);
-    if (verdict !== undefined) verdicts.push(verdict.isMatch ? await trial.prove(verdict) : verdict);
+    if (verdict !== undefined) verdicts.push(verdict.isMatch ? await trial.verifyProof(verdict) : verdict);
     await setImmediate();
   }
   return verdicts;

@@ -1,4 +1,7 @@
-/** Who is calling the registry: a Holt token as a bearer or as a password, or an identity with a token that stands for it. */
+/**
+ * Authenticates callers of the registry and the package endpoints. They send a Holt token as bearer or password, or an
+ * identity's uid with a token that may assume it.
+ */
 import { createHash } from "node:crypto";
 import type { Principal } from "../../access/principal.ts";
 import type { Store } from "../../db/store.ts";
@@ -12,16 +15,19 @@ import type { AccessTokens } from "../tokens/access-token.ts";
 import type { AudienceList } from "../tokens/audience.ts";
 import type { TokenExchange } from "../tokens/exchange-token.ts";
 
-/** The user of `docker login` whose password is a Holt token. */
+/** User name for `docker login` with a Holt token as the password. */
 export const TOKEN_USER = "_token";
 
 export interface RegistryAuthenticator {
-  /** Undefined where the header says nobody. @throws UNAUTHENTICATED */
+  /**
+   * @returns undefined for an anonymous caller
+   * @throws UNAUTHENTICATED
+   */
   authenticate(authorization: string | undefined): Promise<RegistryCaller | undefined>;
-  /** @throws UNAUTHENTICATED, for whatever reason the login fails */
+  /** @throws UNAUTHENTICATED for every failure */
   login(user: string, password: string): Promise<RegistryCaller>;
-  /** Whether it is a good token of ours, but for another service. */
-  isForAnother(authorization: string | undefined): Promise<boolean>;
+  /** Whether the bearer token is a valid Holt token if its audience is ignored. */
+  isForOtherAudience(authorization: string | undefined): Promise<boolean>;
 }
 
 export interface RegistryAuthenticatorOptions {
@@ -30,42 +36,42 @@ export interface RegistryAuthenticatorOptions {
   readonly accessTokens: AccessTokens;
   readonly grants: Grants;
   readonly exchange: TokenExchange;
-  /** Of the tokens that the registry takes: the API's and its own. */
+  /** Audiences of the tokens that the registry accepts: the API's and its own. */
   readonly audiences: AudienceList;
 }
 
-const MAX_REMEMBERED = 10_000;
-/** Clients that send a password with every request must not cause a token exchange each time. */
-const REMEMBER_MS = 60_000;
+const MAX_CACHED_LOGINS = 10_000;
+/** Some clients send a password with every request, which must not cost a token exchange each time. */
+const CACHE_MS = 60_000;
 const ANY_AUDIENCE: AudienceList = { has: () => true };
 
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
   const { store, clock, accessTokens, grants, exchange, audiences } = options;
-  const remembered = new Lru<string, { principal: Principal; until: number }>(MAX_REMEMBERED);
+  const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
 
-  async function callerOf(principal: Principal): Promise<RegistryCaller> {
+  async function callerFromPrincipal(principal: Principal): Promise<RegistryCaller> {
     const { exists, access } = await grants.loadSession(principal);
     if (!exists) throw unauthenticated("the identity of this token no longer exists");
     return { principal, access };
   }
 
-  async function exchanged(identity: string, proof: string): Promise<Principal> {
+  async function exchangeCached(identity: string, proof: string): Promise<Principal> {
     const now = clock.now();
     const key = createHash("sha256").update(`${identity}\n${proof}`).digest("base64");
-    const known = remembered.get(key);
+    const known = cache.get(key);
     if (known !== undefined && known.until > now.getTime()) return known.principal;
     const prepared = await exchange.prepareExchange({ bearer: proof, identity, aud: [], scopes: [], cap: [] }, now, store.reader);
     const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
     const principal = await accessTokens.verify(token.token);
-    remembered.set(key, { principal, until: Math.min(now.getTime() + REMEMBER_MS, principal.expiry * 1000) });
+    cache.set(key, { principal, until: Math.min(now.getTime() + CACHE_MS, principal.expiry * 1000) });
     return principal;
   }
 
   async function login(user: string, password: string): Promise<RegistryCaller> {
-    if (user === TOKEN_USER) return callerOf(await accessTokens.verify(password, audiences));
+    if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences));
     if (!isUid(user))
       throw unauthenticated(`the user must be ${TOKEN_USER}, with an access token as its password, or the uid of an identity`);
-    return callerOf(await exchanged(user, password).catch(throwUnauthenticated));
+    return callerFromPrincipal(await exchangeCached(user, password).catch(throwUnauthenticated));
   }
 
   return {
@@ -75,14 +81,14 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
       if (credentials === "") return undefined;
       switch (scheme.toLowerCase()) {
         case "bearer":
-          return callerOf(await accessTokens.verify(credentials, audiences));
+          return callerFromPrincipal(await accessTokens.verify(credentials, audiences));
         case "basic":
-          return login(...passwordOf(credentials));
+          return login(...parseBasicCredentials(credentials));
         default:
           throw unauthenticated("the Authorization header must be Bearer or Basic");
       }
     },
-    async isForAnother(authorization) {
+    async isForOtherAudience(authorization) {
       const [, credentials = ""] = (authorization ?? "").split(/ +/, 2);
       return accessTokens.verify(credentials, ANY_AUDIENCE).then(
         () => true,
@@ -92,17 +98,17 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
   };
 }
 
-/** RFC 7617 §2: everything before the first colon is the user. */
-export function passwordOf(credentials: string): [user: string, password: string] {
+/** RFC 7617 §2: the user is everything before the first colon. */
+export function parseBasicCredentials(credentials: string): [user: string, password: string] {
   const text = Buffer.from(credentials, "base64").toString("utf8");
   const colon = text.indexOf(":");
   if (colon < 0) throw unauthenticated("the credentials are not user:password in base64");
   return [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-/** To a registry client, a login that is refused is one that failed. */
+/** Registry clients treat every refused login as a failed one. */
 function throwUnauthenticated(error: unknown): never {
-  const refusals: readonly number[] = [Code.PERMISSION_DENIED, Code.INVALID_ARGUMENT, Code.NOT_FOUND];
-  if (error instanceof HoltError && refusals.includes(error.code)) throw unauthenticated(error.message, { cause: error });
+  const refusalCodes: readonly number[] = [Code.PERMISSION_DENIED, Code.INVALID_ARGUMENT, Code.NOT_FOUND];
+  if (error instanceof HoltError && refusalCodes.includes(error.code)) throw unauthenticated(error.message, { cause: error });
   throw error;
 }

@@ -1,8 +1,8 @@
-/** Bindings that go because something else goes: their group, or their identity. */
+/** Deletes the role bindings of a group or an identity that is being deleted. */
 import { appendToCounts } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 
-/** Deletes all bindings in a group, or of an identity. @returns the identities whose rights may be others now */
+/** @returns uids of the identities whose rights may have changed */
 export async function deleteBindings(db: WriteDb, column: "parent" | "identity_uid", uid: string): Promise<string[]> {
   const deleted = await db.deleteFrom("role_binding").where(column, "=", uid).returning(["uid", "identity_uid"]).execute();
   await appendToCounts(

@@ -5,7 +5,7 @@ import { capabilityDeprecatedOption, isInternalOnly } from "@holt/api";
 import { CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { builtInRoles } from "./built-in-roles.ts";
 
-test("each built-in role has as many capabilities as it is documented with", () => {
+test("each built-in role has the documented number of capabilities", () => {
   assert.deepEqual(Object.fromEntries(builtInRoles.map((role) => [role.name, role.capabilities.length])), {
     owner: 138,
     editor: 62,
@@ -52,7 +52,7 @@ test("no built-in role has a capability that is internal or deprecated", () => {
   }
 });
 
-test("capabilities of a built-in role are in the order of their numbers, without duplicates", () => {
+test("the capabilities of a built-in role are sorted by number, without duplicates", () => {
   for (const role of builtInRoles) {
     assert.deepEqual(
       role.capabilities,
@@ -62,7 +62,7 @@ test("capabilities of a built-in role are in the order of their numbers, without
   }
 });
 
-test("names and uids of built-in roles are unique, and the uids are uids of the root", () => {
+test("names and uids of built-in roles are unique, and the uids belong to root", () => {
   assert.equal(new Set(builtInRoles.map((role) => role.name)).size, builtInRoles.length);
   assert.equal(new Set(builtInRoles.map((role) => role.uid)).size, builtInRoles.length);
   for (const role of builtInRoles) assert.match(role.uid, /^[0-9a-f]{40}$/);

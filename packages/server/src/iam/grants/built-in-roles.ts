@@ -1,17 +1,17 @@
-/** The roles that every installation has, as data. How they reach the store, and that nobody can change them, is not decided here. */
+/** Defines the roles that every installation has. Storing them, and protecting them from changes, happens elsewhere. */
 import { createHash } from "node:crypto";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 
 export interface BuiltInRole {
-  /** The same on every server and after every installation, so that configuration written elsewhere goes on working. */
+  /** The same in every installation, so that configuration can be shared between installations. */
   readonly uid: string;
   readonly name: string;
   readonly description: string;
-  /** Without duplicates, in the order of their numbers. */
+  /** Without duplicates, sorted by number. */
   readonly capabilities: readonly Capability[];
 }
 
-// The bundles that roles are composed of. Their order and duplicates do not matter.
+// Capability bundles that roles are composed of. Order and duplicates do not matter.
 
 const registryPull: readonly Capability[] = [
   Capability.CAP_IAM_GROUPS_LIST,
@@ -44,7 +44,10 @@ const apkPull: readonly Capability[] = [Capability.CAP_IAM_GROUPS_LIST, Capabili
 
 const apkPush: readonly Capability[] = [...apkPull, Capability.CAP_APK_CREATE, Capability.CAP_APK_DELETE];
 
-/** A pull token is an identity with a pull role bound to it: this is what making one takes, besides the pull role itself. */
+/**
+ * Creating a pull token needs these capabilities besides its pull role: it creates an identity and binds the role to
+ * it.
+ */
 const pullTokenCreation: readonly Capability[] = [
   Capability.CAP_IAM_GROUPS_LIST,
   Capability.CAP_IAM_ROLES_LIST,
@@ -79,7 +82,7 @@ const guardenerUser: readonly Capability[] = [
 
 const guardenerAdmin: readonly Capability[] = [...guardenerUser, Capability.CAP_TERMS_ACCEPT, Capability.CAP_GUARDENER_ASSOCIATION_MANAGE];
 
-/** Reads what the console shows, but no image or package content. */
+/** Reads everything that the console shows, but no image or package content. */
 const consoleViewer: readonly Capability[] = [
   ...registryPull.filter((capability) => capability !== Capability.CAP_REPO_BLOBS_GET),
   Capability.CAP_IAM_GROUP_INVITES_LIST,
@@ -137,7 +140,7 @@ const editor: readonly Capability[] = [
   Capability.CAP_LIBRARIES_REQUEST_GROUPS_ITEMS_UPDATE,
 ];
 
-/** All that a user can hold. What only the platform itself may hold is not in it. */
+/** All capabilities that a user can hold; internal capabilities are left out. */
 const owner: readonly Capability[] = [
   ...editor,
   ...registryPush,
@@ -207,7 +210,7 @@ const owner: readonly Capability[] = [
 export const builtInRoles: readonly BuiltInRole[] = [
   defineRole("owner", "Owner", owner),
   defineRole("editor", "Editor", editor),
-  // The uid that this role is documented with.
+  // The documented uid of this role.
   { ...defineRole("viewer", "Viewer", viewer), uid: "63921b2c44617e3f2603851537be0123af4a57d7" },
   defineRole("limited_owner", "Limited Owner", limitedOwner),
   defineRole("console_viewer", "Console Viewer", consoleViewer),

@@ -5,7 +5,7 @@ import { createReadHandle } from "../../db/handle.ts";
 import type { Store } from "../../db/store.ts";
 import { createGrants } from "./grants.ts";
 
-/** Grants over the fixture's database, whose reads are counted and can be held back after they have read. */
+/** Grants over the fixture's database. Counts reads, and can hold their results back. */
 function createObserved(world: Fixture) {
   const executor = world.store.reader.getExecutor();
   const state = { reads: 0, isCurrent: true, gate: Promise.resolve() };
@@ -27,7 +27,7 @@ async function setUp() {
   return { world, group, identity, ...createObserved(world), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 }
 
-test("rights are loaded once, and anew after they changed", async () => {
+test("rights are loaded once, and again after they change", async () => {
   await using s = await setUp();
   const first = await s.grants.load(s.identity);
   assert.deepEqual([first.exists, first.access.capabilitiesAt(s.group)], [true, 0n]);
@@ -40,13 +40,13 @@ test("rights are loaded once, and anew after they changed", async () => {
   assert.equal(s.state.reads, 2);
 });
 
-test("an identity that does not exist is told from one without rights", async () => {
+test("a missing identity differs from one without rights", async () => {
   await using s = await setUp();
   await s.world.removeIdentity(s.identity);
   assert.equal((await s.grants.load(s.identity)).exists, false);
 });
 
-test("many that ask at once share one load, and a load that an invalidation overtook is neither shared nor kept", async () => {
+test("concurrent callers share one load, and a load overtaken by an invalidation is neither shared nor cached", async () => {
   await using s = await setUp();
   const open = Promise.withResolvers<void>();
   s.state.gate = open.promise;
@@ -63,7 +63,7 @@ test("many that ask at once share one load, and a load that an invalidation over
   assert.equal(s.state.reads, 2);
 });
 
-test("a load that ends after the one that took its place does not bring back what was before", async () => {
+test("a slow load does not overwrite the newer load that replaced it", async () => {
   await using s = await setUp();
   const open = Promise.withResolvers<void>();
   s.state.gate = open.promise;
@@ -77,7 +77,7 @@ test("a load that ends after the one that took its place does not bring back wha
   assert.equal((await s.grants.load(s.identity)).access.capabilitiesAt(s.group), 1n);
 });
 
-test("invalidating everybody forgets everybody", async () => {
+test("invalidating everything empties the cache", async () => {
   await using s = await setUp();
   const other = await s.world.addIdentity(s.group, { case: undefined });
   await Promise.all([s.grants.load(s.identity), s.grants.load(other)]);
@@ -86,7 +86,7 @@ test("invalidating everybody forgets everybody", async () => {
   assert.equal(s.state.reads, 4);
 });
 
-test("while changes of other servers may go unseen nothing remembered is used, then or later", async () => {
+test("while changes of other servers may be missed, the cache is neither used nor filled", async () => {
   await using s = await setUp();
   await s.grants.load(s.identity);
   s.state.isCurrent = false;
@@ -99,7 +99,7 @@ test("while changes of other servers may go unseen nothing remembered is used, t
   assert.equal(s.state.reads, 5);
 });
 
-test("a load during which the view of others was lost is not kept", async () => {
+test("a load is not cached if changes of other servers may have been missed meanwhile", async () => {
   await using s = await setUp();
   const open = Promise.withResolvers<void>();
   s.state.gate = open.promise;
@@ -112,14 +112,14 @@ test("a load during which the view of others was lost is not kept", async () => 
   assert.equal(s.state.reads, 2);
 });
 
-test("inside a transaction its own writes count, and they reach others with the commit and not before", async () => {
+test("a transaction sees its own changes of rights, and others see them with the commit", async () => {
   await using s = await setUp();
   const { grants, store } = s.world;
   await grants.load(s.identity);
   await store
     .transaction(async (db) => {
       await db.deleteFrom("identity").where("uid", "=", s.identity).execute();
-      await grants.changed(db, [s.identity]);
+      await grants.recordChange(db, [s.identity]);
       assert.equal((await grants.load(s.identity, db)).exists, false);
       assert.equal((await grants.load(s.identity)).exists, true);
       throw new Error("undone");
@@ -130,7 +130,7 @@ test("inside a transaction its own writes count, and they reach others with the 
   assert.equal((await grants.load(s.identity)).exists, false);
 });
 
-test("a failed load is told to all who wait for it and tried again by the next", async () => {
+test("a failed load rejects for all its callers and is retried by the next", async () => {
   await using s = await setUp();
   let fails = true;
   const executor = s.world.store.reader.getExecutor();

@@ -1,66 +1,74 @@
-/** Loads what identities may do and remembers it until it changes. What the bindings mean is capabilities.ts. */
+/** Loads and caches the rights of identities. How bindings turn into capabilities is in access/capabilities.ts. */
 
-import { Access, type Binding, grantsOf, NO_ACCESS } from "../../access/capabilities.ts";
+import { Access, type Binding, effectiveCapabilities, NO_ACCESS } from "../../access/capabilities.ts";
 import type { Principal, ProviderSession } from "../../access/principal.ts";
 import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
 import { rootOf } from "../../lib/uid.ts";
-import { deactivationsOf } from "../identities/scim-record.ts";
-import { bindingsOfSession } from "../identities/session-mappings.ts";
+import { findDeactivations } from "../identities/scim-record.ts";
+import { findSessionBindings } from "../identities/session-mappings.ts";
 
-/** An identity's standing: whether it exists, and all it may do. */
-export interface Standing {
-  /** Also false for whom a directory has deactivated, where nothing is left to it: see scim-record.ts. */
+/** Whether an identity exists, and everything it may do. */
+export interface IdentityRights {
+  /** Also false if a directory deactivated the identity and it has no rights left, see `findDeactivations`. */
   readonly exists: boolean;
   readonly access: Access;
-  /** Uids of the organizations whose directories have deactivated it: no right from anywhere holds in them. */
-  readonly closed: ReadonlySet<string>;
+  /** Uids of the organizations whose directories deactivated the identity. It has no rights there, from any source. */
+  readonly closedOrganizations: ReadonlySet<string>;
 }
 
-/** Whose token it is, and what it leaves. */
+/** The identity of a token, the token's limits and its identity-provider session. */
 export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session">;
 
 export interface Grants {
-  /** @param db the handle of the transaction the question is asked in, whose own writes must count; the cache has no part in it then */
-  load(identityUid: string, db?: ReadDb): Promise<Standing>;
-  /** The same for the bearer of a token: with what a sign-in by an identity provider gives beside the bindings, less what the token leaves out. */
-  loadSession(session: Session, db?: ReadDb): Promise<Pick<Standing, "exists" | "access">>;
-  /** Call it in the transaction that changes rights: bindings, roles, identities, what directories say of them. It takes effect with the commit, here and on all other servers. */
-  changed(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
-  /** Forgets what is remembered of them. */
+  /** @param db handle of a transaction whose own writes must be visible; bypasses the cache */
+  load(identityUid: string, db?: ReadDb): Promise<IdentityRights>;
+  /**
+   * The rights of a token's bearer: the identity's rights, plus the mapped groups of its session, limited by the token.
+   */
+  loadSession(session: Session, db?: ReadDb): Promise<Pick<IdentityRights, "exists" | "access">>;
+  /**
+   * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
+   * Takes effect with the commit, on this server and on all others.
+   */
+  recordChange(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
+  /** Drops the identities from the cache of this server. */
   invalidate(identityUids: readonly string[] | "*"): void;
 }
 
 export interface GrantsOptions {
   readonly store: Store;
-  /** False while other servers may have changed rights unseen: nothing remembered is used or kept then. Left out where there are no others. */
+  /**
+   * Returns false while this server may have missed changes of other servers; the cache is not used then. Left out if
+   * there are no other servers.
+   */
   readonly current?: () => boolean;
 }
 
-const MAX_CACHED = 20_000;
+const MAX_CACHED_IDENTITIES = 20_000;
 
 export function createGrants({ store, current = () => true }: GrantsOptions): Grants {
-  const known = new Lru<string, Standing>(MAX_CACHED);
-  /** Loads that are under way and that nothing has invalidated since they began. */
-  const pending = new Map<string, Promise<Standing>>();
+  const cache = new Lru<string, IdentityRights>(MAX_CACHED_IDENTITIES);
+  /** Running loads that no invalidation has overtaken. */
+  const pending = new Map<string, Promise<IdentityRights>>();
 
   function invalidate(identityUids: readonly string[] | "*"): void {
     if (identityUids === "*") {
-      known.clear();
+      cache.clear();
       pending.clear();
       return;
     }
     for (const uid of identityUids) {
-      known.delete(uid);
+      cache.delete(uid);
       pending.delete(uid);
     }
   }
-  /** Kept only if no invalidation came while it was loading: it may have read what was before. */
-  function loadAndKeep(uid: string): Promise<Standing> {
-    const loading = readStanding(store.reader, uid)
+  /** Caches the result only if no invalidation came in between: the load may have read outdated rights. */
+  function loadAndCache(uid: string): Promise<IdentityRights> {
+    const loading = readRights(store.reader, uid)
       .then((standing) => {
-        if (pending.get(uid) === loading && current()) known.set(uid, standing);
+        if (pending.get(uid) === loading && current()) cache.set(uid, standing);
         return standing;
       })
       .finally(() => {
@@ -70,13 +78,13 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
     return loading;
   }
 
-  async function load(uid: string, db?: ReadDb): Promise<Standing> {
-    if (db !== undefined) return readStanding(db, uid);
+  async function load(uid: string, db?: ReadDb): Promise<IdentityRights> {
+    if (db !== undefined) return readRights(db, uid);
     if (!current()) {
       invalidate("*");
-      return readStanding(store.reader, uid);
+      return readRights(store.reader, uid);
     }
-    return known.get(uid) ?? (await (pending.get(uid) ?? loadAndKeep(uid)));
+    return cache.get(uid) ?? (await (pending.get(uid) ?? loadAndCache(uid)));
   }
 
   return {
@@ -84,50 +92,55 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
     load,
     async loadSession({ uid, scopes, capabilities, within, session }, db) {
       const standing = await load(uid, db);
-      // What was begun at a provider ends with the account there.
-      if (session !== undefined && standing.closed.has(rootOf(session.provider))) return { exists: false, access: NO_ACCESS };
-      const access = session === undefined ? standing.access : await withMappings(standing, session, uid, db ?? store.reader);
+      // A session ends when its provider's directory deactivates the account.
+      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider))) return { exists: false, access: NO_ACCESS };
+      const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
       return { exists: standing.exists, access: access.narrowed(scopes, capabilities, within) };
     },
-    async changed(db, identityUids) {
+    async recordChange(db, identityUids) {
       await appendAccessChange(db, identityUids);
       db.afterCommit(() => invalidate(identityUids));
     },
   };
 }
 
-/** Remembered with the standing, and forgotten with it. Few sessions of one person differ in their mappings. */
-const mapped = new WeakMap<Standing, Lru<string, Access>>();
-const MAX_SESSIONS = 16;
+/**
+ * Rights including session mappings, cached as long as the rights of the identity. A person has few different sessions.
+ */
+const sessionAccess = new WeakMap<IdentityRights, Lru<string, Access>>();
+const MAX_CACHED_SESSIONS = 16;
 
-async function withMappings(standing: Standing, session: ProviderSession, uid: string, db: ReadDb): Promise<Access> {
+async function addSessionMappings(standing: IdentityRights, session: ProviderSession, uid: string, db: ReadDb): Promise<Access> {
   if (session.mappings.length + session.directoryMappings.length === 0) return standing.access;
-  const remembered = mapped.get(standing) ?? new Lru<string, Access>(MAX_SESSIONS);
-  mapped.set(standing, remembered);
+  const sessions = sessionAccess.get(standing) ?? new Lru<string, Access>(MAX_CACHED_SESSIONS);
+  sessionAccess.set(standing, sessions);
   const key = JSON.stringify(session);
-  const access = remembered.get(key) ?? standing.access.and(await bindingsOfSession(db, session, uid));
-  remembered.set(key, access);
+  const access = sessions.get(key) ?? standing.access.and(await findSessionBindings(db, session, uid));
+  sessions.set(key, access);
   return access;
 }
 
-async function readStanding(db: ReadDb, uid: string): Promise<Standing> {
+async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
   const { exists, isProvisioned, bindings } = await readBindings(db, uid);
-  const deactivations = isProvisioned ? await deactivationsOf(db, uid) : [];
-  const closed = new Set(deactivations.map(({ organizationUid }) => organizationUid));
-  const left = bindings.filter(({ groupUid }) => !closed.has(rootOf(groupUid)));
-  const hasLeft = left.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
-  return { exists: exists && !hasLeft, access: new Access(grantsOf(uid, left)), closed };
+  const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
+  const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
+  const remaining = bindings.filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
+  const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
+  return { exists: exists && !isDeactivated, access: new Access(effectiveCapabilities(uid, remaining)), closedOrganizations };
 }
 
-interface Known {
+interface StoredBindings {
   readonly exists: boolean;
-  /** Whether any directory knows it. */
+  /** Whether any directory knows the identity. */
   readonly isProvisioned: boolean;
   readonly bindings: readonly Binding[];
 }
 
-/** One statement, so one moment: an identity without bindings is one row, a missing one none. The oldest binding is first. */
-async function readBindings(db: ReadDb, uid: string): Promise<Known> {
+/**
+ * One statement, for a consistent read. An identity without bindings yields one row, a missing identity none. Oldest
+ * binding first.
+ */
+async function readBindings(db: ReadDb, uid: string): Promise<StoredBindings> {
   const rows = await db
     .selectFrom("identity")
     .leftJoin("role_binding", "role_binding.identity_uid", "identity.uid")

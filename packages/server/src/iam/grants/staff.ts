@@ -1,4 +1,4 @@
-/** Who runs this installation: holders of the internal capability at a group, and the identity it began with. */
+/** Decides who counts as staff of this installation: holders of the internal capability, and the bootstrap owner. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { Access } from "../../access/capabilities.ts";
 import { capabilitySet } from "../../access/capability-set.ts";
@@ -6,7 +6,10 @@ import { isNarrowed, type Narrowing } from "../tokens/narrowing.ts";
 
 const INTERNAL = capabilitySet([Capability.CAP_INTERNAL]);
 
-/** A narrowed token leaves the bootstrap owner no more than what it says. */
+/**
+ * The bootstrap owner is not staff with a narrowed token.
+ * @param groupUid group at which the internal capability counts
+ */
 export function isStaffAt(groupUid: string, bearer: Narrowing & { readonly uid: string }, access: Access, bootstrapOwner: string): boolean {
   return (bearer.uid === bootstrapOwner && !isNarrowed(bearer)) || access.holds(INTERNAL, groupUid);
 }

@@ -1,4 +1,4 @@
-/** The stored identity provider as sign-in needs it. Read only: changes belong to its service. */
+/** Reads stored identity providers for sign-in. Changes are made by the service in api/. */
 import {
   type IdentityProvider,
   type IdentityProvider_OIDC_CorrelationRule,
@@ -15,21 +15,24 @@ export interface IdentityProviderRecord {
   readonly name: string;
   readonly issuer: string;
   readonly clientId: string;
-  /** Sealed: `openClientSecret` opens it. The empty string where there is none. */
+  /** Sealed, see `openClientSecret`. Empty if there is no secret. */
   readonly clientSecret: string;
   readonly pkce: boolean;
   readonly additionalScopes: readonly string[];
-  /** Claim with the groups of a user; the empty string where groups count for nothing. */
+  /** Name of the claim with the user's groups; empty if groups are not used. */
   readonly groupsClaim: string;
   readonly correlationRule: IdentityProvider_OIDC_CorrelationRule;
-  /** Uid of a role, which may be gone. */
+  /** Uid of a role, which may have been deleted. */
   readonly defaultRole: string;
-  /** Another one after a change of issuer, client id or groups claim: what was signed in before it has nothing of the mappings any more. */
+  /**
+   * Changes with issuer, client id and groups claim. Mappings no longer apply to sessions that began with another
+   * version.
+   */
   readonly version: number;
 }
 
 const COLUMNS = ["uid", "issuer", "client_id", "client_secret", "default_role", "version", "body"] as const;
-interface Row {
+interface ProviderRow {
   readonly uid: string;
   readonly issuer: string;
   readonly client_id: string;
@@ -42,22 +45,25 @@ interface Row {
 export async function findIdentityProvider(db: ReadDb, uid: string): Promise<IdentityProviderRecord | undefined> {
   if (!isUid(uid)) return undefined;
   const row = await db.selectFrom("identity_provider").select(COLUMNS).where("uid", "=", uid).executeTakeFirst();
-  return row === undefined ? undefined : recordOf(row);
+  return row === undefined ? undefined : recordFromRow(row);
 }
 
-/** All of an issuer, of whichever organizations, in the order of their uids. @param clientIds only those with one of these, such as the audiences of a token */
-export async function findIdentityProvidersOf(
+/**
+ * Identity providers with the issuer, of all organizations, sorted by uid.
+ * @param clientIds if given, only providers with one of these client IDs, such as a token's audiences
+ */
+export async function findIdentityProvidersByIssuer(
   db: ReadDb,
   issuer: string,
   clientIds?: readonly string[],
 ): Promise<IdentityProviderRecord[]> {
   if (issuer.includes("\0")) return [];
   const rows = await db.selectFrom("identity_provider").select(COLUMNS).where("issuer", "=", issuer).orderBy("uid").execute();
-  return rows.filter((row) => clientIds === undefined || clientIds.includes(row.client_id)).map(recordOf);
+  return rows.filter((row) => clientIds === undefined || clientIds.includes(row.client_id)).map(recordFromRow);
 }
 
-/** The oldest identity provider of the verified organization of that name. */
-export async function findIdentityProviderOfOrganization(db: ReadDb, name: string): Promise<IdentityProviderRecord | undefined> {
+/** The oldest identity provider of the verified organization with this name. */
+export async function findOrganizationProvider(db: ReadDb, name: string): Promise<IdentityProviderRecord | undefined> {
   if (name.includes("\0")) return undefined;
   const row = await db
     .selectFrom("identity_provider")
@@ -69,20 +75,20 @@ export async function findIdentityProviderOfOrganization(db: ReadDb, name: strin
     .orderBy("identity_provider.uid")
     .limit(1)
     .executeTakeFirst();
-  return row === undefined ? undefined : recordOf(row);
+  return row === undefined ? undefined : recordFromRow(row);
 }
 
-/** What Holt signs in with at the provider; undefined where it has no secret. To be used and forgotten. */
+/** The client secret in plain text; undefined if there is none. Do not store it. */
 export function openClientSecret({ uid, clientSecret }: IdentityProviderRecord, secrets: Secrets): string | undefined {
   return clientSecret === "" ? undefined : secrets.open(clientSecret, clientSecretContext(uid));
 }
 
-/** What the secret is sealed for: one that was copied to another provider's row does not open. */
+/** Binds the sealed secret to its provider, so that a copy in another provider's row cannot be opened. */
 export function clientSecretContext(uid: string): string {
   return `identity_provider/${uid}/client_secret`;
 }
 
-function recordOf(row: Row): IdentityProviderRecord {
+function recordFromRow(row: ProviderRow): IdentityProviderRecord {
   const { name, configuration }: IdentityProvider = messageFromJson(IdentityProviderSchema, row.body);
   if (configuration.case !== "oidc") throw new Error(`identity provider ${row.uid} has no OIDC configuration`);
   const { pkceEnabled, additionalScopes, groupsClaim, correlationRule } = configuration.value;

@@ -1,14 +1,14 @@
-/** The stored identity as token exchange needs it: read, and noted as seen. All other changes to identities belong to their service. */
+/** Reads stored identities and updates their last-seen time. All other changes are made by the service in api/. */
 import { type Identity, IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import { isUid } from "../../lib/uid.ts";
 
-/** What a login tells of an identity. */
-export interface Seen {
+/** What a login reports about an identity. */
+export interface LastSeen {
   readonly at: Date;
-  /** Undefined leaves what is known as it is. */
+  /** Undefined keeps the stored email. */
   readonly email: string | undefined;
   readonly emailVerified: boolean;
 }
@@ -22,10 +22,11 @@ export async function findIdentity(db: ReadDb, uid: string): Promise<Identity | 
 }
 
 /**
- * Not an update by anybody: `update_time` stays, and no event tells of it. Holds the identity's row until the transaction ends.
+ * Does not count as an update: `update_time` stays and no event is emitted. Locks the identity's row until the
+ * transaction ends.
  * @returns whether the identity still exists
  */
-export async function recordSeen(db: WriteDb, uid: string, { at, email, emailVerified }: Seen): Promise<boolean> {
+export async function recordLastSeen(db: WriteDb, uid: string, { at, email, emailVerified }: LastSeen): Promise<boolean> {
   const row = await db.dialect.forUpdate(db.selectFrom("identity").select("body").where("uid", "=", uid)).executeTakeFirst();
   if (row === undefined) return false;
   const identity = messageFromJson(IdentitySchema, row.body);

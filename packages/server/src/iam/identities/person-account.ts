@@ -1,7 +1,10 @@
-/** An account of a person with an issuer, as a verified token tells of it: whose word it is, and where that word counts. Pure. */
+/**
+ * Turns a verified token into a person's account: who the person is, who vouches for the email, and where the login is
+ * valid. Pure.
+ */
 import { IdentityProvider_OIDC_CorrelationRule as CorrelationRule } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import { type Claims, claimOf, isCleanText, textClaim } from "../tokens/jwt.ts";
-import { type Profile, profileOfMember, profileOfPerson } from "../tokens/subject.ts";
+import { type Claims, claimOf, isCleanText, stringClaim } from "../tokens/jwt.ts";
+import { memberProfile, type Profile, personProfile } from "../tokens/subject.ts";
 import type { IdentityProviderRecord } from "./identity-provider-record.ts";
 import { userIdentityUid } from "./user-identity.ts";
 
@@ -9,40 +12,42 @@ export interface PersonAccount {
   readonly identityUid: string;
   readonly issuer: string;
   readonly subject: string;
-  /** What tokens say of the person. */
+  /** Profile that Holt's tokens repeat. */
   readonly profile: Profile;
-  /** Verified, and by the word of an issuer that is believed; undefined otherwise. */
+  /** Verified by an issuer that is believed about it; undefined otherwise. */
   readonly email: string | undefined;
-  /** Uid of the one organization in which the issuer is believed about the email; undefined where it is believed everywhere. */
+  /**
+   * Uid of the only organization where the issuer is believed about the email; undefined if it is believed everywhere.
+   */
   readonly emailWithin: string | undefined;
-  /** Uid of the organization in which alone the login is good; undefined for everywhere. */
+  /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
   readonly within: string | undefined;
   readonly member: Membership | undefined;
 }
 
-/** What there is to say of who came through an organization's identity provider. */
+/** A person's membership at an organization's identity provider. */
 export interface Membership {
   readonly provider: IdentityProviderRecord;
-  /** By which the organization's directory knows the person; empty where the token does not tell. */
+  /** Key of the person in the organization's directory; empty if the token has none. */
   readonly externalId: string;
-  /** As the provider's token names them. */
+  /** Names of the groups, as in the provider's token. */
   readonly groups: readonly string[];
 }
 
-/** What is not said in `claims`. */
+/** Properties of the account that are not read from `claims`. */
 export interface AccountContext {
   readonly issuer: string;
   readonly subject: string;
-  /** The one of the token's audiences by which it was accepted. */
+  /** The audience by which the token was accepted. */
   readonly audience: string;
 }
 
-/** More than any person has; what comes after them counts for nothing. */
-const MAX_GROUPS = 1000;
+/** More than any person has. Further groups are ignored. */
+const MAX_GROUPS_PER_PERSON = 1000;
 
-/** Of an issuer that the operator trusts. */
-export function accountAtOperator(claims: Claims, { issuer, subject, audience }: AccountContext): PersonAccount {
-  const profile = profileOfPerson(claims, issuer, audience);
+/** Account at an issuer that the operator trusts. */
+export function operatorAccount(claims: Claims, { issuer, subject, audience }: AccountContext): PersonAccount {
+  const profile = personProfile(claims, issuer, audience);
   return {
     identityUid: userIdentityUid(issuer, subject),
     issuer,
@@ -56,37 +61,37 @@ export function accountAtOperator(claims: Claims, { issuer, subject, audience }:
 }
 
 /**
- * Of an organization's identity provider. What it says of the email counts in the organization alone.
- * @param isConfined whether the login is good in the organization alone, too: for a token that was shown to Holt, and not fetched by it, and for an
- * issuer that others rely on as well. Any organization can register an issuer that others use, with a client of its own, and has the tokens of all who
- * sign in to that client; perhaps it even has a say in them
+ * Account at an organization's identity provider. Its claim about the email counts in that organization only.
+ * @param isConfined whether the login is valid in that organization only. True if the caller presented the token, or if
+ * others rely on the issuer, too: any organization can register a shared issuer with a client of its own, obtains the
+ * tokens of everyone who signs in to that client, and may even control their claims
  */
-export function accountAtProvider(
+export function memberAccount(
   claims: Claims,
   context: AccountContext,
   provider: IdentityProviderRecord,
   isConfined: boolean,
 ): PersonAccount {
   return {
-    ...accountAtOperator(claims, context),
-    profile: profileOfMember(claims, context.issuer, context.audience),
-    // An organization's own provider need not say of each of its addresses that it is verified, but it must not deny it.
-    email: claimOf(claims, "email_verified") === false ? undefined : textClaim(claims, "email"),
+    ...operatorAccount(claims, context),
+    profile: memberProfile(claims, context.issuer, context.audience),
+    // The provider of an organization need not confirm each email address, but must not deny that it is verified.
+    email: claimOf(claims, "email_verified") === false ? undefined : stringClaim(claims, "email"),
     emailWithin: provider.organizationUid,
     within: isConfined ? provider.organizationUid : undefined,
     member: {
       provider,
-      externalId: textClaim(claims, provider.correlationRule === CorrelationRule.OID_EQUALS_EXTERNAL_ID ? "oid" : "sub") ?? "",
-      groups: groupsOf(claims, provider.groupsClaim),
+      externalId: stringClaim(claims, provider.correlationRule === CorrelationRule.OID_EQUALS_EXTERNAL_ID ? "oid" : "sub") ?? "",
+      groups: readGroups(claims, provider.groupsClaim),
     },
   };
 }
 
-/** A list of names, or one name. */
-function groupsOf(claims: Claims, name: string): string[] {
+/** The claim is a list of names or one name. */
+function readGroups(claims: Claims, name: string): string[] {
   if (name === "") return [];
   const value = claimOf(claims, name);
   return (Array.isArray(value) ? value : [value])
     .filter((group): group is string => typeof group === "string" && group !== "" && isCleanText(group))
-    .slice(0, MAX_GROUPS);
+    .slice(0, MAX_GROUPS_PER_PERSON);
 }

@@ -16,8 +16,8 @@ function answering(document: unknown) {
   return { asked, ...createPkceSupport({ client, waits: { wait: (_server, work) => work() } }) };
 }
 
-test("only an issuer that lists methods without S256 denies PKCE", async () => {
-  const denied = (methods: unknown) => answering({ issuer: ISSUER, code_challenge_methods_supported: methods }).isDenied(ISSUER);
+test("an issuer lacks S256 only if it lists PKCE methods without it", async () => {
+  const denied = (methods: unknown) => answering({ issuer: ISSUER, code_challenge_methods_supported: methods }).lacksS256(ISSUER);
   assert.equal(await denied(["plain"]), true);
   assert.equal(await denied([]), true);
   assert.equal(await denied(["plain", "S256"]), false);
@@ -25,15 +25,15 @@ test("only an issuer that lists methods without S256 denies PKCE", async () => {
   assert.equal(await denied("plain"), false);
 });
 
-test("what does not answer, or for somebody else, denies nothing", async () => {
+test("an issuer that does not answer, or answers for another issuer, does not lack S256", async () => {
   const other = { issuer: "https://other.example.com", code_challenge_methods_supported: ["plain"] };
-  for (const document of [new Error("no answer"), null, "text", other]) assert.equal(await answering(document).isDenied(ISSUER), false);
+  for (const document of [new Error("no answer"), null, "text", other]) assert.equal(await answering(document).lacksS256(ISSUER), false);
 });
 
-test("the document is asked for below the issuer, and what is no issuer is not asked", async () => {
+test("the discovery document is fetched below the issuer, and a malformed issuer is not contacted", async () => {
   const support = answering({});
-  await support.isDenied(`${ISSUER}/`);
-  await support.isDenied("https://idp.example.com?q=");
-  await support.isDenied("ftp://idp.example.com");
+  await support.lacksS256(`${ISSUER}/`);
+  await support.lacksS256("https://idp.example.com?q=");
+  await support.lacksS256("ftp://idp.example.com");
   assert.deepEqual(support.asked, [`${ISSUER}/.well-known/openid-configuration`]);
 });

@@ -1,4 +1,4 @@
-/** Whether an identity provider says that it cannot do what its configuration asks for. Asked when it is configured, and never at sign-in. */
+/** Checks that an identity provider supports PKCE with S256. Used when a provider is configured, never at sign-in. */
 import type { OutboundClient } from "../../outbound/client.ts";
 import { isIssuerUrl } from "../tokens/issuer-url.ts";
 import { isRecord } from "../tokens/jwk-set.ts";
@@ -6,10 +6,10 @@ import type { WaitLimit } from "../tokens/wait-limit.ts";
 
 export interface PkceSupport {
   /**
-   * Whether the issuer's discovery document lists methods of PKCE, but not S256. An issuer that does not answer, or answers anything
-   * else, denies nothing: it may not be there yet. Never throws.
+   * Whether the issuer's discovery document lists PKCE methods without S256. False if the issuer does not answer or
+   * answers anything else: it may not be running yet. Never throws.
    */
-  isDenied(issuer: string): Promise<boolean>;
+  lacksS256(issuer: string): Promise<boolean>;
 }
 
 export interface PkceSupportOptions {
@@ -17,16 +17,16 @@ export interface PkceSupportOptions {
   readonly waits: WaitLimit;
 }
 
-/** Somebody waits for the answer to a request of theirs. */
+/** Short, because the caller of the configuration request waits. */
 const TIMEOUT_MS = 2000;
 
 export function createPkceSupport({ client, waits }: PkceSupportOptions): PkceSupport {
   return {
-    async isDenied(issuer) {
+    async lacksS256(issuer) {
       if (!isIssuerUrl(issuer)) return false;
       const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
       try {
-        return denies(await waits.wait(issuer, () => client.fetchJson(url, { timeoutMs: TIMEOUT_MS })), issuer);
+        return excludesS256(await waits.wait(issuer, () => client.fetchJson(url, { timeoutMs: TIMEOUT_MS })), issuer);
       } catch {
         return false;
       }
@@ -34,8 +34,8 @@ export function createPkceSupport({ client, waits }: PkceSupportOptions): PkceSu
   };
 }
 
-/** RFC 8414 §2. A document that names another issuer speaks for somebody else. */
-function denies(document: unknown, issuer: string): boolean {
+/** RFC 8414 §2. A document that names another issuer is ignored. */
+function excludesS256(document: unknown, issuer: string): boolean {
   if (!isRecord(document) || document.issuer !== issuer) return false;
   const { code_challenge_methods_supported: methods } = document;
   return Array.isArray(methods) && !methods.includes("S256");

@@ -1,4 +1,7 @@
-/** What a login through an organization's identity provider begins there: the default role at the first one, the tie to the directory, the session's rights. */
+/**
+ * Records a login through an organization's identity provider: grants the default role at the first login, links the
+ * identity to the directory, and determines the rights of the session.
+ */
 
 import type { ProviderSession } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
@@ -7,24 +10,25 @@ import type { Grants } from "../grants/grants.ts";
 import { bindOnce, lockRole } from "../joining/invites.ts";
 import type { PersonAccount } from "./person-account.ts";
 import { linkScimUser } from "./scim-record.ts";
-import { mappedSession } from "./session-mappings.ts";
+import { createMappedSession } from "./session-mappings.ts";
 
 /**
- * To be called in the transaction of every login, once the identity exists.
- * @throws PERMISSION_DENIED where the organization's directory has deactivated the person
+ * Call it in the transaction of every login, once the identity exists.
+ * @throws PERMISSION_DENIED if the organization's directory deactivated the person
  */
 export async function recordMembership(db: WriteDb, { identityUid, member }: PersonAccount, now: Date, grants: Grants): Promise<void> {
   if (member === undefined) return;
   const { provider, externalId } = member;
   const linked = await linkScimUser(db, grants, { idpUid: provider.uid, identityUid, externalId, now });
-  if (linked === "deactivated") throw deactivated();
+  if (linked === "deactivated") throw deactivatedAccount();
   if (!(await isFirstLogin(db, provider.uid, identityUid, now))) return;
   if (provider.defaultRole === "" || !(await lockRole(db, provider.defaultRole))) return;
-  const isNew = await bindOnce(db, identityUid, provider.defaultRole, provider.organizationUid, now);
-  if (isNew) await grants.changed(db, [identityUid]);
+  const { defaultRole: roleUid, organizationUid: groupUid } = provider;
+  const isNew = await bindOnce(db, { identityUid, roleUid, groupUid }, now);
+  if (isNew) await grants.recordChange(db, [identityUid]);
 }
 
-/** Of two logins at once one is the first. */
+/** Of two concurrent logins, exactly one is the first. */
 async function isFirstLogin(db: WriteDb, idpUid: string, identityUid: string, now: Date): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("provider_login")
@@ -34,11 +38,14 @@ async function isFirstLogin(db: WriteDb, idpUid: string, identityUid: string, no
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** What its groups give for as long as the session lasts; undefined for who came another way. After `recordMembership`, by which the directory's groups are found. */
-export async function sessionOfAccount(db: ReadDb, { identityUid, member }: PersonAccount): Promise<ProviderSession | undefined> {
-  return member && mappedSession(db, member.provider, identityUid, member.groups);
+/**
+ * The session with its mapped groups; undefined for other logins. Call it after `recordMembership`, which links the
+ * directory's groups.
+ */
+export async function createProviderSession(db: ReadDb, { identityUid, member }: PersonAccount): Promise<ProviderSession | undefined> {
+  return member && createMappedSession(db, member.provider, identityUid, member.groups);
 }
 
-export function deactivated(): Error {
-  return permissionDenied("your organization's directory has deactivated this account; ask whoever administers it there");
+export function deactivatedAccount(): Error {
+  return permissionDenied("your organization's directory has deactivated this account; ask its administrator");
 }

@@ -1,32 +1,35 @@
-/** SCIM tokens: what they look like, and whose they are. Only a hash of each is stored. Their calls belong to the service of identity providers. */
+/**
+ * Generates and verifies SCIM tokens. Only a hash of each is stored. Issuing and revoking them is in the service in
+ * api/.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import type { ReadDb } from "../../db/store.ts";
 
-const TOKEN = /^cgscim_[0-9a-f]{64}$/;
+const TOKEN_FORMAT = /^cgscim_[0-9a-f]{64}$/;
 
-export function newScimToken(): string {
+export function generateScimToken(): string {
   return `cgscim_${randomBytes(32).toString("hex")}`;
 }
 
-export function hashOfScimToken(token: string): string {
+export function hashScimToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** What a token is good for. */
+/** What a SCIM token gives access to. */
 export interface ScimCredential {
-  /** Of the identity provider whose directory provisions with it. */
+  /** Uid of the identity provider whose directory uses the token. */
   readonly idpUid: string;
-  /** False while provisioning is switched off: nothing must be accepted then. */
+  /** False while provisioning is switched off: every request must be rejected. */
   readonly isEnabled: boolean;
 }
 
 /**
- * Undefined where the token is none of ours, has expired, was revoked or replaced. What is looked up is a hash, so how long it takes tells nothing about
- * any token.
+ * Looks the token up by its hash, so timing reveals nothing about stored tokens.
+ * @returns undefined if the token is unknown, expired, revoked or replaced
  */
 export async function verifyScimToken(db: ReadDb, token: string, now: Date): Promise<ScimCredential | undefined> {
-  if (!TOKEN.test(token)) return undefined;
-  const hash = hashOfScimToken(token);
+  if (!TOKEN_FORMAT.test(token)) return undefined;
+  const hash = hashScimToken(token);
   const row = await db
     .selectFrom("scim_token")
     .select(["idp_uid", "enabled", "token_hash", "expire_time", "previous_expire_time"])

@@ -1,23 +1,32 @@
-/** What a company's directory says of those who log in: whether they still belong, and their groups. What the directory sends is written in scim/. */
+/**
+ * Connects logins with the accounts that a company's directory provisions: whether a person is still active, and in
+ * which groups. scim/ writes what the directory sends.
+ */
 import type { JoinBuilder } from "kysely";
 import type { Schema } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { rootOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
 
-/** That a directory has deactivated or deleted somebody. */
+/** A directory has deactivated or deleted the person's account. */
 export interface Deactivation {
   readonly idpUid: string;
-  /** The directory's, and the only place where what it says counts: anybody may register any issuer for an organization of their own. */
+  /**
+   * Uid of the directory's organization. The deactivation counts only there, since any organization can register any
+   * issuer.
+   */
   readonly organizationUid: string;
-  /** Whether the person did log in through the provider. A directory can name anybody; who came through it is its own. */
+  /**
+   * Whether the person has logged in through the provider. A directory can provision any account, but only people who
+   * logged in through it belong to it.
+   */
   readonly hasLoggedIn: boolean;
 }
 
 export interface ScimGroup {
   readonly idpUid: string;
   readonly id: string;
-  /** What mappings call it: its external id, or where the directory gave none, its display name. */
+  /** Name that mappings use: the external id, or the display name if the directory sends none. */
   readonly externalGroup: string;
 }
 
@@ -25,19 +34,19 @@ export interface ScimGroup {
 export interface ScimLogin {
   readonly idpUid: string;
   readonly identityUid: string;
-  /** What the provider's correlation rule compares: the claim `sub`, or `oid`. */
+  /** Value that the provider's correlation rule compares: the claim `sub` or `oid`. */
   readonly externalId: string;
   readonly now: Date;
 }
 
-/** That of the accounts a directory may send. */
-const MAX_EXTERNAL_ID = 500;
+/** Characters. The same limit applies to accounts that a directory sends. */
+const MAX_EXTERNAL_ID_LENGTH = 500;
 
-/** All directories that have deactivated the identity. */
-export async function deactivationsOf(db: ReadDb, identityUid: string): Promise<Deactivation[]> {
+/** Deactivations of the identity by all directories. */
+export async function findDeactivations(db: ReadDb, identityUid: string): Promise<Deactivation[]> {
   const rows = await db
     .selectFrom("scim_identity")
-    .innerJoin("scim_user", accountOfIdentity)
+    .innerJoin("scim_user", joinAccounts)
     .select(["scim_user.idp_uid as idpUid", "scim_identity.login_time as loginTime"])
     .where("scim_identity.identity_uid", "=", identityUid)
     .where("scim_user.active", "=", 0)
@@ -45,11 +54,11 @@ export async function deactivationsOf(db: ReadDb, identityUid: string): Promise<
   return rows.map(({ idpUid, loginTime }) => ({ idpUid, organizationUid: rootOf(idpUid), hasLoggedIn: loginTime !== null }));
 }
 
-/** The groups of the identity's active accounts, of all providers that know it. */
-export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<ScimGroup[]> {
+/** Groups of the identity's active accounts at all providers. */
+export async function findScimGroups(db: ReadDb, identityUid: string): Promise<ScimGroup[]> {
   const rows = await db
     .selectFrom("scim_identity")
-    .innerJoin("scim_user", accountOfIdentity)
+    .innerJoin("scim_user", joinAccounts)
     .innerJoin("scim_group_member", "scim_group_member.user_id", "scim_user.id")
     .innerJoin("scim_group", "scim_group.id", "scim_group_member.group_id")
     .select(["scim_group.id", "scim_group.idp_uid", "scim_group.external_id", "scim_group.body"])
@@ -65,14 +74,14 @@ export async function scimGroupsOf(db: ReadDb, identityUid: string): Promise<Sci
 }
 
 /**
- * To be called in the transaction of every login through an identity provider: from then on the identity is the person of that account, also of one that is
- * provisioned later, and what becomes of the account matters to it.
- * @returns `unknown` where the directory has not provisioned the person; `deactivated` where the login must be refused
+ * Links the identity to an account in the directory. Call it in the transaction of every login through an identity
+ * provider. From then on, deactivating the account affects the identity, even if the account is provisioned later.
+ * @returns `unknown` if the directory has not provisioned the person; `deactivated` if the login must be refused
  */
 export async function linkScimUser(db: WriteDb, grants: Grants, login: ScimLogin): Promise<"active" | "deactivated" | "unknown"> {
   const { idpUid, identityUid, externalId } = login;
-  if (externalId === "" || externalId.length > MAX_EXTERNAL_ID || externalId.includes("\0")) return "unknown";
-  if (await recordLogin(db, login)) await grants.changed(db, [identityUid]);
+  if (externalId === "" || externalId.length > MAX_EXTERNAL_ID_LENGTH || externalId.includes("\0")) return "unknown";
+  if (await recordLogin(db, login)) await grants.recordChange(db, [identityUid]);
   const user = await db
     .selectFrom("scim_user")
     .select("active")
@@ -83,7 +92,7 @@ export async function linkScimUser(db: WriteDb, grants: Grants, login: ScimLogin
   return user.active === 1 ? "active" : "deactivated";
 }
 
-/** @returns whether it is the first */
+/** @returns whether it is the first login */
 async function recordLogin(db: WriteDb, { idpUid, identityUid, externalId, now }: ScimLogin): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("scim_identity")
@@ -98,7 +107,7 @@ async function recordLogin(db: WriteDb, { idpUid, identityUid, externalId, now }
   return numInsertedOrUpdatedRows === 1n;
 }
 
-function accountOfIdentity<T extends JoinBuilder<Schema, "scim_identity" | "scim_user">>(join: T): T {
+function joinAccounts<T extends JoinBuilder<Schema, "scim_identity" | "scim_user">>(join: T): T {
   return join
     .onRef("scim_user.idp_uid", "=", "scim_identity.idp_uid")
     .onRef("scim_user.external_id", "=", "scim_identity.external_id") as T;

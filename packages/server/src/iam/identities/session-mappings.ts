@@ -1,29 +1,35 @@
-/** What the groups of an identity provider give for as long as a session lasts: read from its mappings, stored nowhere else. */
+/**
+ * Maps the groups of an identity provider to roles for the duration of a session. Only the mappings' uids are kept in
+ * the session; roles are read on every request.
+ */
 
 import type { Binding } from "../../access/capabilities.ts";
 import type { ProviderSession } from "../../access/principal.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isAtOrBelow, rootOf } from "../../lib/uid.ts";
 import type { IdentityProviderRecord } from "./identity-provider-record.ts";
-import { scimGroupsOf } from "./scim-record.ts";
+import { findScimGroups } from "./scim-record.ts";
 
-/** Tokens travel in headers. Of more mappings than these, the first by uid count. */
-const MAX_MAPPINGS = 64;
+/** Tokens travel in headers, whose size is limited. Of more mappings, the first by uid are used. */
+const MAX_MAPPINGS_PER_SESSION = 64;
 
-/** The session of a login now. @param groups as the provider's token names them */
-export async function mappedSession(
+/**
+ * The session of a new login.
+ * @param groups names of the groups, as in the provider's token
+ */
+export async function createMappedSession(
   db: ReadDb,
   { uid: provider, version }: Pick<IdentityProviderRecord, "uid" | "version">,
   identityUid: string,
   groups: readonly string[],
 ): Promise<ProviderSession> {
-  const mappings = await mappingsOf(db, provider, groups);
-  const byDirectory = await mappingsOf(db, provider, await directoryGroups(db, provider, identityUid));
+  const mappings = await findMappings(db, provider, groups);
+  const byDirectory = await findMappings(db, provider, await findDirectoryGroups(db, provider, identityUid));
   const directoryMappings = byDirectory.filter((uid) => !mappings.includes(uid));
-  return { provider, version, mappings, directoryMappings: directoryMappings.slice(0, MAX_MAPPINGS - mappings.length) };
+  return { provider, version, mappings, directoryMappings: directoryMappings.slice(0, MAX_MAPPINGS_PER_SESSION - mappings.length) };
 }
 
-async function mappingsOf(db: ReadDb, provider: string, groups: readonly string[]): Promise<string[]> {
+async function findMappings(db: ReadDb, provider: string, groups: readonly string[]): Promise<string[]> {
   const names = groups.filter((group) => !group.includes("\0"));
   if (names.length === 0) return [];
   const rows = await db
@@ -33,18 +39,21 @@ async function mappingsOf(db: ReadDb, provider: string, groups: readonly string[
     .distinct()
     .where("external_group_role_mapping.parent", "=", provider)
     .orderBy("external_group_role_mapping.uid")
-    .limit(MAX_MAPPINGS)
+    .limit(MAX_MAPPINGS_PER_SESSION)
     .execute();
   return rows.map(({ uid }) => uid);
 }
 
-async function directoryGroups(db: ReadDb, provider: string, identityUid: string): Promise<string[]> {
-  const groups = await scimGroupsOf(db, identityUid);
+async function findDirectoryGroups(db: ReadDb, provider: string, identityUid: string): Promise<string[]> {
+  const groups = await findScimGroups(db, identityUid);
   return groups.filter(({ idpUid }) => idpUid === provider).map(({ externalGroup }) => externalGroup);
 }
 
-/** What is left of the session's mappings while the provider signs in as it did: those that still are there, and of the directory's those whose group the person is still in. */
-export async function bindingsOfSession(db: ReadDb, session: ProviderSession, identityUid: string): Promise<Binding[]> {
+/**
+ * The bindings that the session's mappings give now. A mapping counts only while it exists, the provider still has the
+ * version that the session began with, and, for directory groups, the person is still in the group.
+ */
+export async function findSessionBindings(db: ReadDb, session: ProviderSession, identityUid: string): Promise<Binding[]> {
   const wanted = [...session.mappings, ...session.directoryMappings];
   if (wanted.length === 0 || session.version === undefined) return [];
   const rows = await db
@@ -56,7 +65,7 @@ export async function bindingsOfSession(db: ReadDb, session: ProviderSession, id
     .where("identity_provider.uid", "=", session.provider)
     .where("identity_provider.version", "=", session.version)
     .execute();
-  const now = session.directoryMappings.length === 0 ? [] : await directoryGroups(db, session.provider, identityUid);
+  const now = session.directoryMappings.length === 0 ? [] : await findDirectoryGroups(db, session.provider, identityUid);
   return rows
     .filter(({ uid, group }) => session.mappings.includes(uid) || now.includes(group))
     .filter(({ scope }) => isAtOrBelow(scope, rootOf(session.provider)))

@@ -1,26 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lastingSession, sessionFromText, textOfSession } from "./stored-session.ts";
+import { parseSession, serializeSession, withoutProviderSession } from "./stored-session.ts";
 
 const narrowed = {
   uid: "a".repeat(40),
   scopes: ["b".repeat(40)],
-  // Beyond what a number of JSON can say.
+  // Larger than any JSON number.
   capabilities: (1n << 120n) | 5n,
   within: "c".repeat(40),
   session: { provider: "d", version: 2, mappings: ["e"], directoryMappings: [] },
 };
 
-test("a session is the same after it was text, and carries nothing else of the token", () => {
+test("a session survives serialization without other content of its token", () => {
   const principal = { ...narrowed, email: "somebody@example.com", actor: { sub: "x" } };
-  assert.deepEqual(sessionFromText(textOfSession(principal)), narrowed);
-  assert.equal(textOfSession(principal).includes("example.com"), false);
+  assert.deepEqual(parseSession(serializeSession(principal)), narrowed);
+  assert.equal(serializeSession(principal).includes("example.com"), false);
   const wide = { uid: "a", scopes: undefined, capabilities: undefined, within: undefined, session: undefined };
-  assert.deepEqual(sessionFromText(textOfSession(wide)), wide);
-  // Nothing at all is not everything.
-  assert.equal(sessionFromText(textOfSession({ ...wide, capabilities: 0n })).capabilities, 0n);
+  assert.deepEqual(parseSession(serializeSession(wide)), wide);
+  // No capabilities at all must not become undefined, which means no limit.
+  assert.equal(parseSession(serializeSession({ ...wide, capabilities: 0n })).capabilities, 0n);
 });
 
-test("what lasts of a session is its narrowing, and not what the sign-in gave", () => {
-  assert.deepEqual(lastingSession(narrowed), { ...narrowed, session: undefined });
+test("a session without its provider part keeps its limits", () => {
+  assert.deepEqual(withoutProviderSession(narrowed), { ...narrowed, session: undefined });
 });

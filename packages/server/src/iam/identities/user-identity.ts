@@ -1,4 +1,7 @@
-/** The identity of a person who logs in with another issuer's account: its uid follows from the account, so rights can be given before the first login. Pure. */
+/**
+ * Builds the identity of a person who logs in with another issuer's account. Its uid is derived from the account, so
+ * that roles can be bound before the first login. Pure.
+ */
 import { create } from "@bufbuild/protobuf";
 import { type Identity, Identity_ClaimMatchSchema, IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
@@ -6,7 +9,7 @@ import { uidFromText } from "../../lib/uid.ts";
 import { normalizeIssuer } from "../tokens/jwt.ts";
 import type { Profile } from "../tokens/subject.ts";
 
-/** The same on every server and for ever. */
+/** The same on every server, and never changes. */
 export function userIdentityUid(issuer: string, subject: string): string {
   return uidFromText(`${normalizeIssuer(issuer)}\n${subject}`);
 }
@@ -15,7 +18,7 @@ export function newUserIdentity(issuer: string, subject: string, { email, emailV
   const time = timestampFromDate(now);
   return create(IdentitySchema, {
     uid: userIdentityUid(issuer, subject),
-    name: nameOf(email ?? subject),
+    name: identityName(email ?? subject),
     email: emailVerified ? (email ?? "") : "",
     emailUnverified: emailVerified ? "" : (email ?? ""),
     lastSeenTime: time,
@@ -31,8 +34,8 @@ export function newUserIdentity(issuer: string, subject: string, { email, emailV
   });
 }
 
-/** Names have small letters, digits, spaces, dots, underscores and hyphens only. */
-function nameOf(text: string): string {
+/** Identity names may contain only lower-case letters, digits, spaces, dots, underscores and hyphens. */
+function identityName(text: string): string {
   return (
     text
       .toLowerCase()

@@ -1,43 +1,49 @@
-/** Logins of people, with a token of the issuer where they have their account. Workloads, which name the identity they want, are workload-login.ts. */
+/**
+ * Logs in people with a token of their issuer. Workloads, which name the identity they assume, are in
+ * tokens/workload-login.ts.
+ */
 import type { ReadDb, Store } from "../../db/store.ts";
 import { Code, HoltError, invalidArgument, unauthenticated } from "../../lib/errors.ts";
 import type { Grants } from "../grants/grants.ts";
 import { type AudienceList, audienceForms } from "../tokens/audience.ts";
-import { refusal } from "../tokens/claim-match.ts";
+import { claimMismatch } from "../tokens/claim-match.ts";
 import type { JwksCache } from "../tokens/jwks.ts";
-import { audiencesOf, normalizeIssuer, type ParsedJwt, textClaim } from "../tokens/jwt.ts";
+import { audiencesOf, normalizeIssuer, type ParsedJwt, stringClaim } from "../tokens/jwt.ts";
 import type { Login } from "../tokens/login.ts";
 import { verifyWithIssuer } from "../tokens/third-party-tokens.ts";
-import { findIdentityProvidersOf, type IdentityProviderRecord } from "./identity-provider-record.ts";
+import { findIdentityProvidersByIssuer, type IdentityProviderRecord } from "./identity-provider-record.ts";
 import { findIdentity } from "./identity-record.ts";
-import { accountAtOperator, accountAtProvider, type PersonAccount } from "./person-account.ts";
-import { recordMembership, sessionOfAccount } from "./provider-membership.ts";
+import { memberAccount, operatorAccount, type PersonAccount } from "./person-account.ts";
+import { createProviderSession, recordMembership } from "./provider-membership.ts";
 import { userIdentityUid } from "./user-identity.ts";
 
 export interface UserLogins {
   /** Whether accounts of the issuer may register and sign in. */
   trusts(issuer: string): boolean;
   /**
-   * The token must be of a trusted issuer, for a login client of Holt's or for Holt itself; or of an organization's identity provider, for the client
-   * registered there.
-   * @param providerUid of the identity provider that is meant; empty where none is named
-   * @returns undefined for a token of an issuer that nobody here logs in with, which is not verified then
+   * Accepts tokens of a trusted issuer for Holt or one of its login clients, and tokens of an organization's identity
+   * provider for the client registered there.
+   * @param providerUid uid of the identity provider; empty if the caller names none
+   * @returns undefined for an unverified token of an issuer that nobody logs in with
    * @throws UNAUTHENTICATED, INVALID_ARGUMENT
    */
   verify(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<PersonAccount | undefined>;
-  /** @throws NOT_FOUND for who is not registered, or no longer trusted */
+  /** @throws NOT_FOUND if the person is not registered or the issuer is no longer trusted */
   login(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<Login>;
-  /** The same for who names the identity. @throws PERMISSION_DENIED, in the same words where it does not exist */
-  loginAs(token: ParsedJwt, identityUid: string, providerUid: string, now: Date, db: ReadDb): Promise<Login>;
+  /**
+   * As `login`, for a caller that names the identity.
+   * @throws PERMISSION_DENIED with the same message if the identity does not exist
+   */
+  loginAs(token: ParsedJwt, target: { identityUid: string; providerUid: string }, now: Date, db: ReadDb): Promise<Login>;
 }
 
 export interface UserLoginsOptions {
   readonly store: Store;
   readonly grants: Grants;
   readonly jwks: JwksCache;
-  /** Of this server. */
+  /** Issuer of this server. */
   readonly issuer: string;
-  /** Client ids with which people log in at their issuers. */
+  /** Client IDs of Holt at the issuers that people log in with. */
   readonly clientIds: readonly string[];
   /** Issuers whose accounts may register and sign in. */
   readonly userIssuers: readonly string[];
@@ -52,26 +58,26 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     const isTrusted = trusted.has(token.issuer);
     const isOperators = providerUid === "" && isTrusted && ours !== undefined;
     const provider = isOperators ? undefined : await findProvider(db, token, providerUid);
-    // Other issuers may have been made up, and are not asked for keys.
+    // Unknown issuers may be invented and are never contacted.
     if (provider === undefined && !isTrusted) return undefined;
     const claims = await verifyWithIssuer(jwks, token, now);
-    const subject = textClaim(claims, "sub") ?? "";
+    const subject = stringClaim(claims, "sub") ?? "";
     if (subject === "") throw unauthenticated("the token names no subject");
     if (provider !== undefined) {
       const context = { issuer: token.issuer, subject, audience: provider.clientId };
-      return accountAtProvider(claims, context, provider, true);
+      return memberAccount(claims, context, provider, true);
     }
     if (!isOperators) throw unauthenticated("the token is for another audience");
-    return accountAtOperator(claims, { issuer: token.issuer, subject, audience: ours });
+    return operatorAccount(claims, { issuer: token.issuer, subject, audience: ours });
   }
 
   async function signIn(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<Login | undefined> {
-    // Also for who is registered: the operator may have taken the issuer off the list.
+    // Registered people are verified again: the operator may have stopped trusting the issuer.
     const account = await verify(token, providerUid, now, db);
     if (account === undefined || (await findIdentity(db, account.identityUid)) === undefined) return undefined;
-    // Written before anything else is decided: what the directory says, and the rights of the session, depend on it.
+    // Comes first, since the deactivation by a directory and the rights of the session depend on it.
     if (account.member !== undefined) await store.transaction((write) => recordMembership(write, account, now, grants));
-    return loginOf(account, store.reader);
+    return loginFromAccount(account, store.reader);
   }
 
   return {
@@ -79,21 +85,21 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     verify,
     async login(token, providerUid, now, db) {
       const login = await signIn(token, providerUid, now, db);
-      if (login === undefined) throw unknownUser(accountOf(token), token.issuer);
+      if (login === undefined) throw unknownUser(claimedIdentityUid(token), token.issuer);
       return login;
     },
-    async loginAs(token, identityUid, providerUid, now, db) {
-      const login = accountOf(token) === identityUid ? await signIn(token, providerUid, now, db) : undefined;
-      if (login === undefined) throw refusal("iss");
+    async loginAs(token, { identityUid, providerUid }, now, db) {
+      const login = claimedIdentityUid(token) === identityUid ? await signIn(token, providerUid, now, db) : undefined;
+      if (login === undefined) throw claimMismatch("iss");
       return { ...login, kind: "assumed" };
     },
   };
 }
 
-/** The login of an account whose identity exists, and whose membership is recorded. */
-export async function loginOf(account: PersonAccount, db: ReadDb): Promise<Login> {
+/** The account's identity must exist and its membership must be recorded. */
+export async function loginFromAccount(account: PersonAccount, db: ReadDb): Promise<Login> {
   const { identityUid, profile, within } = account;
-  const session = await sessionOfAccount(db, account);
+  const session = await createProviderSession(db, account);
   return {
     identityUid,
     profile,
@@ -105,30 +111,33 @@ export async function loginOf(account: PersonAccount, db: ReadDb): Promise<Login
   };
 }
 
-/** The identity provider that made the token for its client, if there is one. @throws INVALID_ARGUMENT where there are several */
+/**
+ * The identity provider that issued the token for its client, if there is one.
+ * @throws INVALID_ARGUMENT if there are several
+ */
 async function findProvider(db: ReadDb, token: ParsedJwt, uid: string): Promise<IdentityProviderRecord | undefined> {
-  const all = await findIdentityProvidersOf(db, token.issuer, audiencesOf(token.claims));
+  const all = await findIdentityProvidersByIssuer(db, token.issuer, audiencesOf(token.claims));
   const meant = uid === "" ? all : all.filter((provider) => provider.uid === uid);
   if (meant.length > 1)
     throw invalidArgument(
       "identity_provider",
-      "several identity providers have this issuer and client; name the one that is meant, or sign in with a browser",
+      "several identity providers have this issuer and client; name one of them, or sign in with a browser",
     );
   return meant[0];
 }
 
-/** Whether anybody but the provider's organization relies on its issuer: the operator, or another organization. */
+/** Whether the operator or another organization also uses the provider's issuer. */
 export async function isSharedIssuer(db: ReadDb, { issuer, organizationUid }: IdentityProviderRecord, users: UserLogins): Promise<boolean> {
   if (users.trusts(normalizeIssuer(issuer))) return true;
-  return (await findIdentityProvidersOf(db, issuer)).some((other) => other.organizationUid !== organizationUid);
+  return (await findIdentityProvidersByIssuer(db, issuer)).some((other) => other.organizationUid !== organizationUid);
 }
 
-/** Whom the token speaks of, if it is genuine. */
-function accountOf(token: ParsedJwt): string {
-  return userIdentityUid(token.issuer, textClaim(token.claims, "sub") ?? "");
+/** Uid of the identity that the unverified token claims. */
+function claimedIdentityUid(token: ParsedJwt): string {
+  return userIdentityUid(token.issuer, stringClaim(token.claims, "sub") ?? "");
 }
 
 function unknownUser(uid: string, issuer: string): HoltError {
-  const text = `Not found: nobody of issuer ${JSON.stringify(issuer)} with this subject is registered; register first, or name the identity to assume`;
+  const text = `Not found: no account of issuer ${JSON.stringify(issuer)} with this subject is registered; register first, or name the identity to assume`;
   return new HoltError(Code.NOT_FOUND, text, { resource: { kind: "Identity", uid, domain: "iam" } });
 }

@@ -1,4 +1,4 @@
-/** Deletes a user's account, with all that stands for nobody but the user. */
+/** Deletes a user's account and everything that belongs to that user alone. */
 import { appendToCount } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
@@ -6,14 +6,14 @@ import { deleteBindings } from "../grants/bindings.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
 import type { Grants } from "../grants/grants.ts";
 
-const OWNER = builtInRoles.find((role) => role.name === "owner")!.uid;
-/** So many organizations are named in a refusal. */
-const SHOWN = 5;
+const OWNER_ROLE = builtInRoles.find((role) => role.name === "owner")!.uid;
+/** Organizations that the error message names at most. */
+const MAX_NAMED_ORGANIZATIONS = 5;
 
 /**
- * Its tokens are void with the commit. What it accepted and did stays on record under its uid, and so does what a company's directory
- * says of the person: who registers again is the same identity, with no rights.
- * @throws FAILED_PRECONDITION where an organization would be left without an owner
+ * The account's tokens stop working with the commit. Accepted terms and past actions stay recorded under its uid, and
+ * so does the directory's data about the person. A person who registers again gets the same identity without rights.
+ * @throws FAILED_PRECONDITION if an organization would be left without an owner
  */
 export async function deleteAccount(db: WriteDb, uid: string, grants: Grants): Promise<void> {
   const found = await db.dialect.forDelete(db.selectFrom("identity").select("uid").where("uid", "=", uid)).executeTakeFirst();
@@ -25,12 +25,14 @@ export async function deleteAccount(db: WriteDb, uid: string, grants: Grants): P
   await db.deleteFrom("identity_metadata").where("uid", "=", uid).execute();
   await db.deleteFrom("identity").where("uid", "=", uid).execute();
   await appendToCount(db, "identity", uid, -1);
-  await grants.changed(db, [uid]);
+  await grants.recordChange(db, [uid]);
 }
 
-/** Of two owners who delete their accounts at once, the second finds itself the last: both lock the organization. */
+/**
+ * Locks the organizations, so that of two owners who delete their accounts at once, the second is refused as the last.
+ */
 async function assertNotLastOwner(db: WriteDb, uid: string): Promise<void> {
-  const owned = db.selectFrom("role_binding as own").where("own.identity_uid", "=", uid).where("own.role_uid", "=", OWNER);
+  const owned = db.selectFrom("role_binding as own").where("own.identity_uid", "=", uid).where("own.role_uid", "=", OWNER_ROLE);
   const organizations = db.selectFrom("group").select("uid").where("parent", "is", null).where("uid", "in", owned.select("own.parent"));
   await db.dialect.forUpdate(organizations.orderBy("uid")).execute();
   const left = await organizations
@@ -41,18 +43,15 @@ async function assertNotLastOwner(db: WriteDb, uid: string): Promise<void> {
             .innerJoin("identity", "identity.uid", "other.identity_uid")
             .select("other.uid")
             .whereRef("other.parent", "=", "group.uid")
-            .where("other.role_uid", "=", OWNER)
+            .where("other.role_uid", "=", OWNER_ROLE)
             .where("other.identity_uid", "!=", uid),
         ),
       ),
     )
     .orderBy("uid")
-    .limit(SHOWN)
+    .limit(MAX_NAMED_ORGANIZATIONS)
     .execute();
   if (left.length === 0) return;
   const named = left.map((row) => row.uid).join(", ");
-  throw failedPrecondition(
-    "LAST_OWNER",
-    `you are the last owner of ${named}; make somebody else owner there, or delete what you own, first`,
-  );
+  throw failedPrecondition("LAST_OWNER", `you are the last owner of ${named}; first make someone else owner there, or delete what you own`);
 }

@@ -36,7 +36,7 @@ function fails(code: Code, text = /./): (error: unknown) => boolean {
 
 const ALICE = { sub: "github|17", aud: "login", email: "Alice+x@acme.test", email_verified: true };
 
-test("an account becomes an identity in root whose uid follows from it, and registering again changes nothing", async () => {
+test("registering an account creates an identity in root, and registering again changes nothing", async () => {
   await using s = await setUp();
   const bearer = await s.issuer.sign(ALICE);
   const { uid, changed } = await s.register(bearer);
@@ -54,7 +54,7 @@ test("an account becomes an identity in root whose uid follows from it, and regi
   assert.deepEqual(await row(), first);
 });
 
-test("before registering a login is not found, after it it works at once, also where the absence was remembered", async () => {
+test("a login is not found before registration and works right after it, even if its absence was cached", async () => {
   await using s = await setUp();
   const bearer = await s.issuer.sign(ALICE);
   await assert.rejects(s.world.exchangeToken(bearer), fails(Code.NOT_FOUND, /register/));
@@ -68,7 +68,7 @@ test("before registering a login is not found, after it it works at once, also w
   assert.equal(targeted.refreshToken, undefined);
 });
 
-test("only accounts of listed issuers register, and others are not even asked for keys", async () => {
+test("only accounts of listed issuers can register, and other issuers are not contacted", async () => {
   await using s = await setUp({ isListed: false });
   const bearer = await s.issuer.sign(ALICE);
   await assert.rejects(s.register(bearer), fails(Code.PERMISSION_DENIED, /HOLT_USER_ISSUERS/));
@@ -76,7 +76,7 @@ test("only accounts of listed issuers register, and others are not even asked fo
   assert.equal(s.issuer.requests, 0);
 });
 
-test("users of an issuer that the operator has ceased to trust do not sign in, by any way, and are told what strangers are told", async () => {
+test("users of an issuer that is no longer trusted cannot sign in, and get the error of unknown users", async () => {
   const url = await createDatabase();
   await using before = await setUp({ url });
   const bearer = await before.issuer.sign(ALICE);
@@ -98,7 +98,7 @@ test("users of an issuer that the operator has ceased to trust do not sign in, b
   await before.world.refreshToken(refresh);
 });
 
-test("a token that is forged, for others or without a subject registers nobody", async () => {
+test("a token that is forged, for another audience or without a subject registers nobody", async () => {
   await using s = await setUp();
   await using forger = await startIssuer({ now: s.world.clock.now });
   for (const bearer of [
@@ -116,7 +116,7 @@ test("a token that is forged, for others or without a subject registers nobody",
   await s.register(await s.issuer.sign({ ...ALICE, aud: ISSUER }));
 });
 
-test("who registers with a code that is none, or with another uid than expected, is not registered", async () => {
+test("registration fails with a malformed invite code or an unexpected identity uid", async () => {
   await using s = await setUp();
   const bearer = await s.issuer.sign(ALICE);
   await assert.rejects(s.register(bearer, { code: "abc" }), fails(Code.INVALID_ARGUMENT, /code/));

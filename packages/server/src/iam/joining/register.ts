@@ -1,4 +1,7 @@
-/** Registration: an account with an issuer that people log in with becomes a user identity, and with an invite joins its group. */
+/**
+ * Registers people: turns an account at an issuer into a user identity and, with an invite code, joins the invite's
+ * group.
+ */
 import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
@@ -16,7 +19,7 @@ export interface RegistrationRequest {
   readonly bearer: string | undefined;
   /** Of an invite; empty for none. */
   readonly code: string;
-  /** Empty, or the uid the caller expects to get. */
+  /** The identity uid that the caller expects; empty for any. */
   readonly identityId: string;
 }
 
@@ -28,17 +31,17 @@ export interface PreparedRegistration {
   readonly now: Date;
 }
 
-export interface Registered {
-  /** Whether anything is new: the identity, or what it is bound to. Who registers again changes nothing. */
+export interface RegistrationResult {
+  /** Whether the identity or its binding is new. Registering again changes nothing. */
   readonly changed: boolean;
-  /** The group that was joined by an invite, or the empty string. */
+  /** Uid of the group joined by the invite, or the empty string. */
   readonly groupUid: string;
 }
 
 export interface Registrations {
   prepareRegister(request: RegistrationRequest, now: Date, db: ReadDb): Promise<PreparedRegistration>;
-  /** @throws what `redeemInvite` throws of the code; nobody is registered then */
-  recordRegister(db: WriteDb, prepared: PreparedRegistration): Promise<Registered>;
+  /** @throws what `redeemInvite` throws; the transaction must then be rolled back, so that nobody is registered */
+  recordRegister(db: WriteDb, prepared: PreparedRegistration): Promise<RegistrationResult>;
 }
 
 /** RelationshipType.CLAIM_MATCH */
@@ -52,11 +55,12 @@ export function createRegistrations({ users, grants }: { readonly users: UserLog
       const account = await users.verify(token, "", now, db);
       if (account === undefined) {
         throw permissionDenied(
-          `accounts of issuer ${JSON.stringify(token.issuer)} cannot register; the operator lists the issuers that may in HOLT_USER_ISSUERS`,
+          `accounts of issuer ${JSON.stringify(token.issuer)} cannot register; HOLT_USER_ISSUERS lists the issuers that may`,
         );
       }
       const { identityUid } = account;
-      if (identityId !== "" && identityId !== identityUid) throw invalidArgument("identity_id", "is not the identity of this account");
+      if (identityId !== "" && identityId !== identityUid)
+        throw invalidArgument("identity_id", "is not the uid of this account's identity");
       return { identityUid, account, code, now };
     },
 
@@ -64,22 +68,22 @@ export function createRegistrations({ users, grants }: { readonly users: UserLog
       const isNew = await insertIdentity(db, account, now, grants);
       await recordMembership(db, account, now, grants);
       if (code === "") return { changed: isNew, groupUid: "" };
-      const joined = await redeemInvite(db, code, redeemerOf(account), now, grants);
+      const joined = await redeemInvite(db, { code, redeemer: redeemerFromAccount(account), now }, grants);
       return { changed: isNew || joined.isNew, groupUid: joined.groupUid };
     },
   };
 }
 
-export function redeemerOf({ identityUid, email, emailWithin }: PersonAccount): Redeemer {
+export function redeemerFromAccount({ identityUid, email, emailWithin }: PersonAccount): Redeemer {
   return { identityUid, email, ...(emailWithin !== undefined && { emailWithin }) };
 }
 
-/** @returns whether it was not there before */
+/** @returns whether the identity is new */
 async function insertIdentity(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<boolean> {
   const { identityUid, issuer, subject, profile } = account;
-  // Shown, though nobody is known to have verified it.
-  const said = profile.email === undefined ? { ...profile, email: profile.actor.email } : profile;
-  const identity = newUserIdentity(issuer, subject, said, now);
+  // An organization's provider may send an email that counts nowhere else. It is shown as unverified.
+  const shownProfile = profile.email === undefined ? { ...profile, email: profile.actor.email } : profile;
+  const identity = newUserIdentity(issuer, subject, shownProfile, now);
   const time = rfc3339(now.getTime());
   const row = {
     uid: identityUid,
@@ -96,10 +100,10 @@ async function insertIdentity(db: WriteDb, account: PersonAccount, now: Date, gr
     .onConflict((conflict) => conflict.column("uid").doNothing())
     .executeTakeFirstOrThrow();
   const isNew = numInsertedOrUpdatedRows === 1n;
-  // Tokens of an identity are refused while it does not exist, and that is remembered.
+  // The absence of the identity may be cached.
   if (isNew) {
     await appendToCount(db, "identity", identityUid, 1);
-    await grants.changed(db, [identityUid]);
+    await grants.recordChange(db, [identityUid]);
   }
   return isNew;
 }

@@ -1,4 +1,4 @@
-/** Identity providers, what maps their groups to roles, and the tokens that their directories provision with. */
+/** Creates the tables of identity providers, of mappings from their groups to roles, and of SCIM tokens. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -15,7 +15,7 @@ function common({ types: { text } }: Dialect, parent: string): string {
 function providers(dialect: Dialect): string[] {
   const { text, integer } = dialect.types;
   return [
-    // The default role is a promise for later, so a role may go before it is kept.
+    // No reference for the default role: the role may be deleted before the first login uses it.
     `create table identity_provider (
       ${common(dialect, "group")}, issuer ${text} not null, client_id ${text} not null, client_secret ${text} not null default '', default_role ${text} not null,
       version ${integer} not null default 1, body ${text} not null)`,
@@ -41,7 +41,7 @@ function mappings(dialect: Dialect): string[] {
   ];
 }
 
-/** One row for each identity provider that ever had a token. */
+/** One row per identity provider that ever had a token. */
 function scimTokens({ types: { text, integer } }: Dialect): string[] {
   return [
     `create table scim_token (

@@ -1,4 +1,4 @@
-/** How people come to a group: invites, requests for access; and what is agreed there: account associations, terms. */
+/** Creates the tables of invites, access requests, account associations and accepted terms. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -18,7 +18,10 @@ function index(table: string, ...columns: string[]): string {
   return `create index ${table}_by_${columns.join("_")} on ${table} (${columns.join(", ")})`;
 }
 
-/** An invite outlives its role, so it does not refer to one; the code is there once its uid is in it. */
+/**
+ * An invite outlives its role, so it has no reference to it. The code is null until the uid, which it contains, is
+ * known.
+ */
 function invites(dialect: Dialect): string[] {
   const { text } = dialect.types;
   const columns = [`role_uid ${text} not null`, `key_id ${text} not null`, `expiration_time ${text} not null`, `code_hash ${text}`];
@@ -33,7 +36,7 @@ function invites(dialect: Dialect): string[] {
   ];
 }
 
-/** Its uid is that of its group. */
+/** Its uid is the uid of its group. */
 function accountAssociations(dialect: Dialect): string[] {
   return [
     resource(dialect, "account_association", [], true),

@@ -1,8 +1,11 @@
-/** Which identities take tokens of an issuer and subject, found without a look at the others. */
+/**
+ * Indexes identities by the issuer and subject whose tokens they accept, so that a token's identities are found without
+ * a scan.
+ */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
-/** The database makes the columns of the body by itself, so servers that do not know of them fill them, too. */
+/** The columns are generated from the body, so older servers fill them, too. */
 export const tokenMatching: Migration = {
   version: 8,
   name: "token-matching",
@@ -16,8 +19,8 @@ export const tokenMatching: Migration = {
 };
 
 /**
- * 128 characters: PostgreSQL has no room for more in an index. A body with a zero character or half a surrogate pair is not read, since
- * PostgreSQL has no text with either.
+ * Limited to 128 characters: longer values do not fit into a PostgreSQL index. Bodies with a zero character or a lone
+ * surrogate yield null, since PostgreSQL text cannot contain either.
  */
 function column({ name, types: { text } }: Dialect, column: string, member: string): string {
   const [read, kind] =

@@ -9,7 +9,7 @@ import type { Store } from "../../db/store.ts";
 import { createLog } from "../../lib/log.ts";
 import { openSecrets } from "./secrets-key.ts";
 
-describe("the key of secrets", () => {
+describe("the secrets key", () => {
   let dataDir: string;
   let store: Store;
   beforeEach(async () => {
@@ -23,7 +23,7 @@ describe("the key of secrets", () => {
   const open = (key?: Uint8Array) => openSecrets({ store, dataDir, key });
   const file = () => join(dataDir, "secrets.key");
 
-  test("is made in the data folder at the first start, for nobody else to read, and stays", async () => {
+  test("is created in the data folder at the first start, readable only by its owner, and kept", async () => {
     const first = await open();
     const second = await open();
     assert.equal(second.open(first.seal("hush", "a"), "a"), "hush");
@@ -39,37 +39,37 @@ describe("the key of secrets", () => {
     assert.equal(new Set(all.map(({ fingerprint }) => fingerprint)).size, 1);
   });
 
-  test("may be given, and is not written anywhere then", async () => {
+  test("can come from the settings and is then not written anywhere", async () => {
     const key = randomBytes(32);
     const sealed = (await open(key)).seal("hush", "a");
     assert.equal((await open(key)).open(sealed, "a"), "hush");
     assert.ok(!(await readdir(dataDir)).includes("secrets.key"));
   });
 
-  test("may be the one from the file, given", async () => {
+  test("can be moved from the file to the settings", async () => {
     const { fingerprint } = await open();
     const key = Buffer.from((await readFile(file(), "utf8")).trim(), "base64");
     await rm(file());
     assert.equal((await open(key)).fingerprint, fingerprint);
   });
 
-  test("that is another one than before, or gone, refuses the start and says what to do", async () => {
+  test("prevents the start if it changed or is missing, with an error that says what to do", async () => {
     await open();
-    await assert.rejects(open(randomBytes(32)), /HOLT_SECRETS_KEY is not their key.*same key.*server_state/s);
+    await assert.rejects(open(randomBytes(32)), /HOLT_SECRETS_KEY is not the key they were.*same key.*server_state/s);
     await writeFile(file(), `${randomBytes(32).toString("base64")}\n`);
-    await assert.rejects(open(), /secrets\.key is not their key/);
+    await assert.rejects(open(), /secrets\.key is not the key they were/);
     await rm(file());
     await assert.rejects(open(), /there is no key/);
     assert.ok(!(await readdir(dataDir)).includes("secrets.key"), "a new one was made");
   });
 
-  test("whose file is broken or cannot be read is not replaced", async () => {
+  test("is not replaced if its file is malformed or unreadable", async () => {
     await writeFile(file(), "nonsense\n");
     await assert.rejects(open(), /does not hold the base64 of 32 bytes/);
     await rm(file());
     await open();
     await chmod(file(), 0o000);
-    // Root reads what it likes.
-    if (process.getuid?.() !== 0) await assert.rejects(open(), /cannot read the key of secrets/);
+    // Root can read every file.
+    if (process.getuid?.() !== 0) await assert.rejects(open(), /cannot read the secrets key/);
   });
 });

@@ -5,7 +5,7 @@ import { createSecrets } from "./secrets.ts";
 
 const secrets = createSecrets(randomBytes(32));
 
-test("a sealed secret opens for what it was sealed for, and is not in what is stored", () => {
+test("a sealed secret opens in its own context and is not readable in its sealed form", () => {
   for (const text of ["", "x", "pässwörd ✓", "s".repeat(10_000)]) {
     const sealed = secrets.seal(text, "a");
     assert.equal(secrets.open(sealed, "a"), text);
@@ -13,11 +13,11 @@ test("a sealed secret opens for what it was sealed for, and is not in what is st
   }
 });
 
-test("the same secret never looks the same", () => {
+test("sealing the same secret twice gives different results", () => {
   assert.notEqual(secrets.seal("x", "a"), secrets.seal("x", "a"));
 });
 
-test("a secret does not open for something else, with another key, or when it was changed", () => {
+test("a secret does not open in another context, with another key, or after a change", () => {
   const sealed = secrets.seal("hush", "a");
   assert.throws(() => secrets.open(sealed, "b"));
   assert.throws(() => createSecrets(randomBytes(32)).open(sealed, "a"));
@@ -30,7 +30,7 @@ test("a secret does not open for something else, with another key, or when it wa
   for (const nonsense of ["", "v1.", "v1.AAAA", "hush", `v2.${sealed.slice(3)}`]) assert.throws(() => secrets.open(nonsense, "a"));
 });
 
-test("a key's fingerprint is its own", () => {
+test("different keys have different fingerprints", () => {
   const key = randomBytes(32);
   assert.equal(createSecrets(key).fingerprint, createSecrets(key).fingerprint);
   assert.notEqual(createSecrets(key).fingerprint, secrets.fingerprint);

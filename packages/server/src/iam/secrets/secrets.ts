@@ -1,23 +1,23 @@
-/** Secrets at rest: what must be told to others again, and so cannot be a hash, is stored encrypted (AES-256-GCM). */
+/** Encrypts secrets that Holt must send to others, and so cannot store as a hash (AES-256-GCM). */
 import { createHmac } from "node:crypto";
 import { openBox, sealBox } from "../../lib/sealed-box.ts";
 
 export interface Secrets {
-  /** @param context what the secret is for; it opens for the same only */
+  /** @param context purpose of the secret; it opens only with the same context */
   seal(text: string, context: string): string;
-  /** @throws Error where it was sealed with another key or for something else */
+  /** @throws Error if it was sealed with another key or in another context */
   open(sealed: string, context: string): string;
-  /** Tells keys apart and gives nothing of them away. */
+  /** Distinguishes keys without revealing them. */
   readonly fingerprint: string;
 }
 
 export const SECRETS_KEY_BYTES = 32;
-/** Names the algorithm, so that there can be another one some day. */
+/** Version of the format, so that the algorithm can change. */
 const PREFIX = "v1.";
 
-/** @param key 32 bytes */
+/** @param key 32 bytes. Nonces are random, which is safe for about 2^32 secrets (NIST SP 800-38D §8.3) */
 export function createSecrets(key: Uint8Array): Secrets {
-  if (key.length !== SECRETS_KEY_BYTES) throw new Error(`the key of secrets must have ${SECRETS_KEY_BYTES} bytes`);
+  if (key.length !== SECRETS_KEY_BYTES) throw new Error(`the secrets key must have ${SECRETS_KEY_BYTES} bytes`);
   return {
     seal(text, context) {
       return PREFIX + sealBox(key, text, Buffer.from(context)).toString("base64url");

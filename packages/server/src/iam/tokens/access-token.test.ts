@@ -34,7 +34,7 @@ function claimsOf(token: string): Record<string, unknown> {
 
 const isUnauthenticated = (error: unknown): boolean => error instanceof HoltError && error.code === Code.UNAUTHENTICATED;
 
-test("a token has the documented claims, and anybody can verify it with the published keys", async () => {
+test("an access token has the documented claims and verifies with the published keys", async () => {
   await using world = await createFixture();
   const group = newUid("");
   const token = await mint(world, {
@@ -66,7 +66,7 @@ test("a token has the documented claims, and anybody can verify it with the publ
   assert.ok(protectedHeader.kid);
 });
 
-test("what was minted is read back, with its narrowing", async () => {
+test("verifying an access token returns its content and limits", async () => {
   await using world = await createFixture();
   const scopes = [newUid("")];
   const principal = await world.accessTokens.verify(
@@ -90,7 +90,7 @@ test("what was minted is read back, with its narrowing", async () => {
   assert.deepEqual(Object.keys(claimsOf(await mint(world))).includes("narrow"), false);
 });
 
-test("no token lives longer than an hour, and it ends on the second, also when it is remembered", async () => {
+test("an access token expires after at most an hour, to the second, even if it is cached", async () => {
   await using world = await createFixture();
   const token = await mint(world, { lifetimeSeconds: 100_000 });
   world.clock.advance(3_599_999);
@@ -100,7 +100,7 @@ test("no token lives longer than an hour, and it ends on the second, also when i
   await assert.rejects(world.accessTokens.verify(token), isUnauthenticated);
 });
 
-test("a token for somebody else is refused, in each spelling of those who are not", async () => {
+test("an access token is accepted for each spelling of an accepted audience and for no other audience", async () => {
   await using world = await createFixture();
   for (const audience of [[API], ["api.holt.test"], [ISSUER], ["issuer.holt.test"], ["elsewhere", API]])
     await world.accessTokens.verify(await mint(world, { audience }));
@@ -112,7 +112,7 @@ test("a token for somebody else is refused, in each spelling of those who are no
   await world.accessTokens.verify(await mint(world, { audience: ["registry.holt.test"] }), createAudienceList(["registry.holt.test"]));
 });
 
-test("other things signed with our keys, and our claims signed by others, are no access tokens", async () => {
+test("other tokens signed with our keys and our claims signed by others are not access tokens", async () => {
   await using world = await createFixture();
   await using issuer = await startIssuer({ now: world.clock.now });
   const seconds = world.clock.now().getTime() / 1000;
@@ -140,7 +140,7 @@ test("other things signed with our keys, and our claims signed by others, are no
   for (const text of ["", "x", "a.b.c", `${await mint(world)}x`]) await assert.rejects(world.accessTokens.verify(text), isUnauthenticated);
 });
 
-test("tokens survive a rotation, and nothing remembered survives a change of keys", async () => {
+test("an access token survives a key rotation, and the cache is dropped when the keys change", async () => {
   await using world = await createFixture();
   const token = await mint(world);
   await world.accessTokens.verify(token);
@@ -152,7 +152,7 @@ test("tokens survive a rotation, and nothing remembered survives a change of key
   await assert.rejects(world.accessTokens.verify(token), isUnauthenticated);
 });
 
-test("the cap claim of somebody bound in very many groups fits into a header, and has those in which it was bound first", async () => {
+test("the cap claim of an identity with very many bindings fits into a header and has the oldest bindings", async () => {
   await using world = await createFixture();
   const [group, folder] = [await world.addGroup(), await world.addGroup(await world.addGroup())];
   const user = await world.addIdentity("", { case: "servicePrincipal", value: 1 });

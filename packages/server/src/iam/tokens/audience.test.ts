@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAudienceList } from "./audience.ts";
 
-test("a URL and its host are one audience, in either spelling of the configuration", () => {
+test("a URL and its host are the same audience, whichever of them is configured", () => {
   const list = createAudienceList(["https://api.example.test", "http://localhost:8080", "registry.example.test"]);
   for (const audience of [
     "https://api.example.test",
@@ -29,7 +29,7 @@ test("a URL and its host are one audience, in either spelling of the configurati
   }
 });
 
-test("a wildcard stands for the hosts below a name and not for the name itself", () => {
+test("a wildcard audience matches the hosts below a name but not the name itself", () => {
   const list = createAudienceList(["*.example.test"]);
   for (const audience of ["a.example.test", "a.b.example.test", "https://a.example.test"]) assert.equal(list.has(audience), true, audience);
   for (const audience of [

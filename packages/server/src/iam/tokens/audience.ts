@@ -1,12 +1,12 @@
-/** For whom tokens are: lists of audiences the operator configured, and whether one belongs to them. Pure. */
+/** Decides whether a token's audience is one that the operator configured. Pure. */
 
 export interface AudienceList {
   has(audience: string): boolean;
 }
 
 /**
- * @param entries URLs (`https://api.example.test`), hosts (`registry.example.test`) or all hosts below one (`*.example.test`).
- * A URL and its bare host stand for the same audience, since clients send either.
+ * @param entries URLs (`https://api.example.test`), hosts (`registry.example.test`) or all hosts below one
+ * (`*.example.test`). A URL and its bare host are the same audience, since clients send either.
  */
 export function createAudienceList(entries: readonly string[]): AudienceList {
   const exact = new Set(entries.filter((entry) => !entry.startsWith("*.")).flatMap(audienceForms));
@@ -14,7 +14,7 @@ export function createAudienceList(entries: readonly string[]): AudienceList {
   return { has: (audience) => exact.has(audience) || suffixes.some((suffix) => isHostBelow(audience, suffix)) };
 }
 
-/** The spellings of one audience: the URL without and with its last slash, the host with its port, the host alone. */
+/** All spellings of one audience: the URL with and without a trailing slash, the host with its port, the host alone. */
 export function audienceForms(audience: string): string[] {
   const isUrl = audience.includes("://");
   const text = isUrl ? audience : `https://${audience}`;

@@ -14,7 +14,7 @@ async function setUp() {
   const client = createOutboundClient({ allowCidrs: ["127.0.0.0/8"] });
   const waits = createWaitLimit({ maxConcurrentCalls: 1024, trusted: new Set() });
   const proofs = createAwsProofs({ client, waits, issuer: GOOD.audience, stsUrl: sts.url, headerPrefixes: ["holt"] });
-  const verify = async (proof: string) => proofs.ask(proofs.check(proof, "id", NOW));
+  const verify = async (proof: string) => proofs.fetchCaller(proofs.check(proof, "id", NOW));
   return {
     sts,
     verify,
@@ -34,7 +34,7 @@ function hasCode(code: Code, text: RegExp): (error: unknown) => boolean {
   };
 }
 
-test("a good proof is sent to AWS as it was signed, and AWS's answer is believed", async () => {
+test("a valid AWS proof is forwarded as signed, and the caller that AWS returns is accepted", async () => {
   await using s = await setUp();
   const caller = await s.verify(proofOf(GOOD));
   assert.deepEqual(caller, { account: "123456789012", arn: "arn:aws:sts::123456789012:assumed-role/ci/i-1", userId: "AROA:i-1" });
@@ -44,7 +44,7 @@ test("a good proof is sent to AWS as it was signed, and AWS's answer is believed
   assert.match(authorization ?? "", /^AWS4-HMAC-SHA256 /);
 });
 
-test("all usual writings of the same proof are taken", async () => {
+test("an AWS proof is accepted in every common encoding", async () => {
   await using s = await setUp();
   const absolute = "POST https://sts.amazonaws.com/?Version=2011-06-15&Action=GetCallerIdentity HTTP/1.1";
   await s.verify(proofOf({ ...GOOD, requestLine: absolute }));
@@ -57,7 +57,7 @@ test("all usual writings of the same proof are taken", async () => {
   await s.verify(proofOf({ ...GOOD, date: new Date(NOW.getTime() + 5 * 60_000) }));
 });
 
-test("what could be another request than it seems is refused before anything is sent", async () => {
+test("an AWS proof that could be parsed as a different request is rejected before anything is sent", async () => {
   await using s = await setUp();
   const line = (target: string): Partial<ProofOptions> => ({ requestLine: `POST ${target} HTTP/1.1` });
   const variants: Record<string, Partial<ProofOptions>> = {
@@ -92,7 +92,7 @@ test("what could be another request than it seems is refused before anything is 
   assert.equal(s.sts.requests, 0);
 });
 
-test("failures can be told apart", async () => {
+test("each reason to reject an AWS proof has its own code and message", async () => {
   await using s = await setUp();
   const minutes = (count: number): Date => new Date(NOW.getTime() + count * 60_000);
   await assert.rejects(s.verify("!!"), hasCode(Code.UNAUTHENTICATED, /not base64/));
@@ -102,7 +102,10 @@ test("failures can be told apart", async () => {
   await assert.rejects(s.verify(proofOf({ ...GOOD, identity: "other" })), hasCode(Code.PERMISSION_DENIED, /another identity/));
   for (const name of ["host", "x-amz-date", "holt-audience", "holt-identity"]) {
     const signedHeaders = ["host", "x-amz-date", "holt-audience", "holt-identity"].filter((other) => other !== name);
-    await assert.rejects(s.verify(proofOf({ ...GOOD, signedHeaders })), hasCode(Code.UNAUTHENTICATED, new RegExp(`"${name}" unsigned`)));
+    await assert.rejects(
+      s.verify(proofOf({ ...GOOD, signedHeaders })),
+      hasCode(Code.UNAUTHENTICATED, new RegExp(`does not sign the header "${name}"`)),
+    );
   }
   assert.equal(s.sts.requests, 0);
   s.sts.answer(403, "secret");
@@ -116,11 +119,11 @@ test("failures can be told apart", async () => {
     '{"GetCallerIdentityResponse":{},"GetCallerIdentityResponse":{}}',
   ]) {
     s.sts.answer(200, body);
-    await assert.rejects(s.verify(proofOf(GOOD)), hasCode(Code.UNAUTHENTICATED, /did not answer as expected/));
+    await assert.rejects(s.verify(proofOf(GOOD)), hasCode(Code.UNAUTHENTICATED, /unexpected response/));
   }
 });
 
-test("of several things that are wrong the first is told, in this order: encoding, form, what is unsigned, audience, identity, date", async () => {
+test("an AWS proof is checked in the order encoding, form, signed headers, audience, identity, date", async () => {
   await using s = await setUp();
   const late: ProofOptions = { ...GOOD, date: new Date(0) };
   const forAnother: ProofOptions = { ...late, identity: "other" };
@@ -130,7 +133,7 @@ test("of several things that are wrong the first is told, in this order: encodin
   for (const [proof, code, text] of [
     [`!${proofOf(twice)}`, Code.UNAUTHENTICATED, /not base64/],
     [proofOf(twice), Code.UNAUTHENTICATED, /caller-identity request/],
-    [proofOf(unsigned), Code.UNAUTHENTICATED, /"holt-audience" unsigned/],
+    [proofOf(unsigned), Code.UNAUTHENTICATED, /does not sign the header "holt-audience"/],
     [proofOf(elsewhere), Code.PERMISSION_DENIED, /another audience/],
     [proofOf(forAnother), Code.PERMISSION_DENIED, /another identity/],
     [proofOf(late), Code.UNAUTHENTICATED, /expired/],

@@ -19,14 +19,14 @@ const CLAIMS: Claims = { iss: ISSUER, sub: "repo:acme/site", aud: "issuer.holt.t
 const EXACT = { iss: { case: "issuer", value: ISSUER }, sub: { case: "subject", value: "repo:acme/site" } } as const;
 
 function match(init: MessageInitShape<typeof Identity_ClaimMatchSchema>, claims: Claims = CLAIMS, issuer = ISSUER): string {
-  return assertClaimsMatch(create(Identity_ClaimMatchSchema, init), issuer, claims, AUDIENCES);
+  return assertClaimsMatch(create(Identity_ClaimMatchSchema, init), { issuer, claims }, AUDIENCES);
 }
 
 function refuses(claim: string): (error: unknown) => boolean {
   return (error) => error instanceof HoltError && error.code === Code.PERMISSION_DENIED && error.message.includes(`invalid "${claim}"`);
 }
 
-test("issuer and subject match exactly or by pattern, and an identity without either accepts nobody", () => {
+test("issuer and subject match exactly or by pattern, and an identity without them accepts no token", () => {
   match(EXACT);
   match({ iss: { case: "issuerPattern", value: "https://(ci|cd)\\.test" }, sub: { case: "subjectPattern", value: "repo:acme/.*" } });
   assert.throws(() => match({ ...EXACT, iss: { case: "issuer", value: `${ISSUER}/` } }), refuses("iss"));
@@ -43,24 +43,24 @@ test("issuer and subject match exactly or by pattern, and an identity without ei
   );
 });
 
-test("Google's issuer is one under both names", () => {
+test("Google's issuer matches under both of its names", () => {
   match({ ...EXACT, iss: { case: "issuer", value: "accounts.google.com" } }, CLAIMS, "https://accounts.google.com");
 });
 
-test("without an audience of its own an identity takes tokens for this server, as a URL or as a bare host", () => {
+test("an identity without an audience accepts tokens for this server, as a URL or as a bare host", () => {
   for (const aud of ["https://issuer.holt.test", "issuer.holt.test", ["other", "issuer.holt.test"]]) match(EXACT, { ...CLAIMS, aud });
   for (const aud of [undefined, "", "other", [], ["other"], [["issuer.holt.test"]], { "issuer.holt.test": 1 }])
     assert.throws(() => match(EXACT, { ...CLAIMS, aud }), refuses("aud"));
 });
 
-test("an audience of its own takes the place of this server's", () => {
+test("an audience of the identity replaces this server's audience", () => {
   assert.equal(match({ ...EXACT, aud: { case: "audience", value: "api" } }, { ...CLAIMS, aud: ["x", "api"] }), "api");
   assert.equal(match({ ...EXACT, aud: { case: "audiencePattern", value: "a.*" } }, { ...CLAIMS, aud: "api" }), "api");
   assert.throws(() => match({ ...EXACT, aud: { case: "audience", value: "api" } }), refuses("aud"));
   assert.throws(() => match({ ...EXACT, aud: { case: "audiencePattern", value: "a" } }, { ...CLAIMS, aud: "api" }), refuses("aud"));
 });
 
-test("custom claims are compared as text, whatever they are, and a list by any of its elements", () => {
+test("custom claims of any type are compared as strings, and a list matches by any of its elements", () => {
   const claims: Claims = {
     ...CLAIMS,
     n: 17,
@@ -96,13 +96,12 @@ test("custom claims are compared as text, whatever they are, and a list by any o
   }
 });
 
-test("static keys take their issuer, subject and audience exactly, until they expire", () => {
+test("static keys match issuer, subject and audience exactly until they expire", () => {
   const now = new Date("2030-01-01T00:00:00Z");
   const staticKeys = (init: MessageInitShape<typeof Identity_StaticKeysSchema>, claims: Claims = CLAIMS, issuer = ISSUER): string =>
     assertStaticKeysMatch(
       create(Identity_StaticKeysSchema, { issuer: ISSUER, subject: "repo:acme/site", issuerKeys: "keys", ...init }),
-      issuer,
-      claims,
+      { issuer, claims },
       AUDIENCES,
       now,
     );
@@ -121,7 +120,7 @@ test("static keys take their issuer, subject and audience exactly, until they ex
   );
 });
 
-test("an AWS caller matches by account, ARN and user id", () => {
+test("an AWS caller matches by account, ARN and user ID", () => {
   const caller = { account: "123456789012", arn: "arn:aws:sts::123456789012:assumed-role/ci/i-1", userId: "AROA:i-1" };
   const aws = (init: MessageInitShape<typeof Identity_AWSIdentitySchema>): void =>
     assertAwsCallerMatches(

@@ -61,7 +61,7 @@ async function bodyOf(world: Fixture, uid: string): Promise<string> {
   return (await world.store.reader.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirstOrThrow()).body;
 }
 
-test("a workload's token becomes a token of the identity it names, which shows who it was", async () => {
+test("a workload's token is exchanged for a token of the identity it names, with the workload as actor", async () => {
   await using s = await setUp();
   await s.world.bind(s.robot, s.group, BOTH);
   const claims = {
@@ -89,7 +89,7 @@ test("a workload's token becomes a token of the identity it names, which shows w
   assert.equal(refreshToken, undefined);
 });
 
-test("success is noted in the identity and changes nothing else of it", async () => {
+test("an exchange updates the identity's last-seen time and nothing else", async () => {
   await using s = await setUp();
   const before = JSON.parse(await bodyOf(s.world, s.robot)) as Record<string, unknown>;
   s.world.clock.advance(1234);
@@ -101,7 +101,7 @@ test("success is noted in the identity and changes nothing else of it", async ()
   }
 });
 
-test("an email is a person's, by the word of an issuer for users, and nobody else's word makes an identity of ours accept it", async () => {
+test("only an issuer for users vouches for an email that another identity of this server may require", async () => {
   const people = await startIssuer({ now: () => new Date("2030-01-01T00:00:00Z") });
   await using s = await setUp({ clientIds: ["login"], userIssuers: [people.issuer] });
   const mail = { email: "ceo@acme.test", email_verified: true };
@@ -133,7 +133,7 @@ test("an email is a person's, by the word of an issuer for users, and nobody els
   await people[Symbol.asyncDispose]();
 });
 
-test("mismatches are denied and name the claim, and a missing identity is refused in the same words without asking anybody", async () => {
+test("a mismatch is denied by claim name, and a missing identity gives the same message without contacting an issuer", async () => {
   await using s = await setUp();
   const strict = await s.world.addIdentity(s.group, claimMatch(s.issuer, { claims: { email: "ci@acme.test" } }));
   await assert.rejects(
@@ -157,7 +157,7 @@ test("mismatches are denied and name the claim, and a missing identity is refuse
   assert.equal(other.requests, 0);
 });
 
-test("tokens that prove nothing are unauthenticated", async () => {
+test("exchanging an invalid proof is unauthenticated", async () => {
   await using s = await setUp();
   const seconds = s.world.clock.now().getTime() / 1000;
   const expired = await s.issuer.sign({ ...CI, exp: seconds - 61 });
@@ -174,7 +174,7 @@ test("tokens that prove nothing are unauthenticated", async () => {
   );
 });
 
-test("audiences are those of this server, and the default is the API", async () => {
+test("only audiences of this server can be requested, and the API is the default", async () => {
   await using s = await setUp();
   const bearer = await s.issuer.sign(CI);
   const audienceOf = async (aud: readonly string[]) =>
@@ -186,7 +186,7 @@ test("audiences are those of this server, and the default is the API", async () 
   await assert.rejects(audienceOf(["customer"]), fails(Code.INVALID_ARGUMENT, /aud/));
 });
 
-test("scopes and capabilities narrow; what is unknown is invalid, what cannot be seen is denied, what is not held is dropped", async () => {
+test("an exchange limits scopes and capabilities, rejects unknown ones, denies invisible scopes and drops missing rights", async () => {
   await using s = await setUp();
   const child = await s.world.addGroup(s.group);
   await s.world.bind(s.robot, s.group, BOTH);
@@ -202,7 +202,7 @@ test("scopes and capabilities narrow; what is unknown is invalid, what cannot be
   );
 });
 
-test("a token of ours can be exchanged for a narrower one and never for a wider or a longer one, and keeps its actor", async () => {
+test("a Holt token can be exchanged for a narrower token with the same actor, never for a wider or longer one", async () => {
   await using s = await setUp();
   const child = await s.world.addGroup(s.group);
   const below = await s.world.addGroup(child);
@@ -224,7 +224,7 @@ test("a token of ours can be exchanged for a narrower one and never for a wider 
   await assert.rejects(s.world.exchangeToken(narrow.token, { aud }), fails(Code.UNAUTHENTICATED));
 });
 
-test("a token for the API is exchanged for any audience, one for another service for that service only, as whomever", async () => {
+test("a token for the API can be exchanged for any audience, a token for another service only for that service", async () => {
   await using s = await setUp();
   const open = await s.world.addIdentity(s.group, {
     case: "claimMatch",
@@ -241,7 +241,7 @@ test("a token for the API is exchanged for any audience, one for another service
       assert.deepEqual((await read(s.world, token)).audience, aud);
       for (const bearer of [registry, token])
         for (const wider of [[], [API], [ISSUER], ["acme.registry.holt.test"], ["registry.holt.test", API]])
-          await assert.rejects(tokenFor(bearer, wider, identity), fails(Code.PERMISSION_DENIED, /the token is not for/));
+          await assert.rejects(tokenFor(bearer, wider, identity), fails(Code.PERMISSION_DENIED, /the token lacks the audience/));
     }
   }
   for (const both of [
@@ -251,7 +251,7 @@ test("a token for the API is exchanged for any audience, one for another service
     await tokenFor(await tokenFor(proof, both, s.robot), [API, "acme.registry.holt.test"]);
 });
 
-test("a token of ours assumes another identity only where that one accepts it, and stays narrow", async () => {
+test("a Holt token assumes another identity only if that identity accepts it, and stays narrowed", async () => {
   await using s = await setUp();
   const accepting = (sub: object) =>
     s.world.addIdentity(s.group, { case: "claimMatch", value: { iss: { case: "issuer", value: ISSUER }, sub } } as never);
@@ -270,7 +270,7 @@ test("a token of ours assumes another identity only where that one accepts it, a
   assert.deepEqual(capOf((await s.world.exchangeToken(narrowed, { identity: anybody })).token.token), { [s.group]: LIST });
 });
 
-test("a token of an identity that is gone is worth nothing", async () => {
+test("a token of a deleted identity cannot be exchanged", async () => {
   await using s = await setUp();
   const mine = (await s.world.exchangeToken(await s.issuer.sign(CI), { identity: s.robot })).token.token;
   const anybody = await s.world.addIdentity(s.group, {
@@ -283,7 +283,7 @@ test("a token of an identity that is gone is worth nothing", async () => {
   await assert.rejects(s.world.exchangeToken(await s.issuer.sign(CI), { identity: s.robot }), fails(Code.PERMISSION_DENIED));
 });
 
-test("tokens of ours for others, such as deliveries, are not exchanged", async () => {
+test("Holt's tokens for other purposes, such as webhook deliveries, cannot be exchanged", async () => {
   await using s = await setUp();
   const content = {
     uid: s.robot,
@@ -300,7 +300,7 @@ test("tokens of ours for others, such as deliveries, are not exchanged", async (
   await assert.rejects(s.world.exchangeToken(token), fails(Code.UNAUTHENTICATED, /audience/));
 });
 
-test("stored keys verify a token offline until they expire, nothing outlives them, and garbage verifies nothing", async () => {
+test("static keys verify a token offline until they expire, limit its lifetime, and reject everything if malformed", async () => {
   await using s = await setUp();
   const expiry = new Date(s.world.clock.now().getTime() + 1_800_000);
   const staticKeys = (issuerKeys: string) =>
@@ -357,7 +357,7 @@ test("an AWS proof assumes the identity it was made for", async () => {
   await assert.rejects(s.world.exchangeToken(await s.issuer.sign(CI), { identity }), fails(Code.PERMISSION_DENIED));
 });
 
-test("a service principal is whom the operator says, and nobody without that", async () => {
+test("a service principal is assumed only by the subjects that the operator configured", async () => {
   await using issuer = await startIssuer({ now: () => new Date("2030-01-01T00:00:00Z") });
   await using s = await setUp({
     servicePrincipals: new Map([[ServicePrincipal.INGESTER, [{ issuer: issuer.issuer, subject: "ingester" }]]]),
@@ -383,7 +383,7 @@ test("a service principal is whom the operator says, and nobody without that", a
     await assert.rejects(s.world.exchangeToken(mine, { identity }), fails(Code.PERMISSION_DENIED, /invalid "iss"/));
 });
 
-test("an identity of this server is a service principal where the operator names it, by its uid", async () => {
+test("an identity of this server acts as a service principal if the operator configured its uid", async () => {
   await using before = await setUp();
   const { robot } = before;
   await using s = await setUp({ servicePrincipals: new Map([[ServicePrincipal.INGESTER, [{ issuer: ISSUER, subject: robot }]]]) });
@@ -397,12 +397,12 @@ test("an identity of this server is a service principal where the operator names
   const principal = (await s.world.exchangeToken(await s.issuer.sign(CI), { identity: named, cap: ["groups.list"] })).token.token;
   const assumed = await read(s.world, (await s.world.exchangeToken(principal, { identity: ingester })).token.token);
   assert.deepEqual([assumed.uid, assumed.capabilities], [ingester, LIST]);
-  // What another issuer says of the same subject is another subject.
+  // The same subject of another issuer is a different subject.
   const foreign = await s.issuer.sign({ sub: robot, aud: ISSUER });
   await assert.rejects(s.world.exchangeToken(foreign, { identity: ingester }), fails(Code.PERMISSION_DENIED, /invalid "iss"/));
 });
 
-test("that stored keys have expired is told to who holds them and to nobody else", async () => {
+test("only the holder of static keys learns that they have expired", async () => {
   await using s = await setUp();
   await using other = await startIssuer({ now: s.world.clock.now });
   const keys = { issuer: "https://pull.test", subject: "puller", issuerKeys: JSON.stringify(await s.issuer.jwks()) };
@@ -411,19 +411,19 @@ test("that stored keys have expired is told to who holds them and to nobody else
     value: { ...keys, expirationTime: timestampFromDate(s.world.clock.now()) },
   });
   const valid = await s.world.addIdentity(s.group, { case: "staticKeys", value: keys });
-  const textOf = (bearer: string, identity: string) =>
+  const messageOf = (bearer: string, identity: string) =>
     s.world.exchangeToken(bearer, { identity }).then(
       () => "",
       (error: HoltError) => error.message,
     );
-  const stranger = await other.sign({ sub: "puller", aud: ISSUER });
-  assert.equal(await textOf(stranger, expired), await textOf(stranger, newUid(s.group)));
+  const unrelated = await other.sign({ sub: "puller", aud: ISSUER });
+  assert.equal(await messageOf(unrelated, expired), await messageOf(unrelated, newUid(s.group)));
   const forged = await other.sign({ iss: "https://pull.test", sub: "puller", aud: ISSUER });
-  assert.equal(await textOf(forged, expired), await textOf(forged, valid));
-  assert.match(await textOf(await s.issuer.sign({ iss: "https://pull.test", sub: "puller", aud: ISSUER }), expired), /have expired/);
+  assert.equal(await messageOf(forged, expired), await messageOf(forged, valid));
+  assert.match(await messageOf(await s.issuer.sign({ iss: "https://pull.test", sub: "puller", aud: ISSUER }), expired), /have expired/);
 });
 
-test("an identity in root that is no user's is nobody's, whatever its claims would match", async () => {
+test("an identity in root that is not a user's cannot be assumed, whatever its claim match says", async () => {
   await using s = await setUp();
   const ours = { case: "claimMatch", value: { iss: { case: "issuer", value: ISSUER }, sub: { case: "subject", value: s.robot } } } as const;
   const mine = (await s.world.exchangeToken(await s.issuer.sign(CI), { identity: s.robot })).token.token;
@@ -438,7 +438,7 @@ test("an identity in root that is no user's is nobody's, whatever its claims wou
   assert.equal(s.issuer.requests, before);
 });
 
-test("an issuer that is down is unavailable, so that clients try again", async () => {
+test("an exchange is unavailable while the issuer is down, so that clients retry", async () => {
   await using s = await setUp();
   s.issuer.setDown(true);
   await assert.rejects(s.world.exchangeToken(await s.issuer.sign(CI), { identity: s.robot }), fails(Code.UNAVAILABLE));

@@ -1,54 +1,58 @@
-/** Token exchange: proofs of all kinds in, short-lived access tokens out. Who a proof stands for is login.ts, what is left of rights narrowing.ts; the wire is the service's. */
+/**
+ * Exchanges proofs (tokens of other issuers, Holt's own tokens, AWS proofs, refresh tokens) for short-lived access
+ * tokens. login.ts decides which identity a proof stands for, narrowing.ts which rights the new token keeps. The
+ * service in api/ speaks the wire format.
+ */
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Grants } from "../grants/grants.ts";
-import { recordSeen, type Seen } from "../identities/identity-record.ts";
+import { type LastSeen, recordLastSeen } from "../identities/identity-record.ts";
 import { type AccessTokens, MAX_LIFETIME_SECONDS } from "./access-token.ts";
 import type { AudienceList } from "./audience.ts";
 import type { Login, Logins } from "./login.ts";
 import { type Narrowing, NOT_NARROWED, narrow, parseNarrowing } from "./narrowing.ts";
 import {
+  createRefreshToken,
   findRefreshToken,
-  grantOf,
+  grantFromRow,
   insertRefreshToken,
   type NewRefreshToken,
-  newRefreshToken,
   revokeFamily,
   spendRefreshToken,
 } from "./refresh-token.ts";
 
 export interface RefreshRequest {
-  /** The text after `Bearer`; undefined where there was none. */
+  /** The token after `Bearer`; undefined if there was none. */
   readonly bearer: string | undefined;
   readonly aud: readonly string[];
-  /** `scope` and `scopes` of the request together. */
+  /** The request's `scope` and `scopes` together. */
   readonly scopes: readonly string[];
-  /** String names. */
+  /** Names of capabilities. */
   readonly cap: readonly string[];
 }
 
 export interface ExchangeRequest extends RefreshRequest {
-  /** Uid, or the empty string. */
+  /** Uid of the identity to assume, or the empty string. */
   readonly identity: string;
-  /** Uid of the identity provider whose token the bearer is; may be empty. */
+  /** Uid of the identity provider that issued the token; may be empty. */
   readonly identityProvider?: string;
 }
 
-/** What a person who has just logged in asks for. */
+/** Request of a person who has just logged in. */
 export interface LoginRequest extends Omit<RefreshRequest, "bearer"> {
   /** Uid of an identity to assume, or the empty string. */
   readonly identity: string;
   readonly wantsRefreshToken: boolean;
 }
 
-/** Everything but the writing. */
+/** A decided exchange; `recordExchange` writes it. */
 export interface PreparedExchange {
   readonly identityUid: string;
   readonly token: IssuedToken;
-  readonly seen: Seen;
+  readonly seen: LastSeen;
   readonly refresh: NewRefreshToken | undefined;
-  /** The refresh token that is given in exchange. */
+  /** The refresh token that this exchange spends. */
   readonly spent: { readonly hash: string; readonly family: string } | undefined;
 }
 
@@ -63,12 +67,15 @@ export interface ExchangedTokens {
 }
 
 export interface TokenExchange {
-  /** Network, cryptography and the decision. Writes nothing, except that a refresh token which comes back spent ends its family at once. */
+  /**
+   * Decides the exchange: network and cryptography, but no writes. The exception is a reused refresh token: its family
+   * is revoked at once.
+   */
   prepareExchange(request: ExchangeRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
-  /** The same for a login that is decided already. */
+  /** As `prepareExchange`, for a login that is already decided. */
   prepareLogin(login: Login, request: LoginRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
   prepareRefresh(request: RefreshRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
-  /** The writing, for both. The tokens are good only once the transaction is durable. */
+  /** Writes a prepared exchange. The tokens are valid once the transaction is durable. */
   recordExchange(db: WriteDb, prepared: PreparedExchange): Promise<ExchangedTokens>;
 }
 
@@ -78,7 +85,7 @@ export interface TokenExchangeOptions {
   readonly accessTokens: AccessTokens;
   readonly grants: Grants;
   readonly logins: Logins;
-  /** Audiences that tokens are made for. */
+  /** Audiences that Holt issues tokens for. */
   readonly issuable: AudienceList;
   readonly defaultAudience: string;
 }
@@ -100,75 +107,73 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
     if (!exists) throw unauthenticated("the identity no longer exists, or was deactivated");
     const narrowing = narrow(access, login.inherited, wanted);
     const left = access.narrowed(narrowing.scopes, narrowing.capabilities, narrowing.within);
-    const lifetimeSeconds = lifetimeOf(login, now);
+    const lifetimeSeconds = remainingLifetimeSeconds(login, now);
     const token = await accessTokens.mint({ uid, audience, access: left, ...login.profile, ...narrowing, session, lifetimeSeconds }, now);
     return { token, narrowing };
   }
 
   async function prepare(
     login: Login,
-    request: Omit<RefreshRequest, "bearer">,
+    request: Omit<RefreshRequest, "bearer"> & { readonly wantsRefreshToken: boolean },
     wanted: Narrowing,
-    wantsRefreshToken: boolean,
     now: Date,
   ): Promise<PreparedExchange> {
-    const audience = audiencesOf(request, options);
+    const { identityUid } = login;
+    const audience = requestedAudiences(request, options);
     const { token, narrowing } = await issue(login, audience, wanted, now);
     const grant = { profile: login.profile, narrowing, provider: login.session?.provider };
-    const refresh = wantsRefreshToken && mayRefresh(login) ? newRefreshToken(login.identityUid, audience, grant, now) : undefined;
-    return { identityUid: login.identityUid, token, seen: seenOf(login, now), refresh, spent: undefined };
+    const needsRefresh = request.wantsRefreshToken && mayRefresh(login);
+    const refresh = needsRefresh ? createRefreshToken({ identityUid, audience, grant, now }) : undefined;
+    return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: undefined };
   }
 
-  async function endFamily(identityUid: string, family: string): Promise<void> {
-    log.warn({ family }, "a spent refresh token came back; its family is revoked");
+  async function revokeReusedFamily(identityUid: string, family: string): Promise<void> {
+    log.warn({ family }, "a refresh token was reused; revoking its family");
     await store.transaction((db) => revokeFamily(db, identityUid, family));
   }
 
   return {
     async prepareExchange(request, now, db) {
-      const proof = bearerOf(request);
-      // What cannot be had anyway must not cost an issuer a request.
-      audiencesOf(request, options);
+      const proof = requireBearer(request);
+      // Reject invalid requests before an issuer is contacted.
+      requestedAudiences(request, options);
       const wanted = parseNarrowing(request.scopes, request.cap);
       const { identity, identityProvider = "" } = request;
-      return prepare(await logins.decide(proof, { identity, identityProvider }, now, db), request, wanted, true, now);
+      const login = await logins.decide(proof, { identity, identityProvider }, now, db);
+      return prepare(login, { ...request, wantsRefreshToken: true }, wanted, now);
     },
 
     async prepareLogin(login, request, now, db) {
       const wanted = parseNarrowing(request.scopes, request.cap);
-      return prepare(await logins.assume(login, request.identity, db), request, wanted, request.wantsRefreshToken, now);
+      return prepare(await logins.assume(login, request.identity, db), request, wanted, now);
     },
 
     async prepareRefresh(request, now, db) {
-      const row = await findRefreshToken(db, bearerOf(request), now);
+      const row = await findRefreshToken(db, requireBearer(request), now);
       if (row.spent_time !== null) {
-        await endFamily(row.identity_uid, row.family);
-        throw reused();
+        await revokeReusedFamily(row.identity_uid, row.family);
+        throw reusedTokenError();
       }
-      const audience = audiencesOf(request, options);
+      const audience = requestedAudiences(request, options);
       const wanted = parseNarrowing(request.scopes, request.cap);
-      const grant = grantOf(row);
+      const grant = grantFromRow(row);
       const login = await logins.resume(row.identity_uid, grant, db);
       const { token } = await issue(login, audience, wanted, now);
-      const refresh = newRefreshToken(row.identity_uid, audience, grant, now, row.family);
-      return {
-        identityUid: row.identity_uid,
-        token,
-        seen: seenOf(login, now),
-        refresh,
-        spent: { hash: row.token_hash, family: row.family },
-      };
+      const { identity_uid: identityUid, family } = row;
+      const refresh = createRefreshToken({ identityUid, audience, grant, now, family });
+      return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: { hash: row.token_hash, family } };
     },
 
     async recordExchange(db, { identityUid, token, seen, refresh, spent }) {
-      // First, since it locks the row that keeps this apart from the end of the family.
-      if (!(await recordSeen(db, identityUid, seen))) throw unauthenticated("the identity no longer exists");
+      // This comes first: it locks the row that `revokeFamily` waits for.
+      if (!(await recordLastSeen(db, identityUid, seen))) throw unauthenticated("the identity no longer exists");
       if (spent !== undefined && !(await spendRefreshToken(db, spent.hash, seen.at))) {
-        // Two came with it at once. This transaction is about to be undone, so the family ends in another.
-        endFamily(identityUid, spent.family).catch((error: unknown) =>
-          log.error({ err: error }, "a family of refresh tokens could not be revoked"),
+        // The token was used twice at the same time. This transaction is about to be rolled back, so the family is
+        // revoked in another.
+        revokeReusedFamily(identityUid, spent.family).catch((error: unknown) =>
+          log.error({ err: error }, "cannot revoke a family of refresh tokens"),
         );
-        throw reused();
+        throw reusedTokenError();
       }
       if (refresh !== undefined) await insertRefreshToken(db, refresh);
       return { token, refreshToken: refresh && { token: refresh.token, expiry: refresh.expiry } };
@@ -176,13 +181,13 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
   };
 }
 
-function bearerOf({ bearer }: RefreshRequest): string {
-  if (bearer === undefined || bearer === "") throw unauthenticated("a token is needed to exchange it");
+function requireBearer({ bearer }: RefreshRequest): string {
+  if (bearer === undefined || bearer === "") throw unauthenticated("token exchange needs a bearer token");
   return bearer;
 }
 
 /** @throws INVALID_ARGUMENT */
-function audiencesOf({ aud }: Pick<RefreshRequest, "aud">, { issuable, defaultAudience }: TokenExchangeOptions): readonly string[] {
+function requestedAudiences({ aud }: Pick<RefreshRequest, "aud">, { issuable, defaultAudience }: TokenExchangeOptions): readonly string[] {
   const wanted = [...new Set(aud.filter((audience) => audience !== ""))];
   if (wanted.length > MAX_AUDIENCES) throw invalidArgument("aud", `must be at most ${MAX_AUDIENCES} audiences`);
   const unknown = wanted.find((audience) => !issuable.has(audience));
@@ -194,26 +199,28 @@ function audiencesOf({ aud }: Pick<RefreshRequest, "aud">, { issuable, defaultAu
 function assertAudiences(wanted: readonly string[], { audiences }: Login): void {
   const other = audiences && wanted.find((audience) => !audiences.has(audience));
   if (other !== undefined)
-    throw permissionDenied(`the token is not for ${JSON.stringify(other)}, so it cannot be exchanged for one that is`);
+    throw permissionDenied(`the token lacks the audience ${JSON.stringify(other)}, so it cannot be exchanged for a token with it`);
 }
 
-function lifetimeOf({ notAfter }: Login, now: Date): number {
+function remainingLifetimeSeconds({ notAfter }: Login, now: Date): number {
   if (notAfter === undefined) return MAX_LIFETIME_SECONDS;
   const left = Math.floor(notAfter.getTime() / 1000) - Math.floor(now.getTime() / 1000);
   if (left <= 0) throw unauthenticated("the token has expired");
   return Math.min(left, MAX_LIFETIME_SECONDS);
 }
 
-/** Only a person's own login, and none that gives more than the bindings: rights of mapped groups end with the session. */
+/**
+ * Only a person's own login gets a refresh token, and only without mapped groups: their rights end with the session.
+ */
 function mayRefresh({ kind, session }: Login): boolean {
   return kind === "user" && (session === undefined || session.mappings.length + session.directoryMappings.length === 0);
 }
 
-/** A token of ours says nothing new about the address of whom it stands for, and it may stand for another. */
-function seenOf({ kind, profile: { email, emailVerified } }: Login, at: Date): Seen {
-  return { at, email: kind === "again" ? undefined : email, emailVerified };
+/** A renewed login says nothing new about the email address, and may be for another identity. */
+function seenFromLogin({ kind, profile: { email, emailVerified } }: Login, at: Date): LastSeen {
+  return { at, email: kind === "renewed" ? undefined : email, emailVerified };
 }
 
-function reused(): Error {
-  return unauthenticated("the refresh token was used before; log in again");
+function reusedTokenError(): Error {
+  return unauthenticated("the refresh token was already used; log in again");
 }

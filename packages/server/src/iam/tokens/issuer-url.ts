@@ -1,10 +1,14 @@
-/** What an issuer that Holt asks for keys looks like. Where it may lead is outbound/. Pure. */
+/**
+ * Checks that an issuer is a URL that Holt can fetch keys from. Which addresses it may lead to is checked in outbound/.
+ * Pure.
+ */
 
 export const MAX_ISSUER_LENGTH = 512;
 
 /**
- * OpenID Connect Discovery 1.0 §2: a URL with a host and perhaps a path. With a query or a fragment, what is appended to find the discovery
- * document would not be a path any more, and any URL of any host could be asked for.
+ * OpenID Connect Discovery 1.0 §2: a URL with a host and an optional path, without query or fragment. Otherwise the
+ * path appended to it would end up in the query or fragment, and the issuer could make Holt request any URL of any
+ * host.
  */
 export function isIssuerUrl(text: string): boolean {
   if (text.length > MAX_ISSUER_LENGTH || !/^https?:\/\/[^\s?#\\]+$/.test(text)) return false;

@@ -1,13 +1,16 @@
-/** Public keys from a JWK set (RFC 7517) that may verify a signature. Pure; what cannot be used is left out, never an error. */
+/**
+ * Parses the public keys of a JWK set (RFC 7517) that can verify a signature. Skips every other key; never throws.
+ * Pure.
+ */
 import { Lru } from "../../lib/lru.ts";
 
 export interface VerificationKey {
   readonly kid: string | undefined;
-  /** Where the key says that it is for one algorithm only. */
+  /** Set if the key is restricted to one algorithm. */
   readonly alg: string | undefined;
   readonly kty: "RSA" | "EC" | "OKP";
   readonly crv: string | undefined;
-  /** The public members and nothing else; one object per key, by which jose remembers the imported key. */
+  /** The public members only. Always the same object for a key, since jose caches the imported key by it. */
   readonly jwk: Readonly<Record<string, string>>;
 }
 
@@ -16,22 +19,22 @@ const MEMBERS = { RSA: ["kty", "n", "e"], EC: ["kty", "crv", "x", "y"], OKP: ["k
 const CURVES = new Set(["P-256", "P-384", "P-521", "Ed25519"]);
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
-/** @param set a parsed JWK set, or whatever else a stranger sent in its place */
+/** @param set a parsed JWK set; untrusted */
 export function parseJwkSet(set: unknown): VerificationKey[] {
   const keys = isRecord(set) && Array.isArray(set.keys) ? set.keys.slice(0, MAX_KEYS) : [];
   return keys.map(parseJwk).filter((key) => key !== undefined);
 }
 
-/** Stored sets serve again and again, and the keys with them: importing one costs more than to verify with it. */
-const parsedTexts = new Lru<string, readonly VerificationKey[]>(1000);
-const MAX_REMEMBERED_LENGTH = 16 * 1024;
+/** Stored sets are used repeatedly, and importing a key costs more than verifying a signature with it. */
+const parsedSets = new Lru<string, readonly VerificationKey[]>(1000);
+const MAX_CACHED_LENGTH = 16 * 1024;
 
-/** @param text the JWK set as it was stored; anything may stand there */
-export function parseJwkSetText(text: string): readonly VerificationKey[] {
-  const known = parsedTexts.get(text);
+/** @param text the JWK set as stored; untrusted */
+export function parseStoredJwkSet(text: string): readonly VerificationKey[] {
+  const known = parsedSets.get(text);
   if (known !== undefined) return known;
   const keys = parseJwkSet(parseJson(text));
-  if (text.length <= MAX_REMEMBERED_LENGTH) parsedTexts.set(text, keys);
+  if (text.length <= MAX_CACHED_LENGTH) parsedSets.set(text, keys);
   return keys;
 }
 
@@ -60,13 +63,16 @@ function parseJwk(jwk: unknown): VerificationKey | undefined {
   return (kty === "RSA" ? isStrongRsa(key.jwk) : CURVES.has(key.crv ?? "")) ? key : undefined;
 }
 
-/** RFC 7517 §4.2, §4.3: `use` and `key_ops` say what a key may do; without them it may do anything. */
+/** RFC 7517 §4.2, §4.3: `use` and `key_ops` restrict a key; without them it may do anything. */
 function isForVerifying(jwk: Record<string, unknown>): boolean {
   const { use, key_ops: operations } = jwk;
   return (use === undefined || use === "sig") && (operations === undefined || (Array.isArray(operations) && operations.includes("verify")));
 }
 
-/** RFC 7518 §3.3: at least 2048 bits. At most 8192, because a longer one only costs time. An exponent of 1 makes every signature good. */
+/**
+ * RFC 7518 §3.3: at least 2048 bits. At most 8192, since longer keys only cost time. With an exponent of 1 every
+ * signature would be valid.
+ */
 function isStrongRsa({ n = "", e = "" }: Readonly<Record<string, string>>): boolean {
   const bits = bitLength(n);
   return bits >= 2048 && bits <= 8192 && BASE64URL.test(e) && bitLength(e) > 1 && bitLength(e) <= 64;

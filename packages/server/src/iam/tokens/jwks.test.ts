@@ -41,7 +41,7 @@ function hasCode(code: Code): (error: unknown) => boolean {
   return (error) => error instanceof HoltError && error.code === code;
 }
 
-test("fifty logins at once cost one discovery and one fetch of keys, and later ones nothing", async () => {
+test("fifty concurrent logins cost one discovery and one fetch of keys, and later logins cost nothing", async () => {
   await using world = await setUp();
   await Promise.all(Array.from({ length: 50 }, world.signAndVerify));
   assert.equal(world.issuer.requests, 2);
@@ -50,7 +50,7 @@ test("fifty logins at once cost one discovery and one fetch of keys, and later o
   assert.equal(world.issuer.requests, 2);
 });
 
-test("after ten minutes the keys are fetched anew while the old ones serve", async () => {
+test("keys older than ten minutes are refreshed in the background", async () => {
   await using world = await setUp();
   await world.signAndVerify();
   world.clock.advance(11 * MINUTE);
@@ -59,7 +59,7 @@ test("after ten minutes the keys are fetched anew while the old ones serve", asy
   assert.equal(world.issuer.requests, 4);
 });
 
-test("a rotation is noticed by the first token of the new key, and made-up key ids cost one fetch in 30 seconds", async () => {
+test("an issuer's key rotation is noticed with the first new token, and unknown key IDs cost one fetch in 30 seconds", async () => {
   await using world = await setUp();
   await world.signAndVerify();
   world.issuer.rotate();
@@ -81,7 +81,7 @@ test("a rotation is noticed by the first token of the new key, and made-up key i
   assert.equal(world.issuer.requests, 6);
 });
 
-test("a key that was withdrawn is not believed for ever where tokens are rare", async () => {
+test("a key that its issuer withdrew is rejected after an hour, even where tokens are rare", async () => {
   await using world = await setUp();
   const withdrawn = await world.issuer.sign({ sub: "alice", exp: world.clock.now().getTime() / 1000 + 86_400 });
   await world.verify(withdrawn);
@@ -90,7 +90,7 @@ test("a key that was withdrawn is not believed for ever where tokens are rare", 
   await assert.rejects(world.verify(withdrawn), hasCode(Code.UNAUTHENTICATED));
 });
 
-test("good keys outlive the issuer's silence for a day and not longer", async () => {
+test("cached keys stay valid for a day while their issuer is down, and no longer", async () => {
   await using world = await setUp();
   await world.signAndVerify();
   world.issuer.setDown(true);
@@ -103,7 +103,7 @@ test("good keys outlive the issuer's silence for a day and not longer", async ()
   await world.signAndVerify();
 });
 
-test("an issuer that is down is asked again after 30 seconds and not before", async () => {
+test("an issuer that is down is contacted again only after 30 seconds", async () => {
   await using world = await setUp();
   world.issuer.setDown(true);
   for (let i = 0; i < 10; i++) await assert.rejects(world.signAndVerify(), hasCode(Code.UNAVAILABLE));
@@ -114,7 +114,7 @@ test("an issuer that is down is asked again after 30 seconds and not before", as
   await world.signAndVerify();
 });
 
-test("a discovery document for another issuer is not believed", async () => {
+test("a discovery document that names another issuer is rejected", async () => {
   await using world = await setUp();
   for (const issuer of ["https://good.test", `${world.issuer.issuer}/`, undefined, [world.issuer.issuer]]) {
     world.issuer.setDiscovery({ issuer });
@@ -123,7 +123,7 @@ test("a discovery document for another issuer is not believed", async () => {
   }
 });
 
-test("what is no issuer by its look is refused without a request", async () => {
+test("a malformed issuer is rejected without a request", async () => {
   await using world = await setUp();
   const { issuer } = world.issuer;
   for (const iss of [
@@ -142,7 +142,7 @@ test("what is no issuer by its look is refused without a request", async () => {
   assert.equal(world.issuer.requests, 0);
 });
 
-test("of an issuer that does not answer as it should callers learn nothing more, whatever it answers and wherever it is", async () => {
+test("callers get the same error whatever an unusable issuer answers and wherever it is", async () => {
   await using world = await setUp();
   const texts = new Set<string>();
   const failWith = async (token: string): Promise<void> => {
@@ -163,7 +163,7 @@ test("of an issuer that does not answer as it should callers learn nothing more,
   assert.equal(texts.size, 1);
 });
 
-test("keys elsewhere are asked for by https only, even where plain http is allowed", async () => {
+test("keys on another origin are fetched only by https, even where plain http is allowed", async () => {
   await using world = await setUp();
   await using other = await startIssuer({ now: world.clock.now });
   world.issuer.setDiscovery({ jwks_uri: `${other.issuer}/keys?all=1` });
@@ -171,7 +171,7 @@ test("keys elsewhere are asked for by https only, even where plain http is allow
   assert.equal(other.requests, 0);
 });
 
-test("an issuer that never answers keeps few calls waiting, for five seconds, and the others are answered at once", async () => {
+test("an issuer that never answers blocks few calls for five seconds, and all others fail at once", async () => {
   const tarpit = createServer(() => {}).listen(0, "127.0.0.1");
   await once(tarpit, "listening");
   const iss = `http://127.0.0.1:${(tarpit.address() as AddressInfo).port}`;
@@ -189,7 +189,7 @@ test("an issuer that never answers keeps few calls waiting, for five seconds, an
   tarpit.close();
 });
 
-test("a hopeless token costs its issuer nothing", async () => {
+test("a token that cannot be valid causes no request to its issuer", async () => {
   await using world = await setUp();
   const seconds = world.clock.now().getTime() / 1000;
   for (const claims of [{ exp: seconds - 100 }, { exp: undefined }, { nbf: seconds + 100 }])
@@ -204,7 +204,7 @@ test("a hopeless token costs its issuer nothing", async () => {
   assert.equal(world.issuer.requests, 0);
 });
 
-test("keys the operator pinned are used without any request", async () => {
+test("keys that the operator pinned are used without a request", async () => {
   const elsewhere = await startIssuer();
   const pinned = new Map([["https://offline.test", await elsewhere.jwks()]]);
   await using world = await setUp({ pinned });

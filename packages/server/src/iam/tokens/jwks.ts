@@ -1,4 +1,7 @@
-/** The public keys of other issuers, found by OpenID Connect discovery and kept for a while. Decides nothing about tokens: that is verify-token.ts. */
+/**
+ * Fetches and caches the public keys of other issuers by OpenID Connect discovery. Verifying tokens is in
+ * verify-token.ts.
+ */
 import type { Clock } from "../../lib/clock.ts";
 import { unauthenticated, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -11,11 +14,12 @@ import type { WaitLimit } from "./wait-limit.ts";
 
 export interface JwksCache {
   /**
-   * The keys of an issuer. Where `isWanted` is true of none of them they are fetched anew, at most every 30 seconds: issuers rotate.
-   * @throws UNAUTHENTICATED for what is no issuer by its look; UNAVAILABLE when nothing usable is known of it. Why is in the log alone:
-   * callers could find out otherwise what there is on the networks that the operator allows
+   * The keys of an issuer. If `isWanted` holds for none of the cached keys, fetches them again, at most every 30
+   * seconds, since issuers rotate keys.
+   * @throws UNAUTHENTICATED if the issuer is not a valid issuer URL; UNAVAILABLE if no usable keys are known. Only the
+   * log says why: the reason would tell callers what runs in networks that the operator allows.
    */
-  keysOf(issuer: string, isWanted: (key: VerificationKey) => boolean): Promise<readonly VerificationKey[]>;
+  getKeys(issuer: string, isWanted: (key: VerificationKey) => boolean): Promise<readonly VerificationKey[]>;
 }
 
 export interface JwksOptions {
@@ -23,11 +27,11 @@ export interface JwksOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly waits: WaitLimit;
-  /** JWK sets the operator gave for issuers that must not be, or cannot be, asked. */
+  /** JWK sets that the operator configured for issuers that must not or cannot be contacted. */
   readonly pinned?: ReadonlyMap<string, unknown> | undefined;
 }
 
-/** What is known of one issuer. Times are milliseconds; `keys` are those of the last good answer, empty before it. */
+/** Cache entry of one issuer. Times are milliseconds; `keys` are from the last successful fetch, empty before it. */
 interface Entry {
   keys: readonly VerificationKey[];
   fetchedAt: number;
@@ -36,25 +40,25 @@ interface Entry {
   pending: Promise<void> | undefined;
 }
 
-/** After this long a fetch is started while the known keys still serve. */
+/** After this time a fetch starts in the background; callers continue with the cached keys. */
 const REFRESH_MS = 10 * 60_000;
-/** After this long the answer is waited for, so that a key an issuer has withdrawn does not live on where tokens are rare. */
+/** After this time callers wait for the fetch, so that a withdrawn key does not stay valid where tokens are rare. */
 const STALE_MS = 60 * 60_000;
-/** For so long known keys outlive their issuer's silence. */
-const KEEP_MS = 24 * 3_600_000;
+/** Cached keys stay usable for this time while their issuer does not answer. */
+const MAX_AGE_MS = 24 * 3_600_000;
 const COOLDOWN_MS = 30_000;
 const MAX_ISSUERS = 256;
-/** For the discovery document and the keys together. */
+/** Covers the discovery document and the keys together. */
 const DISCOVERY_TIMEOUT_MS = 5000;
 
 export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache {
   const pinnedKeys = new Map([...(pinned ?? [])].map(([issuer, set]) => [issuer, parseJwkSet(set)]));
   const entries = new Lru<string, Entry>(MAX_ISSUERS);
   return {
-    async keysOf(issuer, isWanted) {
+    async getKeys(issuer, isWanted) {
       const fixed = pinnedKeys.get(issuer);
       if (fixed !== undefined) return fixed;
-      if (!isIssuerUrl(issuer)) throw unauthenticated("the issuer of the token is not one that has keys to ask for");
+      if (!isIssuerUrl(issuer)) throw unauthenticated("the issuer of the token is not a valid issuer URL");
       const entry = entries.get(issuer) ?? {
         keys: [],
         fetchedAt: Number.NEGATIVE_INFINITY,
@@ -63,9 +67,9 @@ export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache 
         pending: undefined,
       };
       entries.set(issuer, entry);
-      await freshen(options, issuer, entry, isWanted);
-      if (options.clock.now().getTime() - entry.fetchedAt > KEEP_MS)
-        throw unavailable("the issuer of the token does not give its keys to this server now", { cause: entry.failure });
+      await refreshIfNeeded(options, issuer, entry, isWanted);
+      if (options.clock.now().getTime() - entry.fetchedAt > MAX_AGE_MS)
+        throw unavailable("the keys of the token's issuer are not available at the moment", { cause: entry.failure });
       return entry.keys;
     },
   };
@@ -73,7 +77,12 @@ export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache 
 
 type Fetching = Omit<JwksOptions, "pinned">;
 
-async function freshen(options: Fetching, issuer: string, entry: Entry, isWanted: (key: VerificationKey) => boolean): Promise<void> {
+async function refreshIfNeeded(
+  options: Fetching,
+  issuer: string,
+  entry: Entry,
+  isWanted: (key: VerificationKey) => boolean,
+): Promise<void> {
   const now = options.clock.now().getTime();
   const age = now - entry.fetchedAt;
   const mustWait = age > STALE_MS || !entry.keys.some(isWanted);
@@ -89,35 +98,38 @@ async function freshen(options: Fetching, issuer: string, entry: Entry, isWanted
   }
 }
 
-/** One fetch per issuer at a time; `pending` never rejects. */
+/** Starts a fetch; callers ensure there is only one per issuer. `pending` never rejects. */
 function startFetch({ client, clock, log }: Fetching, issuer: string, entry: Entry): void {
   entry.triedAt = clock.now().getTime();
   entry.pending = discoverKeys(client, issuer)
     .then((keys) => Object.assign(entry, { keys, fetchedAt: clock.now().getTime(), failure: undefined }))
     .catch((error: unknown) => {
-      entry.failure = error instanceof OutboundError ? error : new OutboundError("body", "the answer cannot be used", { cause: error });
-      log.warn({ issuer, reason: entry.failure.reason, err: entry.failure }, "the keys of an issuer could not be fetched");
+      entry.failure = error instanceof OutboundError ? error : new OutboundError("body", "unusable response", { cause: error });
+      log.warn({ issuer, reason: entry.failure.reason, err: entry.failure }, "cannot fetch the keys of an issuer");
     })
     .then(() => {
       entry.pending = undefined;
     });
 }
 
-/** OpenID Connect Discovery 1.0 §4: the document must name the issuer it was asked for, byte for byte (§4.3), or it speaks for somebody else. */
+/** OpenID Connect Discovery 1.0 §4.3: the document must name the requested issuer, byte for byte. */
 async function discoverKeys(client: OutboundClient, issuer: string): Promise<VerificationKey[]> {
   const limits = { signal: AbortSignal.timeout(DISCOVERY_TIMEOUT_MS) };
   const document = await client.fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, limits);
   if (!isRecord(document) || document.issuer !== issuer) throw new OutboundError("body", "the discovery document names another issuer");
-  const keys = parseJwkSet(await client.fetchJson(keysUrlOf(document, issuer), limits));
+  const keys = parseJwkSet(await client.fetchJson(jwksUrl(document, issuer), limits));
   if (keys.length === 0) throw new OutboundError("body", "the issuer publishes no usable key");
   return keys;
 }
 
-/** Elsewhere by https only: an issuer must not choose what this server asks for on a network where the operator allows plain http. */
-function keysUrlOf({ jwks_uri: text }: Record<string, unknown>, issuer: string): string {
+/**
+ * Another origin must use https: an issuer must not make this server send requests within networks where the operator
+ * allows plain http.
+ */
+function jwksUrl({ jwks_uri: text }: Record<string, unknown>, issuer: string): string {
   const url = typeof text === "string" ? URL.parse(text) : null;
-  if (url === null) throw new OutboundError("body", "the discovery document names no keys");
+  if (url === null) throw new OutboundError("body", "the discovery document has no jwks_uri");
   if (url.protocol !== "https:" && url.origin !== new URL(issuer).origin)
-    throw new OutboundError("scheme", "the discovery document names keys elsewhere that are not reached by https");
+    throw new OutboundError("scheme", "the discovery document has a jwks_uri on another origin without https");
   return url.href;
 }

@@ -1,44 +1,45 @@
 /**
- * What a sign-in in a browser leaves with a program elsewhere, on another machine or a device: an ID token of Holt's own that is good for one
- * thing, an exchange. It is no access token, whoever it is shown to: it says who signed in, and not under `act`, where access tokens do.
+ * Issues and verifies login tokens: ID tokens that a browser sign-in hands to a program on another machine or to a
+ * device. The program can only exchange one for an access token. A login token has no `act` claim, so nothing accepts
+ * it as an access token.
  */
 import type { AccessTokens } from "./access-token.ts";
 import { assertSignedByUs } from "./access-token.ts";
 import type { IssuedToken } from "./exchange-token.ts";
 import { isRecord } from "./jwk-set.ts";
-import { audiencesOf, claimOf, malformed, type ParsedJwt, textClaim } from "./jwt.ts";
+import { audiencesOf, claimOf, invalidToken, type ParsedJwt, stringClaim } from "./jwt.ts";
 import type { Login } from "./login.ts";
 import { NOT_NARROWED } from "./narrowing.ts";
-import { sessionClaim, sessionOf } from "./session-claims.ts";
+import { buildSessionClaim, parseSessionClaim } from "./session-claims.ts";
 import { signJwt } from "./sign-jwt.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import type { Profile } from "./subject.ts";
 
-/** A person's login, in what of it can be kept for a while. */
-export interface SignedIn extends Pick<Login, "identityUid" | "profile" | "session"> {
-  /** Uid of the organization in which alone it is good; left out for everywhere. */
+/** The parts of a person's login that are stored until the program collects them. */
+export interface StoredLogin extends Pick<Login, "identityUid" | "profile" | "session"> {
+  /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
   readonly within?: string | undefined;
 }
 
-export function signedInFrom({ identityUid, profile, session, inherited: { within } }: Login): SignedIn {
+export function storedFromLogin({ identityUid, profile, session, inherited: { within } }: Login): StoredLogin {
   return { identityUid, profile, session, within };
 }
 
-export function loginFrom({ identityUid, profile, session, within }: SignedIn): Login {
+export function loginFromStored({ identityUid, profile, session, within }: StoredLogin): Login {
   const inherited = within === undefined ? NOT_NARROWED : { ...NOT_NARROWED, within };
   return { identityUid, profile, kind: "user", inherited, notAfter: undefined, audiences: undefined, session };
 }
 
 export interface LoginTokens {
-  /** @param clientId of the program, where it has one: ID tokens name it as an audience (OpenID Connect Core §2) */
-  mint(signedIn: SignedIn, clientId: string | undefined, now: Date): Promise<IssuedToken>;
-  /** Whether the token says that it is one. */
-  isOne(token: ParsedJwt): boolean;
+  /** @param clientId client ID of the program, if it has one; becomes an audience (OpenID Connect Core §2) */
+  mint(signedIn: StoredLogin, clientId: string | undefined, now: Date): Promise<IssuedToken>;
+  /** Whether the token claims to be a login token. Verifies nothing. */
+  isLoginToken(token: ParsedJwt): boolean;
   /** @throws UNAUTHENTICATED */
   verify(token: ParsedJwt, now: Date): Promise<Login>;
 }
 
-/** A program exchanges it at once. */
+/** Programs exchange login tokens immediately. */
 const LIFETIME_SECONDS = 600;
 const CLAIM = "login";
 
@@ -59,22 +60,22 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
         exp,
         ...(profile.email !== undefined && { email: profile.email, email_verified: profile.emailVerified }),
         ...(name !== undefined && { name }),
-        [CLAIM]: { profile, within, ...(session !== undefined && { idp: sessionClaim(session) }) },
+        [CLAIM]: { profile, within, ...(session !== undefined && { idp: buildSessionClaim(session) }) },
       });
       return { token, expiry: new Date(exp * 1000) };
     },
-    isOne: (token) => claimOf(token.claims, CLAIM) !== undefined,
+    isLoginToken: (token) => claimOf(token.claims, CLAIM) !== undefined,
     async verify(token, now) {
       await assertSignedByUs(token, keys);
       const [login, exp] = [claimOf(token.claims, CLAIM), claimOf(token.claims, "exp")];
-      const identityUid = textClaim(token.claims, "sub") ?? "";
+      const identityUid = stringClaim(token.claims, "sub") ?? "";
       if (token.issuer !== issuer || !isRecord(login) || !isRecord(login.profile) || typeof exp !== "number")
-        throw malformed("not the token of a sign-in");
-      if (exp <= now.getTime() / 1000) throw malformed("expired");
-      if (!audiencesOf(token.claims).includes(audience)) throw malformed("it is for another audience");
+        throw invalidToken("not a sign-in token");
+      if (exp <= now.getTime() / 1000) throw invalidToken("expired");
+      if (!audiencesOf(token.claims).includes(audience)) throw invalidToken("issued for another audience");
       const { actor, email, emailVerified, upstream } = login.profile as unknown as Profile;
-      const { within } = login as Pick<SignedIn, "within">;
-      return loginFrom({ identityUid, profile: { actor, email, emailVerified, upstream }, within, ...sessionOf(login.idp) });
+      const { within } = login as Pick<StoredLogin, "within">;
+      return loginFromStored({ identityUid, profile: { actor, email, emailVerified, upstream }, within, ...parseSessionClaim(login.idp) });
     },
   };
 }

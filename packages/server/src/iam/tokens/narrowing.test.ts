@@ -18,7 +18,7 @@ const wanted: fc.Arbitrary<Narrowing> = fc.record({
   capabilities: fc.option(bits, { nil: undefined }),
 });
 
-test("however often a token is exchanged, the new one never gives more than the old one anywhere", () => {
+test("a token never gains rights, however often it is exchanged", () => {
   fc.assert(
     fc.property(grants, fc.array(wanted, { minLength: 1, maxLength: 4 }), (access, steps) => {
       let inherited = NOT_NARROWED;
@@ -38,7 +38,7 @@ test("however often a token is exchanged, the new one never gives more than the 
   );
 });
 
-test("a scope at which nothing is held is denied, and capabilities that are not held are dropped", () => {
+test("a scope without rights is denied, and capabilities that are not held are dropped", () => {
   const [root = "", child = "", other = ""] = UIDS;
   const access = new Access(new Map([[child, 3n]]));
   assert.throws(
@@ -50,7 +50,7 @@ test("a scope at which nothing is held is denied, and capabilities that are not 
   assert.equal(access.narrowed(scopes, capabilities).capabilitiesAt(child), 2n);
 });
 
-test("names of capabilities and uids of scopes are checked, doubles and blanks dropped", () => {
+test("capability names and scope uids are validated, and duplicates and blanks are dropped", () => {
   const [root = "", child = ""] = UIDS;
   assert.deepEqual(parseNarrowing([], []), NOT_NARROWED);
   assert.deepEqual(parseNarrowing([root, "", root, child], []).scopes, [root, child]);

@@ -1,21 +1,24 @@
-/** What a token leaves of its identity's rights: asked for by the client, inherited from the token that was exchanged, never wider than either. Pure. */
+/**
+ * Computes which of its identity's rights a token keeps. The client may ask for less, and a token that is exchanged
+ * never gains rights. Pure.
+ */
 import { capabilityBit, capabilityByName } from "@holt/api";
 import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import { invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
 
-/** Undefined is: not narrowed in this way. */
+/** Limits of a token's rights. An undefined member does not limit anything. */
 export type Narrowing = Pick<Principal, "scopes" | "capabilities" | "within">;
 
 export const NOT_NARROWED: Narrowing = { scopes: undefined, capabilities: undefined };
 
-/** Whether a token is good for less than its identity. */
+/** Whether a token has fewer rights than its identity. */
 export function isNarrowed({ scopes, capabilities, within }: Narrowing): boolean {
   return scopes !== undefined || capabilities !== undefined || within !== undefined;
 }
 
-/** Tokens travel in headers. */
+/** Tokens travel in headers, whose size is limited. */
 const MAX_SCOPES = 32;
 
 /** @throws INVALID_ARGUMENT */
@@ -41,15 +44,16 @@ function parseCapabilities(names: readonly string[]): bigint | undefined {
 }
 
 /**
- * What of `access` a new token leaves, where the exchanged token left only `inherited`.
- * @throws PERMISSION_DENIED where a wanted scope is one at which nothing is held
+ * Limits of a new token that is made from a token with the limits `inherited`.
+ * @param access rights of the identity
+ * @throws PERMISSION_DENIED for a wanted scope where the identity has no rights
  */
 export function narrow(access: Access, inherited: Narrowing, wanted: Narrowing): Narrowing {
   const left = access.narrowed(inherited.scopes, inherited.capabilities, inherited.within);
   for (const scope of wanted.scopes ?? []) {
     if (left.capabilitiesAt(scope) === 0n) throw permissionDenied(`the identity has no rights at scope "${scope}"`);
   }
-  const masks = [inherited.capabilities, wanted.capabilities, ...stepsDown(left, inherited.scopes, wanted.scopes)].filter(
+  const masks = [inherited.capabilities, wanted.capabilities, ...capabilitiesAtScopes(left, inherited.scopes, wanted.scopes)].filter(
     (mask) => mask !== undefined,
   );
   return {
@@ -60,10 +64,11 @@ export function narrow(access: Access, inherited: Narrowing, wanted: Narrowing):
 }
 
 /**
- * A token for a group gives in the groups below it what is held at the group, and not what is bound down there. So a step from it to
- * a group below must not pick up the bindings of that group: the new token gets no capability that the old one lacked there.
+ * A token scoped to a group has, in the groups below, only the capabilities held at that group; bindings further down
+ * do not count. Narrowing such a token to a group below must not add the bindings there, so the new token is limited to
+ * the capabilities of the old token at its new scopes.
  */
-function stepsDown(left: Access, from: readonly string[] | undefined, to: readonly string[] | undefined): bigint[] {
+function capabilitiesAtScopes(left: Access, from: readonly string[] | undefined, to: readonly string[] | undefined): bigint[] {
   if (from === undefined || to === undefined || to.every((scope) => from.includes(scope))) return [];
   return to.map((scope) => left.capabilitiesAt(scope));
 }

@@ -1,4 +1,4 @@
-/** OpenID Connect discovery: where a verifier of Holt's tokens finds the keys. */
+/** Serves the OpenID Connect discovery document and the public keys, so that others can verify Holt's tokens. */
 
 import { type RequestHandler, send } from "../../http/http-exchange.ts";
 import type { Mount } from "../../http/mount.ts";
@@ -6,14 +6,17 @@ import { readOnly } from "../../http/router.ts";
 import type { Log } from "../../lib/log.ts";
 
 export interface OidcOptions {
-  /** Exactly as in the `iss` of tokens: verifiers compare byte for byte (OpenID Connect Discovery §4.3). */
+  /** Exactly as in the `iss` of tokens: verifiers compare byte for byte (OpenID Connect Discovery 1.0 §4.3). */
   readonly issuer: string;
   /** The public keys, as a JSON Web Key Set. */
   readonly jwks: () => Promise<object>;
   readonly log: Log;
 }
 
-/** A rotated key stays published for a day, and a new one signs at once: verifiers that meet an unknown key ask again, others may be this late. */
+/**
+ * A retired key stays published for a day, but a new key signs at once. Verifiers that refetch on an unknown key notice
+ * it immediately; all others within this time.
+ */
 const JWKS_CACHE = "public, max-age=300";
 const DISCOVERY_CACHE = "public, max-age=3600";
 
@@ -25,7 +28,7 @@ export function createOidcMounts({ issuer, jwks, log }: OidcOptions): readonly M
     jwks().then(
       (keys) => send(response, 200, "application/json", JSON.stringify(keys), { "cache-control": JWKS_CACHE }),
       (err: unknown) => {
-        log.error({ err }, "the key set cannot be read");
+        log.error({ err }, "cannot read the signing keys");
         send(response, 503, "application/json", JSON.stringify({ error: "temporarily_unavailable" }), { "retry-after": "5" });
       },
     );

@@ -1,26 +1,34 @@
-/** How big a pattern would become, told from its text before anything is compiled. Pure; what a pattern means, and whether it is one, is pattern.ts. */
+/**
+ * Estimates the size of a compiled pattern from its source, before it is compiled. What a pattern means is in
+ * pattern.ts. Pure.
+ */
 
 export interface PatternSize {
-  /** Instructions at most: each atom, as often as the repeats around it say. */
+  /** Upper bound: every atom, multiplied by the repetitions around it. */
   readonly instructions: number;
-  /** `\p` and `\P`, in brackets and outside: each is a table of hundreds of ranges. */
+  /** Number of `\p` and `\P`, inside and outside brackets. Each is a table of hundreds of ranges. */
   readonly unicodeClasses: number;
-  /** Whether a range that ends beyond ASCII is to be folded to both cases, one character after the other. */
+  /** Whether a case-insensitive range ends beyond ASCII: the compiler folds it character by character. */
   readonly foldsWideRange: boolean;
 }
 
-/** Quotations, escapes, classes in brackets, flags, the beginnings of groups, counted repeats, and every other character by itself. */
+/**
+ * Quotations, escapes, bracket expressions, flags, group openings, counted repetitions, and any other single character.
+ */
 const TOKEN =
   /\(\?[A-Za-z-]+\)|\((?:\?(?:P?<\w+>|[A-Za-z-]*:))?|\\Q[\s\S]*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|.)|\\x\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{[^}]*\}|\\[\s\S]|[^\]\\])*\]|\{(\d+)(,?)(\d*)\}|[\s\S]/gu;
 const FOLDING = /\(\?[A-Za-z]*i/;
 const WIDE_RANGE = /-(?:\\x\{|[^\0-\x7f])/u;
 
-/** Counts too much rather than too little. */
-export function patternSize(text: string): PatternSize {
+/** Overestimates rather than underestimates. */
+export function estimatePatternSize(text: string): PatternSize {
   const folds = FOLDING.test(text);
   let unicodeClasses = 0;
   let foldsWideRange = false;
-  /** What the open groups hold so far, the innermost last; and how big the last thing in each is, which is what a repeat repeats. */
+  /**
+   * The open groups, innermost last: the size of each so far, and the size of its last element, which a repetition
+   * multiplies.
+   */
   const groups = [{ size: 0, last: 0 }];
   let group = groups[0] as { size: number; last: number };
   const append = (size: number): void => {
@@ -29,7 +37,7 @@ export function patternSize(text: string): PatternSize {
   };
 
   for (const [token, least, comma, most] of text.matchAll(TOKEN)) {
-    // Flags are no thing to repeat: a repeat behind them means what is before them.
+    // Flags cannot be repeated: a repetition after them applies to the element before them.
     if (token.startsWith("(?") && token.endsWith(")")) continue;
     if (token.startsWith("(")) {
       group = { size: 0, last: 0 };
@@ -39,7 +47,7 @@ export function patternSize(text: string): PatternSize {
       group = groups.at(-1) as { size: number; last: number };
       append(size + 2);
     } else if (least !== undefined) {
-      // `{2,}` is two and a star.
+      // `{2,}` compiles to two copies and a star.
       const times = Math.max(Number(least), Number(most || 0)) + (comma === "," && most === "" ? 1 : 0);
       const more = group.last * Math.max(0, times - 1) + (comma === "" ? 0 : times);
       group.size += more;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { createMatching, matchesPattern, parsePattern } from "./pattern.ts";
 
-test("the whole value must match", () => {
+test("a pattern must match the whole value", () => {
   for (const [pattern, value, expected] of [
     ["repo:acme/.*", "repo:acme/site:ref:refs/heads/main", true],
     ["acme", "acme-evil", false],
@@ -20,7 +20,7 @@ test("the whole value must match", () => {
   }
 });
 
-test("what RE2 does not know, and what is too big, is an invalid argument on its field and matches nothing", () => {
+test("an invalid or too big pattern is an INVALID_ARGUMENT on its field and matches nothing", () => {
   for (const pattern of [
     "(",
     "(?=a)",
@@ -46,7 +46,7 @@ test("what RE2 does not know, and what is too big, is an invalid argument on its
   assert.equal(parsePattern("subject_pattern", "a+").matches("aa"), true);
 });
 
-test("a pattern that makes a backtracking engine hang is answered at once, and an endless value is not matched", () => {
+test("a pattern that makes backtracking engines hang is matched at once, and overlong values are not matched", () => {
   const start = performance.now();
   assert.equal(matchesPattern("(a+)+b", "a".repeat(512)), false);
   assert.equal(matchesPattern("(?:.?){140}Z", "a".repeat(512)), false);
@@ -55,7 +55,7 @@ test("a pattern that makes a backtracking engine hang is answered at once, and a
   assert.ok(performance.now() - start < 200);
 });
 
-test("what people write in earnest is small enough", () => {
+test("realistic patterns are within the size limit", () => {
   for (const [pattern, value] of [
     ["repo:acme/[a-z0-9-]{1,100}:ref:refs/(heads|tags)/.+", "repo:acme/site:ref:refs/heads/main"],
     ["[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "123e4567-e89b-12d3-a456-426614174000"],
@@ -66,7 +66,7 @@ test("what people write in earnest is small enough", () => {
   }
 });
 
-test("patterns that are big are refused before they are compiled", () => {
+test("big patterns are rejected before they are compiled", () => {
   const start = performance.now();
   for (let i = 0; i < 500; i++) {
     const refused = [`${".{999}".repeat(42)}${i}`, `(?i)[${"\\pL".repeat(80)}]${i}`, `(?i)[${"\\x{100}-\\x{10000}".repeat(13)}]${i}`];
@@ -75,7 +75,7 @@ test("patterns that are big are refused before they are compiled", () => {
   assert.ok(performance.now() - start < 1000);
 });
 
-test("all matches of one token together cost no more than they may, however many values and patterns there are", () => {
+test("all matches of one token together stay within one budget, however many values and patterns there are", () => {
   const matches = createMatching();
   const start = performance.now();
   const answers = Array.from({ length: 1000 }, () => matches(".*a.{250}Z|a+", "a".repeat(512)));

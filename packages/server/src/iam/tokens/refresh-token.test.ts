@@ -42,7 +42,7 @@ async function setUp(options: FixtureOptions = {}, request: { cap?: string[] } =
 
 const isUnauthenticated = (error: unknown): boolean => error instanceof HoltError && error.code === Code.UNAUTHENTICATED;
 
-test("a user's login brings a refresh token: standard base64 of JSON with an expiry in 30 days, stored only as a hash", async () => {
+test("a refresh token is base64 of JSON that expires in 30 days, and only its hash is stored", async () => {
   await using s = await setUp();
   assert.match(s.refresh, /^[A-Za-z0-9+/]+=*$/);
   const content = JSON.parse(Buffer.from(s.refresh, "base64").toString()) as Record<string, unknown>;
@@ -53,7 +53,7 @@ test("a user's login brings a refresh token: standard base64 of JSON with an exp
   assert.ok(!rows.includes(s.refresh) && !rows.includes(String(content.sig)));
 });
 
-test("each use gives a new pair that says the same of the login", async () => {
+test("each use of a refresh token returns a new pair with the profile of the login", async () => {
   await using s = await setUp();
   s.world.clock.advance(DAY);
   const first = await s.world.refreshToken(s.refresh, { aud: [ISSUER] });
@@ -71,7 +71,7 @@ test("each use gives a new pair that says the same of the login", async () => {
   );
 });
 
-test("a spent token that comes back ends the whole family", async () => {
+test("reusing a spent refresh token revokes its family", async () => {
   await using s = await setUp();
   const { refreshToken } = await s.world.refreshToken(s.refresh);
   await assert.rejects(s.world.refreshToken(s.refresh), isUnauthenticated);
@@ -80,7 +80,7 @@ test("a spent token that comes back ends the whole family", async () => {
   await s.world.refreshToken(anew?.token ?? "");
 });
 
-test("of two that come with one token at once one is served, and then the family ends", async () => {
+test("if a refresh token is used twice at once, one use succeeds and the family is revoked", async () => {
   for (const url of ["", await createDatabase()]) {
     await using s = await setUp({ url });
     const prepare = () =>
@@ -97,7 +97,7 @@ test("of two that come with one token at once one is served, and then the family
   }
 });
 
-test("a rotation that is under way when the family ends ends with it", async () => {
+test("a refresh token rotated while its family is revoked is revoked with it", async () => {
   for (const url of ["", await createDatabase()]) {
     await using s = await setUp({ url });
     const { world } = s;
@@ -117,13 +117,13 @@ test("a rotation that is under way when the family ends ends with it", async () 
   }
 });
 
-test("what narrowed the login narrows every token made of it", async () => {
+test("the limits of a login apply to every token refreshed from it", async () => {
   await using s = await setUp({}, { cap: ["groups.list"] });
   const { token } = await s.world.refreshToken(s.refresh, { cap: ["groups.list", "groups.create"] });
   assert.equal((await s.world.accessTokens.verify(token.token)).capabilities, parseNarrowing([], ["groups.list"]).capabilities);
 });
 
-test("unused for 30 days it is worth nothing, and expired rows go with the next login", async () => {
+test("a refresh token expires after 30 days, and the next login deletes expired rows", async () => {
   await using s = await setUp();
   s.world.clock.advance(30 * DAY);
   await assert.rejects(s.world.refreshToken(s.refresh), isUnauthenticated);
@@ -131,13 +131,13 @@ test("unused for 30 days it is worth nothing, and expired rows go with the next 
   assert.equal((await s.world.store.reader.selectFrom("refresh_token").select("family").execute()).length, 1);
 });
 
-test("it ends with its identity", async () => {
+test("a refresh token stops working when its identity is deleted", async () => {
   await using s = await setUp();
   await s.world.removeIdentity(s.uid);
   await assert.rejects(s.world.refreshToken(s.refresh), isUnauthenticated);
 });
 
-test("nothing else is taken for one, nor it for anything else", async () => {
+test("no other token is accepted as a refresh token, and a refresh token is accepted as no other token", async () => {
   await using s = await setUp();
   for (const bearer of ["", s.token, "e30=", "e30", Buffer.from("[]").toString("base64"), `${s.refresh}\n`, s.refresh.slice(0, -8)])
     await assert.rejects(s.world.refreshToken(bearer), isUnauthenticated, bearer);

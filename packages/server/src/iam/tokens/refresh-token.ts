@@ -1,4 +1,7 @@
-/** Refresh tokens: what they look like, and their rows. Only a hash of each is stored. Each serves once; one that comes back spent ends its whole family. */
+/**
+ * Creates, stores and spends refresh tokens. Only a hash of each is stored. Each token can be used once; reusing one
+ * revokes its whole family.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
@@ -10,13 +13,13 @@ import type { Narrowing } from "./narrowing.ts";
 import type { Profile } from "./subject.ts";
 
 const LIFETIME_MS = 30 * 24 * 3_600_000;
-const MAX_LENGTH = 16 * 1024;
+const MAX_TOKEN_LENGTH = 16 * 1024;
 
-/** What the login said and left of the identity's rights; every access token made of the refresh token says and leaves the same. */
+/** Profile and limits of a login. Every access token made with the refresh token has the same. */
 export interface RefreshGrant {
   readonly profile: Profile;
   readonly narrowing: Narrowing;
-  /** Uid of the organization's identity provider that the login came through; left out for others. */
+  /** Uid of the organization's identity provider, if the login went through one. */
   readonly provider?: string | undefined;
 }
 
@@ -26,17 +29,19 @@ export interface NewRefreshToken {
   readonly row: RefreshTokenTable;
 }
 
-/** @param family of the token this one takes the place of; left out for the first of a login */
-export function newRefreshToken(
-  identityUid: string,
-  audience: readonly string[],
-  grant: RefreshGrant,
-  now: Date,
-  family: string = randomBytes(16).toString("hex"),
-): NewRefreshToken {
+export interface RefreshTokenContent {
+  readonly identityUid: string;
+  readonly audience: readonly string[];
+  readonly grant: RefreshGrant;
+  readonly now: Date;
+  /** Family of the token that this one replaces; left out for the first token of a login. */
+  readonly family?: string;
+}
+
+export function createRefreshToken({ identityUid, audience, grant, now, family = newFamily() }: RefreshTokenContent): NewRefreshToken {
   const issuedAt = Math.floor(now.getTime() / 1000);
   const expiry = new Date(issuedAt * 1000 + LIFETIME_MS);
-  // Clients read `exp`, and nothing else. 32 random bytes are the secret.
+  // Clients read only `exp`. The 32 random bytes are the secret.
   const content = {
     exp: expiry.getTime() / 1000,
     iat: issuedAt,
@@ -47,7 +52,7 @@ export function newRefreshToken(
   };
   const token = Buffer.from(JSON.stringify(content)).toString("base64");
   const row = {
-    token_hash: hashOf(token),
+    token_hash: hashToken(token),
     family,
     identity_uid: identityUid,
     grant_json: encodeGrant(grant),
@@ -58,15 +63,22 @@ export function newRefreshToken(
   return { token, expiry, row };
 }
 
-/** @throws UNAUTHENTICATED where the text is no refresh token, or one nobody knows or that has expired. It may be spent. */
+function newFamily(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/**
+ * The returned token may be spent.
+ * @throws UNAUTHENTICATED if it is not a refresh token, is unknown or has expired
+ */
 export async function findRefreshToken(db: ReadDb, token: string, now: Date): Promise<RefreshTokenTable> {
-  assertLooksRight(token);
-  const row = await db.selectFrom("refresh_token").selectAll().where("token_hash", "=", hashOf(token)).executeTakeFirst();
-  if (row === undefined || row.expire_time <= now.toISOString()) throw unauthenticated("the refresh token has expired or is not known");
+  assertIsRefreshToken(token);
+  const row = await db.selectFrom("refresh_token").selectAll().where("token_hash", "=", hashToken(token)).executeTakeFirst();
+  if (row === undefined || row.expire_time <= now.toISOString()) throw unauthenticated("the refresh token is unknown or has expired");
   return row;
 }
 
-/** @returns whether it was spent by this, and not before. Of two transactions that try at once one gets true. */
+/** @returns false if it was already spent. If two transactions try at once, one gets true. */
 export async function spendRefreshToken(db: WriteDb, tokenHash: string, now: Date): Promise<boolean> {
   const result = await db
     .updateTable("refresh_token")
@@ -77,22 +89,25 @@ export async function spendRefreshToken(db: WriteDb, tokenHash: string, now: Dat
   return result.numUpdatedRows === 1n;
 }
 
-/** Clears away what has expired of the identity's. */
+/** Also deletes the expired tokens of the identity. */
 export async function insertRefreshToken(db: WriteDb, { row }: NewRefreshToken): Promise<void> {
   await db.deleteFrom("refresh_token").where("identity_uid", "=", row.identity_uid).where("expire_time", "<=", row.create_time).execute();
   await db.insertInto("refresh_token").values(row).execute();
 }
 
 /**
- * Waits for a login or a rotation of the identity that is under way, and lets none begin before it is durable: they lock the same row
- * (identity-record.ts, `recordSeen`) before they touch any token. So no token of the family can come after it.
+ * Deletes all tokens of a family. Logins and rotations lock the same identity row before they touch any token
+ * (identity-record.ts, `recordSeen`). So this waits for those that are running, and no token can join the family
+ * afterwards.
  */
 export async function revokeFamily(db: WriteDb, identityUid: string, family: string): Promise<void> {
   await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "=", identityUid)).execute();
   await db.deleteFrom("refresh_token").where("family", "=", family).execute();
 }
 
-/** Ends what came of the identities' logins through an identity provider, and nothing else of theirs; waits as `revokeFamily` does. */
+/**
+ * Deletes only the refresh tokens that came from logins through the identity provider. Waits as `revokeFamily` does.
+ */
 export async function revokeLoginsThrough(db: WriteDb, provider: string, identityUids: readonly string[]): Promise<void> {
   if (identityUids.length === 0) return;
   await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "in", identityUids).orderBy("uid")).execute();
@@ -101,7 +116,7 @@ export async function revokeLoginsThrough(db: WriteDb, provider: string, identit
   for (const { token_hash } of rows) await db.deleteFrom("refresh_token").where("token_hash", "=", token_hash).execute();
 }
 
-export function grantOf(row: RefreshTokenTable): RefreshGrant {
+export function grantFromRow(row: RefreshTokenTable): RefreshGrant {
   const { profile, provider, scopes, capabilities, within } = JSON.parse(row.grant_json) as StoredGrant;
   const known = { actor: profile.actor, email: profile.email, emailVerified: profile.emailVerified, upstream: profile.upstream };
   const narrowing = { scopes, capabilities: capabilities === undefined ? undefined : decodeCapabilities(capabilities) };
@@ -125,17 +140,17 @@ function encodeGrant({ profile, provider, narrowing: { scopes, capabilities, wit
   return JSON.stringify({ profile, provider, ...left });
 }
 
-function hashOf(token: string): string {
+function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** So that an access token in the wrong place is told from a stale refresh token without asking the database. */
-function assertLooksRight(token: string): void {
+/** Gives a clear error for an access token that is sent by mistake, without a database query. */
+function assertIsRefreshToken(token: string): void {
   try {
     const bytes = Buffer.from(token, "base64");
-    if (token.length <= MAX_LENGTH && bytes.toString("base64") === token && isRecord(parseStrictJson(bytes.toString("utf8")))) return;
+    if (token.length <= MAX_TOKEN_LENGTH && bytes.toString("base64") === token && isRecord(parseStrictJson(bytes.toString("utf8")))) return;
   } catch {
-    // Said below.
+    // Handled below.
   }
   throw unauthenticated("not a refresh token");
 }

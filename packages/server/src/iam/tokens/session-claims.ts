@@ -1,13 +1,16 @@
-/** How Holt's own tokens say what they were narrowed to and which identity provider signed their bearer in. Pure. */
+/**
+ * Builds and parses the claims of Holt's own tokens that carry their limits (`narrow`) and their identity-provider
+ * session (`idp`). Pure.
+ */
 
 import type { Principal, ProviderSession } from "../../access/principal.ts";
 import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts";
 import { isRecord } from "./jwk-set.ts";
-import { malformed } from "./jwt.ts";
+import { invalidToken } from "./jwt.ts";
 import { isNarrowed, type Narrowing } from "./narrowing.ts";
 
-/** Undefined where nothing is left out. */
-export function narrowClaim(narrowing: Narrowing): Record<string, unknown> | undefined {
+/** @returns undefined if the token is not limited */
+export function buildNarrowClaim(narrowing: Narrowing): Record<string, unknown> | undefined {
   if (!isNarrowed(narrowing)) return undefined;
   const { scopes, capabilities, within } = narrowing;
   return {
@@ -17,28 +20,28 @@ export function narrowClaim(narrowing: Narrowing): Record<string, unknown> | und
   };
 }
 
-/** @throws UNAUTHENTICATED where the claim is none of ours */
-export function narrowingOf(claim: unknown): Narrowing {
+/** @throws UNAUTHENTICATED if the claim is malformed */
+export function parseNarrowClaim(claim: unknown): Narrowing {
   if (claim === undefined) return { scopes: undefined, capabilities: undefined };
-  if (!isRecord(claim)) throw malformed("not an access token");
+  if (!isRecord(claim)) throw invalidToken("not an access token");
   const { scopes, cap, within } = claim;
-  if (scopes !== undefined && !isTexts(scopes)) throw malformed("not an access token");
-  if (cap !== undefined && typeof cap !== "string") throw malformed("not an access token");
-  if (within !== undefined && typeof within !== "string") throw malformed("not an access token");
-  const capabilities = cap === undefined ? undefined : decoded(cap);
+  if (scopes !== undefined && !isStringList(scopes)) throw invalidToken("not an access token");
+  if (cap !== undefined && typeof cap !== "string") throw invalidToken("not an access token");
+  if (within !== undefined && typeof within !== "string") throw invalidToken("not an access token");
+  const capabilities = cap === undefined ? undefined : decodeCapClaim(cap);
   return { scopes, capabilities, ...(within !== undefined && { within }) };
 }
 
-function decoded(cap: string): bigint {
+function decodeCapClaim(cap: string): bigint {
   try {
     return decodeCapabilities(cap);
   } catch (error) {
-    throw malformed("not an access token", error);
+    throw invalidToken("not an access token", error);
   }
 }
 
-/** Mappings are below their provider: the last segments of their uids say which. */
-export function sessionClaim({ provider, version, mappings, directoryMappings }: ProviderSession): Record<string, unknown> {
+/** Shortens mapping uids to their last segment, since mappings are children of their provider. */
+export function buildSessionClaim({ provider, version, mappings, directoryMappings }: ProviderSession): Record<string, unknown> {
   const shorten = (uids: readonly string[]): string[] => uids.map((uid) => uid.slice(provider.length + 1));
   return {
     uid: provider,
@@ -48,17 +51,17 @@ export function sessionClaim({ provider, version, mappings, directoryMappings }:
   };
 }
 
-/** @throws UNAUTHENTICATED where the claim is none of ours */
-export function sessionOf(claim: unknown): Pick<Principal, "session"> {
+/** @throws UNAUTHENTICATED if the claim is malformed */
+export function parseSessionClaim(claim: unknown): Pick<Principal, "session"> {
   if (claim === undefined) return {};
-  if (!isRecord(claim)) throw malformed("not an access token");
+  if (!isRecord(claim)) throw invalidToken("not an access token");
   const { uid: provider, version, mappings = [], directory = [] } = claim;
-  if (version !== undefined && typeof version !== "number") throw malformed("not an access token");
-  if (typeof provider !== "string" || !isTexts(mappings) || !isTexts(directory)) throw malformed("not an access token");
+  if (version !== undefined && typeof version !== "number") throw invalidToken("not an access token");
+  if (typeof provider !== "string" || !isStringList(mappings) || !isStringList(directory)) throw invalidToken("not an access token");
   const lengthen = (names: readonly string[]): string[] => names.map((name) => `${provider}/${name}`);
   return { session: { provider, version, mappings: lengthen(mappings), directoryMappings: lengthen(directory) } };
 }
 
-function isTexts(value: unknown): value is string[] {
+function isStringList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((element) => typeof element === "string");
 }

@@ -9,7 +9,7 @@ import { createSigningKeys } from "./signing-keys.ts";
 
 const HOUR = 3_600_000;
 
-test("the first start makes a key, and the next one uses it", async () => {
+test("the first start creates a signing key, and the next start uses it", async () => {
   await using world = await createFixture();
   const again = await createSigningKeys(world);
   assert.equal((await again.current()).kid, (await world.keys.current()).kid);
@@ -21,7 +21,7 @@ test("the first start makes a key, and the next one uses it", async () => {
   for (const member of ["d", "p", "q", "dp", "dq", "qi"]) assert.ok(!(member in (keys[0] ?? {})), member);
 });
 
-test("a rotated key signs no more and stays published for 24 hours", async () => {
+test("a retired signing key signs nothing and stays published for 24 hours", async () => {
   await using world = await createFixture();
   const old = await world.keys.current();
   const generation = world.keys.generation();
@@ -44,7 +44,7 @@ test("a rotated key signs no more and stays published for 24 hours", async () =>
   assert.ok(!rows.some((row) => row.kid === old.kid));
 });
 
-test("another server's rotation is noticed at once by its key id, and by the half minute without", async () => {
+test("another server's new signing key is noticed at once by its key ID, and otherwise within 30 seconds", async () => {
   await using world = await createFixture();
   const other = await createSigningKeys(world);
   world.clock.advance(1000);
@@ -57,14 +57,14 @@ test("another server's rotation is noticed at once by its key id, and by the hal
   assert.equal((await world.keys.current()).kid, second.kid);
 });
 
-test("servers that start at once on one new database agree on one key", async () => {
+test("servers that start at once on a new database agree on one signing key", async () => {
   const url = await createDatabase();
   const log = createLog("silent");
   const clock = { now: () => new Date() };
   const stores = await Promise.all(Array.from({ length: 4 }, () => openDatabase({ url, dataDir: "", log, readers: 2, writers: 2 })));
   let waiting = stores.length;
   const all = Promise.withResolvers<void>();
-  /** Nobody writes before all have found that there is no key. */
+  /** No server writes before all have found that there is no key. */
   const transaction =
     (store: Store): Store["transaction"] =>
     async (work) => {

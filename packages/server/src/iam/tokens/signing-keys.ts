@@ -1,4 +1,6 @@
-/** The keys with which Holt signs: RSA keys in the database, shared by all servers on it. What is signed with them is for others to decide. */
+/**
+ * Manages the RSA keys that Holt signs tokens with. They are stored in the database and shared by all servers on it.
+ */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -14,17 +16,23 @@ export interface SigningKey {
 }
 
 export interface SigningKeys {
-  /** Changes whenever the set of keys has changed: what was concluded from the keys before is void then. Asking keeps the keys fresh in the background. */
+  /**
+   * Changes whenever the set of keys changes; anything derived from the keys is stale then. Calling it also refreshes
+   * the keys in the background.
+   */
   generation(): number;
   /** The key to sign with. */
   current(): Promise<SigningKey>;
-  /** A key that is still published. Looks into the database again before it says no. */
+  /** A published key. Reads the database again before it returns undefined. */
   byKid(kid: string): Promise<SigningKey | undefined>;
-  /** The published keys as a JWK set (RFC 7517): the current one and those retired in the last 24 hours. */
+  /** The published keys as a JWK set (RFC 7517): the current key, and keys retired within the last 24 hours. */
   jwks(): Promise<{ keys: JWK[] }>;
-  /** Makes a new current key, for all servers; they notice within 30 seconds. The old ones stay published for 24 hours. */
+  /**
+   * Creates a new current key for all servers, which notice within 30 seconds. The old keys stay published for 24
+   * hours.
+   */
   rotate(): Promise<SigningKey>;
-  /** Reads the keys again. */
+  /** Reads the keys from the database again. */
   refresh(): Promise<void>;
 }
 
@@ -34,44 +42,43 @@ export interface SigningKeysOptions {
   readonly log: Log;
 }
 
-/** What one reading of the table gave. */
+/** The keys as of one read of the table. */
 interface KeySet {
   readonly keys: ReadonlyMap<string, SigningKey & { readonly publicJwk: JWK; readonly retireTime: string | null }>;
   readonly current: SigningKey;
   readonly readAt: number;
 }
 
-const REREAD_MS = 30_000;
+const MAX_AGE_MS = 30_000;
 const PUBLISHED_MS = 24 * 3_600_000;
-/** The row of server_state whose lock makes servers that create a key wait for each other. */
+/** Row of server_state that servers lock to create keys one after the other. */
 const LOCK = "signing_key";
 
-/** Makes the first key where there is none. */
+/** Creates the first key if there is none. */
 export async function createSigningKeys({ store, clock, log }: SigningKeysOptions): Promise<SigningKeys> {
-  const load = async (): Promise<KeySet> => keySetOf(await readRows(store.reader, clock.now()), clock.now());
+  const load = async (): Promise<KeySet> => keySetFromRows(await readRows(store.reader, clock.now()), clock.now());
   if ((await readRows(store.reader, clock.now())).every(isRetired)) await createFirstKey(store, clock);
   let set = await load();
   let generation = 0;
   let pending: Promise<void> | undefined;
 
-  const reread = async (): Promise<void> => {
+  const reload = async (): Promise<void> => {
     const fresh = await load();
     if ([...fresh.keys.keys()].join() !== [...set.keys.keys()].join()) generation++;
     set = fresh;
   };
-  const refresh = (): Promise<void> => (pending ??= reread().finally(() => (pending = undefined)));
-  const isOld = (): boolean => clock.now().getTime() - set.readAt >= REREAD_MS;
-  const keepFresh = (): Promise<void> =>
-    refresh().catch((error: unknown) => log.warn({ err: error }, "the signing keys could not be read again"));
-  /** The keys, at most 30 seconds old; older ones serve on while the database does not answer. */
+  const refresh = (): Promise<void> => (pending ??= reload().finally(() => (pending = undefined)));
+  const isStale = (): boolean => clock.now().getTime() - set.readAt >= MAX_AGE_MS;
+  const keepFresh = (): Promise<void> => refresh().catch((error: unknown) => log.warn({ err: error }, "cannot refresh the signing keys"));
+  /** The keys, at most 30 seconds old. Older ones stay in use while the database does not answer. */
   const fresh = async (): Promise<KeySet> => {
-    if (isOld()) await keepFresh();
+    if (isStale()) await keepFresh();
     return set;
   };
 
   return {
     generation() {
-      if (isOld()) void keepFresh();
+      if (isStale()) void keepFresh();
       return generation;
     },
     refresh,
@@ -79,7 +86,7 @@ export async function createSigningKeys({ store, clock, log }: SigningKeysOption
     async byKid(kid) {
       const known = (await fresh()).keys.get(kid);
       if (known !== undefined) return isPublished(known.retireTime, clock.now()) ? known : undefined;
-      // Another server may have made it a moment ago.
+      // Another server may have just created it.
       await refresh();
       return set.keys.get(kid);
     },
@@ -90,9 +97,9 @@ export async function createSigningKeys({ store, clock, log }: SigningKeysOption
     async rotate() {
       const row = await generateRow(clock.now());
       await store.transaction((db) => replaceKeys(db, row, clock.now()));
-      // Not `refresh`, which may have begun to read before this commit.
-      await reread();
-      log.info({ kid: row.kid }, "made a new signing key");
+      // Not `refresh`: a running refresh may have read the table before this commit.
+      await reload();
+      log.info({ kid: row.kid }, "created a new signing key");
       return set.current;
     },
   };
@@ -114,7 +121,7 @@ async function replaceKeys(db: WriteDb, row: SigningKeyTable, now: Date): Promis
   await db.insertInto("signing_key").values(row).execute();
 }
 
-/** An insert waits for the transaction that inserted the same name first, and the update for the one that holds its row. */
+/** An insert waits for a concurrent insert of the same name, an update for the holder of the row lock. */
 async function lock(db: WriteDb): Promise<void> {
   await db
     .insertInto("server_state")
@@ -145,7 +152,7 @@ function publishedSince(now: Date): string {
   return new Date(now.getTime() - PUBLISHED_MS).toISOString();
 }
 
-async function keySetOf(rows: readonly SigningKeyTable[], now: Date): Promise<KeySet> {
+async function keySetFromRows(rows: readonly SigningKeyTable[], now: Date): Promise<KeySet> {
   const keys = await Promise.all(
     rows.map(async (row) => ({ ...(await importRow(row)), publicJwk: JSON.parse(row.public_jwk) as JWK, retireTime: row.retire_time })),
   );
@@ -168,7 +175,7 @@ async function importRsa(text: string): Promise<CryptoKey> {
 async function generateRow(now: Date): Promise<SigningKeyTable> {
   const pair = await generateKeyPair(SIGNING_ALGORITHM, { modulusLength: 2048, extractable: true });
   const [privateJwk, publicJwk] = await Promise.all([exportJWK(pair.privateKey), exportJWK(pair.publicKey)]);
-  // RFC 7638: the id follows from the key, so no two keys share one.
+  // RFC 7638: the id is a hash of the key, so no two keys share one.
   const kid = await calculateJwkThumbprint(publicJwk);
   const named = { ...publicJwk, kid, alg: SIGNING_ALGORITHM, use: "sig" };
   return {

@@ -1,63 +1,69 @@
-/** What one who logs in has proved, whatever the proof was: the common ground of tokens of other issuers, of Holt's own, and of AWS. Types and plain reading only. */
+/** Describes who logged in, in the same shape for tokens of other issuers, Holt's own tokens and AWS proofs. Pure. */
 
 import type { Principal } from "../../access/principal.ts";
-import { type Claims, claimOf, textClaim } from "./jwt.ts";
+import { type Claims, claimOf, stringClaim } from "./jwt.ts";
 
-/** The upstream's word on who it is, as the new token repeats it: on everybody the actor, on people the rest. */
+/** What the upstream says about the caller, as new tokens repeat it. Only people have more than an actor. */
 export interface Profile extends Pick<Principal, "actor" | "email" | "emailVerified" | "upstream"> {}
 
 const PROFILE_CLAIMS = ["email", "name", "picture", "given_name", "family_name", "nickname", "preferred_username", "locale"];
-/** Claims beside issuer, subject and audience that tell in `act` which workload it was. */
+/** Further claims copied into `act`, which identify a workload. */
 const ACTOR_CLAIMS = ["email", "job_workflow_ref", "repository", "ref"];
 
-/** @param audience the one of the token's audiences by which it was accepted; clients decode `act.aud` into a plain string */
-function actorOf(claims: Claims, issuer: string, audience: string): Profile["actor"] {
-  return { iss: issuer, sub: textClaim(claims, "sub") ?? "", aud: audience, ...textsAmong(claims, ACTOR_CLAIMS) };
+/** @param audience the audience by which the token was accepted; clients decode `act.aud` as a plain string */
+function buildActor(claims: Claims, issuer: string, audience: string): Profile["actor"] {
+  return { iss: issuer, sub: stringClaim(claims, "sub") ?? "", aud: audience, ...pickStrings(claims, ACTOR_CLAIMS) };
 }
 
-/** Only for a person's login with an issuer that the operator trusts: what it says of email and name is believed from then on. */
-export function profileOfPerson(claims: Claims, issuer: string, audience: string): Profile {
+/** For people who log in with an issuer that the operator trusts: its claims about email and name are believed. */
+export function personProfile(claims: Claims, issuer: string, audience: string): Profile {
   return {
-    actor: actorOf(claims, issuer, audience),
-    email: textClaim(claims, "email"),
-    // Some issuers write it as text.
+    actor: buildActor(claims, issuer, audience),
+    email: stringClaim(claims, "email"),
+    // Some issuers send the string "true".
     emailVerified: [true, "true"].includes(claimOf(claims, "email_verified") as boolean | string),
-    upstream: textsAmong(claims, PROFILE_CLAIMS),
+    upstream: pickStrings(claims, PROFILE_CLAIMS),
   };
 }
 
 /**
- * For a person's login with an issuer that an organization chose: it may be the organization's own. Its word on names is shown, and its
- * word on the email counts in that organization alone, so no token repeats it.
+ * For people who log in with an organization's issuer, which the organization may run itself. Its claims about names
+ * are shown. Its claim about the email counts in that organization only, so tokens do not repeat it.
  */
-export function profileOfMember(claims: Claims, issuer: string, audience: string): Profile {
-  const { email: _email, ...upstream } = textsAmong(claims, PROFILE_CLAIMS);
-  return { actor: actorOf(claims, issuer, audience), email: undefined, emailVerified: false, upstream };
+export function memberProfile(claims: Claims, issuer: string, audience: string): Profile {
+  const { email: _email, ...upstream } = pickStrings(claims, PROFILE_CLAIMS);
+  return { actor: buildActor(claims, issuer, audience), email: undefined, emailVerified: false, upstream };
 }
 
-/** Whoever makes an identity chooses whose word on workloads counts for it, and that word could be anything: it is shown in `act` and goes no further. */
-export function profileOfWorkload(claims: Claims, issuer: string, audience: string): Profile {
-  return profileOfActor(actorOf(claims, issuer, audience));
+/**
+ * For workloads. The creator of an identity chooses its issuer, so the issuer's claims are not trusted: `act` shows
+ * them, and nothing else uses them.
+ */
+export function workloadProfile(claims: Claims, issuer: string, audience: string): Profile {
+  return profileFromActor(buildActor(claims, issuer, audience));
 }
 
-export function profileOfActor(actor: Profile["actor"]): Profile {
+export function profileFromActor(actor: Profile["actor"]): Profile {
   return { actor, email: undefined, emailVerified: false, upstream: {} };
 }
 
-/** A platform token exchanged again still shows who logged in at first. */
-export function profileOfPrincipal({ actor, email, emailVerified, upstream }: Principal): Profile {
+/** A Holt token that is exchanged keeps showing who logged in first. */
+export function profileFromPrincipal({ actor, email, emailVerified, upstream }: Principal): Profile {
   return { actor, email, emailVerified, upstream };
 }
 
-/** What other identities can ask for in a token of ours. */
+/** Properties of a Holt token that other identities can match. */
 export type PrincipalClaims = Pick<Principal, "issuer" | "uid" | "audience" | "email" | "emailVerified">;
 
-/** A platform token as claims, for identities that accept other identities. It has an email only where a person's login is at its root. */
-export function claimsOfPrincipal({ issuer, uid, audience, email, emailVerified }: PrincipalClaims): Claims {
+/**
+ * Claims of a Holt token, for identities that accept other identities. Has an email only if a person's login is at its
+ * root.
+ */
+export function claimsFromPrincipal({ issuer, uid, audience, email, emailVerified }: PrincipalClaims): Claims {
   return { iss: issuer, sub: uid, aud: audience, ...(email !== undefined && { email, email_verified: emailVerified }) };
 }
 
-function textsAmong(claims: Claims, names: readonly string[]): Record<string, string> {
-  const found = names.map((name) => [name, textClaim(claims, name)] as const);
+function pickStrings(claims: Claims, names: readonly string[]): Record<string, string> {
+  const found = names.map((name) => [name, stringClaim(claims, name)] as const);
   return Object.fromEntries(found.filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""));
 }

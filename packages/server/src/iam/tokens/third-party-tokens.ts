@@ -1,14 +1,16 @@
-/** Verifies a token with the keys that its issuer publishes. Whether the issuer is one to ask at all is for the caller to know beforehand. */
+/**
+ * Verifies a token with the keys that its issuer publishes. The caller has decided that the issuer may be contacted.
+ */
 
 import type { JwksCache } from "./jwks.ts";
 import type { Claims, ParsedJwt } from "./jwt.ts";
 import { assertAlgorithm, assertTimes, isCandidate, verifyThirdPartyToken } from "./verify-token.ts";
 
-/** @throws UNAUTHENTICATED; UNAVAILABLE while the issuer does not answer */
+/** @throws UNAUTHENTICATED for an invalid token; UNAVAILABLE while the issuer does not answer */
 export async function verifyWithIssuer(jwks: JwksCache, token: ParsedJwt, now: Date): Promise<Claims> {
-  // What is hopeless must not cost the issuer a request.
+  // Reject tokens that cannot be valid before the issuer is contacted.
   assertAlgorithm(token);
   assertTimes(token.claims, now);
-  const keys = await jwks.keysOf(token.issuer, (key) => isCandidate(token, key));
+  const keys = await jwks.getKeys(token.issuer, (key) => isCandidate(token, key));
   return verifyThirdPartyToken(token, { keys, issuer: token.issuer, now });
 }

@@ -1,73 +1,88 @@
 /**
- * Tries a token, or the claims of one that there is not yet, on identities: whom it would sign in as, and where it fails. It decides by what
- * token exchange decides by, and lets nobody in: nothing is issued, stored or logged. AWS proofs are not tried.
+ * Tries a token, or claims that a token could have, on identities: reports which identities would accept it, and which
+ * claims do not match. It uses the comparisons of token exchange, but issues, stores and logs nothing. AWS proofs are
+ * not supported.
  */
 import type { Identity, Identity_StaticKeys, ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { AccessTokens } from "./access-token.ts";
 import { type AudienceList, createAudienceList } from "./audience.ts";
-import { type Fit, fitOfAudience, fitOfClaims, fitOfStaticKeys, haveExpired } from "./claim-match.ts";
-import { explainMisfit } from "./claim-misfit.ts";
-import { parseJwkSetText } from "./jwk-set.ts";
+import { areKeysExpired, type ClaimComparison, compareAudience, compareClaims, compareStaticKeys } from "./claim-match.ts";
+import { explainMismatch } from "./claim-mismatch.ts";
+import { parseStoredJwkSet } from "./jwk-set.ts";
 import type { JwksCache } from "./jwks.ts";
-import { audiencesOf, type Claims, claimOf, isCleanText, malformed, normalizeIssuer, type ParsedJwt, parseJwt, textClaim } from "./jwt.ts";
+import {
+  audiencesOf,
+  type Claims,
+  claimOf,
+  invalidToken,
+  isCleanText,
+  normalizeIssuer,
+  type ParsedJwt,
+  parseJwt,
+  stringClaim,
+} from "./jwt.ts";
 import { createMatching, createWork } from "./pattern.ts";
-import { claimsOfPrincipal } from "./subject.ts";
+import { claimsFromPrincipal } from "./subject.ts";
 import { verifyWithIssuer } from "./third-party-tokens.ts";
 import { verifyThirdPartyToken } from "./verify-token.ts";
 import type { OidcSubject } from "./workload-login.ts";
 
-/** What is tried: exactly one of them. */
-export type Tried = { readonly token: string } | { readonly claims: Claims };
+/** What to try: a token, or the claims of a token that does not exist yet. */
+export type TrialInput = { readonly token: string } | { readonly claims: Claims };
 
-/** How an identity takes to it. */
+/** Result for one identity. */
 export interface Verdict {
   readonly identity: Identity;
   readonly isMatch: boolean;
-  /** The claim that does not agree; empty where all do. */
+  /** The claim that does not match; empty if all match. */
   readonly claim: string;
-  /** Empty in a match. */
+  /** Empty for a match. */
   readonly explanation: string;
 }
 
 export interface Trial {
   readonly issuer: string;
   readonly subject: string | undefined;
-  /** Service principals that the operator lets issuer's tokens act as. */
+  /** Service principals that tokens of the issuer may act as. */
   readonly principals: ReadonlySet<ServicePrincipal>;
   /**
-   * Compares the claims, and nothing else yet.
-   * @returns undefined for an identity that takes no tokens of this issuer, or once all comparisons together have cost what they may
+   * Compares the claims only.
+   * @returns undefined if the identity accepts no tokens of this issuer, or once the budget for all comparisons is
+   * spent
    */
   compare(identity: Identity): Verdict | undefined;
-  /** Of one whose claims agree: whether the proof is good for it, too. */
-  prove(verdict: Verdict): Promise<Verdict>;
-  /** What is wrong with the token for everybody; to be asked at the end. The issuer's keys are asked for only where an identity takes its tokens. */
+  /** For an identity whose claims match: also verifies the proof. */
+  verifyProof(verdict: Verdict): Promise<Verdict>;
+  /**
+   * What is wrong with the token regardless of the identity; call it last. Fetches the issuer's keys only if some
+   * identity accepts its tokens.
+   */
   tokenError(): Promise<string>;
-  /** Whether some identity was not compared or proved, since that would have cost too much. */
+  /** Whether some identity was skipped because the budget was spent. */
   isExhausted(): boolean;
 }
 
 export interface TokenTrials {
-  /** @throws UNAUTHENTICATED where there is no token to try at all, or claims that no token can have */
-  begin(tried: Tried, now: Date): Trial;
+  /** @throws UNAUTHENTICATED if the token is malformed, or no token can have the claims */
+  begin(tried: TrialInput, now: Date): Trial;
 }
 
 export interface TokenTrialsOptions {
   readonly accessTokens: AccessTokens;
   readonly grants: Grants;
   readonly jwks: JwksCache;
-  /** Of this server. */
+  /** Issuer of this server. */
   readonly issuer: string;
-  /** Of Holt's own tokens. */
+  /** Audiences of Holt's own tokens. */
   readonly issuable: AudienceList;
   readonly servicePrincipals: ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
 }
 
-/** Of patterns, in all: as much as some tens of exchanges may cost. */
+/** Budget for all patterns together, about that of 25 token exchanges. */
 const MAX_WORK = 50_000_000;
-/** Identities whose stored keys are tried: each may have a set of many. */
+/** Identities whose stored keys are tried; each may have a large key set. */
 const MAX_KEY_SETS = 50;
 
 export function createTokenTrials({
@@ -80,13 +95,13 @@ export function createTokenTrials({
 }: TokenTrialsOptions): TokenTrials {
   const audiences = createAudienceList([server]);
 
-  /** A token of ours tells of its identity, and its claims are those that other identities can ask for. */
-  async function verifyOurs(token: ParsedJwt): Promise<void> {
-    const principal = await accessTokens.verify(token.text, issuable);
-    if (!(await grants.loadSession(principal)).exists) throw malformed("its identity no longer exists");
+  /** A Holt token: verified with our keys. Its claims are those that other identities can match. */
+  async function verifyOwnToken(token: ParsedJwt): Promise<void> {
+    const principal = await accessTokens.verify(token.compact, issuable);
+    if (!(await grants.loadSession(principal)).exists) throw invalidToken("its identity no longer exists");
   }
 
-  function subjectsOf(principal: ServicePrincipal, issuer: string): string[] {
+  function servicePrincipalSubjects(principal: ServicePrincipal, issuer: string): string[] {
     const subjects = servicePrincipals.get(principal) ?? [];
     return subjects.filter((each) => normalizeIssuer(each.issuer) === issuer).map(({ subject }) => subject);
   }
@@ -94,98 +109,98 @@ export function createTokenTrials({
   return {
     begin(tried, now) {
       const token = "token" in tried ? parseJwt(tried.token) : undefined;
-      const said = token === undefined ? parsedClaims((tried as { claims: Claims }).claims) : token;
-      const { issuer } = said;
+      const input = token === undefined ? checkClaims((tried as { claims: Claims }).claims) : token;
+      const { issuer } = input;
       const isOurs = issuer === server;
-      const claims = isOurs ? ourClaims(said.claims, server) : said.claims;
-      const subject = textClaim(claims, "sub");
+      const claims = isOurs ? comparedClaims(input.claims, server) : input.claims;
+      const subject = stringClaim(claims, "sub");
       let workLeft = MAX_WORK;
       let keySetsLeft = MAX_KEY_SETS;
       let isExhausted = false;
-      let isIssuerTaken = false;
+      let isIssuerAccepted = false;
 
-      function fitOf({ relationship }: Identity): Fit {
+      function compareIdentity({ relationship }: Identity): ClaimComparison {
         switch (relationship.case) {
           case "claimMatch": {
             const work = createWork();
             const before = work.left;
-            const fit = fitOfClaims(relationship.value, issuer, claims, isOurs ? issuable : audiences, createMatching(work));
+            const comparison = compareClaims(relationship.value, { issuer, claims }, isOurs ? issuable : audiences, createMatching(work));
             workLeft -= before - work.left;
-            return fit;
+            return comparison;
           }
           case "staticKeys":
-            return isOurs ? { misfit: "iss" } : fitOfStaticKeys(relationship.value, issuer, claims, audiences);
+            return isOurs ? { mismatch: "iss" } : compareStaticKeys(relationship.value, { issuer, claims }, audiences);
           case "servicePrincipal": {
-            const subjects = subjectsOf(relationship.value, issuer);
-            if (subjects.length === 0) return { misfit: "iss" };
-            if (!subjects.includes(subject ?? "")) return { misfit: "sub" };
-            return isOurs ? { audience: "" } : fitOfAudience(claims, audiences);
+            const subjects = servicePrincipalSubjects(relationship.value, issuer);
+            if (subjects.length === 0) return { mismatch: "iss" };
+            if (!subjects.includes(subject ?? "")) return { mismatch: "sub" };
+            return isOurs ? { audience: "" } : compareAudience(claims, audiences);
           }
           default:
-            return { misfit: "iss" };
+            return { mismatch: "iss" };
         }
       }
 
       let verification: Promise<string> | undefined;
-      /** Once for all identities that believe the issuer. */
-      function problemOfIssuers(): Promise<string> {
+      /** Verifies the token once for all identities that trust its issuer. */
+      function issuerProblem(): Promise<string> {
         if (token === undefined) return Promise.resolve("");
-        verification ??= problemOf(isOurs ? verifyOurs(token) : verifyWithIssuer(jwks, token, now));
+        verification ??= problemMessage(isOurs ? verifyOwnToken(token) : verifyWithIssuer(jwks, token, now));
         return verification;
       }
 
-      async function problemOfKeys(keys: Identity_StaticKeys): Promise<string> {
-        if (haveExpired(keys, now)) return "the keys of the identity have expired";
+      async function keysProblem(keys: Identity_StaticKeys): Promise<string> {
+        if (areKeysExpired(keys, now)) return "the keys of the identity have expired";
         if (token === undefined) return "";
         if (keySetsLeft-- <= 0) {
           isExhausted = true;
-          return "too many identities would have to be tried; name one in an exchange";
+          return "too many identities to try; name one in a token exchange";
         }
-        return problemOf(verifyThirdPartyToken(token, { keys: parseJwkSetText(keys.issuerKeys), issuer, now }));
+        return problemMessage(verifyThirdPartyToken(token, { keys: parseStoredJwkSet(keys.issuerKeys), issuer, now }));
       }
 
       return {
         issuer,
         subject,
-        principals: new Set([...servicePrincipals.keys()].filter((principal) => subjectsOf(principal, issuer).length > 0)),
+        principals: new Set([...servicePrincipals.keys()].filter((principal) => servicePrincipalSubjects(principal, issuer).length > 0)),
         compare(identity) {
           if (workLeft <= 0) isExhausted = true;
           if (isExhausted) return undefined;
-          const { misfit } = fitOf(identity);
-          if (misfit === "iss") return undefined;
-          if (identity.relationship.case !== "staticKeys") isIssuerTaken = true;
-          if (misfit === undefined) return { identity, isMatch: true, claim: "", explanation: "" };
-          return { identity, isMatch: false, claim: misfit, explanation: explainMisfit(identity, misfit, claims, server) };
+          const { mismatch } = compareIdentity(identity);
+          if (mismatch === "iss") return undefined;
+          if (identity.relationship.case !== "staticKeys") isIssuerAccepted = true;
+          if (mismatch === undefined) return { identity, isMatch: true, claim: "", explanation: "" };
+          return { identity, isMatch: false, claim: mismatch, explanation: explainMismatch(identity, mismatch, claims, server) };
         },
-        async prove(verdict) {
+        async verifyProof(verdict) {
           const { relationship } = verdict.identity;
-          const problem = await (relationship.case === "staticKeys" ? problemOfKeys(relationship.value) : problemOfIssuers());
-          return problem === "" ? verdict : { ...verdict, isMatch: false, explanation: `the claims agree, but ${problem}` };
+          const problem = await (relationship.case === "staticKeys" ? keysProblem(relationship.value) : issuerProblem());
+          return problem === "" ? verdict : { ...verdict, isMatch: false, explanation: `the claims match, but ${problem}` };
         },
-        tokenError: async () => (isIssuerTaken ? problemOfIssuers() : ""),
+        tokenError: async () => (isIssuerAccepted ? issuerProblem() : ""),
         isExhausted: () => isExhausted,
       };
     },
   };
 }
 
-function parsedClaims(claims: Claims): { readonly issuer: string; readonly claims: Claims } {
-  const issuer = textClaim(claims, "iss") ?? "";
-  if (issuer === "" || !isCleanText(issuer)) throw malformed("no issuer");
-  if (!isCleanText(textClaim(claims, "sub") ?? "")) throw malformed("the subject is not text");
+function checkClaims(claims: Claims): { readonly issuer: string; readonly claims: Claims } {
+  const issuer = stringClaim(claims, "iss") ?? "";
+  if (issuer === "" || !isCleanText(issuer)) throw invalidToken("no issuer");
+  if (!isCleanText(stringClaim(claims, "sub") ?? "")) throw invalidToken("the subject is not a valid string");
   return { issuer: normalizeIssuer(issuer), claims };
 }
 
-/** Of our tokens nothing else is compared, whatever else is in them. */
-function ourClaims(claims: Claims, issuer: string): Claims {
-  const email = textClaim(claims, "email");
-  const uid = textClaim(claims, "sub") ?? "";
+/** Identities can match only these claims of a Holt token. */
+function comparedClaims(claims: Claims, issuer: string): Claims {
+  const email = stringClaim(claims, "email");
+  const uid = stringClaim(claims, "sub") ?? "";
   const emailVerified = claimOf(claims, "email_verified") === true;
-  return claimsOfPrincipal({ issuer, uid, audience: audiencesOf(claims), email, emailVerified });
+  return claimsFromPrincipal({ issuer, uid, audience: audiencesOf(claims), email, emailVerified });
 }
 
-/** What is wrong, in the words of an exchange; empty where nothing is. */
-async function problemOf(verification: Promise<unknown>): Promise<string> {
+/** The error message that token exchange would give; empty if the token is valid. */
+async function problemMessage(verification: Promise<unknown>): Promise<string> {
   try {
     await verification;
     return "";

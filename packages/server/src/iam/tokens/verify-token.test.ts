@@ -38,7 +38,7 @@ test("a token of each accepted algorithm is verified", async () => {
   }
 });
 
-test("forged and confusing tokens are refused", async () => {
+test("forged and malformed tokens are rejected", async () => {
   await using other = await startIssuer({ now: () => NOW });
   const corpus = {
     ...(await forgedTokens(issuer, other, CLAIMS, NOW)),
@@ -50,29 +50,29 @@ test("forged and confusing tokens are refused", async () => {
   assert.equal(other.requests, 0);
 });
 
-test("a minute of clock skew is tolerated, at both ends", async () => {
+test("a minute of clock skew is tolerated in both directions", async () => {
   for (const claims of [{ exp: SECONDS - 59 }, { nbf: SECONDS + 59 }, { iat: SECONDS + 59 }])
     await verify(await issuer.sign({ ...CLAIMS, ...claims }));
 });
 
-test("types that mean an identity or access token are tolerated, and no type at all", async () => {
+test("a token may have no type or the type of an identity or access token", async () => {
   for (const typ of [undefined, "jwt", "at+jwt", "application/at+jwt"]) await verify(await issuer.sign(CLAIMS, { header: { typ } }));
 });
 
-test("a key serves only for its own kind of algorithm", async () => {
+test("a key verifies only its own kind of algorithm", async () => {
   const [rsa] = parseJwkSet({ keys: [{ ...(await issuer.jwks()).keys[0], alg: undefined }] });
   await verify(await issuer.sign(CLAIMS), [rsa!]);
   await assert.rejects(verify(await issuer.sign(CLAIMS), [{ ...rsa!, alg: "PS256" }]));
   await assert.rejects(verify(await issuer.sign(CLAIMS, { algorithm: "ES256" }), [rsa!]));
 });
 
-test("a token without a key id is tried on the keys that fit, and keys without one fit any", async () => {
+test("a token without a key ID is tried on all suitable keys, and keys without an ID suit any token", async () => {
   const { keys } = await issuer.jwks();
   await verify(await issuer.sign(CLAIMS, { header: { kid: undefined } }));
   await verify(await issuer.sign(CLAIMS), parseJwkSet({ keys: keys.map((key) => ({ ...key, kid: undefined })) }));
 });
 
-test("keys that are weak, private, symmetric or for something else are left out of a set", async () => {
+test("weak, private, symmetric and unsuitable keys are left out of a key set", async () => {
   const weak = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
   const strong = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const jwk = (key: KeyObject): object => key.export({ format: "jwk" });
@@ -98,7 +98,7 @@ test("keys that are weak, private, symmetric or for something else are left out 
   assert.deepEqual(Object.keys(kept?.jwk ?? {}), ["kty", "n", "e"]);
 });
 
-test("Google's two names are one issuer, and nobody else has two", () => {
+test("Google's two issuer names are equal, and no other issuer has two names", () => {
   const token = (iss: string): string => `${part({ alg: "RS256" })}.${part({ iss })}.${part("signature")}`;
   assert.equal(parseJwt(token("accounts.google.com")).issuer, "https://accounts.google.com");
   assert.equal(parseJwt(token("accounts.google.com.evil.test")).issuer, "accounts.google.com.evil.test");

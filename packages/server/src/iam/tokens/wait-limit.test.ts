@@ -5,7 +5,7 @@ import { createWaitLimit } from "./wait-limit.ts";
 
 const TRUSTED = "https://login.test";
 
-/** Waits that end together, and how many of them were refused at once. */
+/** Starts waits that end together; reports how many of them started. */
 function startWaits(limit: ReturnType<typeof createWaitLimit>) {
   const gate = Promise.withResolvers<void>();
   let begun = 0;
@@ -30,7 +30,7 @@ function startWaits(limit: ReturnType<typeof createWaitLimit>) {
   };
 }
 
-test("of the calls an eighth may wait for others, a quarter of these for one, and more are unavailable at once", async () => {
+test("at most an eighth of all calls wait for external servers, a quarter of these for one server", async () => {
   const limit = createWaitLimit({ maxConcurrentCalls: 1024, trusted: new Set() });
   for (let round = 0; round < 2; round++) {
     const waits = startWaits(limit);
@@ -42,7 +42,7 @@ test("of the calls an eighth may wait for others, a quarter of these for one, an
   }
 });
 
-test("whom the operator named is waited for however many wait for others, up to a limit of its own", async () => {
+test("calls to a trusted server wait regardless of other servers, up to the limit for one server", async () => {
   const waits = startWaits(createWaitLimit({ maxConcurrentCalls: 64, trusted: new Set([TRUSTED]) }));
   for (let i = 0; i < 10; i++) waits.start(`https://${i}.test`, 10);
   assert.equal(waits.start("https://late.test", 1), 0);
@@ -50,7 +50,7 @@ test("whom the operator named is waited for however many wait for others, up to 
   await waits.end();
 });
 
-test("one may always wait, and a wait that fails makes room", async () => {
+test("one call may always wait, and a failed wait frees its slot", async () => {
   const limit = createWaitLimit({ maxConcurrentCalls: 1, trusted: new Set() });
   for (let i = 0; i < 3; i++)
     await assert.rejects(

@@ -1,19 +1,22 @@
-/** Whether a token may assume the identity it asks for, by the identity's relationship. AWS proofs are aws-proof.ts; people without a named identity, user-login.ts. */
+/**
+ * Decides whether a token may assume the identity that the request names, by the identity's relationship. AWS proofs
+ * are in aws-proof.ts, logins of people in identities/user-login.ts.
+ */
 import type { Identity, Identity_ClaimMatch, Identity_StaticKeys, ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import { type AudienceList, createAudienceList } from "./audience.ts";
-import { assertAudience, assertClaimsMatch, assertIssuerMatches, assertStaticKeysMatch, refusal } from "./claim-match.ts";
-import { parseJwkSetText } from "./jwk-set.ts";
+import { assertAudience, assertClaimsMatch, assertIssuerMatches, assertStaticKeysMatch, claimMismatch } from "./claim-match.ts";
+import { parseStoredJwkSet } from "./jwk-set.ts";
 import type { JwksCache } from "./jwks.ts";
-import { normalizeIssuer, type ParsedJwt, textClaim } from "./jwt.ts";
+import { normalizeIssuer, type ParsedJwt, stringClaim } from "./jwt.ts";
 import type { Login } from "./login.ts";
 import { NOT_NARROWED } from "./narrowing.ts";
-import { claimsOfPrincipal, type PrincipalClaims, profileOfWorkload } from "./subject.ts";
+import { claimsFromPrincipal, type PrincipalClaims, workloadProfile } from "./subject.ts";
 import { verifyWithIssuer } from "./third-party-tokens.ts";
 import { verifyThirdPartyToken } from "./verify-token.ts";
 
-/** Who an operator says may act as a service principal. */
+/** A subject that the operator lets act as a service principal. */
 export interface OidcSubject {
   readonly issuer: string;
   readonly subject: string;
@@ -23,22 +26,31 @@ export interface OidcSubject {
 export type ServicePrincipals = ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
 
 export interface WorkloadLogins {
-  /** @throws PERMISSION_DENIED, in the same words where the identity does not exist; UNAUTHENTICATED for a token that is not good */
+  /**
+   * @throws PERMISSION_DENIED with the same message if the identity does not exist; UNAUTHENTICATED for an invalid
+   * token
+   */
   login(token: ParsedJwt, identity: Identity | undefined, now: Date): Promise<Login>;
-  /** Whether an identity takes a verified token of ours that stands for another one. @throws PERMISSION_DENIED */
+  /**
+   * Checks that an identity accepts a verified Holt token of another identity.
+   * @throws PERMISSION_DENIED
+   */
   assertAccepts(identity: Identity | undefined, principal: PrincipalClaims): void;
 }
 
 export interface WorkloadLoginsOptions {
   readonly jwks: JwksCache;
-  /** Of this server. As a URL or as its bare host it is the audience of workloads' tokens where their identity does not say another. */
+  /**
+   * Issuer of this server. Its URL and its bare host are the audience of workload tokens if the identity names no
+   * other.
+   */
   readonly issuer: string;
-  /** Of Holt's own tokens. */
+  /** Audiences of Holt's own tokens. */
   readonly issuable: AudienceList;
   readonly servicePrincipals: ServicePrincipals;
 }
 
-/** The audience by which a token was accepted, and until when what was proved may be built upon. */
+/** The audience by which a token was accepted, and the time after which tokens made from it must have expired. */
 interface Acceptance {
   readonly audience: string;
   readonly notAfter?: Date | undefined;
@@ -50,40 +62,43 @@ export function createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals
   function accept(token: ParsedJwt, { relationship }: Identity, now: Date): Promise<Acceptance> {
     switch (relationship.case) {
       case "claimMatch":
-        return byClaims(token, relationship.value, now);
+        return acceptByClaims(token, relationship.value, now);
       case "staticKeys":
-        return byStaticKeys(token, relationship.value, now);
+        return acceptByStaticKeys(token, relationship.value, now);
       case "servicePrincipal":
-        return byServicePrincipal(token, relationship.value, now);
+        return acceptByServicePrincipal(token, relationship.value, now);
       default:
-        throw refusal("iss");
+        throw claimMismatch("iss");
     }
   }
 
-  /** Keys are fetched only from issuers that the identity accepts: the token alone must not make the server talk to anybody. */
-  async function byClaims(token: ParsedJwt, match: Identity_ClaimMatch, now: Date): Promise<Acceptance> {
+  /**
+   * Fetches keys only from issuers that the identity accepts: a token alone must not make the server contact anyone.
+   */
+  async function acceptByClaims(token: ParsedJwt, match: Identity_ClaimMatch, now: Date): Promise<Acceptance> {
     assertIssuerMatches(match, token.issuer);
-    return { audience: assertClaimsMatch(match, token.issuer, await verifyWithIssuer(jwks, token, now), audiences) };
+    const claims = await verifyWithIssuer(jwks, token, now);
+    return { audience: assertClaimsMatch(match, { issuer: token.issuer, claims }, audiences) };
   }
 
-  async function byStaticKeys(token: ParsedJwt, stored: Identity_StaticKeys, now: Date): Promise<Acceptance> {
-    if (normalizeIssuer(stored.issuer) !== token.issuer) throw refusal("iss");
-    const claims = await verifyThirdPartyToken(token, { keys: parseJwkSetText(stored.issuerKeys), issuer: token.issuer, now });
-    const audience = assertStaticKeysMatch(stored, token.issuer, claims, audiences, now);
+  async function acceptByStaticKeys(token: ParsedJwt, stored: Identity_StaticKeys, now: Date): Promise<Acceptance> {
+    if (normalizeIssuer(stored.issuer) !== token.issuer) throw claimMismatch("iss");
+    const claims = await verifyThirdPartyToken(token, { keys: parseStoredJwkSet(stored.issuerKeys), issuer: token.issuer, now });
+    const audience = assertStaticKeysMatch(stored, { issuer: token.issuer, claims }, audiences, now);
     return { audience, notAfter: stored.expirationTime && dateFromTimestamp(stored.expirationTime) };
   }
 
-  async function byServicePrincipal(token: ParsedJwt, principal: ServicePrincipal, now: Date): Promise<Acceptance> {
-    const subjects = serviceSubjects(principal, token.issuer);
+  async function acceptByServicePrincipal(token: ParsedJwt, principal: ServicePrincipal, now: Date): Promise<Acceptance> {
+    const subjects = requireSubjects(principal, token.issuer);
     const claims = await verifyWithIssuer(jwks, token, now);
-    if (!subjects.has(textClaim(claims, "sub") ?? "")) throw refusal("sub");
+    if (!subjects.has(stringClaim(claims, "sub") ?? "")) throw claimMismatch("sub");
     return { audience: assertAudience(claims, audiences) };
   }
 
-  /** In the same words where the operator named nobody. @throws PERMISSION_DENIED */
-  function serviceSubjects(principal: ServicePrincipal, tokenIssuer: string): ReadonlySet<string> {
+  /** @throws PERMISSION_DENIED with the same message if the operator configured no subject */
+  function requireSubjects(principal: ServicePrincipal, tokenIssuer: string): ReadonlySet<string> {
     const known = (servicePrincipals.get(principal) ?? []).filter((each) => normalizeIssuer(each.issuer) === tokenIssuer);
-    if (known.length === 0) throw refusal("iss");
+    if (known.length === 0) throw claimMismatch("iss");
     return new Set(known.map((each) => each.subject));
   }
 
@@ -93,7 +108,7 @@ export function createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals
       const { audience, notAfter } = await accept(token, workload, now);
       return {
         identityUid: workload.uid,
-        profile: profileOfWorkload(token.claims, token.issuer, audience),
+        profile: workloadProfile(token.claims, token.issuer, audience),
         kind: "assumed",
         inherited: NOT_NARROWED,
         notAfter,
@@ -103,20 +118,21 @@ export function createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals
     assertAccepts(identity, principal) {
       const { relationship } = assertIsWorkload(identity);
       if (relationship.case === "servicePrincipal") {
-        if (!serviceSubjects(relationship.value, issuer).has(principal.uid)) throw refusal("sub");
+        if (!requireSubjects(relationship.value, issuer).has(principal.uid)) throw claimMismatch("sub");
         return;
       }
-      if (relationship.case !== "claimMatch") throw refusal("iss");
-      assertClaimsMatch(relationship.value, issuer, claimsOfPrincipal(principal), issuable);
+      if (relationship.case !== "claimMatch") throw claimMismatch("iss");
+      assertClaimsMatch(relationship.value, { issuer, claims: claimsFromPrincipal(principal) }, issuable);
     },
   };
 }
 
 /**
- * Identities in root are people's, whose uid says which account is theirs, and the bootstrap owner's, whose uid says that none is. What stands
- * in them as their claim match is never asked, so nothing that it may come to match (such as an address this server once had) lets anybody in.
+ * Identities in root belong to people, or are the bootstrap owner's. Nobody assumes them by claim match: the uid of a
+ * person's identity is derived from the account, and the owner's stands for no account. So their stored claim match is
+ * never used, not even if it names an address that this server once had.
  */
 function assertIsWorkload(identity: Identity | undefined): Identity {
-  if (identity === undefined || isInRoot(identity.uid)) throw refusal("iss");
+  if (identity === undefined || isInRoot(identity.uid)) throw claimMismatch("iss");
   return identity;
 }

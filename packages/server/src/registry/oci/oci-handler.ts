@@ -93,7 +93,8 @@ async function authenticate(
   } catch (error) {
     // Clients of the history conclude from DENIED that they must ask for a token for the registry.
     const isHistory = route?.kind === "history" && error instanceof HoltError && error.code === Code.UNAUTHENTICATED;
-    if (isHistory && (await authenticator.isForAnother(authorization))) throw new OciError("DENIED", "the token is for another audience");
+    if (isHistory && (await authenticator.isForOtherAudience(authorization)))
+      throw new OciError("DENIED", "the token is for another audience");
     throw error;
   }
 }

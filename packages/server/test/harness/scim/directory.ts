@@ -1,7 +1,7 @@
 /** A directory that provisions, as tests drive it: an organization with an identity provider of its own, and a SCIM client with its token. */
 import { randomBytes } from "node:crypto";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import { hashOfScimToken, newScimToken } from "../../../src/iam/identities/scim-credential.ts";
+import { hashScimToken, generateScimToken } from "../../../src/iam/identities/scim-credential.ts";
 import type { World } from "../world.ts";
 
 export type Json = Record<string, unknown>;
@@ -74,8 +74,8 @@ export async function enable(world: World, idpUid: string, enabled = 1): Promise
 
 /** A token that nobody was given by the API. */
 export function strangeToken(): string {
-  const token = newScimToken();
-  return hashOfScimToken(token).length === 64 ? token : "";
+  const token = generateScimToken();
+  return hashScimToken(token).length === 64 ? token : "";
 }
 
 export function directoryOf(world: World, organization: string, idpUid: string, token: string): Directory {

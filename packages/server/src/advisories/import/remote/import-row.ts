@@ -3,7 +3,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Import, Import_State, type ImportCountsSchema, ImportKind, ImportSchema } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Selectable } from "kysely";
 import type { ReadDb, WriteDb } from "../../../db/store.ts";
-import { sessionFromText } from "../../../iam/identities/stored-session.ts";
+import { parseSession } from "../../../iam/identities/stored-session.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { rootOf } from "../../../lib/uid.ts";
@@ -86,7 +86,7 @@ export function importFromRow(row: ImportRow): Import {
     createTime: timestampFromText(row.create_time),
     ...(row.start_time !== null && { startTime: timestampFromText(row.start_time) }),
     ...(row.end_time !== null && { endTime: timestampFromText(row.end_time) }),
-    identity: row.session === null ? "" : sessionFromText(row.session).uid,
+    identity: row.session === null ? "" : parseSession(row.session).uid,
     mirror: row.mirror_uid ?? "",
   });
 }

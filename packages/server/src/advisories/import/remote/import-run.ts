@@ -3,7 +3,7 @@
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import type { Store } from "../../../db/store.ts";
 import type { Session } from "../../../iam/grants/grants.ts";
-import { sessionFromText } from "../../../iam/identities/stored-session.ts";
+import { parseSession } from "../../../iam/identities/stored-session.ts";
 import { Loop } from "../../../jobs/loop.ts";
 import { pacedStore } from "../../../jobs/paced-store.ts";
 import type { Clock } from "../../../lib/clock.ts";
@@ -46,7 +46,7 @@ export class Stopped extends Error {
 /** Resolves when what became of it is stored; the file is removed where it is needed no more, here or by another server that took the import over. @param stop with a Stopped as its reason */
 export async function runImport(row: ImportRow, options: RunOptions, stop: AbortController): Promise<void> {
   const { leases, files, log } = options;
-  const session = sessionFromText(row.session ?? "{}");
+  const session = parseSession(row.session ?? "{}");
   const problems = new ProblemList(files.path(row.file), row.file_name);
   const progress = { read: 0 };
   const soFar = () => ({ read: progress.read, problems: problems.count, unsaved: problems.unsaved() });
