@@ -15,8 +15,8 @@ import { type Caller, describeWithWorld, type World } from "../harness/world.ts"
 
 const { explainAccess, testToken } = AccessService.method;
 const LIST = Capability.CAP_IAM_GROUPS_LIST;
-/** What it takes to ask. */
-const ASKING = [Capability.CAP_IAM_ROLE_BINDINGS_LIST, Capability.CAP_IAM_ROLES_LIST, Capability.CAP_IAM_IDENTITY_LIST];
+/** Capabilities that both methods require. */
+const REQUIRED_CAPABILITIES = [Capability.CAP_IAM_ROLE_BINDINGS_LIST, Capability.CAP_IAM_ROLES_LIST, Capability.CAP_IAM_IDENTITY_LIST];
 
 const explainer =
   (world: World) =>
@@ -30,7 +30,7 @@ const explainer =
 describeWithWorld("explaining access", (world) => {
   const explain = (...args: Parameters<ReturnType<typeof explainer>>) => explainer(world)(...args);
 
-  it("names each binding that gives the capability and each that does not, nearest first", async () => {
+  it("each binding is listed with whether it gives the capability, nearest first", async () => {
     const team = await world.group(world.orgUid, "team");
     const robot = await world.robot(world.orgUid);
     const [has, lacks] = [await world.role(world.orgUid, [LIST]), await world.role(world.orgUid, [Capability.CAP_REPO_LIST])];
@@ -56,7 +56,7 @@ describeWithWorld("explaining access", (world) => {
     assert.equal(summary, `"robot" has groups.list at ${team}: it is bound to role "role" there, and 1 other binding gives it, too.`);
   });
 
-  it("answers for what is in a group, too, and what it says is what calls are decided by", async () => {
+  it("the explanation also works for a resource in a group and agrees with the decisions of calls", async () => {
     const robot = await world.robot(world.orgUid, [LIST]);
     const folder = await world.group(world.orgUid);
     const uid = newUid(folder);
@@ -68,7 +68,7 @@ describeWithWorld("explaining access", (world) => {
     assert.match(after.summary, /does not have groups\.list .*: no binding that you may see gives it; a role that you could bind would\.$/);
   });
 
-  it("offers the roles that the caller could bind, those that give least first, and none that it could not", async () => {
+  it("only roles that the caller could bind are suggested, those with the fewest capabilities first", async () => {
     const team = await world.group(world.orgUid);
     const robot = await world.robot(team);
     const [small, elsewhere] = [await world.role(team, [LIST]), await world.role(await world.group(world.orgUid), [LIST])];
@@ -78,9 +78,9 @@ describeWithWorld("explaining access", (world) => {
     assert.ok(roles.includes(builtInRoles.find(({ name }) => name === "viewer")?.uid ?? ""));
     assert.ok(!roles.includes(elsewhere));
 
-    const reader = await world.robot(team, ASKING);
+    const reader = await world.robot(team, REQUIRED_CAPABILITIES);
     assert.deepEqual((await explain(robot.uid, team, LIST, reader)).rolesWithCapability, []);
-    const binder = await world.robot(team, [...ASKING, LIST, Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);
+    const binder = await world.robot(team, [...REQUIRED_CAPABILITIES, LIST, Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);
     const offered = (await explain(robot.uid, team, LIST, binder)).rolesWithCapability;
     assert.ok(offered.includes(small));
     assert.ok(!offered.includes(builtInRoles.find(({ name }) => name === "owner")?.uid ?? ""));
@@ -94,7 +94,7 @@ describeWithWorld("explaining access", (world) => {
     }
   });
 
-  it("says where an identity is confined to, whatever is bound to it", async () => {
+  it("the explanation names the group that confines an identity, whatever is bound to it", async () => {
     const [home, beside] = [await world.group(world.orgUid), await world.group(world.orgUid)];
     const robot = await world.robot(home);
     const unbound = await explain(robot.uid, beside);
@@ -106,20 +106,20 @@ describeWithWorld("explaining access", (world) => {
     assert.equal((await explain(robot.uid, home)).allowed, true);
   });
 
-  it("does not name bindings above where the caller may read them, and says that something above gives it", async () => {
+  it("bindings above the caller's reach are not named, only that something above gives the capability", async () => {
     const team = await world.group(world.orgUid);
     const robot = await world.robot(team);
     await world.bind(robot.uid, await world.role(world.orgUid, [LIST]), world.orgUid);
     await world.bind(robot.uid, await world.role(world.orgUid, [Capability.CAP_REPO_LIST]), world.orgUid);
-    const { allowed, summary, grants, lacking } = await explain(robot.uid, team, LIST, await world.robot(team, ASKING));
+    const { allowed, summary, grants, lacking } = await explain(robot.uid, team, LIST, await world.robot(team, REQUIRED_CAPABILITIES));
     assert.deepEqual([allowed, grants, lacking], [true, [], []]);
     assert.ok(summary.endsWith(": something above, where you may not read bindings, gives it."), summary);
     assert.ok(!summary.replaceAll(team, "").includes(world.orgUid));
   });
 
-  it("does not know an identity that the caller may not see", async () => {
+  it("an identity that the caller may not see is not found", async () => {
     const team = await world.group(world.orgUid);
-    const asker = await world.robot(team, ASKING);
+    const asker = await world.robot(team, REQUIRED_CAPABILITIES);
     const above = await world.robot(world.orgUid);
     const stranger = await world.user();
     const foreign = await world.user();
@@ -129,22 +129,22 @@ describeWithWorld("explaining access", (world) => {
         assert.equal(codeOf(outcome), Code.NOT_FOUND, identityUid);
       }
     }
-    // Bound where the caller may list identities, a user is seen.
+    // A user who is bound where the caller may list identities is visible.
     await world.bind(stranger.uid, await world.role(team, [LIST]), team);
     assert.equal((await explain(stranger.uid, team, LIST, asker)).allowed, true);
     assert.equal((await explain(asker.uid, team, LIST, asker)).allowed, false);
   });
 
-  it("tells of a person that groups of an identity provider may give it, unless none do", async () => {
+  it("the explanation mentions groups of an identity provider only if they may give a person the capability", async () => {
     const user = await world.user();
     const team = await world.group(world.orgUid);
     await world.bind(user.uid, await world.role(team, [Capability.CAP_REPO_LIST]), team);
     assert.doesNotMatch((await explain(user.uid, team)).summary, /session/);
-    const asker = await world.robot(team, ASKING);
+    const asker = await world.robot(team, REQUIRED_CAPABILITIES);
     assert.match((await explain(user.uid, team, LIST, asker)).summary, /for as long as the session lasts/);
   });
 
-  it("is not for a user's uid as the place, not even one's own, and not for what is no capability", async () => {
+  it("a user's uid in place of a group and an unknown capability are rejected", async () => {
     const user = await world.user();
     for (const client of [world.rest, world.grpc]) {
       const own = await client.call(explainAccess, { uid: user.uid, identityUid: user.uid, capability: LIST }, user.token);
@@ -162,7 +162,7 @@ describeWithWorld("explaining access", (world) => {
 type Relationship = NonNullable<MessageInitShape<typeof IdentitySchema>["relationship"]>;
 
 describeWithWorld(
-  "trying a token",
+  "testing a token",
   (world) => {
     const make = async (parent: string, name: string, relationship: Relationship): Promise<string> =>
       (await world.must(IdentitiesService.method.createIdentity, { parent, identity: { name, relationship } })).uid;
@@ -187,7 +187,7 @@ describeWithWorld(
       await work(issuer);
     };
 
-    it("finds every identity at or below the group that would take it, and nobody elsewhere", () =>
+    it("every identity at or below the group that accepts the token is found, and none elsewhere", () =>
       withIssuer(async (issuer) => {
         const [team, beside] = [await world.group(world.orgUid), await world.group(world.orgUid)];
         const squad = await world.group(team);
@@ -214,7 +214,7 @@ describeWithWorld(
         assert.deepEqual(uidsOf((await attempt(squad, { claims })).matches), [pattern, half].sort());
       }));
 
-    it("says of near misses which claim failed, what was wanted and what there was, the nearest first", () =>
+    it("near misses report the claim that failed, the expected and the actual value, nearest first", () =>
       withIssuer(async (issuer) => {
         const team = await world.group(world.orgUid);
         const other = await make(team, "other", matcher(issuer.issuer, "something else"));
@@ -245,7 +245,7 @@ describeWithWorld(
         );
       }));
 
-    it("checks the signature, says what is wrong with the token, and calls nobody a match then", () =>
+    it("a token with a bad signature is reported and matches no identity", () =>
       withIssuer(async (issuer) => {
         await using forger = await startIssuer({ now: world.clock.now });
         const team = await world.group(world.orgUid);
@@ -275,7 +275,7 @@ describeWithWorld(
         assert.equal(forger.requests, 0);
       }));
 
-    it("asks no issuer for keys that no identity here takes tokens of, and tells of one that does not answer", () =>
+    it("only issuers whose tokens an identity accepts are contacted, and an issuer that is down is reported", () =>
       withIssuer(async (issuer) => {
         const team = await world.group(world.orgUid);
         const claims = { sub: "a", aud: world.baseUrl };
@@ -288,7 +288,7 @@ describeWithWorld(
         assert.deepEqual(matches, []);
       }));
 
-    it("verifies with stored keys those identities that have them, each with its own", async () => {
+    it("identities with static keys verify the token with their own keys", async () => {
       const team = await world.group(world.orgUid);
       const mine = await world.robot(team);
       const { publicKey } = await generateKeyPair("ES256");
@@ -304,7 +304,7 @@ describeWithWorld(
       assert.deepEqual(uidsOf((await attempt(team, { claims })).matches), [mine.uid, foreign].sort());
     });
 
-    it("knows tokens of this server, and whom the operator lets act as a service principal, without telling who that is", async () => {
+    it("tokens of this server and of service principals match without revealing the configured subjects", async () => {
       const team = await world.group(world.orgUid);
       const robot = await world.robot(team);
       const accepting = await make(team, "accepting", matcher(world.baseUrl, robot.uid));
@@ -324,7 +324,7 @@ describeWithWorld(
       assert.doesNotMatch(nearMisses[0]?.explanation ?? "", /ingester-subject/);
     });
 
-    it("takes either a token or claims that a token can have", async () => {
+    it("the request must have either a token or claims that a token can have", async () => {
       for (const request of [
         {},
         { token: "x", claims: { iss: "https://a.test" } },
@@ -340,7 +340,7 @@ describeWithWorld(
       }
     });
 
-    it("compares long and strange names as token exchange does", async () => {
+    it("long and unusual names are compared as in token exchange", async () => {
       const team = await world.group(world.orgUid);
       const iss = "https://strange.test";
       const subjects = [`${"é😀".repeat(100)}1`, "a\\u0000b", "quote\"'; drop table identity; --", "%", "_"];
@@ -356,7 +356,7 @@ describeWithWorld(
       }
     });
 
-    it("finds the one that matches among thousands, in a time that does not grow with those of others", async () => {
+    it("one match among thousands is found in a time that does not grow with other organizations", async () => {
       const [team, crowd] = [await world.group(world.orgUid), await world.group(world.orgUid)];
       const iss = "https://crowded.test";
       const uid = await make(team, "the one", matcher(iss, "me"));
@@ -383,7 +383,7 @@ describeWithWorld(
       assert.ok(nearMisses.every(({ identityUid }) => parentOf(identityUid) === team));
     });
 
-    it("says so where there are too many to compare", async () => {
+    it("the answer says if there were too many identities to compare", async () => {
       const team = await world.group(world.orgUid);
       const iss = "https://patterns.test";
       const relationship = {
@@ -403,13 +403,13 @@ describeWithWorld(
       assert.deepEqual([nearMisses.length, incomplete], [50, true]);
     });
 
-    it("leaves no trace of a token: no event, no login, nothing new in the database", () =>
+    it("trying a token leaves no trace: no event, no login, nothing in the database", () =>
       withIssuer(async (issuer) => {
         const team = await world.group(world.orgUid);
         const uid = await make(team, "robot", matcher(issuer.issuer, "a"));
         const read = async () => [
           await world.store.reader.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirstOrThrow(),
-          await world.store.reader.selectFrom("outbox").select("seq").execute(),
+          await world.store.reader.selectFrom("outbox").select("seq").orderBy("seq").execute(),
           await world.store.reader.selectFrom("refresh_token").select("token_hash").execute(),
         ];
         const before = await read();

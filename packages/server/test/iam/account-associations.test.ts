@@ -25,7 +25,7 @@ describeWithWorld("account associations", (world) => {
   const google = { projectId: "acme", projectNumber: "123" };
   const azure = { tenantId: "01234567-89ab-cdef-0123-456789abcdef", clientIds: { scanner: "app" } };
 
-  it("have the uid of their group, which has one at most", async () => {
+  it("an account association has the uid of its group, and a group has at most one", async () => {
     const group = await made({ amazon });
     assert.equal(parse((await world.raw("GET", `${path}/${group}`)).text).uid, group);
     assertAbout(await create(group, {}), Code.ALREADY_EXISTS, "AccountAssociation", group);
@@ -34,7 +34,7 @@ describeWithWorld("account associations", (world) => {
     assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409]);
   });
 
-  it("are made anew after they were deleted, and deleting twice is no event", async () => {
+  it("an account association can be recreated after deletion, and deleting it twice emits one event", async () => {
     const group = await made();
     const events = () => world.store.reader.selectFrom("outbox").select("type").where("subject", "=", group).execute();
     assert.equal((await world.raw("DELETE", `${path}/${group}`)).status, 200);
@@ -44,7 +44,7 @@ describeWithWorld("account associations", (world) => {
     assert.equal((await create(group, {})).status, 200);
   });
 
-  it("of an organization and of what is below it are found as children of their groups", async () => {
+  it("account associations at and below an organization are found as children of their groups", async () => {
     const top = await made();
     const below = await world.group(top);
     await create(below, { name: "below" });
@@ -62,7 +62,7 @@ describeWithWorld("account associations", (world) => {
     await create(world.orgUid, {});
     assert.deepEqual(await list("uidp.inRoot=true"), [world.orgUid]);
     assert.ok((await list("page_size=200")).includes(world.orgUid));
-    // What may be listed below a group begins with the group's own.
+    // Listing below a group includes the group's own association.
     const reader = await world.robot(below, [Capability.CAP_IAM_ACCOUNT_ASSOCIATIONS_LIST]);
     const seen = parse((await world.raw("GET", path, undefined, reader.token)).text);
     assert.deepEqual([(seen.accountAssociations as { uid: string }[]).map(({ uid }) => uid), seen.totalCount], [[below], "1"]);
@@ -70,7 +70,7 @@ describeWithWorld("account associations", (world) => {
     assert.deepEqual(await list("uidp.inRoot=true"), []);
   });
 
-  it("change whole or provider by provider", async () => {
+  it("an account association can be updated as a whole or provider by provider", async () => {
     const group = await made({ amazon, google });
     const get = async () => parse((await world.raw("GET", `${path}/${group}`)).text);
     await patch(group, { azure });
@@ -86,7 +86,7 @@ describeWithWorld("account associations", (world) => {
     assert.equal((await get()).google, undefined);
   });
 
-  it("say of each provider what it needs", async () => {
+  it("each provider of an account association has required fields", async () => {
     const group = await world.group(world.orgUid);
     assertInvalid(await create(group, { name: "NOT A NAME", amazon: {} }), "name");
     assertInvalid(await create(group, { amazon: {} }), "amazon.account");
@@ -106,7 +106,7 @@ describeWithWorld("account associations", (world) => {
     assert.equal((await create(group, { amazon, google, azure, github: {} })).status, 200);
   });
 
-  it("name only identities of their own group that are reserved for the service", async () => {
+  it("an account association names only identities of its own group that are reserved for the service", async () => {
     const group = await world.group(world.orgUid);
     const field = "chainguard.service_bindings.CATALOG_SYNCER";
     const bind = (uid: string) => create(group, { chainguard: { serviceBindings: { CATALOG_SYNCER: uid } } });
@@ -117,7 +117,7 @@ describeWithWorld("account associations", (world) => {
     assertInvalid(await bind((await world.robot(group)).uid), field);
     const uid = await service(group, "SERVICE_PRINCIPAL_CATALOG_SYNCER");
     assert.equal((await bind(uid)).status, 200);
-    // One that is gone since then is in nobody's way.
+    // An identity deleted since then blocks nothing.
     await world.raw("DELETE", `/iam/v2/identities/${uid}`);
     assert.equal((await patch(group, { amazon })).status, 200);
     assertInvalid(
@@ -127,7 +127,7 @@ describeWithWorld("account associations", (world) => {
     );
   });
 
-  it("are checked, and a check that finds nothing good is an answer", async () => {
+  it("an account association can be checked, and a failed check is a successful answer", async () => {
     const group = await made({ amazon });
     const bare = await world.group(world.orgUid);
     const check = (uid: string, providerType: string) => world.raw("POST", `${path}/${uid}:checkAccountAssociation`, { providerType });
@@ -147,7 +147,7 @@ describeWithWorld("account associations", (world) => {
     assertRefused(await world.raw("POST", `${path}/${group}:checkAccountAssociation`, body, stranger.token), Code.PERMISSION_DENIED);
   });
 
-  it("go with their group", async () => {
+  it("an account association is deleted with its group", async () => {
     const group = await made();
     assert.equal((await world.raw("DELETE", `/iam/v2/groups/${group}`)).status, 200);
     assertAbout(await world.raw("GET", `${path}/${group}`), Code.NOT_FOUND, "AccountAssociation", group);

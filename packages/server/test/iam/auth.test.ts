@@ -17,7 +17,7 @@ describeWithWorld("signing in", (world) => {
   const whoAmI = async ({ token }: Caller) => parse((await world.raw("GET", "/auth/v1/ok", undefined, token)).text);
   const status = async (token: unknown) => (await world.raw("GET", "/auth/v1/ok", undefined, textOf(token as string))).status;
 
-  it("shows who one is, until when, and what one may do where", async () => {
+  it("validating a token shows who the caller is, until when, and its capabilities by group", async () => {
     const group = await world.group(world.orgUid, "mine");
     const user = await world.user("me");
     await world.bind(user.uid, await builtInRole(world, "viewer"), group);
@@ -32,14 +32,14 @@ describeWithWorld("signing in", (world) => {
     assert.equal((held.role.capabilities as string[]).length, viewer.length);
   });
 
-  it("shows what a narrowed token leaves", async () => {
+  it("validating a narrowed token shows the remaining capabilities", async () => {
     const narrow = await world.narrow(world.owner, { cap: ["groups.list", "roles.list"] });
     const { capabilities } = (await whoAmI(narrow)) as { capabilities: { group: JsonObject; capabilities: string[] }[] };
     const own = capabilities.find(({ group }) => group.id === world.orgUid);
     assert.deepEqual(own?.capabilities, ["groups.list", "roles.list"]);
   });
 
-  it("ends with the token's hour", async () => {
+  it("a token stops working after an hour", async () => {
     const robot = await world.robot(world.orgUid);
     assert.equal(await status(robot.token), 200);
     world.clock.advance(HOUR);
@@ -48,7 +48,7 @@ describeWithWorld("signing in", (world) => {
     world.clock.advance(-HOUR);
   });
 
-  it("makes users of who registers with a listed issuer, once", async () => {
+  it("registering with a listed issuer creates a user once", async () => {
     const proof = await world.proofOf("new");
     assertRefused(await exchange({}, proof), Code.NOT_FOUND);
     for (let i = 0; i < 2; i++) assert.deepEqual(parse((await register({}, proof)).text), { identity: world.userUid("new"), group: "" });
@@ -59,7 +59,7 @@ describeWithWorld("signing in", (world) => {
     assertRefused(await register({}, "garbage"), Code.UNAUTHENTICATED);
   });
 
-  it("exchanges by GET and POST alike", async () => {
+  it("tokens are exchanged by GET and POST alike", async () => {
     const robot = await world.robot(world.orgUid);
     for (const method of ["GET", "POST"]) {
       const answer = await world.raw(method, `/sts/exchange?aud=${encodeURIComponent(world.baseUrl)}`, undefined, robot.token);
@@ -69,14 +69,14 @@ describeWithWorld("signing in", (world) => {
     }
   });
 
-  it("exchanges for known audiences, capabilities and groups only", async () => {
+  it("an exchange accepts only known audiences, capabilities and groups", async () => {
     assertInvalid(await exchange({ aud: "https://elsewhere.example.com" }, world.owner.token), "aud");
     assertInvalid(await exchange({ cap: "nonsense" }, world.owner.token), "cap");
     assertInvalid(await exchange({ scopes: "nonsense" }, world.owner.token), "scopes");
     assertInvalid(await exchange({ scope: "nonsense" }, world.owner.token), "scopes");
   });
 
-  it("as an identity is refused in the same words where it does not match and where there is none", async () => {
+  it("assuming an identity that does not match gives the same error as assuming a missing one", async () => {
     const { uid } = await world.robot(world.orgUid);
     const user = await world.user("intruder");
     const missing = `${world.orgUid}/0123456789abcdef`;
@@ -88,7 +88,7 @@ describeWithWorld("signing in", (world) => {
     }
   });
 
-  it("as an identity that matches claims follows its claims, at once, and says which does not match", async () => {
+  it("an identity with a claim match follows changes of its claims at once and names the claim that does not match", async () => {
     const claimMatch = { issuer: world.issuer, subject: "workload" };
     const { uid } = parse((await world.raw("POST", `/iam/v2/identities/${world.orgUid}`, { name: "workload", claimMatch })).text);
     const proof = await world.proofOf("workload");
@@ -115,7 +115,7 @@ describeWithWorld("signing in", (world) => {
     }
   });
 
-  it("as an identity with static keys ends when they expire", async () => {
+  it("an identity with static keys cannot be assumed after they expire", async () => {
     const robot = await world.robot(world.orgUid);
     const expirationTime = new Date(world.clock.now().getTime() + HOUR / 2).toISOString();
     assert.equal((await world.raw("PATCH", `/iam/v2/identities/${robot.uid}`, { staticKeys: { expirationTime } })).status, 200);
@@ -126,7 +126,7 @@ describeWithWorld("signing in", (world) => {
     world.clock.advance(-HOUR / 2);
   });
 
-  it("gives users a refresh token that is good once; used twice, it ends all that came of it", async () => {
+  it("a user's refresh token works once, and using it twice revokes everything that came from it", async () => {
     await world.user("refreshing");
     const refresh = (token: string) => world.raw("POST", "/sts/exchange_refresh_token", undefined, token);
     const first = textOf(parse((await exchange({}, await world.proofOf("refreshing"))).text).refreshToken);
@@ -137,7 +137,7 @@ describeWithWorld("signing in", (world) => {
     assertRefused(await refresh(textOf(again.refreshToken.token)), Code.UNAUTHENTICATED);
   });
 
-  it("keeps what a token was narrowed to when it is exchanged for another identity", async () => {
+  it("a token stays narrowed when it is exchanged for another identity", async () => {
     const user = await world.user("narrowed");
     await world.bind(user.uid, await builtInRole(world, "owner"), world.orgUid);
     const claimMatch = { issuer: world.baseUrl, subject: user.uid, audience: world.baseUrl };
@@ -152,7 +152,7 @@ describeWithWorld("signing in", (world) => {
     assertRefused(await world.raw("POST", `/iam/v2/groups/${world.orgUid}`, { name: "x" }, token), Code.PERMISSION_DENIED);
   });
 
-  it("does not believe what a workload says of its email, neither at once nor through another identity", async () => {
+  it("a workload's email claim is not believed, neither at once nor through another identity", async () => {
     const email = "ceo@acme.test";
     const claims = { email, email_verified: "true" };
     const create = async (claimMatch: JsonObject) =>
@@ -167,13 +167,13 @@ describeWithWorld("signing in", (world) => {
     assert.deepEqual([stored.email, stored.emailUnverified], ["", ""]);
   });
 
-  it("does not let anybody sign in as the bootstrap owner, whom this server's address stands for", async () => {
+  it("nobody can sign in as the bootstrap owner with a token that names this server's address", async () => {
     const user = await world.user("not-the-owner");
     for (const token of [user.token, await world.proofOf(world.owner.uid)])
       assertRefused(await exchange({ identity: world.owner.uid }, token), Code.PERMISSION_DENIED);
   });
 
-  it("takes the token in a Bearer header only, however the scheme is written", async () => {
+  it("a token is accepted only in a Bearer header, whatever the case of the scheme", async () => {
     const ask = async (authorization: string) => (await world.http("GET", "/auth/v1/ok", undefined, { authorization })).status;
     const { token } = world.owner;
     for (const good of [`Bearer ${token}`, `bearer ${token}`, `BEARER ${token}`]) assert.equal(await ask(good), 200);
@@ -182,7 +182,7 @@ describeWithWorld("signing in", (world) => {
     assert.equal((await world.http("GET", `/auth/v1/ok?access_token=${token}`, undefined, {})).status, 401);
   });
 
-  it("does not take a token whose algorithm is none, or that another signed", async () => {
+  it("a token with the algorithm none or another signer is rejected", async () => {
     const [, claims = ""] = world.owner.token.split(".");
     const none = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${claims}.`;
     assert.equal(await status(none), 401);
@@ -196,7 +196,7 @@ describeWithWorld("deleting an account", (world) => {
   const found = async ({ token }: Caller) => textOf(parse((await world.raw("POST", "/iam/v2/groups", { name: "own" }, token)).text).uid);
   const owner = () => builtInRole(world, "owner");
 
-  it("is for users alone, each its own, with a token that is not narrowed", async () => {
+  it("only a user can delete an account, only the own one, and only with a token that is not narrowed", async () => {
     const [ann, bob] = [await world.user(), await world.user()];
     const robot = await world.robot(world.orgUid);
     const refused = [
@@ -215,7 +215,7 @@ describeWithWorld("deleting an account", (world) => {
     for (const { token } of [ann, bob]) assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, token)).status, 200);
   });
 
-  it("voids its tokens at once, and takes bindings, refresh tokens and what was said of oneself along", async () => {
+  it("deleting an account invalidates its tokens and deletes bindings, refresh tokens and metadata", async () => {
     const proof = await world.proofOf("leaving");
     const user = await world.user("leaving");
     const group = await world.group(world.orgUid);
@@ -237,7 +237,7 @@ describeWithWorld("deleting an account", (world) => {
     assert.deepEqual(await reader.selectFrom("identity_metadata").selectAll().where("uid", "=", user.uid).execute(), []);
   });
 
-  it("leaves the way back open: the same identity, without rights", async () => {
+  it("a user who registers again after deletion gets the same identity without rights", async () => {
     const user = await world.user("returning");
     const group = await world.group(world.orgUid);
     await world.bind(user.uid, await builtInRole(world, "viewer"), group);
@@ -247,14 +247,14 @@ describeWithWorld("deleting an account", (world) => {
     assertRefused(await world.raw("GET", `/iam/v2/groups/${group}`, undefined, again.token), Code.PERMISSION_DENIED);
   });
 
-  it("is refused to the last owner of an organization, until another one is there or it is gone", async () => {
+  it("the last owner of an organization cannot delete the account until there is another owner or no organization", async () => {
     const [ann, bob] = [await world.user(), await world.user()];
     const [kept, dropped] = [await found(ann), await found(ann)];
     const { details, message } = assertRefused(await remove(ann.uid, ann.token), Code.FAILED_PRECONDITION);
     assert.equal(details[1]?.violations?.[0]?.type, "LAST_OWNER");
     for (const uid of [kept, dropped]) assert.ok(message.includes(uid));
     assert.equal((await world.raw("DELETE", `/iam/v2/groups/${dropped}`, undefined, ann.token)).status, 200);
-    // Somebody who never came, and somebody who holds less, or less far, would leave it without an owner.
+    // A user who never signed in, and one with fewer rights or rights below only, do not count as owners.
     const bind = async (identityUid: string, roleUid: string, group: string) =>
       world.raw("POST", `/iam/v2/roleBindings/${group}`, { identityUid, roleUid }, ann.token);
     const folder = textOf(parse((await world.raw("POST", `/iam/v2/groups/${kept}`, { name: "folder" }, ann.token)).text).uid);
@@ -270,7 +270,7 @@ describeWithWorld("deleting an account", (world) => {
     assert.equal((await world.raw("GET", `/iam/v2/groups/${kept}`, undefined, bob.token)).status, 200);
   });
 
-  it("leaves one of two owners who delete their accounts at once", async () => {
+  it("of two owners who delete their accounts at once, one remains", async () => {
     for (let round = 0; round < 5; round++) {
       const [ann, bob] = [await world.user(), await world.user()];
       const group = await found(ann);

@@ -37,7 +37,7 @@ describeWithWorld("external group role mappings", (world) => {
   const lastSeq = async () =>
     Number((await world.store.reader.selectFrom("outbox").select("seq").orderBy("seq", "desc").limit(1).executeTakeFirst())?.seq ?? 0);
 
-  it("need a group, a role that can be given in the organization, and the organization as their scope", async () => {
+  it("a mapping needs a group, a role that the organization can give, and the organization as its scope", async () => {
     const { org, provider, roleUid } = await start();
     assertInvalid(await post(provider, {}), "external_group_id", "role_uid", "scope");
     const good = { externalGroupId: "g", roleUid, scope: org };
@@ -52,7 +52,7 @@ describeWithWorld("external group role mappings", (world) => {
     assert.equal((await post(provider, { ...good, externalGroupId: 'CN=Ä b, "c"/ê 雪'.padEnd(512, "雪") })).status, 200);
   });
 
-  it("are there once each", async () => {
+  it("the same mapping cannot exist twice", async () => {
     const { org, provider, roleUid, make } = await start();
     const uid = await make("g");
     assertAbout(await post(provider, { externalGroupId: "g", roleUid, scope: org }), Code.ALREADY_EXISTS, "ExternalGroupRoleMapping", uid);
@@ -63,7 +63,7 @@ describeWithWorld("external group role mappings", (world) => {
     assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409]);
   });
 
-  it("can be made by who holds all of the role, and by nobody else", async () => {
+  it("only a caller that holds all capabilities of the role can create a mapping", async () => {
     const { org, provider, roleUid } = await start();
     const maker = await world.robot(org, [CAP_IAM_IDENTITY_PROVIDERS_CREATE, CAP_IAM_ROLE_BINDINGS_CREATE, CAP_REPO_LIST]);
     assertRefused(await post(provider, { externalGroupId: "g", roleUid, scope: org }, maker.token), Code.PERMISSION_DENIED);
@@ -71,7 +71,7 @@ describeWithWorld("external group role mappings", (world) => {
     assert.equal((await post(provider, { externalGroupId: "g", roleUid: own, scope: org }, maker.token)).status, 200);
   });
 
-  it("keep their role from being deleted, and hand out what is added to it", async () => {
+  it("a mapping blocks the deletion of its role and gives what is added to the role", async () => {
     const { org, provider } = await start();
     const roleUid = await world.role(org, [CAP_REPO_LIST]);
     const uid = uidOf(await post(provider, { externalGroupId: "g", roleUid, scope: org }));
@@ -84,7 +84,7 @@ describeWithWorld("external group role mappings", (world) => {
     assert.equal((await world.raw("DELETE", `/iam/v2/roles/${roleUid}`)).status, 200);
   });
 
-  it("are listed by their identity provider", async () => {
+  it("mappings are listed by their identity provider", async () => {
     const first = await start();
     const second = await providerIn(world, first.org, "second");
     const [a, b] = [await first.make("a"), await first.make("b")];
@@ -99,7 +99,7 @@ describeWithWorld("external group role mappings", (world) => {
     assert.deepEqual(await listed("identityProviderUid=nonsense"), [[], "0"]);
   });
 
-  it("are deleted together: all those of one provider that are there, each once, in one event", async () => {
+  it("a batch deletes all existing mappings of one provider, each once, in one event", async () => {
     const { org, provider, make } = await start();
     const [a, b, c] = [await make("a"), await make("b"), await make("c")];
     const before = await lastSeq();
@@ -116,13 +116,13 @@ describeWithWorld("external group role mappings", (world) => {
     const { totalCount } = parse((await world.raw("GET", `${PATH}?uidp.descendantsOf=${org}`)).text);
     assert.equal(totalCount, "1");
     assert.equal((await world.raw("GET", `${PATH}/${c}`)).status, 200);
-    // Once more changes nothing, and is no event.
+    // Deleting again changes nothing and emits no event.
     const again = await batchDelete(provider, [a, b]);
     assert.deepEqual(parse(again.text), { parent: provider, externalGroupRoleMappings: [] });
     assert.equal((await eventsSince(before)).length, 1);
   });
 
-  it("are not deleted at all where one name of a batch is of somewhere else", async () => {
+  it("a batch with a mapping of another provider deletes nothing", async () => {
     const { org, provider, make } = await start();
     const a = await make("a");
     const other = await start();
@@ -141,7 +141,7 @@ describeWithWorld("external group role mappings", (world) => {
     assert.equal((await world.raw("GET", `${PATH}/${foreign}`)).status, 200);
   });
 
-  it("give their role for a session, which ends with them, with their provider, and with what it signs in by, for the very next request", async () => {
+  it("a mapping gives its role until the mapping, its provider or the provider's sign-in settings change", async () => {
     await using upstream = await startIssuer({ now: world.clock.now });
     const org = await world.group("", "acme");
     const roleUid = await world.role(org, [CAP_IAM_GROUPS_LIST]);

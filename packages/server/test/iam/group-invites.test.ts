@@ -21,7 +21,7 @@ interface Invite extends JsonObject {
   readonly keyId: string;
 }
 
-/** Whoever has this proof. */
+/** The identity that the proof belongs to. */
 const register = (world: World, code: string, proof: string) => world.raw("POST", "/auth/v1/register", { code }, proof);
 
 async function invite(world: World, group: string, fields: JsonObject = {}): Promise<Invite> {
@@ -30,14 +30,14 @@ async function invite(world: World, group: string, fields: JsonObject = {}): Pro
   return parse(answer.text) as Invite;
 }
 
-/** The bindings of the user in the group. */
+/** Bindings of the user in the group. */
 async function bindingsOf(world: World, subject: string, group: string): Promise<JsonObject[]> {
   const answer = await world.raw("GET", `/iam/v2/roleBindings?identity=${world.userUid(subject)}&group=${group}`);
   return parse(answer.text).roleBindings as JsonObject[];
 }
 
 describeWithWorld("group invites", (world) => {
-  it("have a code in the answer to Create and nowhere else, not even in the database or in events", async () => {
+  it("an invite code is in the answer to Create only, not in the database or in events", async () => {
     const group = await world.group(world.orgUid);
     const made = await invite(world, group, { email: "ann@example.com" });
     assert.match(made.code, /^eyJncnAiOi[0-9a-zA-Z+/=]+$/);
@@ -61,7 +61,7 @@ describeWithWorld("group invites", (world) => {
     assert.deepEqual(parse(events[0]?.data ?? "").body, { uid: made.uid, expiration_time: made.expirationTime });
   });
 
-  it("show their role as it is now, and none once it is gone", async () => {
+  it("an invite shows its role as it is now, and none once the role is deleted", async () => {
     const group = await world.group(world.orgUid);
     const roleUid = await world.role(group, [Capability.CAP_REPO_LIST]);
     const { uid, role } = await invite(world, group, { roleUid });
@@ -74,7 +74,7 @@ describeWithWorld("group invites", (world) => {
     assert.deepEqual([left.role, left.roleUid], [undefined, roleUid]);
   });
 
-  it("come newest first, are found by the id of their key, and stay readable when they have expired", async () => {
+  it("invites are listed newest first, are found by key id, and stay readable after they expire", async () => {
     const group = await world.group(world.orgUid);
     const made: Invite[] = [];
     for (const ttl of ["600s", "60s", "900s"]) {
@@ -96,7 +96,7 @@ describeWithWorld("group invites", (world) => {
     world.clock.advance(-HOUR / 2 - 3000);
   });
 
-  it("need a role and a time to live, and an email that is one", async () => {
+  it("an invite needs a role and a lifetime, and its email must be valid", async () => {
     const roleUid = await builtInRole(world, "viewer");
     const create = (body: JsonObject) => world.raw("POST", `${path}/${world.orgUid}`, body);
     assertInvalid(await create({}), "role_uid", "ttl");
@@ -111,7 +111,7 @@ describeWithWorld("group invites", (world) => {
     assert.equal((await create({ roleUid, ttl: "3000000000s" })).status, 200);
   });
 
-  it("hand out no more than who makes them holds, there", async () => {
+  it("an invite cannot give more than its creator holds at that group", async () => {
     const group = await world.group(world.orgUid);
     const { CAP_IAM_GROUP_INVITES_CREATE, CAP_IAM_ROLE_BINDINGS_CREATE, CAP_REPO_LIST } = Capability;
     const small = await world.role(world.orgUid, [CAP_REPO_LIST]);
@@ -131,7 +131,7 @@ describeWithWorld("group invites", (world) => {
     assertInvalid(await create(elsewhere, world.owner.token), "role_uid");
   });
 
-  it("hand out nothing that was put into their role by somebody who does not hold it", async () => {
+  it("an invite does not give capabilities that someone without them added to its role", async () => {
     const group = await world.group(world.orgUid);
     const roleUid = await world.role(group, [Capability.CAP_REPO_LIST]);
     const mallory = await world.robot(group, [Capability.CAP_IAM_ROLES_UPDATE]);
@@ -141,7 +141,7 @@ describeWithWorld("group invites", (world) => {
     assertRefused(await add(), Code.PERMISSION_DENIED);
   });
 
-  it("hand out nothing that is put into their role at the very moment in which they become a binding", async () => {
+  it("an invite does not give capabilities added to its role while it is redeemed", async () => {
     const group = await world.group(world.orgUid);
     const mallory = await world.robot(group, [Capability.CAP_IAM_ROLES_UPDATE]);
     for (let round = 0; round < 8; round++) {
@@ -158,7 +158,7 @@ describeWithWorld("group invites", (world) => {
     }
   });
 
-  it("let in who registers with their code: with the role, at the group, at once, and once", async () => {
+  it("registering with an invite code binds the role at the group at once, and only once", async () => {
     const group = await world.group(world.orgUid);
     const { code } = await invite(world, group);
     const proof = await world.proofOf("invited");
@@ -178,13 +178,13 @@ describeWithWorld("group invites", (world) => {
       [["", { identity: world.userUid("invited"), group }]],
     );
     assert.ok(!JSON.stringify(events).includes(code));
-    // Who is registered already joins, too.
+    // A registered user joins, too.
     await world.user("known");
     assert.equal((await register(world, code, await world.proofOf("known"))).status, 200);
     assert.equal((await bindingsOf(world, "known", group)).length, 1);
   });
 
-  it("for a single use let in one, however many come at once", async () => {
+  it("a single-use invite lets in one of several concurrent users", async () => {
     for (let round = 0; round < 5; round++) {
       const group = await world.group(world.orgUid);
       const { code, uid } = await invite(world, group, { singleUse: true });
@@ -196,13 +196,13 @@ describeWithWorld("group invites", (world) => {
       assert.equal(bound.flat().length, 1);
       assertAbout(await world.raw("GET", `${path}/${uid}`), Code.NOT_FOUND, "GroupInvite", uid);
       assert.equal(parse((await world.raw("GET", `${path}?uidp.childrenOf=${group}`)).text).totalCount, "0");
-      // Who lost is not even registered.
+      // The others are not even registered.
       const lost = proofs[answers.findIndex(({ status }) => status === 404)] ?? "";
       assertRefused(await world.raw("POST", "/sts/exchange", undefined, lost), Code.NOT_FOUND);
     }
   });
 
-  it("leave nobody in a group that is deleted at the same time", async () => {
+  it("an invite redeemed while its group is deleted leaves no binding", async () => {
     for (let round = 0; round < 6; round++) {
       const group = await world.group(world.orgUid);
       const { code } = await invite(world, group, { singleUse: round % 2 === 0 });
@@ -214,7 +214,7 @@ describeWithWorld("group invites", (world) => {
     }
   });
 
-  it("are refused in one way whether they never were, were deleted, have expired, or went with their group or role", async () => {
+  it("invites that are unknown, deleted, expired or without group or role give the same error", async () => {
     const proof = await world.proofOf("late");
     const [group, gone] = [await world.group(world.orgUid), await world.group(world.orgUid)];
     const deleted = await invite(world, group);
@@ -235,7 +235,7 @@ describeWithWorld("group invites", (world) => {
       forge({ id: expired.uid }),
       forge({ grp: world.orgUid }),
       forge({ kid: expired.keyId }),
-      // Of another server.
+      // An invite code of another server.
       Buffer.from(JSON.stringify({ grp: newUid(""), id: newUid(newUid("")), exp: 1, kid: "a", sig: "b" })).toString("base64"),
     ];
     world.clock.advance(60_000);
@@ -249,7 +249,7 @@ describeWithWorld("group invites", (world) => {
     world.clock.advance(-60_000);
   });
 
-  it("are told from what is no code, or not a whole one", async () => {
+  it("a malformed or truncated invite code is an invalid argument", async () => {
     const proof = await world.proofOf("careless");
     const { code } = await invite(world, world.orgUid);
     const malformed = [
@@ -266,7 +266,7 @@ describeWithWorld("group invites", (world) => {
       "A".repeat(20_000),
     ];
     for (const text of malformed) assertInvalid(await register(world, text, proof), "code");
-    // One letter less may still be base64, but no JSON or no invite.
+    // A code without its last character may still be base64, but it is not JSON or not an invite.
     for (let cut = 1; cut < 60; cut++) {
       const answer = await register(world, code.slice(0, -cut), proof);
       assert.ok(answer.status === 400 || answer.status === 404, answer.text);
@@ -279,7 +279,7 @@ describeWithWorld("group invites", (world) => {
     assert.deepEqual(await bindingsOf(world, "careless", world.orgUid), []);
   });
 
-  it("for an email let in who has it verified, and nobody else", async () => {
+  it("an invite for an email lets in only a user with that verified email", async () => {
     const group = await world.group(world.orgUid);
     const { code } = await invite(world, group, { email: "Ann@Example.com", singleUse: true });
     const tries: readonly (readonly [string, JsonObject])[] = [
@@ -301,7 +301,7 @@ describeWithWorld("group invites", (world) => {
     assert.equal((await bindingsOf(world, "ann", group)).length, 1);
   });
 
-  it("for an email believe an organization's own provider in that organization, and nowhere else", async () => {
+  it("an organization's provider is believed about the email of an invite in that organization only", async () => {
     await using issuer = await startIssuer({ now: world.clock.now });
     const client = { issuer: issuer.issuer, clientId: "holt", clientSecret: "secret" };
     const defaultRole = await world.role(world.orgUid, [Capability.CAP_REPO_LIST]);
@@ -319,7 +319,7 @@ describeWithWorld("group invites", (world) => {
     assert.equal((await register(world, open.code, proof)).status, 200);
   });
 
-  it("need a proof of who joins", async () => {
+  it("redeeming an invite requires a token", async () => {
     const { code } = await invite(world, world.orgUid);
     assertRefused(await register(world, code, "garbage"), Code.UNAUTHENTICATED);
     assertRefused(await register(world, code, world.owner.token), Code.PERMISSION_DENIED);

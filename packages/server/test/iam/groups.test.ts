@@ -19,10 +19,10 @@ describeWithWorld("groups", (world) => {
   };
   const get = async (uid: unknown) => parse((await world.raw("GET", `${path}/${uid}`)).text);
   let organizations = 0;
-  /** Names of verified organizations are unique. */
+  /** Makes names unique, as verified organizations need. */
   const verifiedName = () => `org-${++organizations}.example.com`;
 
-  it("must have a name that fits the pattern, and are told so in the documented words", async () => {
+  it("a group must have a name that fits the pattern, and the error has the documented text", async () => {
     const answer = await world.raw("POST", `${path}/${world.orgUid}`, { description: "no name" });
     assert.equal(answer.status, 400);
     assert.equal(
@@ -33,7 +33,7 @@ describeWithWorld("groups", (world) => {
     );
   });
 
-  it("may have any name of small letters, digits, spaces, dots, underscores and hyphens", async () => {
+  it("a group name may have small letters, digits, spaces, dots, underscores and hyphens", async () => {
     for (const name of ["a", "0", " ", "a b", "._-", "x".repeat(255)]) {
       const answer = await world.raw("POST", `${path}/${world.orgUid}`, { name });
       assert.equal(parse(answer.text).name, name);
@@ -42,7 +42,7 @@ describeWithWorld("groups", (world) => {
       assertInvalid(await world.raw("POST", `${path}/${world.orgUid}`, { name }), "name");
   });
 
-  it("keep a description as it is written, up to 4096 characters", async () => {
+  it("a group keeps its description as written, up to 4096 characters", async () => {
     const most = `${"😀\n ".repeat(1365)}x`;
     const made = parse((await world.raw("POST", `${path}/${world.orgUid}`, { name: "a", description: most })).text);
     assert.equal(made.description, most);
@@ -50,12 +50,12 @@ describeWithWorld("groups", (world) => {
     assertInvalid(await world.raw("PATCH", `${path}/${textOf(made.uid)}`, { description: `${most}xx` }), "description");
   });
 
-  it("may share their names with their siblings", async () => {
+  it("a group may have the name of a sibling", async () => {
     const group = await world.group(world.orgUid);
     assert.notEqual(await world.group(group, "same"), await world.group(group, "same"));
   });
 
-  it("at the root are organizations, which any user may found and then owns at once", async () => {
+  it("any user may create an organization and is its owner at once", async () => {
     const user = await world.user();
     for (const slash of ["", "/"]) {
       const answer = await world.raw("POST", path + slash, { name: "founded" }, user.token);
@@ -70,7 +70,7 @@ describeWithWorld("groups", (world) => {
     assert.match(overGrpc.uid, /^[0-9a-f]{40}$/);
   });
 
-  it("at the root are told as one event, without one for the owner's binding", async () => {
+  it("creating an organization emits one event, without another for the owner's binding", async () => {
     const events = () => world.store.reader.selectFrom("outbox").select("type").execute();
     const before = (await events()).length;
     await found({ name: "founded" });
@@ -80,12 +80,12 @@ describeWithWorld("groups", (world) => {
     );
   });
 
-  it("at the root are not for identities that were made in a group", async () => {
+  it("an identity of a group cannot create an organization", async () => {
     const robot = await world.robot(world.orgUid, [Capability.CAP_IAM_GROUPS_CREATE]);
     assertRefused(await world.raw("POST", path, { name: "founded" }, robot.token), Code.PERMISSION_DENIED);
   });
 
-  it("find their parent by its uid, by either end of it, or by its name", async () => {
+  it("a new group's parent is found by its uid, by either end of the uid, or by its name", async () => {
     const parent = await world.group(world.orgUid, "the only one of this name");
     const [, last = ""] = parent.split("/");
     const org = await world.user().then((user) => found({ name: "elsewhere" }, user));
@@ -97,7 +97,7 @@ describeWithWorld("groups", (world) => {
     assertRefused(await world.raw("POST", `${path}/${org.uid}`, { name: "child" }), Code.PERMISSION_DENIED);
   });
 
-  it("are not made where the parent's name means two groups, none, or one that the caller cannot see", async () => {
+  it("a group is not created if the parent's name is ambiguous, unknown or invisible to the caller", async () => {
     for (let i = 0; i < 2; i++) await world.group(world.orgUid, "twins");
     assertInvalid(await world.raw("POST", `${path}/twins`, { name: "child" }), "parent");
     assertInvalid(await world.raw("POST", `${path}/${world.orgUid.slice(0, 10)}`, { name: "child" }), "parent");
@@ -105,20 +105,20 @@ describeWithWorld("groups", (world) => {
     const stranger = await world.user();
     await found({ name: "hidden" }, stranger);
     assertAbout(await world.raw("POST", `${path}/hidden`, { name: "child" }), Code.NOT_FOUND, "Group");
-    // What is hidden does not make a name ambiguous either.
+    // A hidden group does not make a name ambiguous.
     const seen = await world.group(world.orgUid, "hidden");
     const made = parse((await world.raw("POST", `${path}/hidden`, { name: "child" })).text);
     assert.ok(textOf(made.uid).startsWith(`${seen}/`));
   });
 
-  it("need groups.create at a parent that is found by name", async () => {
+  it("creating a group needs groups.create at a parent found by name", async () => {
     const parent = await world.group(world.orgUid, "named parent");
     const lister = await world.robot(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
     assertRefused(await world.raw("POST", `${path}/named%20parent`, { name: "child" }, lister.token), Code.PERMISSION_DENIED);
     assert.deepEqual(parse((await world.raw("GET", `${path}?uidp.childrenOf=${parent}`)).text).groups, []);
   });
 
-  it("are not deleted while they have child groups, then while they have other children, and say which", async () => {
+  it("a group with child groups or other children cannot be deleted, and the error names them", async () => {
     const group = await world.group(world.orgUid);
     const uri = `${path}/${group}`;
     const child = await world.group(group);
@@ -138,7 +138,7 @@ describeWithWorld("groups", (world) => {
     assertAbout(await world.raw("DELETE", uri), Code.NOT_FOUND, "Group", group);
   });
 
-  it("take their bindings with them", async () => {
+  it("deleting a group deletes its bindings", async () => {
     const group = await world.group(world.orgUid);
     const user = await world.user();
     const binding = await world.bind(user.uid, await builtInRole(world, "viewer"), group);
@@ -148,7 +148,7 @@ describeWithWorld("groups", (world) => {
     assert.deepEqual([left.roleBindings, left.totalCount], [[], "0"]);
   });
 
-  it("are verified by staff only; a false that echoes the default asks for nothing", async () => {
+  it("only staff can verify an organization, and a false that repeats the default is ignored", async () => {
     const user = await world.user();
     const body = { name: verifiedName(), verified: true, kind: "ORG_KIND_CUSTOMER" };
     assertRefused(await world.raw("POST", path, body, user.token), Code.PERMISSION_DENIED);
@@ -160,12 +160,12 @@ describeWithWorld("groups", (world) => {
     assert.deepEqual([verified.verified, verified.kind, verified.status], [true, "ORG_KIND_CUSTOMER", "ORG_STATUS_READY"]);
   });
 
-  it("that are verified have a kind, and others have none", async () => {
+  it("a verified organization has a kind, and an unverified one has none", async () => {
     assertInvalid(await world.raw("POST", path, { name: verifiedName(), verified: true }), "kind");
     assertInvalid(await world.raw("POST", path, { name: verifiedName(), kind: "ORG_KIND_DEV" }), "kind");
   });
 
-  it("that are verified have a name that no other verified one has, for ever", async () => {
+  it("the name of a verified organization is unique among verified organizations", async () => {
     const name = verifiedName();
     const body = { name, verified: true, kind: "ORG_KIND_CUSTOMER" };
     const { uid } = await found(body);
@@ -179,7 +179,7 @@ describeWithWorld("groups", (world) => {
     assert.equal((await get(uid)).name, name);
   });
 
-  it("that are verified let their owners change the rest, with what they echo of the staff's fields", async () => {
+  it("owners of a verified organization can change the rest while repeating the staff's fields", async () => {
     const made = await found({ name: verifiedName(), verified: true, kind: "ORG_KIND_CUSTOMER" });
     const user = await world.user();
     await world.must(GroupsService.method.getGroup, { uid: textOf(made.uid) });
@@ -193,7 +193,7 @@ describeWithWorld("groups", (world) => {
     assertInvalid(await patch("?updateMask=*", made), "update_mask");
   });
 
-  it("in a verified organization have its kind and status, now and after it changes, and cannot set them", async () => {
+  it("a group in a verified organization inherits kind and status and cannot set them", async () => {
     const org = await found({ name: verifiedName(), verified: true, kind: "ORG_KIND_CUSTOMER" });
     const folder = await world.group(textOf(org.uid));
     const deep = await world.group(folder);
@@ -214,7 +214,7 @@ describeWithWorld("groups", (world) => {
     assert.equal(parse((await world.raw("PATCH", `${path}/${folder}`, { name: "renamed" })).text).name, "renamed");
   });
 
-  it("lose kind and status with their verification, and give the name free", async () => {
+  it("an organization that loses its verification loses kind and status, and frees its name", async () => {
     const name = verifiedName();
     const body = { name, verified: true, kind: "ORG_KIND_CUSTOMER" };
     const { uid } = await found(body);
@@ -225,7 +225,7 @@ describeWithWorld("groups", (world) => {
     await found(body);
   });
 
-  it("can be verified by a holder of the internal capability, but not with a token narrowed to something else", async () => {
+  it("a holder of the internal capability can verify an organization, but not with a token narrowed to something else", async () => {
     const internal = await world.user();
     await world.bind(
       internal.uid,

@@ -29,19 +29,19 @@ describeWithWorld("identities", (world) => {
     parse((await world.raw("GET", `${path}?page_size=200&${query}`, undefined, who.token)).text).identities as JsonObject[];
   const uids = (identities: readonly JsonObject[]) => identities.map(({ uid }) => textOf(uid)).toSorted();
 
-  it("with nothing in them are refused for their name alone, in the documented words", async () => {
+  it("an empty identity is rejected for its name only, with the documented message", async () => {
     const answer = await world.raw("POST", `${path}/${world.orgUid}`, {});
     assertInvalid(answer, "name");
     assert.equal(parse(answer.text).message, 'Invalid argument: name: name must match "^[a-z0-9 ._-]{1,}$"');
   });
 
-  it("need exactly one relationship", async () => {
+  it("an identity needs exactly one relationship", async () => {
     assertInvalid(await post({}), "relationship");
     assertInvalid(await post({ servicePrincipal: "SERVICE_PRINCIPAL_UNSPECIFIED" }), "relationship");
     assertRefused(await post({ claimMatch, staticKeys }), Code.INVALID_ARGUMENT);
   });
 
-  it("are told everything that is wrong with a relationship at once", async () => {
+  it("the error lists everything that is wrong with a relationship", async () => {
     assertInvalid(await post({ claimMatch: {} }), "claim_match.issuer", "claim_match.subject");
     assertInvalid(await post({ staticKeys: {} }), "static_keys.issuer", "static_keys.subject", "static_keys.issuer_keys");
     assertInvalid(await post({ awsIdentity: {} }), "aws_identity.aws_account", "aws_identity.arn", "aws_identity.user_id");
@@ -49,7 +49,7 @@ describeWithWorld("identities", (world) => {
     assertInvalid(await post({ description, claimMatch: { ...claimMatch, subject: "" } }), "description", "claim_match.subject");
   });
 
-  it("that match claims take an issuer that is an https URL, or an http one of this machine", async () => {
+  it("a claim match accepts an https issuer, or an http issuer on this machine", async () => {
     for (const issuer of ["https://accounts.google.com", "https://issuer.example.com/", "http://localhost:8080", "http://127.0.0.1"])
       assert.equal(((await make({ claimMatch: { issuer, subject: "s" } })).claimMatch as JsonObject).issuer, issuer);
     for (const issuer of [
@@ -62,7 +62,7 @@ describeWithWorld("identities", (world) => {
       assertInvalid(await post({ claimMatch: { issuer, subject: "s" } }), "claim_match.issuer");
   });
 
-  it("that match claims take patterns that can be compiled, such as the documented ones", async () => {
+  it("a claim match accepts patterns that compile, such as the documented ones", async () => {
     const pattern = "{%uuid%}:.+";
     const made = await make({
       claimMatch: { issuerPattern: ".*", subjectPattern: pattern, audiencePattern: ".*", claimPatterns: { a: "b|c" } },
@@ -78,7 +78,7 @@ describeWithWorld("identities", (world) => {
     );
   });
 
-  it("with static keys live 365 days at most, and that long where nothing else is said", async () => {
+  it("static keys expire after 365 days at most, and by default", async () => {
     const expiryOf = (identity: JsonObject) => (identity.staticKeys as JsonObject).expirationTime;
     const after = (ms: number) => new Date(world.clock.now().getTime() + ms).toISOString();
     assert.equal(expiryOf(await make({ staticKeys })), after(365 * DAY));
@@ -88,7 +88,7 @@ describeWithWorld("identities", (world) => {
       assertInvalid(await post({ staticKeys: { ...staticKeys, expirationTime: after(ms) } }), "static_keys.expiration_time");
   });
 
-  it("with static keys can be changed after they have expired, but not to another past", async () => {
+  it("an identity with expired static keys can be changed, but not to another time in the past", async () => {
     const expirationTime = new Date(world.clock.now().getTime() + 1000).toISOString();
     const made = await make({ staticKeys: { ...staticKeys, expirationTime } });
     world.clock.advance(2000);
@@ -99,12 +99,12 @@ describeWithWorld("identities", (world) => {
     assertInvalid(await patch(made.uid, { staticKeys: { expirationTime: past } }), "static_keys.expiration_time");
   });
 
-  it("with static keys have one audience at most, and any text as keys", async () => {
+  it("static keys have at most one audience, and their keys may be any string", async () => {
     await make({ staticKeys: { ...staticKeys, audiences: ["one"] } });
     assertInvalid(await post({ staticKeys: { ...staticKeys, audiences: ["one", "two"] } }), "static_keys.audiences");
   });
 
-  it("of AWS have an account of twelve digits, and an ARN and a user id of any form or pattern", async () => {
+  it("an AWS identity has an account of twelve digits, and an ARN and a user id of any form or pattern", async () => {
     await make({ awsIdentity });
     await make({ awsIdentity: { awsAccount: "012345678901", arnPattern: "arn:.*", userIdPattern: ".*" } });
     for (const awsAccount of ["01234567890", "0123456789012", "01234567890a", ""])
@@ -114,7 +114,7 @@ describeWithWorld("identities", (world) => {
     assertInvalid(await post({ awsIdentity: { awsAccount: "012345678901", arn: "" } }), "aws_identity.arn", "aws_identity.user_id");
   });
 
-  it("of service principals are one of those there are", async () => {
+  it("an identity's service principal must be a known one", async () => {
     assert.equal((await make({ servicePrincipal: 2 })).servicePrincipal, "SERVICE_PRINCIPAL_INGESTER");
     assertRefused(await post({ servicePrincipal: "SERVICE_PRINCIPAL_NOBODY" }), Code.INVALID_ARGUMENT);
     const identity = { name: "a", relationship: { case: "servicePrincipal", value: 99 as never } } as const;
@@ -122,7 +122,7 @@ describeWithWorld("identities", (world) => {
     assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT);
   });
 
-  it("may be changed from each kind of relationship into every other, and have then that one alone", async () => {
+  it("an identity can change from any relationship to any other and then has only that one", async () => {
     const { uid } = await make({ claimMatch });
     const kinds: readonly JsonObject[] = [
       { servicePrincipal: "SERVICE_PRINCIPAL_COSIGNED" },
@@ -146,7 +146,7 @@ describeWithWorld("identities", (world) => {
     assert.deepEqual(parse((await world.raw("GET", `${path}/${uid}`)).text).claimMatch, { ...claimMatch, claims: {}, claimPatterns: {} });
   });
 
-  it("may be changed from exact values to patterns and back, in place", async () => {
+  it("an identity can change from exact values to patterns and back", async () => {
     const { uid } = await make({ claimMatch: { ...claimMatch, audience: "a" } });
     const patterns = { issuerPattern: "https://.*", subjectPattern: "s.*", audiencePattern: "a.*" };
     const matchOf = async (body: JsonObject) => parse((await patch(uid, { claimMatch: body })).text).claimMatch;
@@ -154,11 +154,11 @@ describeWithWorld("identities", (world) => {
     assert.deepEqual(await matchOf(claimMatch), { ...claimMatch, audiencePattern: "a.*", claims: {}, claimPatterns: {} });
   });
 
-  it("may have the same relationship as others in their group", async () => {
+  it("two identities of a group may have the same relationship", async () => {
     assert.notEqual((await make({ claimMatch })).uid, (await make({ claimMatch })).uid);
   });
 
-  it("are listed by the kind of their relationship", async () => {
+  it("identities are listed by the kind of their relationship", async () => {
     const group = await world.group(world.orgUid);
     const made = new Map<string, string>();
     for (const relationship of [{ claimMatch }, { staticKeys }, { awsIdentity }, { servicePrincipal: 1 }]) {
@@ -172,13 +172,13 @@ describeWithWorld("identities", (world) => {
       assert.deepEqual(uids(await filtered(String(RelationshipType[name as keyof typeof RelationshipType]))), expected);
     }
     assert.equal((await filtered("RELATIONSHIP_TYPE_UNSPECIFIED")).length, 4);
-    // The filter follows when the relationship changes.
+    // The filter follows a change of the relationship.
     await patch(made.get("claimMatch"), { staticKeys });
     assert.equal((await filtered("RELATIONSHIP_TYPE_STATIC")).length, 2);
     assert.equal((await filtered("RELATIONSHIP_TYPE_CLAIM_MATCH")).length, 0);
   });
 
-  it("were seen when they were made and are seen whenever a token is exchanged for them, which is no update", async () => {
+  it("an identity's last-seen time is set at creation and at each exchange, without counting as an update", async () => {
     const robot = await world.robot(world.orgUid);
     const get = async () => parse((await world.raw("GET", `${path}/${robot.uid}`)).text);
     const first = await get();
@@ -189,7 +189,7 @@ describeWithWorld("identities", (world) => {
     assert.equal(made.lastSeenTime, made.createTime);
   });
 
-  it("that are deleted leave no binding anywhere", async () => {
+  it("deleting an identity deletes all its bindings", async () => {
     const robot = await world.robot(world.orgUid);
     const group = await world.group(world.orgUid);
     const viewer = await builtInRole(world, "viewer");
@@ -200,7 +200,7 @@ describeWithWorld("identities", (world) => {
     assert.equal((await world.raw("DELETE", `/iam/v2/groups/${group}`)).status, 200);
   });
 
-  it("of users stand in root, with the address that their issuer gave of them", async () => {
+  it("a user's identity is in root and has the email that the issuer sent", async () => {
     const user = await world.user("someone");
     assert.match(user.uid, /^[0-9a-f]{40}$/);
     const self = parse((await world.raw("GET", `${path}/${user.uid}`, undefined, user.token)).text);
@@ -208,7 +208,7 @@ describeWithWorld("identities", (world) => {
     assert.deepEqual([self.email, self.emailUnverified], ["", ""]);
   });
 
-  it("of users are seen by themselves, and by who may list identities in a group where they are bound", async () => {
+  it("a user is visible to itself and to callers that may list identities where it is bound", async () => {
     const [user, colleague] = [await world.user(), await world.user()];
     const group = await world.group(world.orgUid);
     const lister = await world.robot(group, [Capability.CAP_IAM_IDENTITY_LIST]);
@@ -229,7 +229,7 @@ describeWithWorld("identities", (world) => {
       assertRefused(await world.raw(method, `${path}/${user.uid}`, {}, user.token), Code.PERMISSION_DENIED);
   });
 
-  it("of users are found before they first sign in, under the uid that they will have", async () => {
+  it("a user's identity uid can be looked up before the first sign-in", async () => {
     const nobody = await world.robot(world.orgUid);
     const lookUp = (issuer: string, subject: string) =>
       world.raw("GET", `${path}:lookupIdentity?${new URLSearchParams({ issuer, subject })}`, undefined, nobody.token);
@@ -249,7 +249,7 @@ describeWithWorld("identities", (world) => {
     assertInvalid(await lookUp("", "s"), "issuer");
   });
 
-  it("have metadata that each changes of itself only, with names from its issuer, and one value that is passed on but not kept", async () => {
+  it("only an identity itself can change its metadata, which has names from its issuer and one value that is not stored", async () => {
     const user = await world.user();
     const other = await world.user();
     const update = async (identityMetadata: JsonObject, updateMask = "", who = user) => {

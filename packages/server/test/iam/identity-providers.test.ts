@@ -9,8 +9,8 @@ import { IdentityProviderSchema, IdentityProvidersService } from "@holt/api/gen/
 import { sql } from "kysely";
 import {
   findIdentityProvider,
-  findOrganizationProvider,
   findIdentityProvidersByIssuer,
+  findOrganizationProvider,
   openClientSecret,
 } from "../../src/iam/identities/identity-provider-record.ts";
 import { openSecrets } from "../../src/iam/secrets/secrets-key.ts";
@@ -44,7 +44,7 @@ describeWithWorld("identity providers", (world) => {
     return textOf(parse(text).uid);
   };
   const made = async (oidc?: JsonObject, rest?: JsonObject) => uidOf(await post(await organization(), oidc, rest));
-  /** As sign-in will read it. */
+  /** The provider as sign-in reads it. */
   const secretOf = async (uid: string) => {
     const secrets = await openSecrets({ store: world.store, dataDir: world.dataDir, key: undefined });
     const record = await findIdentityProvider(world.store.reader, uid);
@@ -54,7 +54,7 @@ describeWithWorld("identity providers", (world) => {
   const versionOf = async (uid: string) => (await findIdentityProvider(world.store.reader, uid))?.version;
   const eventsOf = (uid: string) => world.store.reader.selectFrom("outbox").select("data").where("subject", "=", uid).execute();
 
-  it("belong to an organization, and to nothing below", async () => {
+  it("an identity provider belongs to an organization, not to a group below", async () => {
     const org = await organization();
     const folder = await world.group(org);
     assertInvalid(await post(folder), "parent");
@@ -62,7 +62,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal((await post(org)).status, 200);
   });
 
-  it("are refused with all that is wrong with them, their name first", async () => {
+  it("the error for an invalid identity provider lists everything that is wrong, the name first", async () => {
     const org = await organization();
     assertInvalid(await world.raw("POST", `${PATH}/${org}`, {}), "name");
     assertInvalid(await world.raw("POST", `${PATH}/${org}`, { name: "x" }), "oidc");
@@ -94,7 +94,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal((await post(org, { ...secret, issuer: "http://localhost:1" })).status, 200);
   });
 
-  it("keep the order of their scopes, and take what is theirs to set for themselves only", async () => {
+  it("an identity provider keeps the order of its scopes and ignores output-only fields", async () => {
     const additionalScopes = ["profile", "email", "a:b", "profile"];
     const { oidc, scim } = parse(
       (await post(await organization(), { clientSecret: "s", additionalScopes }, { scim: { enabled: true, etag: "x" } })).text,
@@ -105,7 +105,7 @@ describeWithWorld("identity providers", (world) => {
     assert.deepEqual(rest, { enabled: false, credentialState: "CREDENTIAL_STATE_NOT_ISSUED", etag: "" });
   });
 
-  it("do not ask an issuer for anything where PKCE is not asked for, and take any that does not answer", async () => {
+  it("an issuer is not contacted without PKCE, and one that does not answer is accepted", async () => {
     await using upstream = await startIssuer();
     await made({ issuer: upstream.issuer, clientSecret: "s" });
     assert.equal(upstream.requests, 0);
@@ -114,7 +114,7 @@ describeWithWorld("identity providers", (world) => {
     await made({ issuer: upstream.issuer, pkceEnabled: true });
   });
 
-  it("are refused PKCE by an issuer that says it cannot do S256, when they are made and when they change", async () => {
+  it("PKCE is rejected on create and update if the issuer lists methods without S256", async () => {
     await using upstream = await startIssuer();
     const { issuer } = upstream;
     const uid = await made({ issuer, clientSecret: "s" });
@@ -124,7 +124,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal((await patch(uid, { description: "other" })).status, 200);
     upstream.setDiscovery({ code_challenge_methods_supported: ["plain", "S256"] });
     assert.equal((await patch(uid, { oidc: { pkceEnabled: true } })).status, 200);
-    // What has it already is not asked about again.
+    // A provider with PKCE is not checked again.
     upstream.setDiscovery({ code_challenge_methods_supported: ["plain"] });
     assert.equal((await patch(uid, { name: "renamed", oidc: { pkceEnabled: true } })).status, 200);
     await using other = await startIssuer();
@@ -132,7 +132,7 @@ describeWithWorld("identity providers", (world) => {
     assertInvalid(await patch(uid, { oidc: { issuer: other.issuer, clientSecret: "s" } }), "oidc.pkce_enabled");
   });
 
-  it("keep their correlation rule for ever", async () => {
+  it("the correlation rule of an identity provider cannot change", async () => {
     const uid = await made({ clientSecret: "s", correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" });
     const rule = async () => (parse((await world.raw("GET", `${PATH}/${uid}`)).text).oidc as JsonObject).correlationRule;
     assertInvalid(await patch(uid, { oidc: { correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } }), "oidc.correlation_rule");
@@ -142,7 +142,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await rule(), "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID");
   });
 
-  it("keep a secret that an update leaves empty, unless its mask names that very field", async () => {
+  it("an empty secret in an update keeps the stored one, unless the mask names that field", async () => {
     const uid = await made();
     assert.equal(await secretOf(uid), "first secret");
     const whole = await bodyOf({ clientSecret: "", pkceEnabled: true, issuer });
@@ -164,7 +164,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await secretOf(uid), "by star");
   });
 
-  it("over gRPC keep it where there is no mask, and clear it where the mask names it", async () => {
+  it("over gRPC, an empty secret is kept without a mask and cleared if the mask names it", async () => {
     const uid = await made({ clientSecret: "s", pkceEnabled: true });
     const update = async (oidc: JsonObject, ...paths: string[]) => {
       const identityProvider = fromJson(IdentityProviderSchema, { ...(await bodyOf(oidc)), uid });
@@ -179,7 +179,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await secretOf(uid), undefined);
   });
 
-  it("say that they changed when only their secret did, and nothing where it is the same again", async () => {
+  it("changing only the secret counts as an update, and setting the same secret does not", async () => {
     const uid = await made();
     const before = (await world.raw("GET", `${PATH}/${uid}`)).text;
     const events = (await eventsOf(uid)).length;
@@ -190,12 +190,12 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(updateTime, world.clock.now().toISOString());
     assert.equal((await eventsOf(uid)).length, events + 1);
     assert.equal(await secretOf(uid), "second secret");
-    // Also within one moment.
+    // Also for two updates at the same time.
     assert.equal((await patch(uid, { oidc: { clientSecret: "third secret" } })).status, 200);
     assert.equal((await eventsOf(uid)).length, events + 2);
   });
 
-  it("do not take a secret that is stored along to another issuer", async () => {
+  it("a stored secret is not sent to another issuer", async () => {
     const uid = await made();
     const elsewhere = "https://elsewhere.example.com";
     assertInvalid(await patch(uid, { oidc: { issuer: elsewhere } }), "oidc.client_secret");
@@ -206,7 +206,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await secretOf(uid), undefined);
   });
 
-  it("never tell a secret: not in any answer, not in any event, and not plainly in the database", async () => {
+  it("a client secret is in no answer, in no event, and not in plain text in the database", async () => {
     const secrets = ["Tr0ub4dor-create", "Tr0ub4dor-update", "Tr0ub4dor-refused", "Tr0ub4dor-grpc"];
     const [first = "", second = "", refused = "", third = ""] = secrets;
     const org = await organization();
@@ -238,7 +238,7 @@ describeWithWorld("identity providers", (world) => {
     assert.ok(!texts.some((text) => text.includes("Tr0ub4dor")));
   });
 
-  it("give a default role that is built in or the organization's own, and that who promises it holds", async () => {
+  it("a default role must be built in or of the organization, and its setter must hold its capabilities", async () => {
     const org = await organization();
     const other = await organization();
     const own = await world.role(org, [CAP_REPO_LIST]);
@@ -257,12 +257,12 @@ describeWithWorld("identity providers", (world) => {
     const uid = uidOf(await post(org, undefined, { defaultRole: own }, maker.token));
     assertRefused(await patch(uid, { defaultRole: await builtInRole(world, "owner") }, undefined, maker.token), Code.PERMISSION_DENIED);
     assert.equal((await patch(uid, { description: "mine" }, undefined, maker.token)).status, 200);
-    // A promise does not keep a role alive, and a promise of nothing keeps nobody from the rest.
+    // A default role can be deleted, and a missing one does not block other updates.
     assert.equal((await world.raw("DELETE", `/iam/v2/roles/${own}`)).status, 200);
     assert.equal((await patch(uid, { description: "still mine", oidc: { clientId: "x" } }, undefined, maker.token)).status, 200);
   });
 
-  it("let nobody decide who comes in who does not hold what they get then", async () => {
+  it("only a caller that holds the rights that users get can change who can sign in", async () => {
     const org = await organization();
     const uid = uidOf(await post(org));
     const updater = await world.robot(org, [CAP_IAM_IDENTITY_PROVIDERS_UPDATE, CAP_IAM_ROLE_BINDINGS_CREATE]);
@@ -276,7 +276,7 @@ describeWithWorld("identity providers", (world) => {
     assertRefused(await patch(poor, { oidc: { groupsClaim: "other" } }, undefined, updater.token), Code.PERMISSION_DENIED);
   });
 
-  it("hand out what is added to their default role", async () => {
+  it("users get what is added to the default role", async () => {
     const org = await organization();
     const role = await world.role(org, [CAP_REPO_LIST]);
     await post(org, undefined, { defaultRole: role });
@@ -285,7 +285,7 @@ describeWithWorld("identity providers", (world) => {
     assertRefused(await world.raw("PATCH", `/iam/v2/roles/${role}`, added, editor.token), Code.PERMISSION_DENIED);
   });
 
-  it("count the changes of what signing in depends on, and no others", async () => {
+  it("the version of an identity provider counts the changes of its sign-in settings only", async () => {
     const uid = await made({ clientSecret: "s", groupsClaim: "groups" });
     const first = (await versionOf(uid)) ?? 0;
     await patch(uid, { name: "renamed", oidc: { clientSecret: "t", additionalScopes: ["x"], clientId: "holt", pkceEnabled: true } });
@@ -296,7 +296,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await versionOf(uid), first + 3);
   });
 
-  it("are found by who signs people in: by issuer and client, and by the name of a verified organization", async () => {
+  it("an identity provider is found by issuer and client, and by the name of a verified organization", async () => {
     const { reader } = world.store;
     const name = `acme-${newUid("").slice(0, 8)}.example.com`;
     const org = uidOf(await world.raw("POST", "/iam/v2/groups", { name, verified: true, kind: "ORG_KIND_CUSTOMER" }));
@@ -306,7 +306,8 @@ describeWithWorld("identity providers", (world) => {
     world.clock.advance(1000);
     const second = uidOf(await post(org, { issuer: shared, clientId: "b", clientSecret: "s" }));
     assert.equal((await findOrganizationProvider(reader, name))?.uid, oldest);
-    const found = async (...clients: [string[]?]) => (await findIdentityProvidersByIssuer(reader, shared, ...clients)).map(({ uid }) => uid);
+    const found = async (...clients: [string[]?]) =>
+      (await findIdentityProvidersByIssuer(reader, shared, ...clients)).map(({ uid }) => uid);
     assert.deepEqual(await found(), [oldest, second].toSorted());
     assert.deepEqual(await found(["b", "c"]), [second]);
     assert.deepEqual(await findIdentityProvidersByIssuer(reader, `${shared}/`), []);
@@ -316,7 +317,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await findIdentityProvider(reader, "nonsense"), undefined);
   });
 
-  it("keep their organization, and take their mappings and tokens with them, but no binding", async () => {
+  it("an identity provider blocks the deletion of its organization, and its own deletion includes mappings and tokens but no bindings", async () => {
     const org = await organization();
     const uid = uidOf(await post(org));
     const roleUid = await builtInRole(world, "viewer");

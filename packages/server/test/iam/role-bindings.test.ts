@@ -27,7 +27,7 @@ describeWithWorld("role bindings", (world) => {
   let people = 0;
   const somebody = () => uidFromText(`somebody ${++people}`);
 
-  it("need an identity and a role by their uids; the objects that answers have are not read", async () => {
+  it("a role binding needs the uids of an identity and a role, and embedded objects are ignored", async () => {
     const viewer = await builtInRole(world, "viewer");
     assertInvalid(await post(world.orgUid, {}), "identity_uid", "role_uid");
     assertInvalid(await post(world.orgUid, { identity: { uid: somebody() }, role: { uid: viewer } }), "identity_uid", "role_uid");
@@ -38,7 +38,7 @@ describeWithWorld("role bindings", (world) => {
     assert.deepEqual([(made.group as JsonObject).uid, (made.role as JsonObject).name], [world.orgUid, "viewer"]);
   });
 
-  it("answer with what their uids name, whatever relationship the identity has", async () => {
+  it("a role binding shows its identity and role, whatever the identity's relationship", async () => {
     const group = await world.group(world.orgUid, "bound here");
     const roleUid = await builtInRole(world, "viewer");
     const issuer = "https://issuer.example.com";
@@ -64,7 +64,7 @@ describeWithWorld("role bindings", (world) => {
     }
   });
 
-  it("show nothing but the uid of a user who has not signed in yet, and the rest from then on", async () => {
+  it("a role binding shows only the uid of a user until the user signs in", async () => {
     const uid = world.userUid("late");
     const made = await bind(world.orgUid, uid, await builtInRole(world, "viewer"));
     assert.deepEqual(made.identity, { uid, name: "", description: "", subject: "", issuer: "", email: "" });
@@ -73,7 +73,7 @@ describeWithWorld("role bindings", (world) => {
     assert.deepEqual((await get(made.uid)).identity, known);
   });
 
-  it("show the names as they are now", async () => {
+  it("a role binding shows the current names of identity, role and group", async () => {
     const group = await world.group(world.orgUid, "before");
     const role = await world.role(group, [CAP_REPO_LIST]);
     const { uid } = await bind(group, somebody(), role);
@@ -83,7 +83,7 @@ describeWithWorld("role bindings", (world) => {
     assert.deepEqual([shown.name, shownRole.name], ["after", "renamed"]);
   });
 
-  it("show their identity and role also to who could not read those", async () => {
+  it("a role binding shows identity and role to callers that could not read them", async () => {
     const group = await world.group(world.orgUid);
     const robot = await identity(world.orgUid, { claimMatch: { issuer: "https://issuer.example.com", subject: "s" } });
     const { uid } = await bind(group, robot, await world.role(world.orgUid, [CAP_REPO_LIST]));
@@ -93,7 +93,7 @@ describeWithWorld("role bindings", (world) => {
     assert.equal((shown.identity as JsonObject).name, "robot");
   });
 
-  it("are refused where role or identity is missing", async () => {
+  it("a role binding to a missing role or identity is rejected", async () => {
     const viewer = await builtInRole(world, "viewer");
     const role = newUid("");
     assertAbout(await post(world.orgUid, { identityUid: somebody(), roleUid: role }), Code.NOT_FOUND, "Role", role);
@@ -101,7 +101,7 @@ describeWithWorld("role bindings", (world) => {
     assertAbout(await post(world.orgUid, { identityUid: robot, roleUid: viewer }), Code.NOT_FOUND, "Identity", robot);
   });
 
-  it("are there once for each identity, role and group", async () => {
+  it("an identity cannot be bound twice to the same role in a group", async () => {
     const viewer = await builtInRole(world, "viewer");
     const group = await world.group(world.orgUid);
     const [one, other] = [somebody(), somebody()];
@@ -113,7 +113,7 @@ describeWithWorld("role bindings", (world) => {
     assertAbout(await world.raw("PATCH", `${path}/${uid}`, { identityUid: one }), Code.ALREADY_EXISTS, "RoleBinding", textOf(uid));
   });
 
-  it("take a custom role in its own group and below, and nowhere else", async () => {
+  it("a custom role can be bound in its own group and below only", async () => {
     const [home, neighbour] = [await world.group(world.orgUid), await world.group(world.orgUid)];
     const below = await world.group(home);
     const role = await world.role(home, [CAP_REPO_LIST]);
@@ -123,7 +123,7 @@ describeWithWorld("role bindings", (world) => {
     assertInvalid(await world.raw("PATCH", `${path}/${uid}`, { roleUid: role }), "role_uid");
   });
 
-  it("hand out nothing that their maker does not hold at that group", async () => {
+  it("a role binding cannot give what its creator does not hold at that group", async () => {
     const group = await world.group(world.orgUid);
     const held = [CAP_IAM_ROLE_BINDINGS_CREATE, CAP_IAM_ROLE_BINDINGS_UPDATE, CAP_REPO_LIST];
     const maker = await world.robot(group, held);
@@ -135,7 +135,7 @@ describeWithWorld("role bindings", (world) => {
     assert.equal(given.status, 200, given.text);
     const patch = (roleUid: string) => world.raw("PATCH", `${path}/${parse(given.text).uid}`, { roleUid }, maker.token);
     assertRefused(await patch(more), Code.PERMISSION_DENIED);
-    // Nor to themselves.
+    // Not to themselves either.
     assertRefused(await post(group, { identityUid: maker.uid, roleUid: more }, maker.token), Code.PERMISSION_DENIED);
     const narrow = await world.narrow(maker, { cap: ["role_bindings.create"] });
     assertRefused(await give(less, narrow.token), Code.PERMISSION_DENIED);
@@ -143,7 +143,7 @@ describeWithWorld("role bindings", (world) => {
     assertRefused(await world.raw("POST", `${path}:batchCreate`, batch, maker.token), Code.PERMISSION_DENIED);
   });
 
-  it("of owners hand out all of owner, and internal capabilities are handed out by their holders", async () => {
+  it("owners can bind the whole owner role, and only holders can bind internal capabilities", async () => {
     const owner = await world.user();
     await bind(world.orgUid, owner.uid, await builtInRole(world, "owner"));
     const give = (roleUid: string, token: string) => post(world.orgUid, { identityUid: somebody(), roleUid }, token);
@@ -153,7 +153,7 @@ describeWithWorld("role bindings", (world) => {
     assert.equal((await give(internal, world.owner.token)).status, 200);
   });
 
-  it("in a batch are made together, in the order of their requests, with the role of the batch", async () => {
+  it("a batch creates role bindings in the order of its requests, with the role of the batch", async () => {
     const group = await world.group(world.orgUid);
     const [viewer, editor] = [await builtInRole(world, "viewer"), await builtInRole(world, "editor")];
     const batch = (body: JsonObject) => world.raw("POST", `${path}:batchCreate`, { parent: group, ...body });
@@ -172,7 +172,7 @@ describeWithWorld("role bindings", (world) => {
     assert.equal((await batch({ requests: without.filter((_, i) => i % 2) })).status, 200);
   });
 
-  it("in a batch are 25 at most and one at least, in one group and with one role", async () => {
+  it("a batch has one to 25 role bindings with one group and one role", async () => {
     const group = await world.group(world.orgUid);
     const [viewer, editor] = [await builtInRole(world, "viewer"), await builtInRole(world, "editor")];
     const batch = (body: JsonObject) => world.raw("POST", `${path}:batchCreate`, { parent: group, roleUid: viewer, ...body });
@@ -186,7 +186,7 @@ describeWithWorld("role bindings", (world) => {
     assert.deepEqual(parse((await world.raw("GET", `${path}?group=${group}`)).text).roleBindings, []);
   });
 
-  it("in a batch are all made or none", async () => {
+  it("a batch creates all its role bindings or none", async () => {
     const group = await world.group(world.orgUid);
     const viewer = await builtInRole(world, "viewer");
     const twice = somebody();
@@ -197,7 +197,7 @@ describeWithWorld("role bindings", (world) => {
     assert.deepEqual([left.roleBindings, left.totalCount], [[], "0"]);
   });
 
-  it("are listed by identity, role and group", async () => {
+  it("role bindings are listed by identity, role and group", async () => {
     const [a, b] = [await world.group(world.orgUid), await world.group(world.orgUid)];
     const roles = [await world.role(world.orgUid, [CAP_REPO_LIST]), await world.role(world.orgUid, [CAP_REPO_UPDATE])];
     const identities = [somebody(), somebody()];
@@ -230,7 +230,7 @@ describeWithWorld("role bindings", (world) => {
     for (const nothing of [{ identity: "nonsense" }, { role: a }, { group: role }]) assert.deepEqual(await listed(nothing as never), []);
   });
 
-  it("may be changed to another identity and role, but stay in their group", async () => {
+  it("a role binding can change its identity and role but not its group", async () => {
     const group = await world.group(world.orgUid);
     const custom = await world.role(world.orgUid, [CAP_REPO_LIST]);
     const made = await bind(group, somebody(), custom);

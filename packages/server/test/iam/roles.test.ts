@@ -26,7 +26,7 @@ describeWithWorld("roles", (world) => {
   const list = async (query: string, token?: string) =>
     parse((await world.raw("GET", `${path}?page_size=200&${query}`, undefined, token)).text).roles as JsonObject[];
 
-  it("that are built in are there by their documented names, for everybody to read", async () => {
+  it("built-in roles have their documented names and are readable by everyone", async () => {
     const nobody = await world.user();
     const roles = await list("uidp.inRoot=true", nobody.token);
     assert.deepEqual(
@@ -40,12 +40,12 @@ describeWithWorld("roles", (world) => {
     }
   });
 
-  it("that are built in have the same uid everywhere, the documented one for viewer", async () => {
+  it("built-in roles have the same uid in every installation, and viewer has the documented one", async () => {
     assert.equal(await builtInRole(world, "viewer"), DOCUMENTED_VIEWER);
     assert.equal(await builtInRole(world, "owner"), uidFromText("builtin-role:owner"));
   });
 
-  it("that are built in contain what is documented of them", async () => {
+  it("built-in roles contain their documented capabilities", async () => {
     const of = async (name: string) => ((await list(`name=${name}`))[0]?.capabilities ?? []) as string[];
     const [owner, viewer, limited] = [await of("owner"), await of("viewer"), await of("limited_owner")];
     assert.equal(owner.length, 138);
@@ -57,7 +57,7 @@ describeWithWorld("roles", (world) => {
     assert.ok(!(await of("registry.pull_token_creator")).includes("CAP_IAM_IDENTITY_LIST"));
   });
 
-  it("that are built in come before others of their name, which alone is exact", async () => {
+  it("built-in roles are listed before custom roles of the same name", async () => {
     assert.equal((await list("name=viewer")).length, 1);
     await Promise.all(["viewer", "viewer2"].map((name) => post({ name, capabilities: ["CAP_REPO_LIST"] })));
     const [first, second, ...more] = await list("name=viewer");
@@ -66,7 +66,7 @@ describeWithWorld("roles", (world) => {
     assert.deepEqual(places, places.toSorted());
   });
 
-  it("that are built in are changed and deleted by nobody", async () => {
+  it("built-in roles cannot be changed or deleted", async () => {
     const owner = await world.user();
     await world.bind(owner.uid, await builtInRole(world, "owner"), world.orgUid);
     const before = await world.raw("GET", `${path}/${DOCUMENTED_VIEWER}`);
@@ -77,7 +77,7 @@ describeWithWorld("roles", (world) => {
     assert.equal((await world.raw("GET", `${path}/${DOCUMENTED_VIEWER}`)).text, before.text);
   });
 
-  it("of an organization are read by who may list roles there", async () => {
+  it("a custom role is readable by callers that may list roles in its organization", async () => {
     const { uid } = await make("CAP_REPO_LIST");
     const lister = await world.robot(world.orgUid, [Capability.CAP_IAM_ROLES_LIST]);
     const stranger = await world.user();
@@ -87,7 +87,7 @@ describeWithWorld("roles", (world) => {
     assert.equal((await list(`uidp.ids=${uid}`, stranger.token)).length, 0);
   });
 
-  it("have at least one capability", async () => {
+  it("a role must have at least one capability", async () => {
     assertInvalid(await post({}), "capabilities");
     assertInvalid(await post({ capabilities: [] }), "capabilities");
     const { uid } = await make("CAP_REPO_LIST");
@@ -98,18 +98,18 @@ describeWithWorld("roles", (world) => {
     assert.deepEqual([renamed.name, renamed.capabilities], ["renamed", ["CAP_REPO_LIST"]]);
   });
 
-  it("have each capability once, in the order of the numbers", async () => {
+  it("a role has each capability once, sorted by number", async () => {
     const made = await make("CAP_REPO_LIST", "CAP_IAM_GROUPS_LIST", 1605, "CAP_IAM_GROUPS_CREATE", "CAP_REPO_LIST");
     assert.deepEqual(made.capabilities, ["CAP_IAM_GROUPS_CREATE", "CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST"]);
     const changed = parse((await patch(made.uid, { capabilities: ["CAP_REPO_UPDATE", "CAP_REPO_CREATE", "CAP_REPO_UPDATE"] })).text);
     assert.deepEqual(changed.capabilities, ["CAP_REPO_CREATE", "CAP_REPO_UPDATE"]);
-    // The same in another order is no change.
+    // The same capabilities in another order are not a change.
     world.clock.advance(1000);
     const same = parse((await patch(made.uid, { capabilities: ["CAP_REPO_UPDATE", "CAP_REPO_CREATE"] })).text);
     assert.deepEqual(same, changed);
   });
 
-  it("have no capability that there is not, by name or number", async () => {
+  it("a role with an unknown capability name or number is rejected", async () => {
     assertRefused(await post({ capabilities: ["CAP_NONSENSE"] }), Code.INVALID_ARGUMENT);
     for (const number of [0, 1, 1601, 99999]) {
       const role = { name: "a", capabilities: [number as Capability] };
@@ -118,11 +118,11 @@ describeWithWorld("roles", (world) => {
     }
   });
 
-  it("may have deprecated capabilities", async () => {
+  it("a role may have deprecated capabilities", async () => {
     assert.deepEqual((await make("CAP_TENANT_CLUSTERS_LIST")).capabilities, ["CAP_TENANT_CLUSTERS_LIST"]);
   });
 
-  it("with internal-only capabilities have the internal one too, and are made by its holders", async () => {
+  it("a role with internal-only capabilities includes the internal one and can be created only by its holders", async () => {
     assertInvalid(await post({ capabilities: ["CAP_REPO_INTERNAL_ADMIN"] }), "capabilities");
     const both = { capabilities: ["CAP_INTERNAL", "CAP_REPO_INTERNAL_ADMIN"] };
     assert.equal((await post(both)).status, 200);
@@ -138,16 +138,16 @@ describeWithWorld("roles", (world) => {
     assert.equal((await post(both, staff.token)).status, 200);
   });
 
-  it("may be made with capabilities that their maker does not hold", async () => {
+  it("a role may have capabilities that its creator does not hold", async () => {
     const maker = await world.robot(world.orgUid, [Capability.CAP_IAM_ROLES_CREATE]);
     assert.equal((await post({ capabilities: ["CAP_REPO_DELETE"] }, maker.token)).status, 200);
   });
 
-  it("that are bound get no capability from who does not hold it; to take one away needs none", async () => {
+  it("only a holder of a capability can add it to a bound role, and anyone may remove it", async () => {
     const changer = await world.robot(world.orgUid, [Capability.CAP_IAM_ROLES_UPDATE, Capability.CAP_REPO_LIST]);
     const { uid } = await make("CAP_IAM_GROUPS_LIST", "CAP_IAM_GROUPS_DELETE");
     const set = (...capabilities: string[]) => patch(uid, { capabilities }, "", changer.token);
-    // Nobody has it yet: nothing is handed out.
+    // The role is not bound, so nothing is given to anyone.
     assert.equal((await set("CAP_IAM_GROUPS_LIST", "CAP_IAM_GROUPS_DELETE", "CAP_REPO_DELETE")).status, 200);
     const binding = await world.bind((await world.user()).uid, textOf(uid), world.orgUid);
     assertRefused(await set("CAP_IAM_GROUPS_LIST", "CAP_REPO_DELETE", "CAP_REPO_CREATE"), Code.PERMISSION_DENIED);
@@ -157,7 +157,7 @@ describeWithWorld("roles", (world) => {
     assert.equal((await set("CAP_IAM_GROUPS_DELETE")).status, 200);
   });
 
-  it("are not deleted while somebody is bound to them", async () => {
+  it("a bound role cannot be deleted", async () => {
     const { uid } = await make("CAP_REPO_LIST");
     const binding = await world.bind(uidFromText("somebody"), textOf(uid), world.orgUid);
     const refused = await world.raw("DELETE", `${path}/${uid}`);
@@ -167,7 +167,7 @@ describeWithWorld("roles", (world) => {
     assertAbout(await world.raw("DELETE", `${path}/${uid}`), Code.NOT_FOUND, "Role", textOf(uid));
   });
 
-  it("may have any capability that an ordinary organization can", async () => {
+  it("a role may have every capability at once", async () => {
     const names = CapabilitySchema.values.filter(({ number }) => number !== 0).map(({ name }) => name);
     assert.equal(((await make(...names)).capabilities as string[]).length, names.length);
   });

@@ -37,7 +37,7 @@ describeWithWorld("SCIM tokens", (world) => {
     (await verifyScimToken(world.store.reader, textOf(token as string), inTime(ms))) !== undefined;
   const after = (ms: number) => inTime(ms).toISOString();
 
-  it("are shown once, and stored as a hash", async () => {
+  it("a SCIM token is shown once and stored as a hash", async () => {
     const uid = await provider();
     assert.equal(await stateOf(uid), "NOT_ISSUED");
     const { token, ...rest } = await generate(uid);
@@ -56,7 +56,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal(row.token_hash, createHash("sha256").update(textOf(token)).digest("hex"));
   });
 
-  it("stand in no other answer, in no event, and not in the database", async () => {
+  it("a SCIM token is in no other answer, in no event, and not in the database", async () => {
     const uid = await provider();
     const tokens = [textOf((await generate(uid)).token), textOf((await regenerate(uid)).token)];
     const texts = [
@@ -72,7 +72,7 @@ describeWithWorld("SCIM tokens", (world) => {
     for (const text of texts) assert.ok(!tokens.some((token) => text.includes(token.slice(7))));
   });
 
-  it("in lists are not spoken of: only whether SCIM is on, where, and its etag", async () => {
+  it("lists show only whether SCIM is enabled, its URL and its etag", async () => {
     const uid = await provider();
     await generate(uid);
     await regenerate(uid);
@@ -82,7 +82,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.deepEqual((identityProviders as JsonObject[])[0]?.scim, shown);
   });
 
-  it("last a year, or as long as is asked for: two years at most, or for ever", async () => {
+  it("a SCIM token lasts a year by default, at most two years, or forever", async () => {
     const generated = async (body: JsonObject) => call(await provider(), "generateScimToken", body);
     assertInvalid(await generated({ expireTime: after(DAY), neverExpires: true }), "never_expires");
     for (const expireTime of [after(0), after(-1), after(3 * 366 * DAY), after(732 * DAY)])
@@ -96,7 +96,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal(await works(token, 20 * 365 * DAY), true);
   });
 
-  it("expire", async () => {
+  it("a SCIM token stops working when it expires", async () => {
     const uid = await provider();
     const { token } = await generate(uid, { expireTime: after(MINUTE) });
     await enable(uid);
@@ -105,13 +105,13 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.deepEqual([await works(token), await stateOf(uid)], [true, "LIVE"]);
     world.clock.advance(1);
     assert.deepEqual([await works(token), await stateOf(uid)], [false, "EXPIRED"]);
-    // One that has expired is replaced at once.
+    // An expired token is replaced without an overlap.
     const next = await regenerate(uid, { overlap: "3600s" });
     assert.equal(next.previousTokenExpireTime, undefined);
     assert.deepEqual([await works(token), await works(next.token), await stateOf(uid)], [false, true, "LIVE"]);
   });
 
-  it("are generated once and replaced from then on, also after they were revoked", async () => {
+  it("a SCIM token is generated once and only replaced from then on, also after revocation", async () => {
     const uid = await provider();
     for (const [verb, body] of [
       ["regenerateScimToken", { etag: "x" }],
@@ -129,7 +129,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal(await stateOf(uid), "LIVE");
   });
 
-  it("go on working beside their successor for the overlap: an hour, what is asked for, a day at most", async () => {
+  it("a replaced SCIM token keeps working for the overlap: an hour by default, a day at most", async () => {
     for (const [overlap, effective] of [
       [undefined, HOUR],
       ["90s", 1.5 * MINUTE],
@@ -152,7 +152,7 @@ describeWithWorld("SCIM tokens", (world) => {
     }
   });
 
-  it("end at once without an overlap, and no later than they would have by themselves", async () => {
+  it("a replaced SCIM token ends at once without an overlap, and never later than its own expiry", async () => {
     const uid = await provider();
     const first = await generate(uid, { expireTime: after(600_000) });
     await enable(uid);
@@ -165,7 +165,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assertInvalid(await call(uid, "regenerateScimToken", {}), "etag");
   });
 
-  it("that were replaced twice end, even within their overlap", async () => {
+  it("a SCIM token that was replaced twice ends even within its overlap", async () => {
     const uid = await provider();
     const first = await generate(uid);
     await enable(uid);
@@ -174,7 +174,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.deepEqual(await Promise.all([first, second, third].map(({ token }) => works(token))), [false, true, true]);
   });
 
-  it("are revoked with what overlaps, at once and as often as somebody likes; whether SCIM is on stays", async () => {
+  it("revoking ends the SCIM token and its predecessor at once, can be repeated, and keeps SCIM enabled", async () => {
     const uid = await provider();
     const first = await generate(uid);
     await enable(uid);
@@ -191,7 +191,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.deepEqual([await works(first.token), await works(second.token), await works(third.token)], [false, false, true]);
   });
 
-  it("are changed by who knows their etag, which every change makes another", async () => {
+  it("changing a SCIM token requires its etag, which every change renews", async () => {
     const uid = await provider();
     const seen = new Set([(await generate(uid)).etag]);
     const first = textOf((await scimOf(uid)).etag);
@@ -209,7 +209,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal(seen.has((await scimOf(uid)).etag as string), true);
   });
 
-  it("of several regenerations with one etag are replaced by one", async () => {
+  it("of concurrent regenerations with one etag, one succeeds", async () => {
     for (let round = 0; round < 5; round++) {
       const uid = await provider();
       const etag = textOf((await generate(uid)).etag);
@@ -228,7 +228,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.deepEqual(firsts.map(({ status }) => status).toSorted(), [200, 400, 400]);
   });
 
-  it("provision where two owners are bound by hand, and nowhere else", async () => {
+  it("SCIM can be enabled only if two owners are bound directly", async () => {
     const uid = await provider();
     const { token, etag } = await generate(uid);
     const on = (tag: unknown) => call(uid, "setScimEnabled", { enabled: true, etag: textOf(tag as string) });
@@ -236,7 +236,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assertPrecondition(await on(etag), "TOO_FEW_OWNERS", said);
     const org = uid.slice(0, 40);
     await world.bind(uidFromText("a viewer"), await builtInRole(world, "viewer"), org);
-    // Who is owner twice is one.
+    // An owner with two bindings counts once.
     const { capabilities } = parse((await world.raw("GET", `/iam/v2/roles/${await builtInRole(world, "owner")}`)).text);
     const asGood = textOf(parse((await world.raw("POST", `/iam/v2/roles/${org}`, { name: "as good", capabilities })).text).uid);
     await world.bind(world.owner.uid, asGood, org);
@@ -254,7 +254,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal(await isOn(token), false);
   });
 
-  it("are made and switched on by who holds what the provider's groups give", async () => {
+  it("only a caller that holds what the provider's groups give can create and enable a SCIM token", async () => {
     const org = await world.group("", "acme");
     const uid = await providerIn(world, org);
     const manager = await world.robot(org, [CAP_IAM_SCIM_MANAGE, CAP_IAM_IDENTITY_PROVIDERS_LIST]);
@@ -268,7 +268,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal((await call(uid, "revokeScimToken", {}, manager.token)).status, 200);
   });
 
-  it("that look like one but are none are nobody's", async () => {
+  it("an unknown SCIM token in the right format is rejected", async () => {
     for (const token of ["", "cgscim_", `cgscim_${"0".repeat(64)}`, `cgscim_${"0".repeat(63)}g`, newUid("")])
       assert.equal(await works(token), false);
   });

@@ -14,8 +14,8 @@ import { type Caller, describeWithWorld } from "../harness/world.ts";
 const DAY = 24 * 60 * 60 * 1000;
 let names = 0;
 
-describeWithWorld("finding one's organization", (world) => {
-  /** Somebody whose issuer says this of them, signed in. */
+describeWithWorld("finding an organization by email", (world) => {
+  /** A signed-in user whose token has these claims. */
   const person = async (claims: JsonObject): Promise<Caller> => {
     const subject = `person ${++names}`;
     const proof = await world.proofOf(subject, claims);
@@ -35,7 +35,7 @@ describeWithWorld("finding one's organization", (world) => {
   const isEligible = async ({ token }: Caller) =>
     parse((await world.raw("GET", "/iam/v2/groups:checkEligibility", undefined, token)).text).eligible;
 
-  it("goes by the domain of a verified email, whatever its case", async () => {
+  it("an organization is found by the domain of a verified email, ignoring case", async () => {
     const name = domain();
     const uid = await organization(name);
     for (const caller of [await employee(name), await employee(name.toUpperCase())]) {
@@ -47,7 +47,7 @@ describeWithWorld("finding one's organization", (world) => {
     }
   });
 
-  it("fails in one and the same way whatever is missing, and says whether it could succeed", async () => {
+  it("the search fails with one error whatever is missing, and says whether it could succeed", async () => {
     const name = domain();
     const uid = await organization(name);
     await organization(`plain.${name}`, {});
@@ -61,11 +61,11 @@ describeWithWorld("finding one's organization", (world) => {
       ["an address within an address", await person({ email: `"ann@${name}"@other.example.com`, email_verified: true }), true],
       ["free mail", await employee("gmail.com"), false],
       ["an email that is not verified", await person({ email, email_verified: false }), false],
-      ["an email of which nothing is said", await person({ email }), false],
+      ["an email without email_verified", await person({ email }), false],
       ["no email", await person({}), false],
-      ["a text that is no email", await person({ email: name, email_verified: true }), false],
-      ["an email that is no text", await person({ email: `a\0nn@${name}`, email_verified: true }), false],
-      ["an endless email", await person({ email: `${"a".repeat(400)}@${name}`, email_verified: true }), false],
+      ["a string that is not an email", await person({ email: name, email_verified: true }), false],
+      ["an email with a NUL character", await person({ email: `a\0nn@${name}`, email_verified: true }), false],
+      ["an overlong email", await person({ email: `${"a".repeat(400)}@${name}`, email_verified: true }), false],
       ["a workload", robot, false],
       ["the bootstrap owner", world.owner, false],
     ];
@@ -83,7 +83,7 @@ describeWithWorld("finding one's organization", (world) => {
     assert.equal((await ask(employed, "nonsense")).text, [...answers][0]);
   });
 
-  it("does not believe an email by the word of an organization's own provider", async () => {
+  it("an email vouched for by an organization's own provider is not believed", async () => {
     const name = domain();
     const uid = await organization(name);
     await using issuer = await startIssuer({ now: world.clock.now });
@@ -101,7 +101,7 @@ describeWithWorld("finding one's organization", (world) => {
     for (const refused of [await lookup(eve), await ask(eve, uid)]) assertRefused(refused, Code.NOT_FOUND);
   });
 
-  it("lets one ask its owners to be let in, once a day", async () => {
+  it("a user can request access to an organization once a day", async () => {
     const name = domain();
     const uid = await organization(name);
     const [ann, bob] = [await employee(name), await employee(name)];
@@ -118,11 +118,11 @@ describeWithWorld("finding one's organization", (world) => {
     );
     const overGrpc = await world.grpc.call(GroupsService.method.requestGroupAccess, { groupUid: uid }, ann.token);
     assert.equal(codeOf(overGrpc), Code.RESOURCE_EXHAUSTED);
-    // Asking gives nothing.
+    // A request alone gives no rights.
     assertRefused(await world.raw("GET", `/iam/v2/groups/${uid}`, undefined, ann.token), Code.PERMISSION_DENIED);
   });
 
-  it("lets one ask again after a day, and not a moment sooner", async () => {
+  it("a user can request access again after exactly a day", async () => {
     const name = domain();
     const uid = await organization(name);
     const claims = { email: `cy@${name}`, email_verified: true };
@@ -138,7 +138,7 @@ describeWithWorld("finding one's organization", (world) => {
     world.clock.advance(-DAY);
   });
 
-  it("records one of several requests at once", async () => {
+  it("one of several concurrent requests for access is recorded", async () => {
     const name = domain();
     const uid = await organization(name);
     const ann = await employee(name);
@@ -146,7 +146,7 @@ describeWithWorld("finding one's organization", (world) => {
     assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 429, 429, 429]);
   });
 
-  it("needs the uid of an organization to ask for, and tells no subscriber", async () => {
+  it("a request for access needs the uid of an organization and emits no event to subscribers", async () => {
     const name = domain();
     const uid = await organization(name);
     const ann = await employee(name);
@@ -159,7 +159,7 @@ describeWithWorld("finding one's organization", (world) => {
     assert.equal((await events()).length, before);
   });
 
-  it("ends with the organization, which its requests do not keep", async () => {
+  it("requests for access are deleted with the organization and do not block its deletion", async () => {
     const name = domain();
     const uid = await organization(name);
     const ann = await employee(name);

@@ -1,4 +1,4 @@
-/** Ways to more than one was given, each of which must be closed. */
+/** Tests that no caller can gain more rights than it was given. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -14,10 +14,10 @@ const { CAP_IAM_IDENTITY_UPDATE, CAP_IAM_IDENTITY_LIST, CAP_IAM_GROUPS_LIST, CAP
 
 const staticKeys = { issuer: "https://intruder.test", subject: "intruder", issuerKeys: "keys" };
 
-describeWithWorld("what would be a takeover", (world) => {
+describeWithWorld("privilege escalation", (world) => {
   const patch = (uid: string, body: unknown, token: string) => world.raw("PATCH", `/iam/v2/identities/${uid}`, body, token);
 
-  it("who may update an identity cannot make itself one that holds more", async () => {
+  it("a caller that may update an identity cannot make itself one with more rights", async () => {
     const folder = await world.group(world.orgUid);
     const updater = await world.robot(folder, [CAP_IAM_IDENTITY_UPDATE, CAP_IAM_IDENTITY_LIST]);
     const powerful = await world.robot(folder, [CAP_IAM_GROUPS_CREATE]);
@@ -27,7 +27,7 @@ describeWithWorld("what would be a takeover", (world) => {
     assert.equal((await patch(powerless.uid, { staticKeys }, updater.token)).status, 200);
   });
 
-  it("nor one that others accept, which hold more", async () => {
+  it("a caller that may update an identity cannot make it one that more powerful identities accept", async () => {
     const folder = await world.group(world.orgUid);
     const updater = await world.robot(folder, [CAP_IAM_IDENTITY_UPDATE]);
     const stepping = await world.robot(folder);
@@ -37,19 +37,19 @@ describeWithWorld("what would be a takeover", (world) => {
     assertRefused(await patch(stepping.uid, { staticKeys }, updater.token), Code.PERMISSION_DENIED);
   });
 
-  it("binding the uid of somebody's organization opens nothing", async () => {
+  it("binding the uid of another organization gives no access to it", async () => {
     const mallory = await world.user();
     const own = textOf(parse((await world.raw("POST", "/iam/v2/groups", { name: "own" }, mallory.token)).text).uid);
     const viewer = await builtInRole(world, "viewer");
     const bind = (identityUid: string) => world.raw("POST", `/iam/v2/roleBindings/${own}`, { identityUid, roleUid: viewer }, mallory.token);
     assertInvalid(await bind(world.orgUid), "identity_uid");
     assertInvalid(await bind(viewer), "identity_uid");
-    // A uid that nothing has yet may be bound; when an organization gets none of its rights from that, it stays closed.
+    // An unused uid may be bound, but an organization that gets that uid later must not be opened by the binding.
     assert.equal((await bind(uidFromText("nobody yet"))).status, 200);
     assertRefused(await world.raw("GET", `/iam/v2/groups/${world.orgUid}`, undefined, mallory.token), Code.PERMISSION_DENIED);
   });
 
-  it("a role that one cannot read is refused in the same words whether it is there or not", async () => {
+  it("an unreadable role gives the same error whether it exists or not", async () => {
     const folder = await world.group(world.orgUid);
     const binder = await world.robot(folder, [CAP_IAM_ROLE_BINDINGS_CREATE]);
     const hidden = await world.role(world.orgUid, [CAP_IAM_GROUPS_LIST]);
@@ -62,11 +62,11 @@ describeWithWorld("what would be a takeover", (world) => {
   });
 });
 
-describeWithWorld("what would be too much", (world) => {
+describeWithWorld("limits of resources", (world) => {
   const claimMatch = { issuer: "https://issuer.test", subject: "s" };
   const post = (body: unknown) => world.raw("POST", `/iam/v2/identities/${world.orgUid}`, body);
 
-  it("a resource is as large as a page of them can bear, and no larger", async () => {
+  it("a resource is limited to the size that a page of resources can bear", async () => {
     const many = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`claim-${index}`, "value"]));
     assertInvalid(await post({ name: "a", claimMatch: { ...claimMatch, claims: many } }), "claim_match.claims");
     assertInvalid(await post({ name: "a", claimMatch: { ...claimMatch, claimPatterns: many } }), "claim_match.claim_patterns");
@@ -79,14 +79,14 @@ describeWithWorld("what would be too much", (world) => {
     assert.equal((await post({ name: "a", staticKeys: { ...staticKeys, issuerKeys: "x".repeat(16 * 1024) } })).status, 200);
   });
 
-  it("the tree ends where uids do, and what is deepest can be deleted", async () => {
+  it("the depth of the tree is limited by the length of uids, and the deepest group can be deleted", async () => {
     let deepest = await world.group(world.orgUid);
     for (let level = 3; level <= 64; level++) deepest = await world.group(deepest);
     assertInvalid(await world.raw("POST", `/iam/v2/groups/${deepest}`, { name: "one too deep" }), "parent");
     assert.equal((await world.raw("DELETE", `/iam/v2/groups/${deepest}`)).status, 200);
   });
 
-  it("a uid with a NUL is one that nothing has", async () => {
+  it("a uid with a NUL character matches nothing", async () => {
     for (const resource of ["groups", "roles", "identities", "roleBindings"]) {
       assertRefused(await world.raw("GET", `/iam/v2/${resource}/%00`), Code.NOT_FOUND);
       assertRefused(await world.raw("GET", `/iam/v2/${resource}/%00/a`), Code.NOT_FOUND);

@@ -23,7 +23,7 @@ describeWithWorld("terms", (world) => {
     return parse(answer.text) as JsonObject & { termsAcceptances: JsonObject[]; totalCount: string; nextPageToken?: string };
   };
 
-  it("are accepted for a group, which says by whom and when, and the first acceptance stays", async () => {
+  it("accepting terms for a group records who accepted and when, and the first acceptance is kept", async () => {
     const group = await world.group(world.orgUid);
     const first = world.clock.now().toISOString();
     const answer = await accept(group, ["sfdpa.v1", "skills-tos.v1", "sfdpa.v1"]);
@@ -41,7 +41,7 @@ describeWithWorld("terms", (world) => {
     assert.equal(totalCount, "3");
   });
 
-  it("that are accepted again make no event", async () => {
+  it("accepting the same terms again emits no event", async () => {
     const group = await world.group(world.orgUid);
     const events = () =>
       world.store.reader.selectFrom("outbox").selectAll().where("group_uid", "=", group).where("type", "like", "%terms%").execute();
@@ -55,7 +55,7 @@ describeWithWorld("terms", (world) => {
     );
   });
 
-  it("of a group and of everything above it are listed, and none of others", async () => {
+  it("accepted terms of a group and of the groups above are listed, and no others", async () => {
     const group = await world.group(world.orgUid);
     const below = await world.group(group);
     const deep = await world.group(below);
@@ -71,7 +71,7 @@ describeWithWorld("terms", (world) => {
     ]);
   });
 
-  it("are listed by pages, in any order, with a skip", async () => {
+  it("accepted terms are listed in pages, in any order, with a skip", async () => {
     const group = await world.group(world.orgUid);
     const ids = ["c", "a", "e", "b", "d"];
     for (const id of ids) {
@@ -92,7 +92,7 @@ describeWithWorld("terms", (world) => {
     assert.deepEqual(await all("order_by=doc_id desc"), ["e", "d", "c", "b", "a"]);
     assert.deepEqual(await all("order_by=created_at"), ids);
     assert.deepEqual(await all("order_by=create_time desc"), ids.toReversed());
-    // All are by one person: ties are broken.
+    // All have the same acceptor, so the order needs a tie-breaker.
     assert.deepEqual(await all("order_by=accepted_by"), ["a", "b", "c", "d", "e"]);
     assert.deepEqual(await all("order_by=accepted_by desc"), ["a", "b", "c", "d", "e"]);
     const skipped = await list(group, "page_size=2&skip=3");
@@ -112,7 +112,7 @@ describeWithWorld("terms", (world) => {
       assertInvalid(await world.raw("GET", `${path}/${group}?${query}`), field);
   });
 
-  it("have ids of a certain form, and groups that there are", async () => {
+  it("accepting terms needs a well-formed document id and an existing group", async () => {
     const group = await world.group(world.orgUid);
     for (const documentIds of [[], ["Terms"], [""], ["a b"], ["a/b"], ["a".repeat(65)], Array.from({ length: 26 }, (_, i) => `a${i}`)])
       assertInvalid(await accept(group, documentIds), "document_ids");
@@ -122,7 +122,7 @@ describeWithWorld("terms", (world) => {
     assertAbout(await accept("nonsense", ["a"]), Code.NOT_FOUND, "Group", "nonsense");
   });
 
-  it("go with their group", async () => {
+  it("accepted terms are deleted with their group", async () => {
     const group = await world.group(world.orgUid);
     await accept(group, ["a"]);
     assert.equal((await world.raw("DELETE", `/iam/v2/groups/${group}`)).status, 200);
@@ -144,7 +144,7 @@ describeWithWorld(
     const accept = (group: string, ...documentIds: string[]) => world.must(TermsService.method.acceptTerms, { group, documentIds });
     let made = 0;
 
-    it("keep everybody from writing in an organization until all are accepted for it, and say which are missing", async () => {
+    it("missing terms block all writes in an organization, and the error names them", async () => {
       const group = await organization();
       const folder = await world.group(group);
       const missing = async () => {
@@ -164,11 +164,11 @@ describeWithWorld(
       await accept(group, "tos.v1");
       assert.equal((await makeRepo(folder)).status, 200);
       assert.equal((await makeRepo(group)).status, 200);
-      // One organization's word is not another's.
+      // Acceptance in one organization does not count in another.
       assertRefused(await makeRepo(await organization()), Code.FAILED_PRECONDITION);
     });
 
-    it("may be accepted for a folder, and then count there and below", async () => {
+    it("terms accepted for a folder count there and below", async () => {
       const group = await organization();
       const folder = await world.group(group);
       await accept(folder, "tos.v1", "dpa.v1");
@@ -176,7 +176,7 @@ describeWithWorld(
       assertRefused(await makeRepo(group), Code.FAILED_PRECONDITION);
     });
 
-    it("keep nobody from reading, or from administering access", async () => {
+    it("missing terms do not block reading or the administration of access", async () => {
       const group = await organization();
       const robot = await world.robot(group, [Capability.CAP_REPO_LIST]);
       for (const uri of ["/registry/v2/repos", `/iam/v2/groups/${group}`]) assert.equal((await world.raw("GET", uri)).status, 200);
@@ -184,13 +184,13 @@ describeWithWorld(
       assert.equal((await world.raw("DELETE", `/iam/v2/identities/${robot.uid}`)).status, 200);
     });
 
-    it("are not what one learns of who may not write there anyway", async () => {
+    it("a caller without write access gets no error about missing terms", async () => {
       const group = await organization();
       const stranger = await world.user();
       assertRefused(await makeRepo(group, stranger.token), Code.PERMISSION_DENIED);
     });
 
-    it("hold for pushes, too", async () => {
+    it("missing terms block pushes, too", async () => {
       const name = `${world.orgUid}/pushed`;
       using client = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
       const refused = await client.send("POST", `${name}/blobs/uploads/`);
@@ -207,7 +207,7 @@ describeWithWorld(
   { env: { HOLT_REQUIRED_TERMS } },
 );
 
-it("Terms that are missing go by the vendor's name for the vendor's clients", async () => {
+it("missing terms are named by the vendor's name for the vendor's clients", async () => {
   await using world = await startWorld({ env: { HOLT_REQUIRED_TERMS, HOLT_VENDOR_PROFILE: "chainguard" } });
   const { text } = await world.raw("POST", `/registry/v2/repos/${world.orgUid}`, { name: "repo" });
   assert.ok(text.includes("type.googleapis.com/chainguard.platform.iam.v2.TermsNotAcceptedDetail"), text);

@@ -1,4 +1,4 @@
-/** Every door that takes tokens, and every token that none of them may take. */
+/** Tests every endpoint that accepts tokens with every kind of token that it must reject. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -17,12 +17,12 @@ import { startIssuer, type TestIssuer } from "../harness/oidc-issuer.ts";
 import { basic } from "../harness/registry/registry-client.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
-/** Whether it let the token in. */
-type Door = (token: string) => Promise<boolean>;
-type Doors = Readonly<Record<string, Door>>;
+/** Sends the token and returns whether it was accepted. */
+type Endpoint = (token: string) => Promise<boolean>;
+type Endpoints = Readonly<Record<string, Endpoint>>;
 
 for (const store of storeNames) {
-  describe(`doors on ${store}`, () => {
+  describe(`tokens at every endpoint on ${store}`, () => {
     let issuer: TestIssuer;
     let other: TestIssuer;
     let sts: TestSts;
@@ -59,18 +59,18 @@ for (const store of storeNames) {
       for (const server of [issuer, other, sts]) await server[Symbol.asyncDispose]();
     });
 
-    const get =
-      (path: string, headersOf: (token: string) => Record<string, string>, method = "GET", bodyOf?: (token: string) => string): Door =>
+    const httpEndpoint =
+      (path: string, headersOf: (token: string) => Record<string, string>, method = "GET", bodyOf?: (token: string) => string): Endpoint =>
       async (token) => {
         const { status, text } = await world.http(method, path, bodyOf?.(token), headersOf(token));
         assert.ok(status < 500, `${status} ${text}`);
         return status < 300;
       };
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-    const grpc =
-      (method: typeof SecurityTokenService.method.exchange, request: object): Door =>
+    const grpcEndpoint =
+      (method: typeof SecurityTokenService.method.exchange, request: object): Endpoint =>
       async (token) => {
-        // No header holds it, so the client does not send it.
+        // No header can contain it, so the client does not send it.
         if (!/^[\x20-\x7e]*$/.test(token)) return false;
         const code = codeOf(await world.grpc.call(method, request as never, token));
         assert.ok(![2, 13].includes(code), `code ${code}`);
@@ -78,83 +78,83 @@ for (const store of storeNames) {
       };
     const form = (fields: (token: string) => Record<string, string>) => (token: string) => new URLSearchParams(fields(token)).toString();
 
-    /** For proofs of who one is, with the identity they are for. */
-    const proofDoors = (identity: string): Doors => ({
-      "POST /sts/exchange": get(`/sts/exchange?identity=${identity}`, bearer, "POST"),
-      "GET /sts/exchange": get(`/sts/exchange?identity=${identity}`, bearer),
-      "Exchange over gRPC": grpc(SecurityTokenService.method.exchange, { identity }),
-      "a password at /v2/": get("/v2/", (token) => ({ authorization: basic(identity, token) })),
-      "a password at GET /token": get("/token", (token) => ({ authorization: basic(identity, token) })),
-      "a password at POST /token": get(
+    /** Endpoints that accept proofs for the identity. */
+    const proofEndpoints = (identity: string): Endpoints => ({
+      "POST /sts/exchange": httpEndpoint(`/sts/exchange?identity=${identity}`, bearer, "POST"),
+      "GET /sts/exchange": httpEndpoint(`/sts/exchange?identity=${identity}`, bearer),
+      "Exchange over gRPC": grpcEndpoint(SecurityTokenService.method.exchange, { identity }),
+      "a password at /v2/": httpEndpoint("/v2/", (token) => ({ authorization: basic(identity, token) })),
+      "a password at GET /token": httpEndpoint("/token", (token) => ({ authorization: basic(identity, token) })),
+      "a password at POST /token": httpEndpoint(
         "/token",
         () => ({}),
         "POST",
         form((password) => ({ grant_type: "password", username: identity, password })),
       ),
     });
-    const personDoors = (): Doors => ({
-      "POST /sts/exchange for oneself": get("/sts/exchange", bearer, "POST"),
-      "Exchange for oneself over gRPC": grpc(SecurityTokenService.method.exchange, {}),
-      "POST /auth/v1/register": get("/auth/v1/register", bearer, "POST", () => "{}"),
-      "Register over gRPC": grpc(Auth.method.register as never, {}),
+    const personEndpoints = (): Endpoints => ({
+      "POST /sts/exchange for oneself": httpEndpoint("/sts/exchange", bearer, "POST"),
+      "Exchange for oneself over gRPC": grpcEndpoint(SecurityTokenService.method.exchange, {}),
+      "POST /auth/v1/register": httpEndpoint("/auth/v1/register", bearer, "POST", () => "{}"),
+      "Register over gRPC": grpcEndpoint(Auth.method.register as never, {}),
     });
-    /** For access tokens. */
-    const tokenDoors = (): Doors => ({
-      "the API over REST": get("/iam/v2/groups", bearer),
-      "the API over gRPC": grpc(GroupsService.method.listGroups as never, {}),
-      "GET /auth/v1/ok": get("/auth/v1/ok", bearer),
-      "POST /sts/exchange": get("/sts/exchange", bearer, "POST"),
-      "Exchange over gRPC": grpc(SecurityTokenService.method.exchange, {}),
-      "a bearer at /v2/": get("/v2/", bearer),
-      "a password at /v2/": get("/v2/", (token) => ({ authorization: basic("_token", token) })),
-      "a bearer at /token": get("/token", bearer),
-      "a refresh at POST /token": get(
+    /** Endpoints that accept access tokens. */
+    const tokenEndpoints = (): Endpoints => ({
+      "the API over REST": httpEndpoint("/iam/v2/groups", bearer),
+      "the API over gRPC": grpcEndpoint(GroupsService.method.listGroups as never, {}),
+      "GET /auth/v1/ok": httpEndpoint("/auth/v1/ok", bearer),
+      "POST /sts/exchange": httpEndpoint("/sts/exchange", bearer, "POST"),
+      "Exchange over gRPC": grpcEndpoint(SecurityTokenService.method.exchange, {}),
+      "a bearer at /v2/": httpEndpoint("/v2/", bearer),
+      "a password at /v2/": httpEndpoint("/v2/", (token) => ({ authorization: basic("_token", token) })),
+      "a bearer at /token": httpEndpoint("/token", bearer),
+      "a refresh at POST /token": httpEndpoint(
         "/token",
         () => ({}),
         "POST",
         form((token) => ({ grant_type: "refresh_token", refresh_token: token })),
       ),
     });
-    const refreshDoors = (): Doors => ({
-      "POST /sts/exchange_refresh_token": get("/sts/exchange_refresh_token", bearer, "POST"),
-      "ExchangeRefreshToken over gRPC": grpc(SecurityTokenService.method.exchangeRefreshToken as never, {}),
+    const refreshEndpoints = (): Endpoints => ({
+      "POST /sts/exchange_refresh_token": httpEndpoint("/sts/exchange_refresh_token", bearer, "POST"),
+      "ExchangeRefreshToken over gRPC": grpcEndpoint(SecurityTokenService.method.exchangeRefreshToken as never, {}),
     });
 
-    /** @returns how many tries were refused */
-    async function assertRefused(corpus: Corpus, doors: Doors): Promise<number> {
+    /** @returns the number of refused attempts */
+    async function assertRefused(corpus: Corpus, endpoints: Endpoints): Promise<number> {
       let refused = 0;
       for (const [why, token] of Object.entries(corpus)) {
-        for (const [name, door] of Object.entries(doors)) {
-          // What no header can hold reaches only doors that take it in another way.
-          const isLetIn = await door(token).catch((error: NodeJS.ErrnoException) => {
+        for (const [name, endpoint] of Object.entries(endpoints)) {
+          // A token that no header can contain reaches only endpoints that take it elsewhere.
+          const isAccepted = await endpoint(token).catch((error: NodeJS.ErrnoException) => {
             if (error.code === "ERR_INVALID_CHAR" || /header/i.test(error.message)) return false;
             throw new Error(`${why}, at ${name}`, { cause: error });
           });
-          assert.equal(isLetIn, false, `${why}, at ${name}`);
+          assert.equal(isAccepted, false, `${why}, at ${name}`);
           refused++;
         }
       }
       return refused;
     }
 
-    async function assertLetIn(token: string, doors: Doors): Promise<void> {
-      for (const [name, door] of Object.entries(doors)) assert.equal(await door(token), true, name);
+    async function assertAccepted(token: string, endpoints: Endpoints): Promise<void> {
+      for (const [name, endpoint] of Object.entries(endpoints)) assert.equal(await endpoint(token), true, name);
     }
 
-    it("let in a good token of another issuer and none that is forged, confused, ambiguous, mangled or out of its time", async () => {
+    it("a valid token of another issuer is accepted, and every forged, malformed or expired one is refused", async () => {
       const good = await issuer.sign(claims());
-      const doors = [proofDoors(robot), personDoors()];
-      for (const each of doors) await assertLetIn(good, each);
+      const endpoints = [proofEndpoints(robot), personEndpoints()];
+      for (const each of endpoints) await assertAccepted(good, each);
       const corpus = await forgedTokens(issuer, other, claims(), world.clock.now());
       assert.ok(Object.keys(corpus).length > 150);
-      for (const each of doors) assert.ok((await assertRefused(corpus, each)) > 600);
-      const { "POST /sts/exchange": _rest, "Exchange over gRPC": _grpc, ...api } = tokenDoors();
-      await assertRefused({ "a token of another issuer": good }, { ...api, ...refreshDoors() });
+      for (const each of endpoints) assert.ok((await assertRefused(corpus, each)) > 600);
+      const { "POST /sts/exchange": _rest, "Exchange over gRPC": _grpc, ...api } = tokenEndpoints();
+      await assertRefused({ "a token of another issuer": good }, { ...api, ...refreshEndpoints() });
       assert.equal(other.requests, 0);
-      for (const each of doors) await assertLetIn(good, each);
+      for (const each of endpoints) await assertAccepted(good, each);
     });
 
-    it("let in nobody whose token is for somebody else, or for nobody", async () => {
+    it("a token for another audience or without an audience is refused", async () => {
       const { baseUrl } = world;
       const audiences: Record<string, unknown> = {
         missing: undefined,
@@ -181,11 +181,11 @@ for (const store of storeNames) {
       };
       const corpus: Record<string, string> = {};
       for (const [why, aud] of Object.entries(audiences)) corpus[why] = await issuer.sign({ ...claims(), aud });
-      for (const doors of [proofDoors(robot), personDoors()]) await assertRefused(corpus, doors);
-      await assertLetIn(await issuer.sign({ ...claims(), aud: ["https://elsewhere.test", baseUrl] }), proofDoors(robot));
+      for (const endpoints of [proofEndpoints(robot), personEndpoints()]) await assertRefused(corpus, endpoints);
+      await assertAccepted(await issuer.sign({ ...claims(), aud: ["https://elsewhere.test", baseUrl] }), proofEndpoints(robot));
     });
 
-    it("let in nobody by keys that are weak, of the wrong type, for another use, or secret", async () => {
+    it("tokens signed with weak, secret or unsuitable keys are refused", async () => {
       const strong = generateKeyPairSync("rsa", { modulusLength: 2048 });
       const jwk = (object: KeyObject): JWK => object.export({ format: "jwk" });
       const weak = generateKeyPairSync("rsa", { modulusLength: 1024 });
@@ -211,16 +211,16 @@ for (const store of storeNames) {
         return (await world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity })).uid;
       };
       for (const [why, { set, key: secret, alg = "RS256" }] of Object.entries(sets)) {
-        const doors = proofDoors(await identityWith(set));
-        await assertRefused({ [why]: signAs(secret, { alg, kid: "mine" }, payload) }, doors);
+        const endpoints = proofEndpoints(await identityWith(set));
+        await assertRefused({ [why]: signAs(secret, { alg, kid: "mine" }, payload) }, endpoints);
       }
-      await assertLetIn(
+      await assertAccepted(
         signAs(strong.privateKey, { alg: "RS256", kid: "mine" }, payload),
-        proofDoors(await identityWith([jwk(strong.publicKey)])),
+        proofEndpoints(await identityWith([jwk(strong.publicKey)])),
       );
     });
 
-    it("let in none of what this server signs for another purpose, nor what only looks as if it had signed it", async () => {
+    it("tokens that this server signed for other purposes, or only seems to have signed, are refused", async () => {
       const { privateJwk, kid } = await signingKey(world);
       const sign = async (payload: object, header: object = {}) =>
         new CompactSign(Buffer.from(JSON.stringify(payload)))
@@ -228,7 +228,7 @@ for (const store of storeNames) {
           .sign((await importJWK(privateJwk, (header as { alg?: string }).alg ?? "RS256")) as never);
       const seconds = Math.floor(world.clock.now().getTime() / 1000);
       const good = { iss: world.baseUrl, sub: robot, aud: world.baseUrl, act: {}, iat: seconds, exp: seconds + 600 };
-      await assertLetIn(await sign(good), tokenDoors());
+      await assertAccepted(await sign(good), tokenEndpoints());
       const variants: Record<string, object> = {
         "of a delivery": { ...good, sub: `webhook:${newUid("")}`, aud: "customer", act: undefined },
         "of a delivery, with an actor": { ...good, sub: `webhook:${newUid("")}` },
@@ -270,52 +270,56 @@ for (const store of storeNames) {
         "not signed": `${part({ alg: "none", kid })}.${part(good)}.`,
       };
       for (const [why, payload] of Object.entries(variants)) corpus[why] = await sign(payload);
-      await assertRefused(corpus, tokenDoors());
-      await assertRefused(corpus, proofDoors(robot));
+      await assertRefused(corpus, tokenEndpoints());
+      await assertRefused(corpus, proofEndpoints(robot));
       await assertRefused(
         { ...corpus, "a good one": await sign(good) },
-        { ...refreshDoors(), register: personDoors()["POST /auth/v1/register"]! },
+        { ...refreshEndpoints(), register: personEndpoints()["POST /auth/v1/register"]! },
       );
     });
 
-    it("take access tokens, refresh tokens and registry tokens where they belong and nowhere else", async () => {
+    it("access tokens, refresh tokens and registry tokens are accepted only where they belong", async () => {
       const exchanged = JSON.parse((await world.raw("POST", "/sts/exchange", "", await issuer.sign(claims()))).text);
       const { token: access, refreshToken: refresh } = exchanged as { token: string; refreshToken: string };
       const registry = JSON.parse((await world.http("GET", "/token", undefined, bearer(access))).text).token as string;
-      await assertLetIn(access, tokenDoors());
-      const doorsFor = (...others: string[]) => Object.fromEntries(Object.entries(tokenDoors()).filter(([name]) => !others.includes(name)));
-      await assertRefused({ refresh }, { ...doorsFor("a refresh at POST /token"), ...proofDoors(robot), ...personDoors() });
-      await assertRefused({ access }, refreshDoors());
-      assert.equal(await tokenDoors()["a bearer at /v2/"]?.(registry), true);
+      await assertAccepted(access, tokenEndpoints());
+      const endpointsExcept = (...others: string[]) =>
+        Object.fromEntries(Object.entries(tokenEndpoints()).filter(([name]) => !others.includes(name)));
+      await assertRefused({ refresh }, { ...endpointsExcept("a refresh at POST /token"), ...proofEndpoints(robot), ...personEndpoints() });
+      await assertRefused({ access }, refreshEndpoints());
+      assert.equal(await tokenEndpoints()["a bearer at /v2/"]?.(registry), true);
       const atRegistry = ["a bearer at /v2/", "a password at /v2/", "a bearer at /token", "a refresh at POST /token"];
-      await assertRefused({ registry }, { ...doorsFor(...atRegistry), ...refreshDoors(), ...proofDoors(robot), ...personDoors() });
+      await assertRefused(
+        { registry },
+        { ...endpointsExcept(...atRegistry), ...refreshEndpoints(), ...proofEndpoints(robot), ...personEndpoints() },
+      );
 
-      const [first, second] = Object.values(refreshDoors());
+      const [first, second] = Object.values(refreshEndpoints());
       assert.equal(await first?.(refresh), true);
       assert.equal(await second?.(refresh), false);
       assert.equal(await first?.(refresh), false);
     });
 
-    it("let in nobody whose identity is gone", async () => {
+    it("tokens of a deleted identity are refused", async () => {
       const gone = await world.robot(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
-      await assertLetIn(gone.token, tokenDoors());
+      await assertAccepted(gone.token, tokenEndpoints());
       const registry = JSON.parse((await world.http("GET", "/token", undefined, bearer(gone.token))).text).token as string;
       const proof = await world.robotProof();
-      await assertLetIn(proof, proofDoors(gone.uid));
+      await assertAccepted(proof, proofEndpoints(gone.uid));
       await world.must(IdentitiesService.method.deleteIdentity, { uid: gone.uid });
-      await assertRefused({ "of a deleted identity": gone.token, "for the registry, of a deleted identity": registry }, tokenDoors());
-      await assertRefused({ "a proof for a deleted identity": proof }, proofDoors(gone.uid));
+      await assertRefused({ "of a deleted identity": gone.token, "for the registry, of a deleted identity": registry }, tokenEndpoints());
+      await assertRefused({ "a proof for a deleted identity": proof }, proofEndpoints(gone.uid));
     });
 
-    it("let in no AWS proof that was changed, is for somebody else, or is too old or too new", async () => {
+    it("AWS proofs that were changed, are for another server or identity, or are too old or too new are refused", async () => {
       const options = (more: Partial<ProofOptions> = {}): ProofOptions => ({
         audience: world.baseUrl,
         identity: aws,
         date: world.clock.now(),
         ...more,
       });
-      const doors = proofDoors(aws);
-      await assertLetIn(proofOf(options()), doors);
+      const endpoints = proofEndpoints(aws);
+      await assertAccepted(proofOf(options()), endpoints);
       const asked = sts.requests;
       const minutes = (count: number) => new Date(world.clock.now().getTime() + count * 60_000);
       const line = (target: string) => ({ requestLine: `POST ${target} HTTP/1.1` });
@@ -359,22 +363,22 @@ for (const store of storeNames) {
         ),
       };
       for (const [why, mutation] of Object.entries(mutations)) corpus[why] = proofOf(options(mutation));
-      await assertRefused(corpus, doors);
+      await assertRefused(corpus, endpoints);
       await assertRefused(
         { "a good proof": proofOf(options()) },
-        { ...proofDoors(robot), ...personDoors(), ...tokenDoors(), ...refreshDoors() },
+        { ...proofEndpoints(robot), ...personEndpoints(), ...tokenEndpoints(), ...refreshEndpoints() },
       );
       assert.equal(sts.requests, asked);
       sts.answer(403, "no");
       world.clock.advance(61_000);
-      await assertRefused({ "rejected by AWS": proofOf(options()) }, doors);
+      await assertRefused({ "rejected by AWS": proofOf(options()) }, endpoints);
       sts.answer(200, { GetCallerIdentityResponse: { GetCallerIdentityResult: { Account: 123456789012, Arn: "a", UserId: "b" } } });
-      await assertRefused({ "with an answer that is none": proofOf(options()) }, doors);
+      await assertRefused({ "with an answer that is none": proofOf(options()) }, endpoints);
     });
   });
 }
 
-/** As the database has it: who can read that is beyond all tests. */
+/** Reads the signing key from the database. */
 async function signingKey({ store }: World): Promise<{ privateJwk: JWK; kid: string }> {
   const row = await store.reader.selectFrom("signing_key").selectAll().where("retire_time", "is", null).executeTakeFirstOrThrow();
   return { privateJwk: JSON.parse(row.private_jwk) as JWK, kid: row.kid };
