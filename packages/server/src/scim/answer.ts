@@ -1,21 +1,21 @@
-/** What is answered of users and groups: whole, in part, with or without their groups and members; one, or a list. */
+/** Renders users and groups for responses: one resource or a list, with the requested attributes. */
 import type { ReadDb, Store } from "../db/store.ts";
 import type { ConcurrencyLimit } from "../jobs/limit.ts";
 import { parseFilter } from "./filter.ts";
-import type { Kind } from "./kind.ts";
-import { countFitting, loadLinks } from "./links.ts";
-import { type ListQuery, listRows, type Page } from "./list.ts";
+import { countWithinLinkLimit, loadLinks } from "./links.ts";
+import { type ListPage, type ListQuery, listRows } from "./list.ts";
 import { isReturned, type Projection, project } from "./projection.ts";
-import { type Row, resourceFrom } from "./resource.ts";
+import { resourceFromRow, type ScimRow } from "./resource.ts";
 import type { Json } from "./schema.ts";
 import { ScimError } from "./scim-error.ts";
+import type { ResourceStorage } from "./storage.ts";
 
-/** A request for a list, from the query or the body of a search (RFC 7644 §3.4.2, §3.4.3). */
+/** A list request, from the query or from the body of a search (RFC 7644 §3.4.2, §3.4.3). */
 export interface SearchRequest {
   readonly filter: string | undefined;
   readonly sortBy: string | undefined;
   readonly isDescending: boolean;
-  /** Counted from 1. */
+  /** 1-based. */
   readonly startIndex: number;
   readonly count: number;
   readonly projection: Projection;
@@ -29,63 +29,73 @@ export interface SearchScope {
   readonly scans: ConcurrencyLimit;
 }
 
+/** How resources are shown. */
+export interface View {
+  /** URL of the provider's SCIM, without a trailing slash. */
+  readonly base: string;
+  readonly projection: Projection;
+}
+
+/** Resources per page. */
 export const MAX_COUNT = 500;
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 
-export async function answerOne(db: ReadDb, kind: Kind, row: Row, base: string, projection: Projection): Promise<Json> {
-  const [resource] = await represent(db, kind, [row], base, projection);
+export async function renderResource(db: ReadDb, storage: ResourceStorage, row: ScimRow, view: View): Promise<Json> {
+  const [resource] = await renderRows(db, storage, [row], view);
   return resource as Json;
 }
 
-/** Of one kind, or of both: users come before groups then. There may be fewer than asked for; `itemsPerPage` says how many there are. */
-export async function answerList(
-  kinds: readonly Kind[],
+/**
+ * Lists one type of resource, or users followed by groups. May return fewer resources than requested, see
+ * `itemsPerPage`.
+ */
+export async function renderList(
+  storages: readonly ResourceStorage[],
   request: SearchRequest,
   { store, idpUid, base, scans }: SearchScope,
 ): Promise<Json> {
   const resources: Json[] = [];
   let totalResults = 0;
-  let isCut = false;
-  for (const kind of kinds) {
-    const query = queryFrom(
-      kind,
-      request,
-      kinds.length > 1,
-      Math.max(request.startIndex - 1 - totalResults, 0),
-      request.count - resources.length,
-    );
-    const { total, rows } = query === undefined ? NOTHING : await listRows(store.reader, kind, idpUid, query, scans);
-    const page: Json[] = isCut ? [] : await represent(store.reader, kind, rows, base, request.projection);
-    isCut ||= page.length < rows.length;
+  let isTruncated = false;
+  for (const storage of storages) {
+    const filter = parseFilterFor(storage, request, storages.length > 1);
+    const range = { skip: Math.max(request.startIndex - 1 - totalResults, 0), count: request.count - resources.length };
+    const query = filter && { ...filter, ...range, sortBy: request.sortBy, isDescending: request.isDescending };
+    const { total, rows } = query === undefined ? EMPTY_PAGE : await listRows({ db: store.reader, storage, idpUid, scans }, query);
+    const view = { base, projection: request.projection };
+    const page: Json[] = isTruncated ? [] : await renderRows(store.reader, storage, rows, view);
+    isTruncated ||= page.length < rows.length;
     totalResults += total;
     resources.push(...page);
   }
   return { schemas: [LIST], totalResults, startIndex: request.startIndex, itemsPerPage: resources.length, Resources: resources };
 }
 
-const NOTHING: Page = { total: 0, rows: [] };
+const EMPTY_PAGE: ListPage = { total: 0, rows: [] };
 
-/** Undefined where the kind does not have what is asked for, and others might (RFC 7644 §3.4.2.1). */
-function queryFrom(kind: Kind, request: SearchRequest, isOneOfMany: boolean, skip: number, count: number): ListQuery | undefined {
-  const { filter, sortBy, isDescending } = request;
+/**
+ * RFC 7644 §3.4.2.1: a filter on an attribute that only another type has excludes this type.
+ * @returns undefined if the type is excluded
+ */
+function parseFilterFor({ type }: ResourceStorage, { filter }: SearchRequest, isOneOfMany: boolean): Pick<ListQuery, "filter"> | undefined {
   try {
-    return { filter: filter === undefined ? undefined : parseFilter(kind.type, filter), sortBy, isDescending, skip, count };
+    return { filter: filter === undefined ? undefined : parseFilter(type, filter) };
   } catch (error) {
     if (isOneOfMany && error instanceof ScimError && error.scimType === "invalidFilter") return undefined;
     throw error;
   }
 }
 
-async function represent(db: ReadDb, kind: Kind, rows: readonly Row[], base: string, projection: Projection): Promise<Json[]> {
-  const { type, link } = kind;
+async function renderRows(db: ReadDb, storage: ResourceStorage, rows: readonly ScimRow[], { base, projection }: View): Promise<Json[]> {
+  const { type, link } = storage;
   const ids = rows.map(({ id }) => id);
   if (!isReturned(projection, type, link.attribute) || ids.length === 0)
-    return rows.map((row) => project(resourceFrom(kind, row, base), type, projection));
-  const count = await countFitting(db, kind, ids);
-  const links = await loadLinks(db, kind, ids.slice(0, count), base);
+    return rows.map((row) => project(resourceFromRow(storage, row, base), type, projection));
+  const count = await countWithinLinkLimit(db, storage, ids);
+  const links = await loadLinks(db, storage, ids.slice(0, count), base);
   return rows.slice(0, count).map((row) => {
     const own = links.get(row.id);
-    const resource = resourceFrom(kind, row, base);
+    const resource = resourceFromRow(storage, row, base);
     return project(own === undefined ? resource : { ...resource, [link.attribute]: own }, type, projection);
   });
 }

@@ -1,9 +1,12 @@
-/** Names of attributes as SCIM writes them: `userName`, `name.givenName`, `urn:…:User:department`. Compared without regard to case (RFC 7643 §2.1). Pure. */
+/**
+ * Parses attribute names of SCIM: `userName`, `name.givenName`, `urn:…:User:department`. Ignores case (RFC 7643 §2.1).
+ * Pure.
+ */
 import type { Attribute, Extension, Json, ResourceType } from "./schema.ts";
 
 /** An attribute of a type of resource, or a sub-attribute of one. */
 export interface AttributePath {
-  /** Whose attribute it is; undefined for the core schema. */
+  /** The extension that defines the attribute; undefined for the core schema. */
   readonly extension: Extension | undefined;
   readonly attribute: Attribute;
   readonly sub: Attribute | undefined;
@@ -19,9 +22,9 @@ export function findAttribute(attributes: readonly Attribute[], name: string): A
   return attributes.find((attribute) => isName(attribute.name, name));
 }
 
-/** Undefined where the type has no such attribute. */
+/** @returns undefined if the type has no such attribute */
 export function findAttributePath(type: ResourceType, text: string): AttributePath | undefined {
-  const schema = schemaOf(type, text);
+  const schema = splitUrn(type, text);
   if (schema === undefined) return undefined;
   const [, name = "", subName] = NAME.exec(schema.rest) ?? [];
   const attribute = findAttribute(schema.attributes, name);
@@ -31,36 +34,39 @@ export function findAttributePath(type: ResourceType, text: string): AttributePa
   return { extension: schema.extension, attribute, sub };
 }
 
-/** The extension that the text names and nothing below it. */
+/** Finds an extension by its whole URN. */
 export function findExtension(type: ResourceType, text: string): Extension | undefined {
   return type.extensions.find(({ urn }) => isName(urn, text));
 }
 
-/** A URN has dots and colons itself, so it is known by what it begins with. */
-function schemaOf(type: ResourceType, text: string) {
+/** Splits off the schema's URN by prefix, since URNs contain dots and colons themselves. */
+function splitUrn(type: ResourceType, text: string) {
   if (!/^urn:/i.test(text)) return { extension: undefined, attributes: type.attributes, rest: text };
-  const own = restAfter(type.urn, text);
+  const own = pathAfterUrn(type.urn, text);
   if (own !== undefined) return { extension: undefined, attributes: type.attributes, rest: own };
   for (const extension of type.extensions) {
-    const rest = restAfter(extension.urn, text);
+    const rest = pathAfterUrn(extension.urn, text);
     if (rest !== undefined) return { extension, attributes: extension.attributes, rest };
   }
   return undefined;
 }
 
-function restAfter(urn: string, text: string): string | undefined {
+function pathAfterUrn(urn: string, text: string): string | undefined {
   return isName(text.slice(0, urn.length + 1), `${urn}:`) ? text.slice(urn.length + 1) : undefined;
 }
 
-/** The values at the path, those of several-valued attributes one by one. An attribute with sub-attributes stands for its `value` where `ofValue` says so (RFC 7644 §3.4.2.2). */
+/**
+ * Values at the path; each value of a multi-valued attribute is separate.
+ * @param ofValue whether an attribute with sub-attributes stands for its `value` (RFC 7644 §3.4.2.2)
+ */
 export function valuesAt(resource: Json, { extension, attribute, sub }: AttributePath, ofValue: boolean): unknown[] {
   const container = extension === undefined ? resource : (resource[extension.urn] as Json | undefined);
-  const values = listOf(container?.[attribute.name]);
+  const values = asList(container?.[attribute.name]);
   const name = sub?.name ?? (ofValue && attribute.sub.some(({ name }) => name === "value") ? "value" : undefined);
-  return name === undefined ? values : values.flatMap((value) => listOf((value as Json)[name]));
+  return name === undefined ? values : values.flatMap((value) => asList((value as Json)[name]));
 }
 
-export function listOf(value: unknown): unknown[] {
+export function asList(value: unknown): unknown[] {
   if (value === undefined || value === null) return [];
   return Array.isArray(value) ? value : [value];
 }

@@ -1,4 +1,4 @@
-/** What a directory can ask about this server: its configuration, resource types and schemas (RFC 7643 §5 to §7). */
+/** Renders the description of this SCIM server: configuration, resource types and schemas (RFC 7643 §5 to §7). */
 import { MAX_COUNT } from "./answer.ts";
 import { type Json, resourceTypes } from "./schema.ts";
 

@@ -1,16 +1,19 @@
-/** Filters for the database: a condition that holds for all that match, and what is left to be asked of those that it lets through. */
+/**
+ * Compiles filters to SQL: a condition that all matching rows fulfil, and the part of the filter that the database
+ * cannot check and that is applied to the rows it returns.
+ */
 import { type RawBuilder, sql } from "kysely";
 import type { AttributePath } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
-import type { Column, Kind } from "./kind.ts";
 import { badRequest } from "./scim-error.ts";
+import type { Column, ResourceStorage } from "./storage.ts";
 
 type Bool = RawBuilder<boolean>;
 
 export interface Condition {
   readonly where: Bool;
-  /** Undefined where the condition says it all. */
-  readonly rest: Filter | undefined;
+  /** The part to apply to the rows; undefined if the SQL condition is exact. */
+  readonly remainder: Filter | undefined;
 }
 
 type Comparison = Extract<Filter, { kind: "compare" }>;
@@ -18,91 +21,100 @@ type Comparison = Extract<Filter, { kind: "compare" }>;
 const ANYTHING = sql<boolean>`1 = 1`;
 const COMPARISONS = { eq: "=", ne: "<>", gt: ">", ge: ">=", lt: "<", le: "<=" } as const;
 
-/** @throws ScimError invalidFilter, where the filter asks for what is not kept with the resource and too much to look through */
-export function conditionFrom(filter: Filter, kind: Kind): Condition {
+/** @throws ScimError invalidFilter if the filter needs groups or members in a way that SQL cannot answer */
+export function compileFilter(filter: Filter, storage: ResourceStorage): Condition {
   switch (filter.kind) {
     case "and":
-      return allOf(filter.terms.map((term) => conditionFrom(term, kind)));
+      return compileAnd(filter.terms.map((term) => compileFilter(term, storage)));
     case "or":
-      return anyOf(filter, kind);
+      return compileOr(filter, storage);
     case "not": {
-      const { where, rest } = conditionFrom(filter.term, kind);
-      return rest === undefined ? { where: sql<boolean>`(${where}) is not true`, rest } : remaining(filter, kind, ANYTHING);
+      const { where, remainder } = compileFilter(filter.term, storage);
+      return remainder === undefined
+        ? { where: sql<boolean>`(${where}) is not true`, remainder }
+        : withRemainder(filter, storage, ANYTHING);
     }
     case "present":
-      return isLink(filter.path, kind) ? linked(kind, undefined) : present(filter, kind);
+      return isLink(filter.path, storage) ? linkExists(storage, undefined) : compilePresence(filter, storage);
     case "value":
-      return isLink(filter.path, kind) ? linkedTo(filter.filter, kind) : { where: mentioned(filter.filter), rest: filter };
+      return isLink(filter.path, storage)
+        ? compileLinkFilter(filter.filter, storage)
+        : { where: bodyMentions(filter.filter), remainder: filter };
     case "compare":
-      return isLink(filter.path, kind) ? linkedTo(filter, kind) : compared(filter, kind);
+      return isLink(filter.path, storage) ? compileLinkFilter(filter, storage) : compileComparison(filter, storage);
   }
 }
 
-export function columnOf({ extension, attribute, sub }: AttributePath, kind: Kind): Column | undefined {
+export function columnOf({ extension, attribute, sub }: AttributePath, storage: ResourceStorage): Column | undefined {
   const key = [attribute.name, ...(sub === undefined ? [] : [sub.name])].join(".").toLowerCase();
-  return extension === undefined ? kind.columns.get(key) : undefined;
+  return extension === undefined ? storage.columns.get(key) : undefined;
 }
 
-function allOf(conditions: readonly Condition[]): Condition {
-  const rests = conditions.flatMap(({ rest }) => rest ?? []);
-  return { where: and(conditions.map(({ where }) => where)), rest: rests.length === 0 ? undefined : { kind: "and", terms: rests } };
+function compileAnd(conditions: readonly Condition[]): Condition {
+  const terms = conditions.flatMap(({ remainder }) => remainder ?? []);
+  const where = joinAnd(conditions.map((condition) => condition.where));
+  return { where, remainder: terms.length === 0 ? undefined : { kind: "and", terms } };
 }
 
-function anyOf(filter: Extract<Filter, { kind: "and" | "or" }>, kind: Kind): Condition {
-  const conditions = filter.terms.map((term) => conditionFrom(term, kind));
+function compileOr(filter: Extract<Filter, { kind: "and" | "or" }>, storage: ResourceStorage): Condition {
+  const conditions = filter.terms.map((term) => compileFilter(term, storage));
   const where = sql<boolean>`(${sql.join(
     conditions.map((condition) => condition.where),
     sql` or `,
   )})`;
-  return conditions.every(({ rest }) => rest === undefined) ? { where, rest: undefined } : remaining(filter, kind, where);
+  return conditions.every(({ remainder }) => remainder === undefined)
+    ? { where, remainder: undefined }
+    : withRemainder(filter, storage, where);
 }
 
-/** What is not asked of the database cannot be about groups or members: they are not read for that. */
-function remaining(filter: Filter, kind: Kind, where: Bool): Condition {
-  if (asksForLinks(filter, kind)) throw linksAlone(kind);
-  return { where, rest: filter };
+/** The remainder cannot refer to groups or members, since they are not loaded for it. */
+function withRemainder(filter: Filter, storage: ResourceStorage, where: Bool): Condition {
+  if (refersToLinks(filter, storage)) throw unsupportedLinkFilter(storage);
+  return { where, remainder: filter };
 }
 
-function asksForLinks(filter: Filter, kind: Kind): boolean {
+function refersToLinks(filter: Filter, storage: ResourceStorage): boolean {
   switch (filter.kind) {
     case "and":
     case "or":
-      return filter.terms.some((term) => asksForLinks(term, kind));
+      return filter.terms.some((term) => refersToLinks(term, storage));
     case "not":
-      return asksForLinks(filter.term, kind);
+      return refersToLinks(filter.term, storage);
     default:
-      return isLink(filter.path, kind);
+      return isLink(filter.path, storage);
   }
 }
 
-function and(conditions: readonly Bool[]): Bool {
+function joinAnd(conditions: readonly Bool[]): Bool {
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
-function present(filter: Extract<Filter, { kind: "present" }>, kind: Kind): Condition {
-  const column = columnOf(filter.path, kind);
-  if (column === undefined) return { where: ANYTHING, rest: filter };
-  return { where: isThere(column), rest: undefined };
+function compilePresence(filter: Extract<Filter, { kind: "present" }>, storage: ResourceStorage): Condition {
+  const column = columnOf(filter.path, storage);
+  if (column === undefined) return { where: ANYTHING, remainder: filter };
+  return { where: isNotNull(column), remainder: undefined };
 }
 
-function isThere({ name, isNullable }: Column): Bool {
+function isNotNull({ name, isNullable }: Column): Bool {
   return isNullable ? sql<boolean>`${sql.ref(name)} is not null` : ANYTHING;
 }
 
-function compared(filter: Comparison, kind: Kind): Condition {
+function compileComparison(filter: Comparison, storage: ResourceStorage): Condition {
   const { path, operator, value } = filter;
-  const column = columnOf(path, kind);
-  if (column === undefined) return { where: containing(filter), rest: filter };
-  const there = isThere(column);
-  if (value === null) return { where: operator === "ne" ? there : sql<boolean>`not (${there})`, rest: undefined };
-  if (operator === "co" || operator === "sw" || operator === "ew") return like(column, filter);
+  const column = columnOf(path, storage);
+  if (column === undefined) return { where: bodyContains(filter), remainder: filter };
+  if (value === null) {
+    const notNull = isNotNull(column);
+    return { where: operator === "ne" ? notNull : sql<boolean>`not (${notNull})`, remainder: undefined };
+  }
+  if (operator === "co" || operator === "sw" || operator === "ew") return compileLike(column, filter);
   const ref = sql.ref(column.name);
-  const comparison = sql<boolean>`${ref} ${sql.raw(COMPARISONS[operator])} ${stored(column, value)}`;
-  const isNotThere = operator === "ne" && column.isNullable;
-  return { where: isNotThere ? sql<boolean>`(${ref} is null or ${comparison})` : comparison, rest: undefined };
+  const comparison = sql<boolean>`${ref} ${sql.raw(COMPARISONS[operator])} ${storedValue(column, value)}`;
+  const includesNull = operator === "ne" && column.isNullable;
+  return { where: includesNull ? sql<boolean>`(${ref} is null or ${comparison})` : comparison, remainder: undefined };
 }
 
-function stored({ holds }: Column, value: string | number | boolean): string | number {
+function storedValue({ holds }: Column, value: string | number | boolean): string | number {
   switch (holds) {
     case "boolean":
       return String(value).toLowerCase() === "true" ? 1 : 0;
@@ -115,56 +127,56 @@ function stored({ holds }: Column, value: string | number | boolean): string | n
   }
 }
 
-/** LIKE of SQLite is not exact about case. */
-function like({ name, holds }: Column, filter: Comparison): Condition {
+/** SQLite's LIKE ignores case, so a case-sensitive comparison has a remainder. */
+function compileLike({ name, holds }: Column, filter: Comparison): Condition {
   const { operator, value } = filter;
-  if (holds === "boolean" || holds === "time") throw badRequest("invalidFilter", `${operator} compares texts only`);
-  const escaped = escapedForLike(holds === "folded" ? String(value).toLowerCase() : String(value));
+  if (holds === "boolean" || holds === "time") throw badRequest("invalidFilter", `${operator} compares strings only`);
+  const escaped = escapeForLike(holds === "folded" ? String(value).toLowerCase() : String(value));
   const pattern = `${operator === "sw" ? "" : "%"}${escaped}${operator === "ew" ? "" : "%"}`;
-  return { where: sql<boolean>`${sql.ref(name)} like ${pattern} escape '!'`, rest: holds === "folded" ? undefined : filter };
+  return { where: sql<boolean>`${sql.ref(name)} like ${pattern} escape '!'`, remainder: holds === "folded" ? undefined : filter };
 }
 
-/** Of what is only in the body, that much can be said: the text must be somewhere in it. */
-function containing({ path, operator, value }: Comparison): Bool {
+/** For attributes without a column: the body must contain the string somewhere. */
+function bodyContains({ path, operator, value }: Comparison): Bool {
   const { type } = comparedAttribute(path);
   const isInBody = path.attribute.name !== "meta" && (type === "string" || type === "reference");
   const isFound = operator === "eq" || operator === "co" || operator === "sw" || operator === "ew";
-  // Only what looks the same in JSON, and has the same small letters on every database.
+  // Only characters that JSON does not escape and that every database lower-cases in the same way.
   if (!isInBody || !isFound || typeof value !== "string" || !/^[ !#-[\]-~]+$/.test(value)) return ANYTHING;
-  return sql<boolean>`lower(body) like ${`%${escapedForLike(value.toLowerCase())}%`} escape '!'`;
+  return sql<boolean>`lower(body) like ${`%${escapeForLike(value.toLowerCase())}%`} escape '!'`;
 }
 
-/** What all that fulfil the filter within brackets mention. */
-function mentioned(filter: Filter): Bool {
-  if (filter.kind === "compare") return containing(filter);
-  return filter.kind === "and" ? and(filter.terms.map(mentioned)) : ANYTHING;
+/** A condition that holds for every body that fulfils the filter in brackets. */
+function bodyMentions(filter: Filter): Bool {
+  if (filter.kind === "compare") return bodyContains(filter);
+  return filter.kind === "and" ? joinAnd(filter.terms.map(bodyMentions)) : ANYTHING;
 }
 
-function escapedForLike(text: string): string {
+function escapeForLike(text: string): string {
   return text.replace(/[!%_]/g, "!$&");
 }
 
-function isLink({ extension, attribute }: AttributePath, { link }: Kind): boolean {
+function isLink({ extension, attribute }: AttributePath, { link }: ResourceStorage): boolean {
   return extension === undefined && attribute.name === link.attribute;
 }
 
-/** Only `members.value eq "…"`, in one way of writing it or another. */
-function linkedTo(filter: Filter, kind: Kind): Condition {
+/** Supports only `members.value eq "…"`, in any of its spellings. */
+function compileLinkFilter(filter: Filter, storage: ResourceStorage): Condition {
   if (filter.kind === "compare" && filter.operator === "eq" && typeof filter.value === "string") {
     const { attribute, sub } = filter.path;
     const name = sub?.name ?? (attribute.sub.length > 0 ? "value" : attribute.name);
-    if (name === "value") return linked(kind, filter.value);
+    if (name === "value") return linkExists(storage, filter.value);
   }
-  throw linksAlone(kind);
+  throw unsupportedLinkFilter(storage);
 }
 
-function linksAlone({ link }: Kind): Error {
+function unsupportedLinkFilter({ link }: ResourceStorage): Error {
   const { attribute } = link;
-  return badRequest("invalidFilter", `${attribute} can be searched by ${attribute}.value eq "…" only, alone or with "and"`);
+  return badRequest("invalidFilter", `filters on ${attribute} must be ${attribute}.value eq "…", alone or joined by "and"`);
 }
 
-function linked({ table, link }: Kind, id: string | undefined): Condition {
-  const whom = id === undefined ? sql`` : sql` and ${sql.ref(`scim_group_member.${link.other}`)} = ${id}`;
-  const rows = sql`select 1 from scim_group_member where ${sql.ref(`scim_group_member.${link.own}`)} = ${sql.ref(`${table}.id`)}${whom}`;
-  return { where: sql<boolean>`exists (${rows})`, rest: undefined };
+function linkExists({ table, link }: ResourceStorage, id: string | undefined): Condition {
+  const otherEnd = id === undefined ? sql`` : sql` and ${sql.ref(`scim_group_member.${link.other}`)} = ${id}`;
+  const rows = sql`select 1 from scim_group_member where ${sql.ref(`scim_group_member.${link.own}`)} = ${sql.ref(`${table}.id`)}${otherEnd}`;
+  return { where: sql<boolean>`exists (${rows})`, remainder: undefined };
 }

@@ -1,7 +1,7 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { parseFilter } from "./filter.ts";
-import { isMatch } from "./match.ts";
+import { matchesFilter } from "./match.ts";
 import { type Json, userType } from "./schema.ts";
 import type { ScimError } from "./scim-error.ts";
 
@@ -24,11 +24,11 @@ const user: Json = {
 };
 
 function matches(filter: string): boolean {
-  return isMatch(parseFilter(userType, filter), user);
+  return matchesFilter(parseFilter(userType, filter), user);
 }
 
-describe("the examples of RFC 7644 §3.4.2.2", () => {
-  const holding = [
+describe("filters: examples of RFC 7644 §3.4.2.2", () => {
+  const matching = [
     'userName eq "bjensen"',
     `name.familyName co "O'Malley"`,
     'userName sw "B"',
@@ -47,22 +47,22 @@ describe("the examples of RFC 7644 §3.4.2.2", () => {
     'userType eq "Employee" and emails[type eq "work" and value co "@example.com"]',
     'emails[type eq "work" and value co "@example.com"] or ims[type eq "xmpp" and value co "@foo.com"]',
   ];
-  for (const filter of holding) test(filter, () => equal(matches(filter), true));
+  for (const filter of matching) test(filter, () => equal(matches(filter), true));
 });
 
-describe("what a filter means", () => {
+describe("filters: matching", () => {
   const cases: readonly (readonly [filter: string, holds: boolean])[] = [
-    // Both conditions have to be met by one value.
+    // One value must meet both conditions.
     ['emails[type eq "home" and value co "@example.com"]', false],
     ['emails.type eq "home" and emails.value co "@example.com"', true],
     ['emails[type eq "work"].value eq "BJENSEN@example.com"', true],
-    // Case counts where the schema says so.
+    // Case matters only if the schema says so.
     ['externalId eq "ext"', false],
     ['externalId eq "Ext"', true],
-    // `and` binds closer than `or`.
+    // `and` binds tighter than `or`.
     ['userName eq "x" and title pr or active eq true', true],
     ['userName eq "x" and (title pr or active eq true)', false],
-    // De Morgan, and words within texts.
+    // De Morgan's laws, and keywords within strings.
     ['not (userName eq "bjensen" and title eq "x")', true],
     ['not (userName eq "bjensen" or title eq "x")', false],
     [`not (${ENTERPRISE}:department eq "Research and Development")`, false],
@@ -85,7 +85,7 @@ describe("what a filter means", () => {
   for (const [filter, holds] of cases) test(filter, () => equal(matches(filter), holds));
 });
 
-test("what cannot be understood is refused", () => {
+test("a malformed or too complex filter is rejected as invalidFilter", () => {
   const refused = [
     "",
     "userName",
@@ -124,7 +124,7 @@ test("what cannot be understood is refused", () => {
   deepEqual(parseFilter(userType, "  title   pr  ").kind, "present");
 });
 
-test("no filter takes long to refuse", () => {
+test("a malformed filter is rejected quickly", () => {
   const started = performance.now();
   for (const text of [
     "(".repeat(7999),

@@ -1,18 +1,17 @@
-/** Who is in which group, for answers: the `groups` of users, the `members` of groups. */
+/** Loads group memberships for responses: the `groups` of users and the `members` of groups. */
 import { sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
-import type { Kind } from "./kind.ts";
 import type { Json } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
+import type { ResourceStorage } from "./storage.ts";
 
-/** In one answer. */
-const MAX_LINKS = 50_000;
+const MAX_LINKS_PER_RESPONSE = 50_000;
 
 /**
- * How many of the resources fit into one answer with all their links, from the first.
- * @throws ScimError tooMany, where the first alone does not
+ * How many of the first resources fit into one response with all their links.
+ * @throws ScimError tooMany if the first one alone does not fit
  */
-export async function countFitting(db: ReadDb, { link }: Kind, ids: readonly string[]): Promise<number> {
+export async function countWithinLinkLimit(db: ReadDb, { link }: ResourceStorage, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   const own = sql.ref(`scim_group_member.${link.own}`);
   const { rows } = await sql<{
@@ -25,15 +24,16 @@ export async function countFitting(db: ReadDb, { link }: Kind, ids: readonly str
   let sum = 0;
   const first = ids.findIndex((id) => {
     sum += counts.get(id) ?? 0;
-    return sum > MAX_LINKS;
+    return sum > MAX_LINKS_PER_RESPONSE;
   });
-  if (first === 0) throw badRequest("tooMany", `more than ${MAX_LINKS} ${link.attribute}: ask with excludedAttributes=${link.attribute}`);
+  if (first === 0)
+    throw badRequest("tooMany", `more than ${MAX_LINKS_PER_RESPONSE} ${link.attribute}: use excludedAttributes=${link.attribute}`);
   return first < 0 ? ids.length : first;
 }
 
-/** The links of each of the resources, as its attribute has them. */
-export function loadLinks(db: ReadDb, kind: Kind, ids: readonly string[], base: string): Promise<Map<string, Json[]>> {
-  return kind.table === "scim_user" ? loadGroups(db, ids, base) : loadMembers(db, ids, base);
+/** The links by resource id, in the form of the resource's attribute. */
+export function loadLinks(db: ReadDb, storage: ResourceStorage, ids: readonly string[], base: string): Promise<Map<string, Json[]>> {
+  return storage.table === "scim_user" ? loadGroups(db, ids, base) : loadMembers(db, ids, base);
 }
 
 async function loadGroups(db: ReadDb, userIds: readonly string[], base: string): Promise<Map<string, Json[]>> {
@@ -47,7 +47,7 @@ async function loadGroups(db: ReadDb, userIds: readonly string[], base: string):
   const groups = new Map<string, Json[]>();
   for (const { user_id, id, body } of rows) {
     const { displayName } = JSON.parse(body) as { displayName: string };
-    append(groups, user_id, { value: id, $ref: `${base}/Groups/${id}`, display: displayName, type: "direct" });
+    appendLink(groups, user_id, { value: id, $ref: `${base}/Groups/${id}`, display: displayName, type: "direct" });
   }
   return groups;
 }
@@ -61,11 +61,12 @@ async function loadMembers(db: ReadDb, groupIds: readonly string[], base: string
     .orderBy("user_id")
     .execute();
   const members = new Map<string, Json[]>();
-  for (const { group_id, user_id } of rows) append(members, group_id, { value: user_id, $ref: `${base}/Users/${user_id}`, type: "User" });
+  for (const { group_id, user_id } of rows)
+    appendLink(members, group_id, { value: user_id, $ref: `${base}/Users/${user_id}`, type: "User" });
   return members;
 }
 
-function append(links: Map<string, Json[]>, id: string, link: Json): void {
+function appendLink(links: Map<string, Json[]>, id: string, link: Json): void {
   const known = links.get(id);
   if (known === undefined) links.set(id, [link]);
   else known.push(link);

@@ -1,41 +1,41 @@
-/** Whether a resource fulfils a filter. Pure. */
+/** Evaluates filters on resources. Pure. */
 import { type AttributePath, valuesAt } from "./attribute-path.ts";
 import { comparedAttribute, type Filter, type Literal, type Operator } from "./filter.ts";
 import type { Attribute, Json } from "./schema.ts";
 
-export function isMatch(filter: Filter, resource: Json): boolean {
+export function matchesFilter(filter: Filter, resource: Json): boolean {
   switch (filter.kind) {
     case "and":
-      return filter.terms.every((term) => isMatch(term, resource));
+      return filter.terms.every((term) => matchesFilter(term, resource));
     case "or":
-      return filter.terms.some((term) => isMatch(term, resource));
+      return filter.terms.some((term) => matchesFilter(term, resource));
     case "not":
-      return !isMatch(filter.term, resource);
+      return !matchesFilter(filter.term, resource);
     case "present":
       return valuesAt(resource, filter.path, false).some((value) => value !== "");
     case "value":
-      return valuesAt(resource, filter.path, false).some((value) => isMatch(filter.filter, value as Json));
+      return valuesAt(resource, filter.path, false).some((value) => matchesFilter(filter.filter, value as Json));
     case "compare":
-      return isCompared(valuesAt(resource, filter.path, true), filter.path, filter.operator, filter.value);
+      return compareValues(valuesAt(resource, filter.path, true), filter.path, filter.operator, filter.value);
   }
 }
 
-/** Of several values, one that fulfils it is enough. What is not there differs from everything but null. */
-function isCompared(values: readonly unknown[], path: AttributePath, operator: Operator, expected: Literal): boolean {
+/** One matching value is enough. A missing value differs from everything except null. */
+function compareValues(values: readonly unknown[], path: AttributePath, operator: Operator, expected: Literal): boolean {
   if (expected === null) return operator === (values.length === 0 ? "eq" : "ne");
   if (values.length === 0) return operator === "ne";
   const attribute = comparedAttribute(path);
-  return values.some((value) => compare(comparable(attribute, value), operator, comparable(attribute, expected)));
+  return values.some((value) => compareValue(toComparable(attribute, value), operator, toComparable(attribute, expected)));
 }
 
-/** Entra ID sends booleans as texts. */
-function comparable({ type, caseExact }: Attribute, value: unknown): unknown {
+/** Entra ID sends booleans as strings. */
+function toComparable({ type, caseExact }: Attribute, value: unknown): unknown {
   if (type === "dateTime") return Date.parse(String(value));
   if (type === "boolean") return typeof value === "string" ? value.toLowerCase() === "true" : value;
   return caseExact ? String(value) : String(value).toLowerCase();
 }
 
-function compare(value: unknown, operator: Operator, expected: unknown): boolean {
+function compareValue(value: unknown, operator: Operator, expected: unknown): boolean {
   switch (operator) {
     case "eq":
       return value === expected;

@@ -1,46 +1,48 @@
-/** What requests say of the members of groups, in whichever of the many ways: as steps to be done in their order. Pure. */
+/** Parses the many ways in which requests change group members into an ordered list of steps. Pure. */
 import type { Filter } from "./filter.ts";
 import { isObject, type PatchOperation } from "./patch-request.ts";
 import { badRequest, ScimError } from "./scim-error.ts";
 
-/** What is to be done to the members, in its order. */
+/** One change of the members. */
 export type MemberStep =
   | { readonly kind: "add" | "remove" | "set"; readonly ids: readonly string[] }
-  /** Of those who are members then. */
+  /** Applies to the members at the time of the step. */
   | { readonly kind: "remove-matching"; readonly filter: Filter };
 
-/** In one request. */
-const MAX_MEMBERS = 5_000;
-/** Of which each has to read all members. */
-const MAX_MATCHING = 10;
+const MAX_MEMBERS_PER_REQUEST = 5_000;
+/** Each filter reads all members of the group. */
+const MAX_FILTERS_PER_REQUEST = 10;
 
-/** @param value of the attribute `members` @throws ScimError */
-export function memberIdsFrom(value: unknown): string[] {
+/**
+ * @param value value of the attribute `members`
+ * @throws ScimError
+ */
+export function parseMemberIds(value: unknown): string[] {
   const members = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
-  assertFew(members.length);
-  return [...new Set(members.map(memberIdFrom))];
+  assertMemberCount(members.length);
+  return [...new Set(members.map(parseMemberId))];
 }
 
-function memberIdFrom(member: unknown): string {
+function parseMemberId(member: unknown): string {
   const value = isObject(member) ? member.value : member;
   if (typeof value !== "string" || value === "" || value.includes("\0"))
-    throw badRequest("invalidValue", "each of the members must have the id of a user as its value");
-  if (isObject(member) && typeof member.type === "string" && member.type.toLowerCase() === "group") throw noGroups();
+    throw badRequest("invalidValue", "the value of each member must be the id of a user");
+  if (isObject(member) && typeof member.type === "string" && member.type.toLowerCase() === "group") throw groupAsMember();
   return value;
 }
 
 /** @throws ScimError */
-export function memberStepsFrom(operations: readonly PatchOperation[]): MemberStep[] {
+export function memberStepsFromPatch(operations: readonly PatchOperation[]): MemberStep[] {
   const steps = operations.reduce(appendStep, []);
-  if (steps.filter(({ kind }) => kind === "remove-matching").length > MAX_MATCHING)
-    throw new ScimError(413, undefined, `a request may have ${MAX_MATCHING} filters that name no members`);
-  assertFew(steps.reduce((sum, step) => sum + ("ids" in step ? step.ids.length : 0), 0));
+  if (steps.filter(({ kind }) => kind === "remove-matching").length > MAX_FILTERS_PER_REQUEST)
+    throw new ScimError(413, undefined, `a request may have at most ${MAX_FILTERS_PER_REQUEST} member filters other than by id`);
+  assertMemberCount(steps.reduce((sum, step) => sum + ("ids" in step ? step.ids.length : 0), 0));
   return steps;
 }
 
-/** Many operations of one kind, as some directories send them, are one step. */
+/** Merges consecutive operations of the same kind, which some directories send one by one. */
 function appendStep(steps: MemberStep[], operation: PatchOperation): MemberStep[] {
-  const step = stepFrom(operation);
+  const step = stepFromOperation(operation);
   const last = steps.at(-1);
   const isSame = last !== undefined && "ids" in last && "ids" in step && last.kind === step.kind && step.kind !== "set";
   if (isSame) steps[steps.length - 1] = { kind: last.kind, ids: [...last.ids, ...step.ids] };
@@ -48,35 +50,39 @@ function appendStep(steps: MemberStep[], operation: PatchOperation): MemberStep[
   return steps;
 }
 
-function stepFrom({ verb, target, value }: PatchOperation): MemberStep {
+function stepFromOperation({ verb, target, value }: PatchOperation): MemberStep {
   const { filter, sub } = target as Extract<PatchOperation["target"], { filter: unknown }>;
   if (sub !== undefined) throw badRequest("mutability", "a member cannot be changed: remove it and add another");
   if (filter !== undefined) {
     if (verb !== "remove") throw badRequest("invalidPath", "members with a filter can only be removed");
-    const ids = idsIn(filter);
+    const ids = idsNamedBy(filter);
     return ids === undefined ? { kind: "remove-matching", filter } : { kind: "remove", ids };
   }
-  if (verb === "add") return { kind: "add", ids: memberIdsFrom(value) };
-  // Entra ID names those to be removed in the value.
-  if (verb === "remove" && value !== undefined && value !== null) return { kind: "remove", ids: memberIdsFrom(value) };
-  return { kind: "set", ids: verb === "replace" ? memberIdsFrom(value) : [] };
+  if (verb === "add") return { kind: "add", ids: parseMemberIds(value) };
+  // Entra ID lists the members to remove in the value.
+  if (verb === "remove" && value !== undefined && value !== null) return { kind: "remove", ids: parseMemberIds(value) };
+  return { kind: "set", ids: verb === "replace" ? parseMemberIds(value) : [] };
 }
 
-/** Of a filter that names them; undefined for any other. */
-function idsIn(filter: Filter): string[] | undefined {
+/** Ids in a filter that only names members; undefined for any other filter. */
+function idsNamedBy(filter: Filter): string[] | undefined {
   if (filter.kind === "or") {
-    const ids = filter.terms.map(idsIn);
+    const ids = filter.terms.map(idsNamedBy);
     return ids.every((each) => each !== undefined) ? ids.flat() : undefined;
   }
   const isNamed = filter.kind === "compare" && filter.operator === "eq" && filter.path.attribute.name === "value";
   return isNamed ? [String(filter.value)] : undefined;
 }
 
-function assertFew(count: number): void {
-  if (count > MAX_MEMBERS)
-    throw new ScimError(413, undefined, `a request may name ${MAX_MEMBERS} members, this one names ${count}: add the others by PATCH`);
+function assertMemberCount(count: number): void {
+  if (count > MAX_MEMBERS_PER_REQUEST)
+    throw new ScimError(
+      413,
+      undefined,
+      `a request may name at most ${MAX_MEMBERS_PER_REQUEST} members, but this one names ${count}: add the others by PATCH`,
+    );
 }
 
-export function noGroups(): ScimError {
-  return badRequest("invalidValue", "a group cannot be a member of a group: send the users in it");
+export function groupAsMember(): ScimError {
+  return badRequest("invalidValue", "a group cannot be a member of a group: send its users");
 }

@@ -8,7 +8,7 @@ import type { ScimError } from "./scim-error.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
-/** The user after the operations, without what all users have. */
+/** The user after the operations, without the attributes that all users have. */
 function patched(before: Json, ...Operations: Json[]): Json {
   const body = normalize(userType, { userName: "u", ...before });
   const { schemas, userName, ...rest } = normalize(userType, applyPatch(body, parsePatch(userType, { Operations })));
@@ -26,24 +26,24 @@ function refuses(scimType: string, before: Json, ...operations: Json[]): void {
 const home = { type: "home", value: "babs@jensen.org" };
 const work = { type: "work", value: "bjensen@example.com", primary: true };
 
-describe("the examples of RFC 7644 §3.5.2", () => {
+describe("PATCH: examples of RFC 7644 §3.5.2", () => {
   test("add without a path adds each attribute of the value", () => {
     const value = { emails: [{ value: "babs@jensen.org", type: "home" }], nickName: "Babs" };
     deepEqual(patched({ emails: [work] }, { op: "add", value }), { nickName: "Babs", emails: [work, home] });
   });
-  test("remove with a value filter removes one value, and the attribute with the last of them", () => {
+  test("remove with a filter removes the matching value, and the attribute with its last value", () => {
     deepEqual(patched({ emails: [home, work] }, { op: "remove", path: 'emails[type eq "work" and value ew "example.com"]' }), {
       emails: [home],
     });
     deepEqual(patched({ emails: [work] }, { op: "remove", path: 'emails[type eq "work"]' }), {});
   });
-  test("remove removes an attribute, or a part of it", () => {
+  test("remove removes an attribute or a sub-attribute", () => {
     const name = { givenName: "B", familyName: "J" };
     deepEqual(patched({ name, title: "T" }, { op: "remove", path: "name.familyName" }), { name: { givenName: "B" }, title: "T" });
     deepEqual(patched({ name, title: "T" }, { op: "remove", path: "name" }), { title: "T" });
     deepEqual(patched({ title: "T" }, { op: "remove", path: "nickName" }), { title: "T" });
   });
-  test("replace replaces all values, one, or a part of one", () => {
+  test("replace replaces all values, one value or a sub-attribute", () => {
     const address = { type: "work", streetAddress: "100 Universal City Plaza", country: "USA" };
     const other = { type: "work", streetAddress: "911 Universal City Plaza", country: "US" };
     deepEqual(patched({ emails: [home, work] }, { op: "replace", path: "emails", value: [home] }), { emails: [home] });
@@ -61,17 +61,17 @@ describe("the examples of RFC 7644 §3.5.2", () => {
   });
 });
 
-describe("what an operation does", () => {
-  test("a complex attribute keeps the parts that are not given", () => {
+describe("PATCH operations", () => {
+  test("a complex attribute keeps the sub-attributes that are not given", () => {
     for (const op of ["add", "replace"])
       deepEqual(patched({ name: { givenName: "B", familyName: "J" } }, { op, path: "name", value: { familyName: "K" } }), {
         name: { givenName: "B", familyName: "K" },
       });
   });
-  test("a value that is there is not added again", () => {
+  test("a value that already exists is not added again", () => {
     deepEqual(patched({ emails: [home] }, { op: "add", path: "emails", value: home }), { emails: [home] });
   });
-  test("a new primary value takes the place of the old one", () => {
+  test("a new primary value replaces the old primary one", () => {
     const value = { type: "other", value: "x@example.com", primary: true };
     deepEqual(patched({ emails: [work] }, { op: "add", path: "emails", value: [value] }), { emails: [{ ...work, primary: false }, value] });
     deepEqual(patched({ emails: [home, work] }, { op: "replace", path: 'emails[type eq "home"].primary', value: true }), {
@@ -81,7 +81,7 @@ describe("what an operation does", () => {
       ],
     });
   });
-  test("extensions are reached by their name, as a whole or by attribute", () => {
+  test("an extension is changed as a whole or by attribute", () => {
     const extension = { department: "D", manager: { value: "1" } };
     deepEqual(patched({}, { op: "add", path: ENTERPRISE, value: extension }), { [ENTERPRISE]: extension });
     deepEqual(patched({ [ENTERPRISE]: extension }, { op: "replace", path: `${ENTERPRISE}:department`, value: "E" }), {
@@ -96,13 +96,13 @@ describe("what an operation does", () => {
     deepEqual(patched({ [ENTERPRISE]: extension }, { op: "remove", path: ENTERPRISE }), {});
     deepEqual(patched({}, { op: "add", path: "urn:ietf:params:scim:schemas:core:2.0:User:title", value: "T" }), { title: "T" });
   });
-  test("operations are done in their order", () => {
+  test("operations are applied in their order", () => {
     deepEqual(
       patched({}, { op: "add", path: "title", value: "A" }, { op: "replace", path: "title", value: "B" }, { op: "remove", path: "title" }),
       {},
     );
   });
-  test("null takes away", () => {
+  test("the value null removes an attribute", () => {
     deepEqual(
       patched({ title: "T", emails: [home] }, { op: "replace", path: "title", value: null }, { op: "replace", value: { emails: null } }),
       {},
@@ -110,12 +110,12 @@ describe("what an operation does", () => {
   });
 });
 
-describe("what Entra ID sends", () => {
-  test("verbs in any case, booleans as texts", () => {
+describe("PATCH requests of Entra ID", () => {
+  test("verbs in any case and booleans as strings are accepted", () => {
     deepEqual(patched({ active: true }, { op: "Replace", path: "active", value: "False" }), { active: false });
     deepEqual(patched({}, { op: "Add", path: "Active", value: "True" }), { active: true });
   });
-  test("a part of a value that is not there yet makes the value", () => {
+  test("setting a sub-attribute of a missing value creates the value", () => {
     for (const op of ["Add", "Replace"]) {
       deepEqual(patched({}, { op, path: 'emails[type eq "work"].value', value: "a@example.com" }), {
         emails: [{ type: "work", value: "a@example.com" }],
@@ -128,12 +128,12 @@ describe("what Entra ID sends", () => {
       roles: [{ primary: true, value: "admin" }],
     });
   });
-  test("a part of a value that is there changes it, also by Add", () => {
+  test("setting a sub-attribute of an existing value changes it, also by Add", () => {
     deepEqual(patched({ emails: [home, work] }, { op: "Add", path: 'emails[type eq "work"].value', value: "new@example.com" }), {
       emails: [home, { ...work, value: "new@example.com" }],
     });
   });
-  test("many paths in one value", () => {
+  test("one value may contain several paths", () => {
     const value = {
       displayName: "B",
       'emails[type eq "work"].value': "w@example.com",
@@ -152,7 +152,7 @@ describe("what Entra ID sends", () => {
   });
 });
 
-test("what cannot be done is refused for what is wrong with it", () => {
+test("an invalid PATCH is rejected with the matching scimType", () => {
   refuses("invalidPath", {}, { op: "add", path: "colour", value: 1 });
   refuses("invalidPath", {}, { op: "add", path: "name.colour", value: 1 });
   refuses("invalidPath", {}, { op: "add", path: 'userName[type eq "x"]', value: 1 });

@@ -1,4 +1,4 @@
-/** Which attributes an answer has: `attributes` and `excludedAttributes` (RFC 7644 §3.9). Pure. */
+/** Selects the attributes of a response: `attributes` and `excludedAttributes` (RFC 7644 §3.9). Pure. */
 import { type AttributePath, findAttributePath, findExtension } from "./attribute-path.ts";
 import type { Extension, Json, ResourceType } from "./schema.ts";
 
@@ -8,10 +8,10 @@ export interface Projection {
   readonly excluded: readonly string[];
 }
 
-/** These are returned always. */
+/** Always returned. */
 const ALWAYS = ["schemas", "id"];
 
-/** Whether answers have the attribute at all: what is expensive to read is not read for nothing. */
+/** Whether responses contain the attribute, so that expensive attributes are loaded only if needed. */
 export function isReturned({ attributes, excluded }: Projection, type: ResourceType, name: string): boolean {
   if (attributes !== undefined) return attributes.some((each) => findAttributePath(type, each)?.attribute.name === name);
   return !excluded.some((each) => {
@@ -21,14 +21,14 @@ export function isReturned({ attributes, excluded }: Projection, type: ResourceT
 }
 
 export function project(resource: Json, type: ResourceType, { attributes, excluded }: Projection): Json {
-  if (attributes === undefined) return excluded.reduce((rest, name) => without(rest, type, name), resource);
+  if (attributes === undefined) return excluded.reduce((rest, name) => removeAttribute(rest, type, name), resource);
   const chosen: Json = {};
   for (const name of ALWAYS) chosen[name] = resource[name];
-  for (const name of attributes) choose(chosen, resource, type, name);
+  for (const name of attributes) copyAttribute(chosen, resource, type, name);
   return chosen;
 }
 
-function choose(chosen: Json, resource: Json, type: ResourceType, name: string): void {
+function copyAttribute(chosen: Json, resource: Json, type: ResourceType, name: string): void {
   const extension = findExtension(type, name);
   const path = extension === undefined ? findAttributePath(type, name) : undefined;
   if (extension !== undefined && resource[extension.urn] !== undefined) chosen[extension.urn] = resource[extension.urn];
@@ -36,31 +36,31 @@ function choose(chosen: Json, resource: Json, type: ResourceType, name: string):
   const from = containerOf(resource, path.extension);
   const value = from?.[path.attribute.name];
   if (value === undefined) return;
-  const kept = path.sub === undefined ? value : mapped(value, (each) => picked(each, path.sub?.name as string));
-  if (path.extension === undefined) chosen[path.attribute.name] = merged(chosen[path.attribute.name], kept, path);
+  const kept = path.sub === undefined ? value : mapValues(value, (each) => pick(each, path.sub?.name as string));
+  if (path.extension === undefined) chosen[path.attribute.name] = mergeParts(chosen[path.attribute.name], kept, path);
   else chosen[path.extension.urn] = { ...(chosen[path.extension.urn] as Json | undefined), [path.attribute.name]: kept };
 }
 
-/** `name.givenName,name.familyName` asks for both. */
-function merged(known: unknown, added: unknown, { sub }: AttributePath): unknown {
+/** `name.givenName,name.familyName` selects both. */
+function mergeParts(known: unknown, added: unknown, { sub }: AttributePath): unknown {
   if (known === undefined || sub === undefined) return added;
   if (Array.isArray(known)) return known.map((each: Json, i) => ({ ...each, ...((added as Json[])[i] ?? {}) }));
   return { ...(known as Json), ...(added as Json) };
 }
 
-function without(resource: Json, type: ResourceType, name: string): Json {
+function removeAttribute(resource: Json, type: ResourceType, name: string): Json {
   const extension = findExtension(type, name);
-  if (extension !== undefined) return dropped(resource, extension.urn);
+  if (extension !== undefined) return omit(resource, extension.urn);
   const path = findAttributePath(type, name);
   if (path === undefined || ALWAYS.includes(path.attribute.name)) return resource;
   const from = containerOf(resource, path.extension);
   if (from?.[path.attribute.name] === undefined) return resource;
   const left =
     path.sub === undefined
-      ? dropped(from, path.attribute.name)
+      ? omit(from, path.attribute.name)
       : {
           ...from,
-          [path.attribute.name]: mapped(from[path.attribute.name], (each) => dropped(each, path.sub?.name as string)),
+          [path.attribute.name]: mapValues(from[path.attribute.name], (each) => omit(each, path.sub?.name as string)),
         };
   return path.extension === undefined ? left : { ...resource, [path.extension.urn]: left };
 }
@@ -69,15 +69,15 @@ function containerOf(resource: Json, extension: Extension | undefined): Json | u
   return extension === undefined ? resource : (resource[extension.urn] as Json | undefined);
 }
 
-function mapped(value: unknown, each: (value: Json) => Json): unknown {
+function mapValues(value: unknown, each: (value: Json) => Json): unknown {
   return Array.isArray(value) ? value.map(each) : each(value as Json);
 }
 
-function picked(value: Json, name: string): Json {
+function pick(value: Json, name: string): Json {
   return value[name] === undefined ? {} : { [name]: value[name] };
 }
 
-function dropped(value: Json, name: string): Json {
+function omit(value: Json, name: string): Json {
   const { [name]: _, ...rest } = value;
   return rest;
 }

@@ -1,8 +1,9 @@
-/** A stored user or group as the directory sees it. */
-import type { Kind } from "./kind.ts";
-import type { Json } from "./schema.ts";
+/** Converts a stored user or group into the resource that the directory sees. */
 
-export interface Row {
+import type { Json } from "./schema.ts";
+import type { ResourceStorage } from "./storage.ts";
+
+export interface ScimRow {
   readonly id: string;
   readonly create_time: string;
   readonly update_time: string;
@@ -12,8 +13,11 @@ export interface Row {
 
 export const COLUMNS = ["id", "create_time", "update_time", "version", "body"] as const;
 
-/** Without groups or members. @param base URL of the provider's SCIM, without a trailing slash */
-export function resourceFrom({ type }: Kind, row: Row, base: string): Json {
+/**
+ * The resource without groups or members.
+ * @param base URL of the provider's SCIM, without a trailing slash
+ */
+export function resourceFromRow({ type }: ResourceStorage, row: ScimRow, base: string): Json {
   const { schemas, ...attributes } = JSON.parse(row.body) as Json;
   const meta = {
     resourceType: type.name,
@@ -25,6 +29,6 @@ export function resourceFrom({ type }: Kind, row: Row, base: string): Json {
   return { schemas, id: row.id, ...attributes, meta };
 }
 
-export function etagOf({ version }: Pick<Row, "version">): string {
+export function etagOf({ version }: Pick<ScimRow, "version">): string {
   return `W/"${version}"`;
 }

@@ -1,4 +1,7 @@
-/** Users and groups as RFC 7643 describes them, and what of that Holt keeps. The descriptions and the check of values are scimmy's; nothing in it changes after this file. */
+/**
+ * Defines the schemas of users and groups (RFC 7643), based on the library scimmy, which also checks values. Nothing
+ * changes scimmy's global schemas after this file.
+ */
 import SCIMMY from "scimmy";
 import { badRequest, ScimError } from "./scim-error.ts";
 
@@ -7,9 +10,9 @@ export interface Attribute {
   readonly type: string;
   readonly multiValued: boolean;
   readonly caseExact: boolean;
-  /** Not for the directory to set. */
+  /** The directory cannot set it. */
   readonly isReadOnly: boolean;
-  /** Neither kept nor returned. */
+  /** Neither stored nor returned. */
   readonly isSecret: boolean;
   readonly sub: readonly Attribute[];
 }
@@ -26,7 +29,7 @@ export interface ResourceType {
   readonly description: string;
   readonly attributes: readonly Attribute[];
   readonly extensions: readonly Extension[];
-  /** @throws ScimError invalidValue, where a value is not of its attribute's type or a required one is missing */
+  /** @throws ScimError invalidValue if a value has the wrong type or a required attribute is missing */
   check(body: Json): void;
 }
 
@@ -36,21 +39,21 @@ type SchemaClass = typeof SCIMMY.Schemas.User | typeof SCIMMY.Schemas.Group;
 type Definition = typeof SCIMMY.Schemas.User.definition;
 
 const { User, Group, EnterpriseUser } = SCIMMY.Schemas;
-// Directories have types of their own for these values (RFC 7643 §2.4 leaves it to them), and none of them means anything to Holt.
+// Directories use their own types for these values, as RFC 7643 §2.4 allows. Holt ignores them.
 for (const name of ["emails", "phoneNumbers", "ims", "photos", "addresses", "roles", "x509Certificates"]) {
   User.definition.attribute<InstanceType<typeof SCIMMY.Types.Attribute>>(`${name}.type`).config.canonicalValues = false;
 }
 User.extend(EnterpriseUser as never, false);
 
-const DESCRIBED = [User.definition, Group.definition, EnterpriseUser.definition] as const;
+const DEFINITIONS = [User.definition, Group.definition, EnterpriseUser.definition] as const;
 
 export const userType: ResourceType = defineType("User", "/Users", User, [EnterpriseUser.definition]);
 export const groupType: ResourceType = defineType("Group", "/Groups", Group, []);
 export const resourceTypes: readonly ResourceType[] = [userType, groupType];
 
-/** As `/Schemas` answers them. */
+/** The schemas as `/Schemas` returns them. */
 export function describeSchemas(base: string): Json[] {
-  return DESCRIBED.map((definition) => JSON.parse(JSON.stringify(definition.describe(`${base}/Schemas`))) as Json);
+  return DEFINITIONS.map((definition) => JSON.parse(JSON.stringify(definition.describe(`${base}/Schemas`))) as Json);
 }
 
 function defineType(
@@ -65,8 +68,8 @@ function defineType(
     endpoint,
     urn: definition.id,
     description: definition.description,
-    attributes: attributesOf(definition, true),
-    extensions: extensions.map((extension) => ({ urn: extension.id, attributes: attributesOf(extension, false) })),
+    attributes: readAttributes(definition, true),
+    extensions: extensions.map((extension) => ({ urn: extension.id, attributes: readAttributes(extension, false) })),
     check(body) {
       try {
         new schema(body as never, "in");
@@ -79,14 +82,14 @@ function defineType(
   };
 }
 
-/** @param withCommon also id, externalId, meta and schemas, which all resources have */
-function attributesOf(definition: Definition, withCommon: boolean): Attribute[] {
+/** @param withCommon whether to include id, externalId, meta and schemas, which all resources have */
+function readAttributes(definition: Definition, withCommon: boolean): Attribute[] {
   return definition.attributes
     .filter((attribute) => attribute instanceof SCIMMY.Types.Attribute && (withCommon || !attribute.config.shadow))
-    .map((attribute) => attributeFrom(attribute, attribute.name === "schemas"));
+    .map((attribute) => attributeFromDefinition(attribute, attribute.name === "schemas"));
 }
 
-function attributeFrom(attribute: InstanceType<typeof SCIMMY.Types.Attribute>, isReadOnly = false): Attribute {
+function attributeFromDefinition(attribute: InstanceType<typeof SCIMMY.Types.Attribute>, isReadOnly = false): Attribute {
   const { mutable, returned, multiValued, caseExact } = attribute.config;
   return {
     name: attribute.name,
@@ -95,6 +98,6 @@ function attributeFrom(attribute: InstanceType<typeof SCIMMY.Types.Attribute>, i
     caseExact: caseExact === true,
     isReadOnly: isReadOnly || mutable === false,
     isSecret: returned === false,
-    sub: (attribute.subAttributes ?? []).map((sub) => attributeFrom(sub)),
+    sub: (attribute.subAttributes ?? []).map((sub) => attributeFromDefinition(sub)),
   };
 }

@@ -27,6 +27,6 @@ export function badRequest(scimType: Exclude<ScimType, "uniqueness">, detail: st
   return new ScimError(400, scimType, detail);
 }
 
-export function noSuch(what: string, id: string): ScimError {
-  return new ScimError(404, undefined, `there is no ${what} with the id ${JSON.stringify(id.slice(0, 100))}`);
+export function notFound(type: string, id: string): ScimError {
+  return new ScimError(404, undefined, `no ${type} has the id ${JSON.stringify(id.slice(0, 100))}`);
 }

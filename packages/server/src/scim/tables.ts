@@ -1,4 +1,4 @@
-/** The tables of SCIM. The migrations make them; column names equal proto field names. */
+/** Declares the tables of SCIM. Column names equal proto field names. */
 
 declare module "../db/schema.ts" {
   interface Schema {
@@ -9,32 +9,32 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** An account in a company's directory. What its rows mean for rights is auth/scim-record.ts. */
+/** An account in a company's directory. How it affects rights is in iam/identities/scim-record.ts. */
 export interface ScimUserTable {
   id: string;
   idp_uid: string;
-  /** As the directory calls it; by this it is known again at a login. */
+  /** The directory's key of the account; logins are matched by it. */
   external_id: string | null;
-  /** In small letters: compared without regard to case. As it was given, it is in the body. */
+  /** Lower case, since it is compared without regard to case. The body has the original spelling. */
   user_name: string;
-  /** 0 for who is not let in, in particular for who was deleted. */
+  /** 0 if the person may not log in. Deleted users are always inactive. */
   active: number;
   create_time: string;
   update_time: string;
-  /** Set once it is deleted: it exists no longer for the directory, but that its person has left stays known. */
+  /** Set once the directory deleted the user. The row stays hidden, to remember that the person has left. */
   delete_time: string | null;
   version: number;
   /** The SCIM resource without id, meta and groups. */
   body: string;
 }
 
-/** Whom accounts of a directory stand for, whether it has provisioned them or not. */
+/** Identities that belong to the accounts of a directory, including accounts that are not provisioned. */
 export interface ScimIdentityTable {
   idp_uid: string;
-  /** Of the account; at a login, what the provider's correlation rule compares with it. */
+  /** External id of the account. At a login, the value that the provider's correlation rule compares. */
   external_id: string;
   identity_uid: string;
-  /** When it first logged in through the identity provider; null where it only follows from the external id so far. */
+  /** When the identity first logged in through the provider; null if it is only derived from the external id so far. */
   login_time: string | null;
 }
 
@@ -42,7 +42,7 @@ export interface ScimGroupTable {
   id: string;
   idp_uid: string;
   external_id: string | null;
-  /** In small letters. As it was given, it is in the body. */
+  /** Lower case. The body has the original spelling. */
   display_name: string;
   create_time: string;
   update_time: string;

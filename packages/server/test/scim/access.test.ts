@@ -1,4 +1,4 @@
-/** Who may provision, what one directory sees of another, and what becomes of the rights of those whom a directory deactivates. */
+/** Tests who may provision, how directories are isolated from each other, and how deactivation affects rights. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { connect } from "node:http2";
 import { before, describe, test } from "node:test";
@@ -8,21 +8,21 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import {
+  createDirectory,
   type Directory,
   type DirectoryOptions,
-  directoryOf,
-  enable,
   filtered,
   patch,
+  setEnabled,
   startDirectory,
-  strangeToken,
+  unknownToken,
 } from "../harness/scim/directory.ts";
 import { type Caller, describeWithWorld, type World } from "../harness/world.ts";
 
 const UNAUTHENTICATED = 16;
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
 
-describeWithWorld("who may provision", (world) => {
+describeWithWorld("access to SCIM", (world) => {
   let directory: Directory;
   let other: Directory;
   before(async () => {
@@ -30,16 +30,16 @@ describeWithWorld("who may provision", (world) => {
     other = await startDirectory(world);
   });
 
-  test("nobody without the provider's own token, and all others are told alike", async () => {
+  test("only the provider's own token gives access, and all other callers get the same error", async () => {
     const missing = directory.idpUid.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
     const attempts: readonly (readonly [path: string, token: string | undefined])[] = [
       [directory.path, undefined],
       [directory.path, "nonsense"],
-      [directory.path, strangeToken()],
+      [directory.path, unknownToken()],
       [directory.path, other.token],
       [directory.path, world.owner.token],
       [`/scim/v2/${missing}`, directory.token],
-      [`/scim/v2/${missing}`, strangeToken()],
+      [`/scim/v2/${missing}`, unknownToken()],
       ["/scim/v2/nonsense", directory.token],
     ];
     const answers = new Set<string>();
@@ -55,22 +55,22 @@ describeWithWorld("who may provision", (world) => {
     equal(answers.size, 1);
   });
 
-  test("a body is not read of who is not known", async () => {
+  test("the body of an anonymous request is not read", async () => {
     const { status } = await world.http("POST", `${directory.path}/Users`, "{ not JSON", { authorization: "Bearer x" });
     equal(status, 401);
   });
 
-  test("while provisioning is switched off, nothing is accepted of who has the right token", async () => {
-    await enable(world, directory.idpUid, 0);
+  test("while provisioning is disabled, requests with a valid token are refused", async () => {
+    await setEnabled(world, directory.idpUid, 0);
     const { status, body } = await directory.call("GET", "/Users");
     equal(status, 403);
     match(body.detail, /switched off/);
-    equal((await world.http("GET", `${directory.path}/Users`, undefined, { authorization: `Bearer ${strangeToken()}` })).status, 401);
-    await enable(world, directory.idpUid);
+    equal((await world.http("GET", `${directory.path}/Users`, undefined, { authorization: `Bearer ${unknownToken()}` })).status, 401);
+    await setEnabled(world, directory.idpUid);
     equal((await directory.call("GET", "/Users")).status, 200);
   });
 
-  test("neither sees nor touches what another has", async () => {
+  test("a directory can neither see nor change the resources of another", async () => {
     const user = await other.user({ userName: "same@example.com", externalId: "same" });
     const group = await other.group("same", [user.id]);
     const own = await directory.user({ userName: "same@example.com", externalId: "same" });
@@ -96,7 +96,7 @@ describeWithWorld("who may provision", (world) => {
     equal((await other.must(200, "GET", `/Groups/${group.id}`)).members[0].value, user.id);
   });
 
-  test("requests of several directories at once do not mix", async () => {
+  test("concurrent requests of several directories do not mix", async () => {
     const directories = [directory, other];
     const made = await Promise.all(Array.from({ length: 20 }, (_, i) => directories[i % 2]?.user({ title: `of ${i % 2}` })));
     for (const [i, user] of made.entries()) {
@@ -105,7 +105,7 @@ describeWithWorld("who may provision", (world) => {
     }
   });
 
-  test("HTTP/2 carries it as well", async () => {
+  test("SCIM works over HTTP/2", async () => {
     const session = connect(world.baseUrl);
     async function call(method: string, path: string, token: string, body?: unknown): Promise<[status: number, text: string]> {
       const stream = session.request({ ":method": method, ":path": `${directory.path}${path}`, authorization: `Bearer ${token}` });
@@ -123,7 +123,7 @@ describeWithWorld("who may provision", (world) => {
     session.close();
   });
 
-  test("the server tells what it can", async () => {
+  test("the server describes its configuration, resource types and schemas", async () => {
     const config = await directory.must(200, "GET", "/ServiceProviderConfig");
     deepEqual([config.patch.supported, config.bulk.supported, config.filter.supported, config.etag.supported], [true, false, true, true]);
     const types = await directory.must(200, "GET", "/ResourceTypes");
@@ -159,15 +159,17 @@ describeWithWorld("who may provision", (world) => {
   for (const [status, method, path] of answered) {
     test(`${method} ${path} is answered with ${status}`, async () => {
       const answer = await directory.call(method, path, method === "GET" ? undefined : {});
-      // What has no such form is answered before anybody looks for the provider that it does not name.
+      // A malformed path fails authentication before the provider is looked up.
       equal(answer.status, path === "/Users/a/b" ? 401 : status);
       deepEqual([answer.body.schemas, answer.headers["content-type"]], [[ERROR], "application/scim+json"]);
     });
   }
 });
 
-describeWithWorld("deactivation", (world) => {
-  /** Somebody of the directory, who has logged in through its provider and so has the default role in the organization. */
+describeWithWorld("deactivation by a directory", (world) => {
+  /**
+   * A person of the directory who has logged in through its provider and so has the default role in the organization.
+   */
   interface Person extends Caller {
     readonly scimId: string;
     readonly subject: string;
@@ -176,7 +178,7 @@ describeWithWorld("deactivation", (world) => {
   }
   let made = 0;
 
-  async function personOf(directory: Directory, claims: Record<string, unknown> = {}): Promise<Person> {
+  async function createPerson(directory: Directory, claims: Record<string, unknown> = {}): Promise<Person> {
     const subject = `person-${++made}`;
     const { id } = await directory.user({ userName: `${subject}@example.com`, externalId: claims.oid ?? subject });
     return { ...(await login(directory, subject, claims)), scimId: id, subject, directory };
@@ -184,7 +186,7 @@ describeWithWorld("deactivation", (world) => {
 
   async function login(directory: Directory, subject: string, claims: Record<string, unknown> = {}) {
     const proof = await world.proofOf(subject, { aud: directory.clientId, ...claims });
-    // Refused to who is registered already.
+    // Fails if the person is already registered.
     await world.rest.call(Auth.method.register, {}, proof);
     const request = { identityProvider: directory.idpUid };
     const exchanged = answerOf(await world.rest.call(SecurityTokenService.method.exchange, request, proof));
@@ -193,7 +195,7 @@ describeWithWorld("deactivation", (world) => {
 
   const start = (options: DirectoryOptions = {}) => startDirectory(world, { issuer: world.issuer, ...options });
 
-  /** google.rpc.Codes of reading the organization, over REST and gRPC. */
+  /** The google.rpc.Codes of reading the organization, over REST and gRPC. */
   async function codes({ token }: { token: string }, organization: string): Promise<number[]> {
     const request = { uid: organization };
     return [
@@ -205,9 +207,9 @@ describeWithWorld("deactivation", (world) => {
   const off = patch({ op: "replace", value: { active: false } });
   const on = patch({ op: "replace", value: { active: true } });
 
-  test("takes the rights away for the very next request, and gives them back", async () => {
+  test("deactivating a user revokes rights for the next request, and activating restores them", async () => {
     const directory = await start();
-    const person = await personOf(directory);
+    const person = await createPerson(directory);
     deepEqual(await codes(person, directory.organization), [0, 0]);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
     deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
@@ -217,9 +219,9 @@ describeWithWorld("deactivation", (world) => {
     deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
   });
 
-  test("ends registry logins, token exchange and new logins", async () => {
+  test("a deactivated user cannot log in to the registry, exchange tokens or sign in", async () => {
     const directory = await start();
-    const person = await personOf(directory);
+    const person = await createPerson(directory);
     const v2 = () => world.http("GET", "/v2/", undefined, { authorization: `Bearer ${person.token}` });
     equal((await v2()).status, 200);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
@@ -230,9 +232,9 @@ describeWithWorld("deactivation", (world) => {
     equal(again.ok, false);
   });
 
-  test("takes refresh tokens of logins through the provider away for good, and no others", async () => {
+  test("deactivation deletes refresh tokens of logins through the provider, and no others", async () => {
     const [directory, another] = [await start(), await start()];
-    const person = await personOf(directory);
+    const person = await createPerson(directory);
     const elsewhere = await login(another, person.subject);
     const proof = await world.proofOf(person.subject);
     const direct = answerOf(await world.rest.call(SecurityTokenService.method.exchange, {}, proof)).refreshToken;
@@ -243,7 +245,7 @@ describeWithWorld("deactivation", (world) => {
   });
 
   for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"] as const) {
-    test(`reaches who had logged in before being provisioned: ${rule}`, async () => {
+    test(`deactivation applies to people who logged in before they were provisioned: ${rule}`, async () => {
       const directory = await start({ rule });
       const subject = `person-${++made}`;
       const person = await login(directory, subject, { oid: subject });
@@ -255,9 +257,9 @@ describeWithWorld("deactivation", (world) => {
     });
   }
 
-  test("lasts when the user is deleted, and ends when the same person comes back", async () => {
+  test("deactivation lasts after the user is deleted, and ends when the user is provisioned again", async () => {
     const directory = await start();
-    const person = await personOf(directory);
+    const person = await createPerson(directory);
     await directory.must(204, "DELETE", `/Users/${person.scimId}`);
     equal(
       (
@@ -273,9 +275,9 @@ describeWithWorld("deactivation", (world) => {
     deepEqual(await codes(person, directory.organization), [0, 0]);
   });
 
-  test("of whom the directory has under another external id now is like deletion, and ends with having them back", async () => {
+  test("changing an external id acts like deletion, until the old external id is provisioned again", async () => {
     const directory = await start();
-    const [person, next] = [await personOf(directory), await personOf(directory)];
+    const [person, next] = [await createPerson(directory), await createPerson(directory)];
     const change = (scimId: string, externalId: string) =>
       directory.must(200, "PATCH", `/Users/${scimId}`, patch({ op: "replace", path: "externalId", value: externalId }));
     const both = async () => [...(await codes(person, directory.organization)), ...(await codes(next, directory.organization))];
@@ -289,20 +291,20 @@ describeWithWorld("deactivation", (world) => {
     deepEqual(await both(), [UNAUTHENTICATED, UNAUTHENTICATED, 0, 0]);
   });
 
-  test("finds who is known by the claim oid, from the first login on", async () => {
+  test("a user identified by the claim oid is deactivated from the first login on", async () => {
     const directory = await start({ rule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" });
-    const person = await personOf(directory, { oid: `oid-${made}` });
+    const person = await createPerson(directory, { oid: `oid-${made}` });
     deepEqual(await codes(person, directory.organization), [0, 0]);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
     deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
   });
 
-  test("counts in the directory's own organization only", async () => {
+  test("deactivation counts in the directory's own organization only", async () => {
     const mine = await start();
     const theirs = await start();
-    const person = await personOf(mine);
+    const person = await createPerson(mine);
     await world.bind(person.uid, await world.role(theirs.organization, [Capability.CAP_IAM_GROUPS_LIST]), theirs.organization);
-    // Whoever registers the same issuer elsewhere can name anybody.
+    // Any organization can register the same issuer and provision any account.
     const { id } = await theirs.user({ externalId: person.subject, active: false });
     deepEqual(await codes(person, mine.organization), [0, 0]);
     equal((await codes(person, theirs.organization))[0] !== 0, true);
@@ -310,7 +312,7 @@ describeWithWorld("deactivation", (world) => {
     deepEqual(await codes(person, mine.organization), [0, 0]);
   });
 
-  test("does not shut out who never came through the directory", async () => {
+  test("deactivation does not lock out people who never logged in through the provider", async () => {
     const hostile = await start();
     const victim = await world.user();
     const subject = await subjectOf(world, victim);
@@ -319,9 +321,9 @@ describeWithWorld("deactivation", (world) => {
     equal(codeOf(await world.rest.call(GroupsService.method.listGroups, {}, victim.token)), 0);
   });
 
-  test("ends with the identity provider", async () => {
+  test("deactivation ends when the identity provider is deleted", async () => {
     const directory = await start();
-    const person = await personOf(directory);
+    const person = await createPerson(directory);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
     equal((await world.raw("DELETE", `/iam/v2/identityProviders/${directory.idpUid}`)).status, 200);
     deepEqual(
@@ -333,7 +335,7 @@ describeWithWorld("deactivation", (world) => {
   });
 
   describe("groups of the directory", () => {
-    test("give the roles that they are mapped to, while the person is in them", async () => {
+    test("groups of the directory give their mapped roles while the person is a member", async () => {
       const directory = await start({ groupsClaim: "groups" });
       const subject = `person-${++made}`;
       const { id } = await directory.user({ externalId: subject });
@@ -358,10 +360,10 @@ describeWithWorld("deactivation", (world) => {
     });
   });
 
-  test("a token of one provider's directory is of no use at another's path", async () => {
+  test("a token of one provider's directory is refused at another provider's path", async () => {
     const first = await start();
     const second = await start();
-    equal((await directoryOf(world, second.organization, second.idpUid, first.token).call("GET", "/Users")).status, 401);
+    equal((await createDirectory(world, second.organization, second.idpUid, first.token).call("GET", "/Users")).status, 401);
   });
 });
 

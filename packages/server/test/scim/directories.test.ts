@@ -1,4 +1,4 @@
-/** What real directories send, in the order in which they send it, by their public documentation. */
+/** Replays the requests of real directories, as their public documentation shows them. */
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { ENTERPRISE, filtered, startDirectory } from "../harness/scim/directory.ts";
@@ -8,9 +8,9 @@ const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
 const GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group";
 const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
-describeWithWorld("provisioning", (world) => {
+describeWithWorld("provisioning by real directories", (world) => {
   /** "Okta and SCIM Version 2.0". */
-  test("by Okta: users are looked for, made, read, changed and let go; groups are pushed", async () => {
+  test("Okta can find, create, read, change and deactivate users, and push groups", async () => {
     const okta = await startDirectory(world);
     const missing = await okta.must(200, "GET", "/Users?filter=userName%20eq%20%22test.user%40okta.local%22&startIndex=1&count=100");
     deepEqual(missing, {
@@ -81,7 +81,7 @@ describeWithWorld("provisioning", (world) => {
   });
 
   /** "Tutorial: Develop and plan provisioning for a SCIM endpoint in Microsoft Entra ID". */
-  test("by Entra ID: users are looked for, made, changed and disabled; groups get and lose members", async () => {
+  test("Entra ID can find, create, change and disable users, and change the members of groups", async () => {
     const entra = await startDirectory(world, { rule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" });
     const nobody = await entra.must(200, "GET", filtered("/Users", 'userName eq "Test_User_00aa00aa-bb11-cc22-dd33-44ee44ee44ee"'));
     deepEqual([nobody.totalResults, nobody.startIndex], [0, 1]);
@@ -166,7 +166,7 @@ describeWithWorld("provisioning", (world) => {
     equal((await entra.call("GET", path)).status, 404);
   });
 
-  test("in the manner of JumpCloud: whole users by PUT, groups with their members by PUT and PATCH without a schema", async () => {
+  test("JumpCloud can replace users by PUT, and groups with members by PUT and by PATCH without a schema", async () => {
     const cloud = await startDirectory(world);
     const made = await cloud.must(201, "POST", "/Users", {
       schemas: [USER],

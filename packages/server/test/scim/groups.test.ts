@@ -1,4 +1,4 @@
-/** Groups over SCIM and their members. */
+/** Tests groups over SCIM and their members. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type Directory, filtered, GROUP, type Json, patch, startDirectory } from "../harness/scim/directory.ts";
@@ -27,7 +27,7 @@ describeWithWorld("groups over SCIM", (world) => {
     return membersOf(groupId);
   }
 
-  test("a group is made with its members, which name it in turn", async () => {
+  test("a group is created with members, whose groups list it", async () => {
     const request = {
       schemas: [GROUP],
       displayName: "Tour Guides",
@@ -49,7 +49,7 @@ describeWithWorld("groups over SCIM", (world) => {
     equal((await directory.must(200, "GET", `/Users/${id(0)}`)).groups, undefined);
   });
 
-  test("members come and go by every way of saying so", async () => {
+  test("members are added and removed by every form of request", async () => {
     const group = (await directory.group("ways", [id(0)])).id;
     deepEqual(await patched(group, { op: "add", path: "members", value: refs(1, 2) }), [0, 1, 2]);
     deepEqual(await patched(group, { op: "add", path: "members", value: refs(3)[0] }), [0, 1, 2, 3], "one, not in a list");
@@ -76,7 +76,7 @@ describeWithWorld("groups over SCIM", (world) => {
     deepEqual(await patched(group, { op: "remove", path: "members" }), []);
   });
 
-  test("what changes nothing leaves the version as it is, what changes a member does not", async () => {
+  test("a request without effect keeps the version, and a change of members does not", async () => {
     const group = (await directory.group("versions", [id(0)])).id;
     await directory.must(204, "PATCH", `/Groups/${group}`, patch({ op: "add", path: "members", value: refs(0) }));
     equal((await directory.must(200, "GET", `/Groups/${group}`)).meta.version, 'W/"1"');
@@ -90,7 +90,7 @@ describeWithWorld("groups over SCIM", (world) => {
     );
   });
 
-  test("a group is renamed beside its members, and answered where that is asked for", async () => {
+  test("a group is renamed together with a change of members, and returned if requested", async () => {
     const group = (await directory.group("old", [id(0)])).id;
     const body = patch({ op: "replace", value: { id: group, displayName: "new" } }, { op: "add", path: "members", value: refs(1) });
     const answer = await directory.must(200, "PATCH", `/Groups/${group}?attributes=displayName,members.value`, body);
@@ -121,7 +121,7 @@ describeWithWorld("groups over SCIM", (world) => {
     equal((await directory.call("GET", filtered("/Groups", 'members.display co "x"'))).body.scimType, "invalidFilter");
   });
 
-  test("the list of groups has members, or not", async () => {
+  test("a list of groups contains members unless they are excluded", async () => {
     const page = await directory.must(200, "GET", filtered("/Groups", 'displayName eq "Found A"'));
     equal(page.Resources[0].members.length, 2);
     deepEqual(Object.keys((await directory.must(200, "GET", "/Groups?attributes=displayName")).Resources[0]), [
@@ -131,7 +131,7 @@ describeWithWorld("groups over SCIM", (world) => {
     ]);
   });
 
-  test("a deleted user is in no group", async () => {
+  test("a deleted user is not in any group", async () => {
     const user = await directory.user({ externalId: "member-who-leaves" });
     const group = (await directory.group("left", [user.id])).id;
     await directory.must(204, "DELETE", `/Users/${user.id}`);
@@ -142,7 +142,7 @@ describeWithWorld("groups over SCIM", (world) => {
     );
   });
 
-  describe("what is refused", () => {
+  describe("invalid group requests", () => {
     let group: string;
     before(async () => {
       group = (await directory.group("refusals", [id(0)])).id;
@@ -152,7 +152,7 @@ describeWithWorld("groups over SCIM", (world) => {
       deepEqual([answer.status, answer.body?.scimType], [status, scimType], JSON.stringify(operations).slice(0, 200));
       return answer.body.detail as string;
     }
-    test("a member who does not exist, and nothing of that request is done", async () => {
+    test("a request with an unknown member is rejected as a whole", async () => {
       match(
         await refused(
           400,
@@ -164,7 +164,7 @@ describeWithWorld("groups over SCIM", (world) => {
       );
       deepEqual(await membersOf(group), [0]);
     });
-    test("a group in a group", async () => {
+    test("a group cannot be a member of a group", async () => {
       const other = (await directory.group("inner")).id;
       match(await refused(400, "invalidValue", { op: "add", path: "members", value: [{ value: other }] }), /member of a group/);
       match(
@@ -172,7 +172,7 @@ describeWithWorld("groups over SCIM", (world) => {
         /member of a group/,
       );
     });
-    test("members without an id, changed members, unknown filters", async () => {
+    test("members without an id, changed members and unsupported filters are rejected", async () => {
       await refused(400, "invalidValue", { op: "add", path: "members", value: [{}] });
       await refused(400, "invalidValue", { op: "add", path: "members", value: [{ value: "a\0b" }] });
       await refused(400, "invalidPath", { op: "replace", path: `members[value eq "${id(0)}"]`, value: refs(1)[0] });
@@ -180,7 +180,7 @@ describeWithWorld("groups over SCIM", (world) => {
       await refused(400, "invalidFilter", { op: "remove", path: "members[colour eq 1]" });
       await refused(400, "invalidValue", { op: "replace", path: "displayName", value: "" });
     });
-    test("more operations or members than one request may have", async () => {
+    test("too many operations or members in one request are rejected", async () => {
       match(await refused(413, undefined, ...Array(1001).fill({ op: "remove", path: "members" })), /1000/);
       match(await refused(413, undefined, ...Array(11).fill({ op: "remove", path: 'members[type eq "User"]' })), /filters/);
       match(
@@ -201,12 +201,12 @@ describeWithWorld("groups over SCIM", (world) => {
         413,
       );
     });
-    test("a group without a name", async () => {
+    test("a group without a name is rejected", async () => {
       equal((await directory.call("POST", "/Groups", { schemas: [GROUP] })).body.scimType, "invalidValue");
     });
   });
 
-  test("of many who add members to one group at once, none is lost", async () => {
+  test("concurrent additions of members to one group are all kept", async () => {
     const group = (await directory.group("crowd")).id;
     const crowd = await Promise.all(Array.from({ length: 20 }, () => directory.user()));
     const answers = await Promise.all(

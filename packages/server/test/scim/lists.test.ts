@@ -1,8 +1,11 @@
-/** Lists over SCIM: whatever part of a filter the database answers, it answers what the filter means; order, pages, searches; and large directories. */
+/**
+ * Tests lists over SCIM: filters, whichever part of them the database answers; order; pages; searches; large
+ * directories.
+ */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { parseFilter } from "../../src/scim/filter.ts";
-import { isMatch } from "../../src/scim/match.ts";
+import { matchesFilter } from "../../src/scim/match.ts";
 import { userType } from "../../src/scim/schema.ts";
 import { type Directory, ENTERPRISE, filtered, type Json, startDirectory } from "../harness/scim/directory.ts";
 import { describeWithWorld } from "../harness/world.ts";
@@ -80,8 +83,8 @@ describeWithWorld("lists over SCIM", (world) => {
   }
 
   for (const filter of FILTERS) {
-    test(`the list has what matches: ${filter}`, async () => {
-      const expected = people.filter((person) => isMatch(parseFilter(userType, filter), person)).map(({ userName }) => userName);
+    test(`the list contains the matching users: ${filter}`, async () => {
+      const expected = people.filter((person) => matchesFilter(parseFilter(userType, filter), person)).map(({ userName }) => userName);
       const { totalResults, itemsPerPage, Resources } = await directory.must(200, "GET", filtered("/Users", filter));
       deepEqual(
         [(Resources as Json[]).map(({ userName }) => userName), totalResults, itemsPerPage],
@@ -92,19 +95,19 @@ describeWithWorld("lists over SCIM", (world) => {
 
   describe("order and pages", () => {
     const byName = ["anna@example.com", "Bert@example.com", "carl%_!x@example.com", "dora", 'emil "the" \\ great'];
-    test("the order is that of the attribute asked for, and otherwise of coming", async () => {
+    test("a list is sorted by the requested attribute, and by creation time otherwise", async () => {
       deepEqual(await names("/Users"), byName);
       deepEqual(await names("/Users?sortBy=userName&sortOrder=descending"), byName.toReversed());
       deepEqual(await names("/Users?sortBy=meta.created&sortOrder=descending"), byName.toReversed());
     });
-    test("what has no value is last, and first in descending order", async () => {
+    test("resources without a value come last, and first in descending order", async () => {
       const order = ["anna@example.com", "Bert@example.com", "dora"];
       deepEqual((await names("/Users?sortBy=externalId")).slice(0, 3), order);
       deepEqual((await names("/Users?sortBy=externalId&sortOrder=descending")).slice(2), order.toReversed());
       deepEqual((await names("/Users?sortBy=title")).slice(3), ["carl%_!x@example.com", "dora"]);
       deepEqual((await names("/Users?sortBy=emails.value")).slice(0, 3), ["anna@example.com", "Bert@example.com", "dora"]);
     });
-    test("pages begin where they are told to and are no longer than asked for", async () => {
+    test("a page begins at startIndex and has at most count resources", async () => {
       for (const path of ["/Users?", "/Users?sortBy=title&", `${filtered("/Users", "meta.version pr")}&`]) {
         const whole = await names(path);
         const { totalResults, startIndex, itemsPerPage, Resources } = await directory.must(200, "GET", `${path}startIndex=2&count=3`);
@@ -115,7 +118,7 @@ describeWithWorld("lists over SCIM", (world) => {
         );
       }
     });
-    test("a page of nothing still counts", async () => {
+    test("an empty page has a total count", async () => {
       const none = await directory.must(200, "GET", "/Users?count=0");
       deepEqual([none.totalResults, none.itemsPerPage, none.Resources], [5, 0, []]);
       equal((await directory.must(200, "GET", "/Users?startIndex=99")).itemsPerPage, 0);
@@ -123,12 +126,12 @@ describeWithWorld("lists over SCIM", (world) => {
       equal((await directory.must(200, "GET", "/Users?startIndex=0&count=100000")).itemsPerPage, 5);
     });
     for (const query of ["startIndex=one", "count=1.5", "sortBy=colour", "sortBy=password", "sortBy=groups", "sortOrder=up"]) {
-      test(`${query} is refused`, async () => {
+      test(`${query} is rejected`, async () => {
         const { status, body } = await directory.call("GET", `/Users?${query}`);
         deepEqual([status, body.scimType], [400, "invalidValue"]);
       });
     }
-    test("a filter that cannot be understood is refused", async () => {
+    test("a malformed filter is rejected with what is wrong", async () => {
       const { status, body } = await directory.call("GET", filtered("/Users", "userName eq"));
       deepEqual([status, body.scimType], [400, "invalidFilter"]);
       match(body.detail, /ends too early/);
@@ -137,13 +140,13 @@ describeWithWorld("lists over SCIM", (world) => {
 
   describe("searches by POST", () => {
     const schemas = ["urn:ietf:params:scim:api:messages:2.0:SearchRequest"];
-    test("of one kind, as the RFC shows it", async () => {
+    test("a search by POST works for one resource type, as in the RFC", async () => {
       const request = { schemas, attributes: ["userName"], filter: 'userName sw "b"', startIndex: 1, count: 10 };
       const { Resources, totalResults } = await directory.must(200, "POST", "/Users/.search", request);
       deepEqual([totalResults, (Resources as Json[]).map(({ userName }) => userName)], [1, ["Bert@example.com"]]);
       deepEqual(Object.keys(Resources[0]), ["schemas", "id", "userName"]);
     });
-    test("of both kinds, users before groups, over pages", async () => {
+    test("a search by POST over both resource types returns users before groups, across pages", async () => {
       await directory.group("anna's group");
       const all = await directory.must(200, "POST", "/.search", { schemas });
       deepEqual([all.totalResults, all.itemsPerPage, all.Resources[5].displayName], [6, 6, "anna's group"]);
@@ -155,7 +158,7 @@ describeWithWorld("lists over SCIM", (world) => {
       equal(found.totalResults, 1, "what no user can have is not searched among users' names");
       equal((await directory.must(200, "POST", "/.search", { schemas, filter: 'userName sw "anna"' })).totalResults, 1);
     });
-    test("a bad search is refused", async () => {
+    test("an invalid search by POST is rejected", async () => {
       equal((await directory.call("GET", "/Users/.search")).status, 405);
       equal((await directory.call("POST", "/Users/.search", { schemas, attributes: 5 })).status, 400);
       equal((await directory.call("POST", "/Users/.search", { schemas, filter: 5 })).status, 400);
@@ -186,7 +189,7 @@ describeWithWorld("a large directory", (world) => {
     }
   });
 
-  test("is walked page by page, each user once", async () => {
+  test("a large directory can be read page by page, with each user once", async () => {
     const seen = new Set<string>();
     for (let startIndex = 1; startIndex <= 10_000; startIndex += 500) {
       const page = await large.must(200, "GET", `/Users?startIndex=${startIndex}&count=1000`);
@@ -195,7 +198,7 @@ describeWithWorld("a large directory", (world) => {
     }
     equal(seen.size, 10_000);
   });
-  test("is searched by what is in the database's columns, however large", async () => {
+  test("a large directory can be searched by attributes with columns", async () => {
     for (const filter of [
       'userName eq "USER-020000@example.com"',
       'externalId eq "e20000"',
@@ -206,24 +209,24 @@ describeWithWorld("a large directory", (world) => {
       deepEqual([totalResults, Resources[0].title], [1, "T20000"], filter);
     }
   });
-  test("is searched by other texts, of which the database knows where to look", async () => {
+  test("a large directory can be searched by other strings that the database can look for", async () => {
     const { totalResults, Resources } = await large.must(200, "GET", filtered("/Users", 'title eq "t20000" and active eq true'));
     deepEqual([totalResults, Resources[0].id], [1, "id-020000"]);
   });
-  test("refuses what it would have to be looked through for", async () => {
+  test("a large directory rejects filters and orders that need to scan too many users", async () => {
     for (const path of [filtered("/Users", 'title ne "x"'), filtered("/Users", "nickName pr"), "/Users?sortBy=title"]) {
       const { status, body } = await large.call("GET", path);
       deepEqual([status, body.scimType], [400, "tooMany"], path);
       match(body.detail, /username/);
     }
   });
-  test("is not looked through by many at once", async () => {
+  test("a large directory allows only a few concurrent scans", async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => large.call("GET", filtered("/Users", "nickName pr"))));
     deepEqual(answers.map(({ status }) => status).sort(), [400, 400, 400, 400, 429, 429]);
     equal(answers.find(({ status }) => status === 429)?.headers["retry-after"], "1");
     equal((await large.call("GET", filtered("/Users", 'userName eq "model"'))).status, 200);
   });
-  test("goes with its identity provider", async () => {
+  test("a large directory is deleted with its identity provider", async () => {
     const { id } = await large.group("everybody");
     const { reader } = world.store;
     const users = await reader.selectFrom("scim_user").select("id").where("idp_uid", "=", large.idpUid).limit(3000).execute();

@@ -1,4 +1,4 @@
-/** Users over SCIM, as RFC 7644 has them: made, read, replaced, changed, deleted; and what is refused. */
+/** Tests users over SCIM (RFC 7644): create, read, replace, change, delete, and invalid requests. */
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Directory, ENTERPRISE, filtered, patch, startDirectory, USER } from "../harness/scim/directory.ts";
@@ -14,7 +14,7 @@ describeWithWorld("users over SCIM", (world) => {
   });
 
   /** RFC 7644 §3.3. */
-  test("a user is made as the RFC shows it, and found where its location says", async () => {
+  test("a user is created as in the RFC and found at its location", async () => {
     const request = {
       schemas: [USER],
       userName: "bjensen",
@@ -33,8 +33,8 @@ describeWithWorld("users over SCIM", (world) => {
     deepEqual(await directory.must(200, "GET", `/Users/${id}`), body);
   });
 
-  /** RFC 7643 §8.3, all of it that a directory sets. */
-  test("the full user of the RFC is kept, with the enterprise extension, and its password is not", async () => {
+  /** RFC 7643 §8.3, without the attributes that a directory cannot set. */
+  test("the full user of the RFC is stored with the enterprise extension and without its password", async () => {
     const full = {
       schemas: [USER, ENTERPRISE],
       externalId: "701984",
@@ -92,7 +92,7 @@ describeWithWorld("users over SCIM", (world) => {
     equal(rows[0]?.body.includes("t1meMa"), false);
   });
 
-  test("a user is replaced as a whole, but for whether it is active", async () => {
+  test("replacing a user without active keeps whether it is active", async () => {
     const { id, meta } = await directory.user({ userName: "whole", nickName: "w", active: false });
     const replaced = await directory.must(200, "PUT", `/Users/${id}`, { schemas: [USER], id, userName: "Whole", title: "New", meta });
     equal(replaced.nickName, undefined);
@@ -103,7 +103,7 @@ describeWithWorld("users over SCIM", (world) => {
     notEqual((await directory.must(200, "PUT", `/Users/${id}`, { userName: "Whole", active: true })).active, false);
   });
 
-  test("a user name is one user's only, whatever the case, and free again once that user is deleted", async () => {
+  test("a user name is unique ignoring case, and free again once its user is deleted", async () => {
     const { id } = await directory.user({ userName: "Taken@example.com" });
     const { status, body } = await directory.call("POST", "/Users", { schemas: [USER], userName: "taken@EXAMPLE.com" });
     deepEqual([status, body.schemas, body.status, body.scimType], [409, [ERROR], "409", "uniqueness"]);
@@ -116,7 +116,7 @@ describeWithWorld("users over SCIM", (world) => {
     await directory.user({ userName: "taken@example.com" });
   });
 
-  test("an external id is one user's only", async () => {
+  test("an external id is unique", async () => {
     await directory.user({ externalId: "ext-1" });
     const { status, body } = await directory.call("POST", "/Users", { schemas: [USER], userName: "another", externalId: "ext-1" });
     deepEqual([status, body.scimType], [409, "uniqueness"]);
@@ -124,7 +124,7 @@ describeWithWorld("users over SCIM", (world) => {
     await directory.user({ externalId: "EXT-1" });
   });
 
-  test("a deleted user is not there any more", async () => {
+  test("a deleted user is not found", async () => {
     const { id } = await directory.user({ userName: "leaver", externalId: "leaver-1" });
     const { status, body } = await directory.call("DELETE", `/Users/${id}`);
     deepEqual([status, body], [204, undefined]);
@@ -139,7 +139,7 @@ describeWithWorld("users over SCIM", (world) => {
     equal((await directory.must(200, "GET", filtered("/Users", 'userName eq "leaver" or externalId eq "leaver-1"'))).totalResults, 0);
   });
 
-  test("a change that another overtook is refused where it names the version it was made from", async () => {
+  test("a change with an outdated etag is rejected", async () => {
     const { id, meta } = await directory.user();
     const change = patch({ op: "replace", path: "title", value: "Boss" });
     const first = await directory.call("PATCH", `/Users/${id}`, change, { "if-match": meta.version });
@@ -151,13 +151,13 @@ describeWithWorld("users over SCIM", (world) => {
     equal((await directory.call("DELETE", `/Users/${id}`, undefined, { "if-match": 'W/"1", W/"2"' })).status, 204);
   });
 
-  test("a change that changes nothing leaves the version as it is", async () => {
+  test("a change without effect keeps the version", async () => {
     const { id } = await directory.user({ title: "Boss" });
     const { meta } = await directory.must(200, "PATCH", `/Users/${id}`, patch({ op: "replace", path: "title", value: "Boss" }));
     equal(meta.version, 'W/"1"');
   });
 
-  test("answers have the attributes that are asked for", async () => {
+  test("a response has the requested attributes", async () => {
     const { id } = await directory.user({
       userName: "parts",
       title: "T",
@@ -177,7 +177,7 @@ describeWithWorld("users over SCIM", (world) => {
     deepEqual(patched, { schemas: [USER, ENTERPRISE], id, title: "U" });
   });
 
-  test("what directories send beside the standard is taken for what it means", async () => {
+  test("nonstandard input of known directories is accepted", async () => {
     const made = await directory.must(201, "POST", "/Users", {
       schemas: [USER, "urn:ietf:params:scim:schemas:extension:CustomExtensionName:2.0:User"],
       id: "not for you to say",
@@ -208,38 +208,38 @@ describeWithWorld("users over SCIM", (world) => {
   });
 
   const refused: readonly (readonly [what: string, body: unknown, scimType: string | undefined])[] = [
-    ["what is not JSON", "{", "invalidSyntax"],
+    ["a body that is not JSON", "{", "invalidSyntax"],
     ["a list", [], "invalidSyntax"],
     ["the same name twice", '{"userName":"a","userName":"b"}', "invalidSyntax"],
     ["no user name", { schemas: [USER] }, "invalidValue"],
     ["an empty user name", { userName: " " }, "invalidValue"],
     ["a user name that is an object", { userName: { a: 1 } }, "invalidValue"],
     ["a NUL", { userName: "a\0b" }, "invalidValue"],
-    ["half a character", '{"userName":"a\\ud800"}', "invalidValue"],
+    ["a lone surrogate", '{"userName":"a\\ud800"}', "invalidValue"],
     ["a user name that is too long", { userName: "a".repeat(501) }, "invalidValue"],
-    ["a boolean that is none", { userName: "bool", active: "maybe" }, "invalidValue"],
-    ["a complex value that is a text", { userName: "c", name: "text" }, "invalidValue"],
+    ["a malformed boolean", { userName: "bool", active: "maybe" }, "invalidValue"],
+    ["a string for a complex value", { userName: "c", name: "text" }, "invalidValue"],
     [
       "more values than an attribute may have",
       { userName: "v", emails: Array.from({ length: 201 }, (_, i) => ({ value: `${i}@x` })) },
       "invalidValue",
     ],
-    ["more than can be kept", { userName: "big", title: "t".repeat(70_000) }, "invalidValue"],
+    ["too many bytes to store", { userName: "big", title: "t".repeat(70_000) }, "invalidValue"],
     ["more elements than a request may have", { userName: "many", emails: Array(30_000).fill({}) }, undefined],
   ];
   for (const [what, body, scimType] of refused) {
-    test(`a user with ${what} is refused`, async () => {
+    test(`a user with ${what} is rejected`, async () => {
       const answer = await directory.call("POST", "/Users", body);
       deepEqual([answer.status, answer.body.schemas, answer.body.scimType], [400, [ERROR], scimType]);
       equal(answer.headers["content-type"], "application/scim+json");
     });
   }
 
-  test("a body of more bytes than the server takes is refused", async () => {
+  test("a body that is too large is rejected", async () => {
     equal((await directory.call("POST", "/Users", { userName: "x", title: "x".repeat(5 * 1024 * 1024) })).status, 413);
   });
 
-  test("a change of more operations, or to more values, than there may be is refused", async () => {
+  test("a PATCH with too many operations or values is rejected", async () => {
     const { id } = await directory.user();
     const change = (...operations: unknown[]) => directory.call("PATCH", `/Users/${id}`, patch(...operations));
     equal((await change(...Array(201).fill({ op: "replace", path: "title", value: "x" }))).status, 413);
@@ -248,7 +248,7 @@ describeWithWorld("users over SCIM", (world) => {
     deepEqual((await change(...added)).body.scimType, "invalidValue");
   });
 
-  test("lists are answered as lists", async () => {
+  test("an empty list is a list response", async () => {
     const list = await directory.must(200, "GET", filtered("/Users", 'userName eq "nobody at all"'));
     deepEqual(list, { schemas: [LIST], totalResults: 0, startIndex: 1, itemsPerPage: 0, Resources: [] });
   });

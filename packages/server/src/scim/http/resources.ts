@@ -1,21 +1,21 @@
 /** Serves `/Users`, `/Groups` and searches. */
 import type { ReadDb } from "../../db/store.ts";
-import { answerList, answerOne, type SearchRequest } from "../answer.ts";
+import { renderList, renderResource, type SearchRequest } from "../answer.ts";
 import type { Directory } from "../directory.ts";
 import { createGroup, deleteGroup, findGroup, patchGroup, replaceGroup } from "../groups.ts";
-import { groups, type Kind, users } from "../kind.ts";
-import { etagOf, type Row } from "../resource.ts";
+import { etagOf, type ScimRow } from "../resource.ts";
 import type { Json } from "../schema.ts";
+import { groups, type ResourceStorage, users } from "../storage.ts";
 import { createUser, deleteUser, findUser, patchUser, replaceUser } from "../users.ts";
 import { answerJson, answerNothing, assertMethod, readJson, type ScimExchange } from "./scim-exchange.ts";
 import { parametersOfBody, parametersOfQuery, projectionFrom, searchRequestFrom } from "./search-request.ts";
 
 export interface Endpoint {
-  readonly kind: Kind;
-  find(db: ReadDb, idpUid: string, id: string): Promise<Row>;
-  create(directory: Directory, body: Json): Promise<Row>;
-  replace(directory: Directory, id: string, body: Json, ifMatch: string | undefined): Promise<Row>;
-  patch(directory: Directory, id: string, body: Json, ifMatch: string | undefined): Promise<Row>;
+  readonly kind: ResourceStorage;
+  find(db: ReadDb, idpUid: string, id: string): Promise<ScimRow>;
+  create(directory: Directory, body: Json): Promise<ScimRow>;
+  replace(directory: Directory, id: string, body: Json, ifMatch: string | undefined): Promise<ScimRow>;
+  patch(directory: Directory, id: string, body: Json, ifMatch: string | undefined): Promise<ScimRow>;
   remove(directory: Directory, id: string, ifMatch: string | undefined): Promise<void>;
 }
 
@@ -55,15 +55,15 @@ export async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: s
   }
 }
 
-export async function search(exchange: ScimExchange, kinds: readonly Kind[]): Promise<void> {
+export async function search(exchange: ScimExchange, kinds: readonly ResourceStorage[]): Promise<void> {
   assertMethod(exchange, "POST");
   await answerPage(exchange, kinds, searchRequestFrom(parametersOfBody(await readJson(exchange))));
 }
 
-async function answerPage(exchange: ScimExchange, kinds: readonly Kind[], request: SearchRequest): Promise<void> {
+async function answerPage(exchange: ScimExchange, kinds: readonly ResourceStorage[], request: SearchRequest): Promise<void> {
   const { directory, base, scans } = exchange;
   const scope = { store: directory.store, idpUid: directory.provider.uid, base, scans };
-  answerJson(exchange, 200, await answerList(kinds, request, scope));
+  answerJson(exchange, 200, await renderList(kinds, request, scope));
 }
 
 interface RowResponse {
@@ -71,8 +71,8 @@ interface RowResponse {
   readonly headers?: Record<string, string>;
 }
 
-async function answerRow(exchange: ScimExchange, kind: Kind, row: Row, { status = 200, headers = {} }: RowResponse = {}): Promise<void> {
+async function answerRow(exchange: ScimExchange, kind: ResourceStorage, row: ScimRow, { status = 200, headers = {} }: RowResponse = {}): Promise<void> {
   const { directory, base, query } = exchange;
-  const body = await answerOne(directory.store.reader, kind, row, base, projectionFrom(parametersOfQuery(query)));
+  const body = await renderResource(directory.store.reader, kind, row, { base, projection: projectionFrom(parametersOfQuery(query)) });
   answerJson(exchange, status, body, { ...headers, etag: etagOf(row) });
 }

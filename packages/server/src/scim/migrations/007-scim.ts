@@ -1,4 +1,4 @@
-/** Users and groups as a company's directory provisions them over SCIM. */
+/** Creates the tables of users and groups that a company's directory provisions. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -14,11 +14,12 @@ function users({ types: { text, integer } }: Dialect): string[] {
       id ${text} not null primary key, idp_uid ${text} not null references identity_provider (uid) on delete cascade, external_id ${text},
       user_name ${text} not null, active ${integer} not null, create_time ${text} not null, update_time ${text} not null, delete_time ${text},
       version ${integer} not null, body ${text} not null)`,
-    // Whoever is deleted gives the name free, but not the external id: that a person has left must not be forgotten.
+    // A deleted user frees the user name but not the external id, since the server must remember that the person has
+    // left.
     "create unique index scim_user_by_user_name on scim_user (idp_uid, user_name) where delete_time is null",
     "create unique index scim_user_by_external_id on scim_user (idp_uid, external_id) where external_id is not null",
     "create index scim_user_by_create_time on scim_user (idp_uid, create_time, id) where delete_time is null",
-    // Apart from the users: people log in before they are provisioned, and after they were deleted.
+    // Separate from the users: people may log in before they are provisioned and after they are deleted.
     `create table scim_identity (
       idp_uid ${text} not null references identity_provider (uid) on delete cascade, external_id ${text} not null, identity_uid ${text} not null,
       login_time ${text}, primary key (idp_uid, external_id, identity_uid))`,

@@ -1,15 +1,15 @@
-/** A directory that provisions, as tests drive it: an organization with an identity provider of its own, and a SCIM client with its token. */
+/** Provides a directory for tests: an organization with its own identity provider, and a SCIM client with its token. */
 import { randomBytes } from "node:crypto";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import { hashScimToken, generateScimToken } from "../../../src/iam/identities/scim-credential.ts";
+import { generateScimToken, hashScimToken } from "../../../src/iam/identities/scim-credential.ts";
 import type { World } from "../world.ts";
 
 export type Json = Record<string, unknown>;
 
-export interface ScimAnswer {
+export interface ScimResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many forms
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many shapes
   readonly body: any;
 }
 
@@ -17,23 +17,26 @@ export interface Directory {
   readonly organization: string;
   readonly idpUid: string;
   readonly token: string;
-  /** Audience of its people's tokens. */
+  /** Client ID at the provider: the audience of its people's tokens. */
   readonly clientId: string;
   /** Path of the provider's SCIM. */
   readonly path: string;
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ScimAnswer>;
-  /** The answer's body. @throws where the status is another */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many forms
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ScimResponse>;
+  /**
+   * @returns the body of the response
+   * @throws Error for another status
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many shapes
   must(status: number, method: string, path: string, body?: unknown): Promise<any>;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many forms
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many shapes
   user(attributes?: Json): Promise<any>;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many forms
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many shapes
   group(displayName: string, memberIds?: readonly string[], attributes?: Json): Promise<any>;
 }
 
 export interface DirectoryOptions {
   readonly organization?: string;
-  /** Of its people. */
+  /** Issuer of its people's tokens. */
   readonly issuer?: string;
   readonly rule?: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" | "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID";
   readonly groupsClaim?: string;
@@ -46,7 +49,7 @@ export const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
 export async function startDirectory(world: World, options: DirectoryOptions = {}): Promise<Directory> {
   const organization = options.organization ?? (await world.group("", `organization ${randomBytes(4).toString("hex")}`));
-  // Of several providers of one issuer, a token's audience tells whose it is.
+  // Several providers may share an issuer; the audience of a token tells them apart.
   const clientId = randomBytes(6).toString("hex");
   const body = {
     name: "directory",
@@ -63,22 +66,22 @@ export async function startDirectory(world: World, options: DirectoryOptions = {
   if (made.status !== 200) throw new Error(made.text);
   const idpUid = (JSON.parse(made.text) as { uid: string }).uid;
   const { token } = await world.must(IdentityProvidersService.method.generateScimToken, { identityProviderUid: idpUid });
-  await enable(world, idpUid);
-  return { ...directoryOf(world, organization, idpUid, token), clientId };
+  await setEnabled(world, idpUid);
+  return { ...createDirectory(world, organization, idpUid, token), clientId };
 }
 
-/** The switch as it is in the database: that it takes two owners is another test's business. */
-export async function enable(world: World, idpUid: string, enabled = 1): Promise<void> {
+/** Enables or disables provisioning directly in the database, without the two owners that the API requires. */
+export async function setEnabled(world: World, idpUid: string, enabled = 1): Promise<void> {
   await world.store.transaction((db) => db.updateTable("scim_token").set({ enabled }).where("idp_uid", "=", idpUid).execute());
 }
 
-/** A token that nobody was given by the API. */
-export function strangeToken(): string {
+/** A well-formed SCIM token that the API never issued. */
+export function unknownToken(): string {
   const token = generateScimToken();
   return hashScimToken(token).length === 64 ? token : "";
 }
 
-export function directoryOf(world: World, organization: string, idpUid: string, token: string): Directory {
+export function createDirectory(world: World, organization: string, idpUid: string, token: string): Directory {
   const path = `/scim/v2/${idpUid}`;
   const directory: Directory = {
     organization,
