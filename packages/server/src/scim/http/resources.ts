@@ -71,7 +71,12 @@ interface RowResponse {
   readonly headers?: Record<string, string>;
 }
 
-async function answerRow(exchange: ScimExchange, kind: ResourceStorage, row: ScimRow, { status = 200, headers = {} }: RowResponse = {}): Promise<void> {
+async function answerRow(
+  exchange: ScimExchange,
+  kind: ResourceStorage,
+  row: ScimRow,
+  { status = 200, headers = {} }: RowResponse = {},
+): Promise<void> {
   const { directory, base, query } = exchange;
   const body = await renderResource(directory.store.reader, kind, row, { base, projection: projectionFrom(parametersOfQuery(query)) });
   answerJson(exchange, status, body, { ...headers, etag: etagOf(row) });

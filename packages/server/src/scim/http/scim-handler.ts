@@ -7,7 +7,6 @@ import type { Grants } from "../../iam/grants/grants.ts";
 import { type ConcurrencyLimit, createConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
-import { groups, users } from "../storage.ts";
 import { ScimError } from "../scim-error.ts";
 import { groups, users } from "../storage.ts";
 import { authenticateDirectory } from "./authenticate.ts";

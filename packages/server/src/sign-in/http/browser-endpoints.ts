@@ -1,7 +1,7 @@
 /** The endpoints that browsers visit: sign-in itself, the answers of a person, and the form for the code of a device. */
 import type { Store } from "../../db/store.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
-import { findIdentityProviderOfOrganization } from "../../iam/identities/identity-provider-record.ts";
+import { findOrganizationProvider } from "../../iam/identities/identity-provider-record.ts";
 import type { Outcome, SignIn } from "../sign-in.ts";
 import type { StartLimit } from "../start-limit.ts";
 import { createBrowserCookie, newBrowser } from "./cookie.ts";
@@ -80,7 +80,7 @@ export function createBrowserEndpoints({
   }
 
   async function checkOrganization(exchange: SignInExchange): Promise<void> {
-    const found = await findIdentityProviderOfOrganization(store.reader, queryOf(exchange).get("name") ?? "");
+    const found = await findOrganizationProvider(store.reader, queryOf(exchange).get("name") ?? "");
     send(exchange.response, 200, "application/json", String(found !== undefined), { "cache-control": "no-store" });
   }
 
