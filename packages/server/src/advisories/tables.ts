@@ -136,8 +136,10 @@ export interface AdvisoryMirrorRunTable {
   digest: string;
   /** The import that waits or runs. */
   import_uid: string | null;
-  /** Staged file of the fetch under way, which also names who fetches; null for none. */
+  /** Staged file of the fetch under way; null for none. */
   file: string | null;
+  /** The server that fetches until `lease_time`; null for none. */
+  lease_holder: string | null;
   lease_time: string | null;
 }
 

@@ -37,6 +37,9 @@ export interface ResourceCountTable {
 export interface ServerStateTable {
   name: string;
   value: string;
+  /** The server that works on what the row is about until `lease_time`; null for none. */
+  lease_holder: string | null;
+  lease_time: string | null;
 }
 
 /** PostgreSQL only: whose rights a transaction changed, for the other servers' caches. `identity_uid` `*` means everybody's. */

@@ -2,6 +2,8 @@
 import { createHash, randomBytes } from "node:crypto";
 
 const UID = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
+/** Characters of the uid of an organization, with which the uids of everything in it begin. */
+export const ROOT_LENGTH = 40;
 /** A sanity cap, far above any real tree: 64 segments. */
 export const MAX_UID_LENGTH = 40 + 63 * 17;
 

@@ -15,6 +15,7 @@ import { registry } from "./migrations/002-registry.ts";
 import { imagePackages } from "./migrations/011-image-packages.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { readingTurns } from "./migrations/018-reading-turns.ts";
+import { scanLeases } from "./migrations/022-scan-leases.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
@@ -25,7 +26,7 @@ const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: roo
 
 export const registryDomain: Domain = {
   name: "registry",
-  migrations: [registry, imagePackages, indexPlatforms, readingTurns],
+  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases],
   onGroupDelete: {
     blockedBy: [{ table: "repo", what: "child repos" }],
     alsoDeletes: [

@@ -115,7 +115,8 @@ export interface ImageScanTable {
   digest: string;
   state: "pending" | "done" | "failed";
   attempts: number;
-  /** Until when a server is at it; null for none. */
+  /** The server that reads it until `lease_time`; null for none. */
+  lease_holder: string | null;
   lease_time: string | null;
   read_time: string | null;
   /** `ID VERSION_ID` of os-release; the empty string where there is none. */

@@ -294,11 +294,11 @@ describeWithWorld("deliveries", (world) => {
       uid,
       Array.from({ length: 35 }, (_, i) => (i % 5 === 0 ? "delivered" : "failed")),
     );
-    const now = world.clock.now();
+    const failed = { subscriptionUid: uid, since: "", now: world.clock.now() };
     const redelivery = createRedelivery(world.store, 10);
-    const begun = await redelivery.begin(uid, "", now);
+    const begun = await redelivery.begin(failed);
     assert.ok(begun.count === 20, `${begun.count}`);
-    assert.equal(await world.store.transaction((db) => redelivery.finish(db, uid, "", now, begun)), 28);
+    assert.equal(await world.store.transaction((db) => redelivery.finish(db, failed, begun)), 28);
     assert.deepEqual([(await list(uid, PENDING)).length, (await list(uid, FAILED)).length], [28, 0]);
   });
 

@@ -1,9 +1,9 @@
 /** Fetches a feed into a staged file, where it has changed since it was last imported. */
 import { createHash } from "node:crypto";
 import type { StagedFiles, StagedWriter } from "../../blobs/staged-files.ts";
-import { parseRetryAfter } from "../../events/delivery/retry.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { HoltError } from "../../lib/errors.ts";
+import { parseRetryAfter } from "../../lib/retry-after.ts";
 import type { OutboundClient, OutboundResponse } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
 import { failureText } from "../../outbound/failure-text.ts";

@@ -12,7 +12,7 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { failedPrecondition, invalidArguments, notFound } from "../../lib/errors.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
-import { type Progress, type Redelivery, redeliverEvent, resumeQueue } from "../delivery/redeliver.ts";
+import { type Redelivery, type RedeliveryProgress, redeliverEvent, resumeQueue } from "../delivery/redeliver.ts";
 import { appendTestEvent } from "../webhook/test-event.ts";
 import { listDeliveries } from "./list-deliveries.ts";
 import { readQueue, subscriptionStatus } from "./subscription-status.ts";
@@ -62,20 +62,24 @@ export function deliveriesService(collaborators: DeliveriesCollaborators) {
 function redeliverHandler({
   redelivery,
   onDue,
-}: DeliveriesCollaborators): WriteHandler<typeof DeliveriesService.method.redeliver, Progress> {
-  const since = ({ failedSince }: RedeliverRequest) => (failedSince === undefined ? "" : parseTime("failed_since", failedSince));
+}: DeliveriesCollaborators): WriteHandler<typeof DeliveriesService.method.redeliver, RedeliveryProgress> {
+  const failedOf = ({ uid, failedSince }: RedeliverRequest, now: Date) => ({
+    subscriptionUid: uid,
+    since: failedSince === undefined ? "" : parseTime("failed_since", failedSince),
+    now,
+  });
   return {
     kind: "write",
     async prepare(request, call) {
       await readQueue(call.db, request.uid);
       assertOne(request);
-      return request.eventId === "" ? redelivery.begin(request.uid, since(request), call.now) : { count: 0, after: 0 };
+      return request.eventId === "" ? redelivery.begin(failedOf(request, call.now)) : { count: 0, after: 0 };
     },
     async handle(request, call, progress) {
       await readQueue(call.db, request.uid);
       const { uid, eventId } = request;
       const count =
-        eventId === "" ? await redelivery.finish(call.db, uid, since(request), call.now, progress) : await redeliverOne(uid, eventId, call);
+        eventId === "" ? await redelivery.finish(call.db, failedOf(request, call.now), progress) : await redeliverOne(uid, eventId, call);
       call.db.afterCommit(onDue);
       return create(RedeliverResponseSchema, { count: BigInt(count) });
     },

@@ -1,10 +1,10 @@
-/** The delivery of events from the outbox to the sinks of subscriptions, as one thing that runs beside the server. */
+/** Delivers events from the outbox to the sinks of subscriptions, in the background: publishes, dispatches and prunes. */
 import type { Store } from "../../db/store.ts";
 import { Loop } from "../../jobs/loop.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Webhook } from "../webhook/webhook.ts";
-import { Dispatcher } from "./dispatcher.ts";
+import { startDispatcher } from "./dispatcher.ts";
 import { startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -20,23 +20,25 @@ export interface DeliveryOptions {
 }
 
 export interface Delivery extends AsyncDisposable {
-  /** To be called when an event was appended, or something became due. Costs next to nothing; what it finds to do is done later. */
+  /** To be called when an event was appended, or something became due. Costs next to nothing: the work is done later. */
   wake(): void;
 }
 
-/** How often a server looks for what others did: other servers, and imports beside it. What it does itself it knows at once. */
+/** How often a server looks for changes by other servers and by commands. Its own changes wake it. */
 const POLL_MS = 1000;
-/** Under load events are published together: each commit makes the next one wait. */
+/** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
 
 export function startDelivery({ store, clock, log, webhook, policy, retentionMs }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
-  const dispatcher = new Dispatcher({ store, clock, log, webhook, policy, pollMs });
+  const dispatcher = startDispatcher({ store, clock, log, webhook, policy, pollMs });
   let isClosed = false;
   const publisher = new Loop({
-    ...{ name: "publishing events", log, spacingMs: PUBLISH_SPACING_MS },
+    name: "publishing events",
+    log,
+    spacingMs: PUBLISH_SPACING_MS,
     async step() {
-      // Who comes next goes on with what is left, however much it is.
+      // When this server stops, the next one publishes the rest.
       while (!isClosed && (await publish(store, clock))) dispatcher.wake();
       dispatcher.wake();
       return POLL_MS;

@@ -1,4 +1,4 @@
-/** Reads what is to be sent to a subscription now, a few at a time. */
+/** Reads the deliveries of a subscription that are due, in small batches. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import type { EventRow } from "../webhook/cloud-event.ts";
@@ -6,22 +6,22 @@ import type { Target } from "../webhook/webhook.ts";
 import type { Tried } from "./retry.ts";
 
 export interface DueDelivery extends Omit<EventRow, "data">, Tried, Target {
-  /** Null where it is long: `readEvent` has it. */
+  /** Null where it is long: `readEvent` reads it. */
   readonly data: string | null;
   readonly position: number;
   readonly next_attempt_time: string;
 }
 
-/** A place in the order of sending. */
-export type Place = Pick<DueDelivery, "next_attempt_time" | "position">;
+/** A position in the order of sending. */
+export type SendPosition = Pick<DueDelivery, "next_attempt_time" | "position">;
 
-/** Few, so that what is deleted or paused meanwhile is not sent. */
-const PIECE = 16;
-/** Longer bodies are read one by one: those of all queues that have a turn would fill the memory. */
+/** Deliveries per batch: few, so that deleted and paused subscriptions are noticed soon. */
+const BATCH_SIZE = 16;
+/** Longer bodies are read one by one: the batches of all running queues would fill the memory. */
 const SHORT_BYTES = 16 * 1024;
 
-/** Nothing where the subscription is gone. */
-export async function readDue(db: ReadDb, uid: string, after: Place | undefined, now: string): Promise<DueDelivery[]> {
+/** Empty where the subscription is deleted. */
+export async function readDue(db: ReadDb, uid: string, after: SendPosition | undefined, now: string): Promise<DueDelivery[]> {
   const rows = await db
     .selectFrom("delivery as d")
     .innerJoin("outbox as o", "o.position", "d.position")
@@ -39,12 +39,12 @@ export async function readDue(db: ReadDb, uid: string, after: Place | undefined,
     )
     .orderBy("d.next_attempt_time")
     .orderBy("d.position")
-    .limit(PIECE)
+    .limit(BATCH_SIZE)
     .execute();
   return rows as DueDelivery[];
 }
 
-/** Rejects where it was pruned a moment ago. */
+/** Rejects where the event was pruned a moment ago. */
 export async function readEvent(db: ReadDb, { data, ...delivery }: DueDelivery): Promise<EventRow> {
   if (data !== null) return { ...delivery, data };
   const { position } = delivery;

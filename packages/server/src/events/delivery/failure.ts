@@ -1,4 +1,4 @@
-/** Why an attempt failed, in words for the owner of the subscription. Pure. */
+/** Says why an attempt failed, for the owner of the subscription. Pure. */
 import { OutboundError } from "../../outbound/error.ts";
 import { failureText } from "../../outbound/failure-text.ts";
 import type { Result } from "./retry.ts";

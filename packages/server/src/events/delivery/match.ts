@@ -1,4 +1,4 @@
-/** Which subscriptions hear of an event: those of its group and of every group above it. */
+/** Finds the subscriptions that receive an event: those of its group and of every group above it. */
 import type { ReadDb } from "../../db/store.ts";
 import { ancestry } from "../../lib/uid.ts";
 
@@ -10,16 +10,16 @@ export interface NewEvent {
   readonly audience: "customer" | "internal" | "test";
 }
 
-/** @returns what tells the uids of an event's subscriptions: together, those of all the events may be millions */
+/** @returns a function for the uids of one event's subscriptions: for all events together there may be millions */
 export async function subscriptionsOf(db: ReadDb, events: readonly NewEvent[]): Promise<(event: NewEvent) => string[]> {
   const byGroup = await readByGroup(db, [...new Set(events.flatMap(groupsOf))]);
-  const tested = await readExisting(
+  const testSubjects = await readExisting(
     db,
     events.filter(({ audience }) => audience === "test").map(({ subject }) => subject),
   );
   return (event) => {
     // A test is for the one subscription that is its subject.
-    if (event.audience === "test") return tested.has(event.subject) ? [event.subject] : [];
+    if (event.audience === "test") return testSubjects.has(event.subject) ? [event.subject] : [];
     return groupsOf(event).flatMap((group) => byGroup.get(group) ?? []);
   };
 }

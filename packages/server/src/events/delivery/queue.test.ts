@@ -1,4 +1,4 @@
-/** The queue in the database, on both stores: positions, who hears of what, claims, releases, pruning. Nothing is sent here. */
+/** Queues in the database, on both stores: positions, receivers, claims, releases, pruning. Nothing is sent. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -11,17 +11,17 @@ import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store } from "../../db/store.ts";
+import { createSlots } from "../../jobs/fair-share.ts";
 import { createLog } from "../../lib/log.ts";
 import { startDelivery } from "./delivery.ts";
 import { readDue, readEvent } from "./due-deliveries.ts";
-import { createLeases } from "./leases.ts";
-import { createLedger, type Outcome } from "./ledger.ts";
 import { subscriptionsOf } from "./match.ts";
+import { createOutcomeLog, type Outcome } from "./outcome-log.ts";
 import { prune, startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
+import { createQueues } from "./queues.ts";
 import { resumeQueue } from "./redeliver.ts";
 import { HEALTHY, type Health } from "./retry.ts";
-import { createShares } from "./shares.ts";
 
 const log = createLog("silent");
 const folders: string[] = [];
@@ -57,7 +57,7 @@ async function subscribe(store: Store, parent: string, uid: string): Promise<str
   return uid;
 }
 
-interface Told {
+interface NewEvent {
   readonly group?: string;
   readonly audience?: "customer" | "internal" | "test";
   readonly subject?: string;
@@ -67,7 +67,7 @@ interface Told {
 
 async function append(
   store: Store,
-  { group = ORG, audience = "customer", subject = "", time = "", data = "{}" }: Told = {},
+  { group = ORG, audience = "customer", subject = "", time = "", data = "{}" }: NewEvent = {},
 ): Promise<string> {
   const id = randomUUID();
   const row = { id, type: "t", source: "s", subject, group_uid: group, time, audience, body_type: "", extensions: "{}", data };
@@ -81,7 +81,10 @@ const outbox = ({ reader }: Store) => reader.selectFrom("outbox").select(["seq",
 const queue = ({ reader }: Store, uid: string) =>
   reader.selectFrom("subscription_queue").selectAll().where("subscription_uid", "=", uid).executeTakeFirstOrThrow();
 
-const roomFor = (healthy: number, failing: number) => ({ healthy: createShares(healthy), failing: createShares(failing) });
+const capacityOf = (healthy: number, failing: number) => ({
+  healthy: createSlots({ slots: healthy, shareOfOne: 1 / 2 }),
+  failing: createSlots({ slots: failing, shareOfOne: 1 / 2 }),
+});
 
 function outcome(uid: string, position: number, changes: Partial<Outcome> = {}): Outcome {
   return {
@@ -92,7 +95,7 @@ function outcome(uid: string, position: number, changes: Partial<Outcome> = {}):
 }
 
 function suite(open: () => Promise<Store>): void {
-  test("an event has the position after the last one, and deliveries where its group or one above is subscribed to", async () => {
+  test("an event gets the next position, and a delivery for each subscription of its group and of the groups above", async () => {
     await using store = await open();
     const clock = createManualClock();
     for (const [group, uid] of [
@@ -101,7 +104,7 @@ function suite(open: () => Promise<Store>): void {
       [OTHER, "other"],
     ] as const)
       await subscribe(store, group, uid);
-    for (const told of [
+    for (const event of [
       {},
       { group: TEAM },
       { group: `${TEAM}/${"3".repeat(16)}` },
@@ -112,7 +115,7 @@ function suite(open: () => Promise<Store>): void {
       { audience: "test", subject: "other" },
       { audience: "test", subject: "nobody" },
     ] as const)
-      await append(store, told);
+      await append(store, event);
     assert.equal(await publish(store, clock), false);
     assert.deepEqual(
       (await outbox(store)).map(({ position }) => position),
@@ -128,7 +131,7 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await outbox(store)).at(-1)?.position, 10);
   });
 
-  test("who hears of an event is worked out when it is asked, not for all that wait", async () => {
+  test("the receivers of an event are computed one event at a time", async () => {
     await using store = await open();
     for (let i = 0; i < 3; i++) await subscribe(store, i < 2 ? ORG : TEAM, `s${i}`);
     const events = Array.from({ length: 3 }, (_, i) => ({
@@ -138,12 +141,12 @@ function suite(open: () => Promise<Store>): void {
       subject: "s1",
       audience: "customer" as const,
     }));
-    const hearersOf = await subscriptionsOf(store.reader, events);
-    for (const event of events) assert.deepEqual(hearersOf(event).toSorted(), ["s0", "s1", "s2"]);
-    assert.deepEqual(hearersOf({ seq: 3, id: "3", group_uid: TEAM, subject: "s1", audience: "internal" }), []);
+    const receiversOf = await subscriptionsOf(store.reader, events);
+    for (const event of events) assert.deepEqual(receiversOf(event).toSorted(), ["s0", "s1", "s2"]);
+    assert.deepEqual(receiversOf({ seq: 3, id: "3", group_uid: TEAM, subject: "s1", audience: "internal" }), []);
   });
 
-  test("servers that publish at once give out each position once, and each delivery", async () => {
+  test("servers that publish at the same time give out each position and each delivery once", async () => {
     await using store = await open();
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
@@ -160,7 +163,7 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await deliveries(store)).length, 105);
   });
 
-  test("more subscriptions than fit into a statement all get it", async () => {
+  test("an event with more subscriptions than rows per statement reaches all of them", async () => {
     await using store = await open();
     for (let i = 0; i < 600; i++) await subscribe(store, ORG, `s${i}`);
     await append(store);
@@ -169,7 +172,7 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await deliveries(store)).length, 600);
   });
 
-  test("deliveries are due in the order of their events, also where the clock goes back a little", async () => {
+  test("deliveries are due in the order of their events when the clock goes back a little", async () => {
     await using store = await open();
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
@@ -183,35 +186,40 @@ function suite(open: () => Promise<Store>): void {
     assert.equal(third, clock.now().toISOString(), "a clock that was an hour ahead stops nothing");
   });
 
-  test("a queue is claimed by one, until its lease ends or it is released", async () => {
+  test("a queue is claimed by one server until its lease ends or is released", async () => {
     await using store = await open();
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
-    const [a, b] = [createLeases(store, clock), createLeases(store, clock)];
+    const [a, b] = [createQueues(store, clock), createQueues(store, clock)];
     assert.deepEqual(await a.look(), { isDue: false, next: null });
     await append(store);
     await publish(store, clock);
     assert.deepEqual(await a.look(), { isDue: true, next: null });
-    assert.deepEqual(await a.claim(roomFor(0, 10)), []);
-    assert.deepEqual(await a.claim(roomFor(10, 10)), [{ uid: "org", health: HEALTHY }]);
-    assert.deepEqual(await b.claim(roomFor(10, 10)), []);
+    assert.deepEqual(await a.claim(capacityOf(0, 10)), []);
+    assert.deepEqual(await a.claim(capacityOf(10, 10)), [{ uid: "org", health: HEALTHY }]);
+    assert.deepEqual(await b.claim(capacityOf(10, 10)), []);
     clock.advance(8000);
-    assert.deepEqual([...(await a.renew(["org", "more"]))], ["org"]);
+    assert.deepEqual([...(await a.lease.renew(["org", "more"]))], ["org"]);
     clock.advance(8000);
-    assert.deepEqual(await b.claim(roomFor(10, 10)), []);
+    assert.deepEqual(await b.claim(capacityOf(10, 10)), []);
     clock.advance(3000);
-    assert.equal((await b.claim(roomFor(10, 10))).length, 1);
-    assert.equal((await a.renew(["org"])).size, 0);
-    await b.releaseAll();
-    assert.equal((await a.claim(roomFor(10, 10))).length, 1);
-    await b.releaseForeign();
-    assert.equal((await b.claim(roomFor(10, 10))).length, 1, "for a database with one server, which was killed and is back");
+    assert.equal((await b.claim(capacityOf(10, 10))).length, 1);
+    assert.equal((await a.lease.renew(["org"])).size, 0);
+    await b.lease.releaseAll();
+    assert.equal((await a.claim(capacityOf(10, 10))).length, 1);
+    await b.lease.releaseLeftBehind();
+    const isAlone = store.dialect.notify === undefined;
+    assert.equal(
+      (await b.claim(capacityOf(10, 10))).length,
+      isAlone ? 1 : 0,
+      "a server that was killed and is started again, without other servers",
+    );
   });
 
-  test("an organization whose queues have waited longest leaves room for those of others, and has all its own where it is alone", async () => {
+  test("an organization whose queues have waited longest leaves slots for other organizations", async () => {
     await using store = await open();
     const clock = createManualClock();
-    const leases = createLeases(store, clock);
+    const queues = createQueues(store, clock);
     const others = "b".repeat(40);
     for (let i = 0; i < 40; i++) await subscribe(store, ORG, `${ORG}/${i}`);
     await append(store);
@@ -220,122 +228,122 @@ function suite(open: () => Promise<Store>): void {
     for (let i = 0; i < 3; i++) await subscribe(store, others, `${others}/${i}`);
     await append(store, { group: others });
     await publish(store, clock);
-    const room = roomFor(16, 0);
-    const claim = async () => (await leases.claim(room, 8)).map(({ uid }) => uid.slice(0, 1)).join("");
+    const capacity = capacityOf(16, 0);
+    const claim = async () => (await queues.claim(capacity, 8)).map(({ uid }) => uid.slice(0, 1)).join("");
     assert.equal(await claim(), "aaaaaaaa");
     assert.equal(await claim(), "bbb");
-    assert.equal(await claim(), "", "who has more than is free has no more");
-    assert.equal(room.healthy.free(), 5);
-    for (let i = 0; i < 8; i++) room.healthy.giveBack(ORG);
+    assert.equal(await claim(), "", "an organization that has as many slots as are free gets no more");
+    assert.equal(capacity.healthy.free(), 5);
+    for (let i = 0; i < 8; i++) capacity.healthy.giveBack(ORG);
     assert.equal(await claim(), "aaaaaaa");
   });
 
-  test("a release says when there is more to send: never early, never in a pause, and at once for the rest of what is due", async () => {
+  test("a release sets when the queue is due: at once for due deliveries, not before a hold ends, never while paused", async () => {
     await using store = await open();
     const clock = createManualClock();
-    const leases = createLeases(store, clock);
-    const ledger = createLedger({ store, clock, log, holder: leases.holder });
+    const queues = createQueues(store, clock);
+    const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 3; i++) await append(store);
     await publish(store, clock);
     clock.advance(1000);
     const now = clock.now().toISOString();
     const later = new Date(clock.now().getTime() + 60_000).toISOString();
-    const turn = async (outcomes: Outcome[], health: Health, recoveredSince: string | null = null) => {
-      await leases.claim(roomFor(1, 1));
-      const held = Promise.all(outcomes.map((one) => ledger.record(one)));
-      await ledger.release({ uid: "org", health, recoveredSince, notBefore: null });
+    const run = async (made: Outcome[], health: Health, recoveredSince: string | null = null) => {
+      await queues.claim(capacityOf(1, 1));
+      const held = Promise.all(made.map((one) => outcomes.record(one)));
+      await outcomes.release({ uid: "org", health, recoveredSince, notBefore: null });
       return held;
     };
-    assert.deepEqual(await turn([outcome("org", 1)], HEALTHY), [false], "released in the same transaction");
+    assert.deepEqual(await run([outcome("org", 1)], HEALTHY), [false], "released in the same transaction");
     assert.equal((await queue(store, "org")).next_time, now);
     const failing: Health = { ...HEALTHY, failures: 3, failing_time: now, hold_time: later };
     const retry = { state: "pending", next_attempt_time: later, first_attempt_time: now, status_code: 500, error: "no" } as const;
-    await turn([outcome("org", 2, retry)], failing);
+    await run([outcome("org", 2, retry)], failing);
     assert.equal((await queue(store, "org")).next_time, later, "nothing is sent while it is held");
     await append(store);
     await publish(store, clock);
     assert.equal((await queue(store, "org")).next_time, later, "also where something new happens");
     clock.advance(60_000);
-    await turn([outcome("org", 3)], HEALTHY, now);
+    await run([outcome("org", 3)], HEALTHY, now);
     assert.deepEqual(
       (await deliveries(store)).map((row) => row.state),
       ["delivered", "pending", "delivered", "pending"],
     );
-    await turn([outcome("org", 2), outcome("org", 4)], HEALTHY);
+    await run([outcome("org", 2), outcome("org", 4)], HEALTHY);
     assert.equal((await queue(store, "org")).next_time, null);
     await append(store);
     await publish(store, clock);
-    await turn([], { ...HEALTHY, failures: 1, pause_time: now, pause_reason: "gone" });
-    assert.deepEqual(await leases.look(), { isDue: false, next: null });
+    await run([], { ...HEALTHY, failures: 1, pause_time: now, pause_reason: "gone" });
+    assert.deepEqual(await queues.look(), { isDue: false, next: null });
   });
 
-  test("what a sink in trouble did not take is due when it is well; what had failed before keeps its time", async () => {
+  test("a recovered sink makes deliveries due that failed during the trouble, not those that failed before", async () => {
     await using store = await open();
     const clock = createManualClock();
-    const leases = createLeases(store, clock);
-    const ledger = createLedger({ store, clock, log, holder: leases.holder });
+    const queues = createQueues(store, clock);
+    const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 3; i++) await append(store);
     await publish(store, clock);
-    await leases.claim(roomFor(1, 1));
+    await queues.claim(capacityOf(1, 1));
     const at = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
     const retry = { state: "pending", next_attempt_time: at(60_000) } as const;
-    void ledger.record(outcome("org", 1, { ...retry, first_attempt_time: at(-9000) }));
-    void ledger.record(outcome("org", 2, { ...retry, first_attempt_time: at(-1000) }));
-    void ledger.record(outcome("org", 3));
-    await ledger.release({ uid: "org", health: HEALTHY, recoveredSince: at(-1000), notBefore: null });
+    void outcomes.record(outcome("org", 1, { ...retry, first_attempt_time: at(-9000) }));
+    void outcomes.record(outcome("org", 2, { ...retry, first_attempt_time: at(-1000) }));
+    void outcomes.record(outcome("org", 3));
+    await outcomes.release({ uid: "org", health: HEALTHY, recoveredSince: at(-1000), notBefore: null });
     assert.deepEqual(
       (await deliveries(store)).map((row) => row.next_attempt_time),
       [at(60_000), at(0), null],
     );
   });
 
-  test("no event is forgotten between one who publishes and one who releases", async () => {
+  test("no event is lost when a queue is released while events are published", async () => {
     await using store = await open();
     const clock = createManualClock();
-    const leases = createLeases(store, clock);
-    const ledger = createLedger({ store, clock, log, holder: leases.holder });
+    const queues = createQueues(store, clock);
+    const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
     await subscribe(store, ORG, "org");
     for (let round = 1; round <= 25; round++) {
       await append(store);
-      const [, [claimed]] = await Promise.all([publish(store, clock), leases.claim(roomFor(1, 1))]);
+      const [, [claimed]] = await Promise.all([publish(store, clock), queues.claim(capacityOf(1, 1))]);
       const release = { uid: "org", health: claimed?.health ?? HEALTHY, recoveredSince: null, notBefore: null };
-      await Promise.all([append(store).then(() => publish(store, clock)), ledger.release(release)]);
-      await leases.releaseAll();
+      await Promise.all([append(store).then(() => publish(store, clock)), outcomes.release(release)]);
+      await queues.lease.releaseAll();
       assert.notEqual((await queue(store, "org")).next_time, null, `round ${round}`);
       const open = (await deliveries(store)).filter(({ state }) => state === "pending");
-      await leases.claim(roomFor(1, 1));
-      for (const { position } of open) void ledger.record(outcome("org", position));
-      await ledger.release(release);
+      await queues.claim(capacityOf(1, 1));
+      for (const { position } of open) void outcomes.record(outcome("org", position));
+      await outcomes.release(release);
       assert.equal((await queue(store, "org")).next_time, null);
     }
   });
 
-  test("an outcome is kept though the lease is lost, and never undoes what another server did", async () => {
+  test("an outcome is stored after its lease is lost, and never undoes an outcome of another server", async () => {
     await using store = await open();
     const clock = createManualClock();
-    const [a, b] = [createLeases(store, clock), createLeases(store, clock)];
+    const [a, b] = [createQueues(store, clock), createQueues(store, clock)];
     await subscribe(store, ORG, "org");
     await append(store);
     await append(store);
     await publish(store, clock);
-    await a.claim(roomFor(1, 1));
+    await a.claim(capacityOf(1, 1));
     clock.advance(11_000);
-    await b.claim(roomFor(1, 1));
-    const ledgers = [a, b].map(({ holder }) => createLedger({ store, clock, log, holder }));
-    assert.equal(await ledgers[0]?.record(outcome("org", 1)), false);
-    assert.equal(await ledgers[1]?.record(outcome("org", 2)), true);
-    await ledgers[0]?.record(outcome("org", 2, { state: "failed", error: "late" }));
-    await ledgers[0]?.release({ uid: "org", health: { ...HEALTHY, failures: 9 }, recoveredSince: null, notBefore: null });
+    await b.claim(capacityOf(1, 1));
+    const logs = [a, b].map(({ lease }) => createOutcomeLog({ store, clock, log, lease }));
+    assert.equal(await logs[0]?.record(outcome("org", 1)), false);
+    assert.equal(await logs[1]?.record(outcome("org", 2)), true);
+    await logs[0]?.record(outcome("org", 2, { state: "failed", error: "late" }));
+    await logs[0]?.release({ uid: "org", health: { ...HEALTHY, failures: 9 }, recoveredSince: null, notBefore: null });
     assert.deepEqual(
       (await deliveries(store)).map(({ state }) => state),
       ["delivered", "delivered"],
     );
-    assert.deepEqual([(await queue(store, "org")).failures, (await queue(store, "org")).lease_holder], [0, b.holder]);
+    assert.deepEqual([(await queue(store, "org")).failures, (await queue(store, "org")).lease_holder], [0, b.lease.holder]);
   });
 
-  test("events are removed when they are old, with their deliveries, and those of subscriptions that are gone", async () => {
+  test("pruning deletes old events with their deliveries, and deliveries of deleted subscriptions", async () => {
     await using store = await open();
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
@@ -358,7 +366,7 @@ function suite(open: () => Promise<Store>): void {
     );
   });
 
-  test("many old events are removed, piece by piece", async () => {
+  test("pruning deletes many old events in chunks, and stops when it is told to", async () => {
     await using store = await open();
     const clock = createManualClock();
     for (let i = 0; i < 3; i++) await subscribe(store, ORG, `s${i}`);
@@ -370,19 +378,24 @@ function suite(open: () => Promise<Store>): void {
     assert.deepEqual([await outbox(store), await deliveries(store)], [[], []]);
   });
 
-  test("events are removed also where a clock that was far ahead said when", async () => {
+  test("pruning goes on after a clock that was far ahead was corrected", async () => {
     await using store = await open();
     const clock = createManualClock();
     await append(store, { time: "2020" });
     await publish(store, clock);
-    const row = { name: "event_pruning", value: new Date(clock.now().getTime() + 365 * 86_400_000).toISOString() };
-    await store.transaction((db) => db.insertInto("server_state").values(row).execute());
+    const lease = { lease_holder: "gone", lease_time: new Date(clock.now().getTime() + 365 * 86_400_000).toISOString() };
+    await store.transaction((db) =>
+      db
+        .insertInto("server_state")
+        .values({ name: "event_pruning", value: "", ...lease })
+        .execute(),
+    );
     await using _pruner = startPruner({ store, clock, log, retentionMs: 1000 });
     for (let tries = 0; tries < 500 && (await outbox(store)).length > 0; tries++) await sleep(10);
     assert.deepEqual(await outbox(store), []);
   });
 
-  test("a server that stops leaves to the next one what it has not given out", async () => {
+  test("a server that stops leaves unpublished events to the next server", async () => {
     await using store = await open();
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 1001; i++) await append(store);
@@ -393,10 +406,10 @@ function suite(open: () => Promise<Store>): void {
     assert.ok((await outbox(store)).some(({ position }) => position === null));
   });
 
-  test("servers that publish and renew leases never wait for each other in a circle", async () => {
+  test("servers that publish and renew leases do not deadlock", async () => {
     await using store = await open();
     const clock = createManualClock();
-    const leases = createLeases(store, clock);
+    const queues = createQueues(store, clock);
     // Those of the group above come later, and are before them in the order of uids.
     for (let i = 0; i < 100; i++) {
       await subscribe(store, TEAM, `s${(i * 37) % 100}`);
@@ -404,13 +417,13 @@ function suite(open: () => Promise<Store>): void {
     }
     await append(store, { group: TEAM });
     await publish(store, clock);
-    const held = (await leases.claim(roomFor(1000, 0))).map(({ uid }) => uid).toReversed();
+    const held = (await queues.claim(capacityOf(1000, 0))).map(({ uid }) => uid).toReversed();
     let isOver = false;
     const publishing = (async () => {
       for (let i = 0; i < 15; i++) await append(store, { group: TEAM }).then(() => publish(store, clock));
       isOver = true;
     })();
-    while (!isOver) assert.equal((await leases.renew(held)).size, 200);
+    while (!isOver) assert.equal((await queues.lease.renew(held)).size, 200);
     await publishing;
     if (store.dialect.name !== "postgres") return;
     const counted = await sql<{ deadlocks: number }>`select deadlocks from pg_stat_database where datname = current_database()`.execute(
@@ -419,7 +432,7 @@ function suite(open: () => Promise<Store>): void {
     assert.deepEqual(counted.rows, [{ deadlocks: 0 }]);
   });
 
-  test("a long body is read when its turn comes, and short ones together", async () => {
+  test("long bodies are read one by one, short ones in a batch", async () => {
     await using store = await open();
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
@@ -437,7 +450,7 @@ function suite(open: () => Promise<Store>): void {
     assert.deepEqual(await Promise.all(due.map(async (each) => (await readEvent(store.reader, each)).data)), ["{}", long]);
   });
 
-  test("a resumption lets what was tried before begin anew, also what is due since long", async () => {
+  test("resuming a subscription resets the attempts of its deliveries, also of those that are due", async () => {
     await using store = await open();
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
@@ -446,16 +459,18 @@ function suite(open: () => Promise<Store>): void {
     const begun = clock.now().toISOString();
     clock.advance(5 * 86_400_000);
     const [now, later] = [clock.now(), new Date(clock.now().getTime() + 60_000).toISOString()];
-    const leases = createLeases(store, clock);
-    await leases.claim(roomFor(1, 1));
-    const ledger = createLedger({ store, clock, log, holder: leases.holder });
+    const queues = createQueues(store, clock);
+    await queues.claim(capacityOf(1, 1));
+    const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
     for (const [position, next] of [
       [1, begun],
       [2, later],
     ] as const)
-      await ledger.record(outcome("org", position, { state: "pending", next_attempt_time: next, attempts: 9, first_attempt_time: begun }));
+      await outcomes.record(
+        outcome("org", position, { state: "pending", next_attempt_time: next, attempts: 9, first_attempt_time: begun }),
+      );
     const health = { ...HEALTHY, failures: 9, failing_time: begun, pause_time: begun, pause_reason: "no attempt succeeded" };
-    await ledger.release({ uid: "org", health, recoveredSince: null, notBefore: null });
+    await outcomes.release({ uid: "org", health, recoveredSince: null, notBefore: null });
     await store.transaction((db) => resumeQueue(db, "org", now));
     assert.deepEqual(
       (await deliveries(store)).map((row) => [row.next_attempt_time, row.attempts, row.first_attempt_time]),

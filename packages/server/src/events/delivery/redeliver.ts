@@ -1,43 +1,53 @@
-/** Makes deliveries pending again, and queues due. Where there are very many deliveries, piece by piece: nobody else who writes shall wait for long. */
+/** Makes deliveries pending again and queues due. Many deliveries are changed in chunks, so that other writers do not wait long. */
 import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { RELEASED } from "../../jobs/lease.ts";
 
-/** So many go in one transaction. */
-const PIECE = 500;
+/** Deliveries per transaction. */
+const CHUNK_SIZE = 500;
 
 /** What was redelivered so far. */
-export interface Progress {
+export interface RedeliveryProgress {
   readonly count: number;
   /** The last position that was looked at. */
   readonly after: number;
 }
 
 export interface Redelivery {
-  /** All but the last piece, each in a transaction of its own. Who is cut short can begin again. @param since only what was to be sent from then on */
-  begin(subscriptionUid: string, since: string, now: Date): Promise<Progress>;
-  /** The last piece. @returns how many there were in all */
-  finish(db: WriteDb, subscriptionUid: string, since: string, now: Date, progress: Progress): Promise<number>;
+  /** All chunks but the last, each in a transaction of its own. Can be repeated if it was interrupted. */
+  begin(failed: FailedDeliveries): Promise<RedeliveryProgress>;
+  /** The last chunk. @returns the number of deliveries in all chunks */
+  finish(db: WriteDb, failed: FailedDeliveries, progress: RedeliveryProgress): Promise<number>;
 }
 
-export function createRedelivery(store: Store, piece = PIECE): Redelivery {
+/** The failed deliveries to redeliver. */
+export interface FailedDeliveries {
+  readonly subscriptionUid: string;
+  /** Only deliveries that were created from then on. */
+  readonly since: string;
+  /** When they become due. */
+  readonly now: Date;
+}
+
+export function createRedelivery(store: Store, chunkSize = CHUNK_SIZE): Redelivery {
   return {
-    async begin(uid, since, now) {
-      let progress: Progress = { count: 0, after: 0 };
-      while ((await readFailed(store.reader, uid, progress.after, piece + 1)).length > piece) {
-        const { after, count } = progress;
-        progress = await store.transaction((db) => redeliverFailed(db, uid, since, now, { after, count }, piece));
+    async begin(failed) {
+      let progress: RedeliveryProgress = { count: 0, after: 0 };
+      while ((await readFailed(store.reader, failed, progress.after, chunkSize + 1)).length > chunkSize) {
+        const before = progress;
+        progress = await store.transaction((db) => redeliverChunk(db, failed, before, chunkSize));
       }
       return progress;
     },
-    finish: async (db, uid, since, now, progress) => (await redeliverFailed(db, uid, since, now, progress, piece)).count,
+    finish: async (db, failed, progress) => (await redeliverChunk(db, failed, progress, chunkSize)).count,
   };
 }
 
-function readFailed(db: ReadDb, uid: string, after: number, limit: number) {
+function readFailed(db: ReadDb, { subscriptionUid }: FailedDeliveries, after: number, limit: number) {
   return db
     .selectFrom("delivery")
     .select(["position", "create_time"])
-    .where("subscription_uid", "=", uid)
+    .where("subscription_uid", "=", subscriptionUid)
     .where("state", "=", "failed")
     .where("position", ">", after)
     .orderBy("position")
@@ -45,21 +55,20 @@ function readFailed(db: ReadDb, uid: string, after: number, limit: number) {
     .execute();
 }
 
-async function redeliverFailed(
+async function redeliverChunk(
   db: WriteDb,
-  uid: string,
-  since: string,
-  now: Date,
-  { count, after }: Progress,
+  failed: FailedDeliveries,
+  { count, after }: RedeliveryProgress,
   limit: number,
-): Promise<Progress> {
-  const failed = await readFailed(db, uid, after, limit);
-  const positions = failed.filter((row) => row.create_time >= since).map((row) => row.position);
-  const done = await makePending(db, uid, positions, now);
-  return { count: count + done, after: failed.at(-1)?.position ?? after };
+): Promise<RedeliveryProgress> {
+  const { subscriptionUid, since, now } = failed;
+  const rows = await readFailed(db, failed, after, limit);
+  const positions = rows.filter((row) => row.create_time >= since).map((row) => row.position);
+  const changed = await makePending(db, subscriptionUid, positions, now);
+  return { count: count + changed, after: rows.at(-1)?.position ?? after };
 }
 
-/** One event, whatever became of it. @returns how many deliveries it is: one or none */
+/** Redelivers one event, whatever the state of its delivery is. @returns the number of deliveries: one or none */
 export async function redeliverEvent(db: WriteDb, uid: string, eventId: string, now: Date): Promise<number> {
   const rows = await db
     .selectFrom("delivery")
@@ -75,7 +84,7 @@ export async function redeliverEvent(db: WriteDb, uid: string, eventId: string, 
   );
 }
 
-/** They begin anew, so that they have as many attempts and as long as any. What the last attempt came to stays to be seen until there is another. */
+/** Attempts are counted anew. The outcome of the last attempt stays visible until the next one. */
 async function makePending(db: WriteDb, uid: string, positions: readonly number[], now: Date): Promise<number> {
   if (positions.length === 0) return 0;
   const chosen = db.dialect.rowsOf(
@@ -88,12 +97,12 @@ async function makePending(db: WriteDb, uid: string, positions: readonly number[
     .where("subscription_uid", "=", uid)
     .where("position", "in", db.selectFrom(chosen.as("r")).select("r.position"))
     .executeTakeFirstOrThrow();
-  await makeDue(db, uid, now);
+  await makeQueueDue(db, uid, now);
   return Number(numUpdatedRows);
 }
 
-/** After the deliveries, as publish.ts does it: who releases a queue locks it first and then looks for what is pending. */
-async function makeDue(db: WriteDb, uid: string, now: Date): Promise<void> {
+/** To be called after the deliveries were changed, as in publish.ts: a release locks the queue first and reads its pending deliveries afterwards. */
+async function makeQueueDue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const query = db.selectFrom("subscription_queue").select(["next_time", "hold_time"]).where("subscription_uid", "=", uid);
   const queue = await db.dialect.forUpdate(query).executeTakeFirst();
   if (queue === undefined) return;
@@ -102,10 +111,11 @@ async function makeDue(db: WriteDb, uid: string, now: Date): Promise<void> {
   await db.updateTable("subscription_queue").set({ next_time: time }).where("subscription_uid", "=", uid).execute();
 }
 
-/** Ends a pause, and what a queue or its deliveries wait for: what is pending is due. */
+/** Ends a pause and all waits of a queue and its deliveries: everything pending is due. */
 export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const time = now.toISOString();
-  // Few: what was tried before. It begins anew also where it is due, or the next failure would give it up. The rest was never tried, however much it is.
+  // Changes the few deliveries that were attempted before, not the many that wait for their first attempt. An attempted delivery that is due changes,
+  // too: its next failure would otherwise give it up.
   await db
     .updateTable("delivery")
     .set({
@@ -121,20 +131,12 @@ export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<
   const queue = await db.dialect.forUpdate(query).executeTakeFirst();
   const pending = db.selectFrom("delivery").select("position").where("subscription_uid", "=", uid).where("state", "=", "pending");
   const isEmpty = (await pending.limit(1).executeTakeFirst()) === undefined;
-  const isWell = queue?.failures === 0 && queue.hold_time === null && queue.pause_time === null;
-  // A server that knows the queue as failing would say so again when it gives it back, so it loses it.
-  const well = {
-    hold_time: null,
-    failures: 0,
-    failing_time: null,
-    pause_time: null,
-    pause_reason: "",
-    lease_holder: null,
-    lease_time: null,
-  };
+  const isHealthy = queue?.failures === 0 && queue.hold_time === null && queue.pause_time === null;
+  // The lease is released as well: a server that knows the queue as failing would store that again at the end of its run.
+  const healthy = { hold_time: null, failures: 0, failing_time: null, pause_time: null, pause_reason: "", ...RELEASED };
   await db
     .updateTable("subscription_queue")
-    .set({ next_time: isEmpty ? null : time, ...(isWell ? {} : well) })
+    .set({ next_time: isEmpty ? null : time, ...(isHealthy ? {} : healthy) })
     .where("subscription_uid", "=", uid)
     .execute();
 }

@@ -2,11 +2,12 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { Lru } from "../../lib/lru.ts";
+import { parseRetryAfter } from "../../lib/retry-after.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
 import { failureOf } from "../delivery/failure.ts";
-import { parseRetryAfter, type Result } from "../delivery/retry.ts";
+import type { Result } from "../delivery/retry.ts";
 import { type EventRow, headersOf } from "./cloud-event.ts";
 
 /** Signs claims as a JWT with this server's key. */

@@ -15,7 +15,7 @@ export interface Description {
   /** `linux/arm/v7`; empty where the image's config names none. */
   readonly platform: string;
   readonly isSbom: boolean;
-  readonly scan: Omit<ImageScanTable, "digest" | "attempts" | "lease_time">;
+  readonly scan: Omit<ImageScanTable, "digest" | "attempts" | "lease_holder" | "lease_time">;
 }
 
 const MAX_IMAGES = 100;

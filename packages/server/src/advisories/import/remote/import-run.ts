@@ -5,7 +5,7 @@ import type { Store } from "../../../db/store.ts";
 import type { Session } from "../../../iam/grants/grants.ts";
 import { parseSession } from "../../../iam/identities/stored-session.ts";
 import { Loop } from "../../../jobs/loop.ts";
-import { pacedStore } from "../../../jobs/paced-store.ts";
+import { createPace, pacedStore } from "../../../jobs/pace.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { HoltError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -28,6 +28,9 @@ export interface RunOptions extends RightsDependencies {
 
 /** How often the lease is renewed, progress is stored and rights are looked at. */
 const BEAT_MS = 2000;
+
+/** How long others have the database after each transaction, as a multiple of its time. */
+const PAUSE_FACTOR = 1;
 
 /** Records of one transaction: few, as calls wait for them where the database is in this process. */
 const BATCH = 50;
@@ -95,7 +98,7 @@ function readRecords(
 ) {
   return importRecords({
     ...{
-      store: pacedStore(store, signal),
+      store: pacedStore(store, createPace({ pauseFactor: PAUSE_FACTOR, signal })),
       reader,
       clock,
       kind: row.kind,

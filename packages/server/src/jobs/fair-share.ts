@@ -1,0 +1,88 @@
+/**
+ * How organizations share background work, so that none of them keeps the others waiting. Two questions have one answer each:
+ * - How many runs may an organization have at the same time? Slots and `claimFairly` bound that within this server.
+ * - Whose turn is next, where there is only one run at a time? The organization whose last turn is longest ago, on all servers: `lastTurnOf` and
+ *   `recordTurn` keep that in a table.
+ */
+import { type RawBuilder, sql } from "kysely";
+import type { ReadDb } from "../db/store.ts";
+import { ROOT_LENGTH, rootOf } from "../lib/uid.ts";
+
+export interface SlotPolicy {
+  readonly slots: number;
+  /** Slots of one organization at the most. */
+  readonly maxOfOne?: number;
+  /** The part that an organization may have of its own slots and the free ones: with 1/2 it always leaves as many free as it has. */
+  readonly shareOfOne?: number;
+}
+
+export interface Slots {
+  free(): number;
+  /** Whether the organization of this uid may have one more. */
+  mayTake(uid: string): boolean;
+  /** Also where the organization may not: a run that is under way can be moved here. */
+  take(uid: string): void;
+  giveBack(uid: string): void;
+  /** The organizations that have slots and may not have more. */
+  full(): string[];
+  /** Independent of this one from here on. */
+  copy(): Slots;
+}
+
+export function createSlots(policy: SlotPolicy, before: ReadonlyMap<string, number> = new Map()): Slots {
+  const { slots, maxOfOne = Number.POSITIVE_INFINITY, shareOfOne = 1 } = policy;
+  const taken = new Map(before);
+  let free = [...taken.values()].reduce((rest, count) => rest - count, slots);
+  const add = (uid: string, count: number): void => {
+    const organization = rootOf(uid);
+    const sum = (taken.get(organization) ?? 0) + count;
+    if (sum === 0) taken.delete(organization);
+    else taken.set(organization, sum);
+    free -= count;
+  };
+  const mayHaveMoreThan = (count: number): boolean => count < maxOfOne && count < shareOfOne * (count + free);
+  return {
+    free: () => free,
+    mayTake: (uid) => mayHaveMoreThan(taken.get(rootOf(uid)) ?? 0),
+    take: (uid) => add(uid, 1),
+    giveBack: (uid) => add(uid, -1),
+    full: () => [...taken].filter(([, count]) => !mayHaveMoreThan(count)).map(([organization]) => organization),
+    copy: () => createSlots(policy, taken),
+  };
+}
+
+export interface FairClaim<Row> {
+  readonly slots: Slots;
+  /** Rows at the most. */
+  readonly limit: number;
+  /** Reads the rows that are due, the oldest first, without those of the organizations that are full. */
+  read(full: readonly string[], limit: number): Promise<readonly Row[]>;
+  uidOf(row: Row): string;
+  /** Claims the rows, so that `read` does not find them again. */
+  claim(rows: readonly Row[]): Promise<unknown>;
+}
+
+/** Claims the oldest rows, of each organization as many as it may have slots, and takes the slots. */
+export async function claimFairly<Row>({ slots, limit, read, uidOf, claim }: FairClaim<Row>): Promise<Row[]> {
+  const claimed: Row[] = [];
+  for (;;) {
+    const count = Math.min(slots.free(), limit - claimed.length);
+    const rows = count > 0 ? await read(slots.full(), count) : [];
+    const fitting = rows.filter((row) => {
+      const mayTake = slots.mayTake(uidOf(row));
+      if (mayTake) slots.take(uidOf(row));
+      return mayTake;
+    });
+    await claim(fitting);
+    claimed.push(...fitting);
+    // The organization of a row that was passed over is full now, and its rows are not read again.
+    if (fitting.length === rows.length) return claimed;
+  }
+}
+
+/** A condition on a row: its uid is not of one of these organizations. */
+export function isNotOf(db: ReadDb, organizations: readonly string[], uidColumn: string): RawBuilder<boolean> {
+  if (organizations.length === 0) return sql<boolean>`true`;
+  const organization = sql`substr(${sql.ref(uidColumn)}, 1, ${sql.lit(ROOT_LENGTH)})`;
+  return sql<boolean>`${organization} not in (select v.value from ${db.dialect.valuesOf(organizations)} as v)`;
+}

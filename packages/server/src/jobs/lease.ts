@@ -1,0 +1,114 @@
+/**
+ * Leases on rows: one server at a time works on a row, for as long as it renews its lease.
+ *
+ * A leased table has two columns. `lease_holder` names the server, `lease_time` is when the lease ends; both are null while nobody has the row.
+ * A lease that has ended still counts as held until another server claims the row. A server that lost its lease must not write what it found out:
+ * `hold` and `lockHeld` check that in the transaction of the write.
+ */
+import { randomUUID } from "node:crypto";
+import { type RawBuilder, sql } from "kysely";
+import type { Schema } from "../db/schema.ts";
+import type { ReadDb, Store, WriteDb } from "../db/store.ts";
+import type { Clock } from "../lib/clock.ts";
+
+interface LeaseColumns {
+  lease_holder: string | null;
+  lease_time: string | null;
+}
+
+type LeasedTable = { [Name in keyof Schema]: Schema[Name] extends LeaseColumns ? Name : never }[keyof Schema];
+
+/** The columns of a row that nobody has. */
+export const RELEASED = { lease_holder: null, lease_time: null };
+
+export interface LeaseOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly table: LeasedTable;
+  /** The column that is the primary key of the table. */
+  readonly key: string;
+  readonly durationMs: number;
+}
+
+export interface Lease {
+  /** Names this server among those that share the database, from its start to its end. */
+  readonly holder: string;
+  /** A condition on a row of the table: nobody has a lease on it that has not ended. */
+  isFree(): RawBuilder<boolean>;
+  /** Claims those of the rows that are free. @returns their keys */
+  claim(db: WriteDb, keys: readonly string[]): Promise<Set<string>>;
+  /** @returns the keys of the rows that this server still has */
+  renew(keys: readonly string[]): Promise<Set<string>>;
+  /** The same without a lock and without renewing. */
+  heldAmong(db: ReadDb, keys: readonly string[]): Promise<Set<string>>;
+  /** The same, with a lock on each of these rows until the transaction ends. Rows are locked in the order of their keys. */
+  lockHeld(db: WriteDb, keys: readonly string[]): Promise<Set<string>>;
+  /** Runs `work` in a transaction that has locked the row. False, without running it, if this server does not have the row any more. */
+  hold(key: string, work: (db: WriteDb) => Promise<unknown>): Promise<boolean>;
+  /** Releases all rows of this server. */
+  releaseAll(): Promise<void>;
+  /** Releases rows that a killed server left behind, where no other server can share the database. To be called once, before the first claim. */
+  releaseLeftBehind(): Promise<void>;
+}
+
+export function createLease({ store, clock, key, durationMs, ...options }: LeaseOptions): Lease {
+  // All leased tables have the columns that are used here.
+  const table = options.table as "subscription_queue";
+  const holder = randomUUID();
+  const keyColumn = sql.ref<string>(key);
+  const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
+  const isFree = () => sql<boolean>`(lease_time is null or lease_time < ${after(0)})`;
+  const isAmong = (db: ReadDb, keys: readonly string[]) =>
+    sql<boolean>`${keyColumn} in (select v.value from ${db.dialect.valuesOf(keys)} as v)`;
+  const keysOf = (rows: readonly { key: string }[]) => new Set(rows.map((row) => row.key));
+  const heldRows = (db: ReadDb, keys: readonly string[]) =>
+    db
+      .selectFrom(table)
+      .select(keyColumn.as("key"))
+      .where("lease_holder", "=", holder)
+      // A server of an older version knows this column only.
+      .where("lease_time", "is not", null)
+      .where(isAmong(db, keys));
+
+  async function lockHeld(db: WriteDb, keys: readonly string[]): Promise<Set<string>> {
+    return keys.length === 0 ? new Set() : keysOf(await db.dialect.forUpdate(heldRows(db, keys).orderBy(keyColumn)).execute());
+  }
+
+  return {
+    holder,
+    isFree,
+    lockHeld,
+    async claim(db, keys) {
+      if (keys.length === 0) return new Set();
+      const update = db.updateTable(table).set({ lease_holder: holder, lease_time: after(durationMs) });
+      return keysOf(await update.where(isAmong(db, keys)).where(isFree()).returning(keyColumn.as("key")).execute());
+    },
+    renew: (keys) =>
+      store.transaction(async (db) => {
+        const held = await lockHeld(db, keys);
+        if (held.size > 0)
+          await db
+            .updateTable(table)
+            .set({ lease_time: after(durationMs) })
+            .where(isAmong(db, [...held]))
+            .execute();
+        return held;
+      }),
+    heldAmong: async (db, keys) => (keys.length === 0 ? new Set() : keysOf(await heldRows(db, keys).execute())),
+    hold: (key, work) =>
+      store.transaction(async (db) => {
+        if ((await lockHeld(db, [key])).size === 0) return false;
+        await work(db);
+        return true;
+      }),
+    async releaseAll() {
+      await store.transaction((db) =>
+        db.updateTable(table).set(RELEASED).where("lease_time", "is not", null).where("lease_holder", "=", holder).execute(),
+      );
+    },
+    async releaseLeftBehind() {
+      if (store.dialect.notify !== undefined) return;
+      await store.transaction((db) => db.updateTable(table).set(RELEASED).where("lease_time", "is not", null).execute());
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/** A background worker: claims rows that are due, works on several of them at a time, renews their leases meanwhile, and releases them when the server stops. */
+import type { Log } from "../lib/log.ts";
+import type { Lease } from "./lease.ts";
+import { Loop } from "./loop.ts";
+
+/** Why a run was aborted: this server does not have the row any more. The run must write nothing more about it, and must not release it. */
+export class LostLease extends Error {
+  override readonly name = "LostLease";
+}
+
+/** Why a run was aborted: the server stops, and the next server goes on. */
+export class Stopping extends Error {
+  override readonly name = "Stopping";
+}
+
+/** What a search for work came to. */
+export interface Claims<Claim> {
+  readonly claimed: readonly Claim[];
+  /** After how many milliseconds to search again, at the latest. */
+  readonly nextMs: number;
+}
+
+export interface WorkerOptions<Claim> {
+  /** What the worker does, for the log: "importing advisories". */
+  readonly name: string;
+  readonly log: Log;
+  readonly lease: Lease;
+  readonly renewMs: number;
+  /** Rows at a time; without it, `claim` sees to that. */
+  readonly maxRuns?: number;
+  /** The key of the claimed row. */
+  keyOf(claim: Claim): string;
+  claim(): Promise<Claims<Claim>>;
+  /**
+   * Works on the row and releases it, unless the signal says that the lease is lost. If it rejects, the error is logged, and the row is claimed again
+   * when its lease has ended.
+   */
+  run(claim: Claim, signal: AbortSignal): Promise<void>;
+  /** Renews the leases in place of `lease.renew`. @returns the keys of the rows that this server still has */
+  renew?(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+}
+
+interface Run<Claim> {
+  readonly claim: Claim;
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** The least time between two searches. */
+const SPACING_MS = 10;
+
+export class Worker<Claim> implements AsyncDisposable {
+  readonly #options: WorkerOptions<Claim>;
+  /** By the keys of their rows. */
+  readonly #runs = new Map<string, Run<Claim>>();
+  readonly #search: Loop;
+  readonly #renewal: Loop;
+  #isPrepared = false;
+  #isClosed = false;
+
+  constructor(options: WorkerOptions<Claim>) {
+    const { name, log, renewMs } = options;
+    this.#options = options;
+    this.#search = new Loop({ name, log, spacingMs: SPACING_MS, step: () => this.#step() });
+    this.#renewal = new Loop({ name: `${name}: renewing leases`, log, spacingMs: renewMs, step: () => this.#renew() });
+  }
+
+  /** There may be something to do. Costs next to nothing. */
+  wake(): void {
+    this.#search.wake();
+  }
+
+  isRunning(key: string): boolean {
+    return this.#runs.has(key);
+  }
+
+  /** The row is deleted or was given to another server: a run that works on it is aborted. */
+  abort(key: string): void {
+    this.#runs.get(key)?.stop.abort(new LostLease(key));
+  }
+
+  async #step(): Promise<number> {
+    if (!this.#isPrepared) await this.#options.lease.releaseLeftBehind();
+    this.#isPrepared = true;
+    // The end of a run leads to the next step.
+    if (this.#isClosed || this.#runs.size >= (this.#options.maxRuns ?? Number.POSITIVE_INFINITY)) return Number.POSITIVE_INFINITY;
+    const { claimed, nextMs } = await this.#options.claim();
+    for (const claim of claimed) this.#begin(claim);
+    return nextMs;
+  }
+
+  /** A row may be claimed while a run still works on it: its lease ended, or somebody released it. Then that run ends first. */
+  #begin(claim: Claim): void {
+    const { keyOf } = this.#options;
+    const key = keyOf(claim);
+    const before = this.#runs.get(key);
+    before?.stop.abort(new LostLease(key));
+    const stop = new AbortController();
+    if (this.#isClosed) stop.abort(new Stopping());
+    const run: Run<Claim> = {
+      claim,
+      stop,
+      ended: Promise.resolve(before?.ended).then(async () => {
+        await this.#run(claim, stop.signal);
+        if (this.#runs.get(key) === run) this.#runs.delete(key);
+        this.wake();
+      }),
+    };
+    this.#runs.set(key, run);
+  }
+
+  async #run(claim: Claim, signal: AbortSignal): Promise<void> {
+    const { name, log, run, keyOf } = this.#options;
+    try {
+      await run(claim, signal);
+    } catch (error) {
+      log.error({ err: error, key: keyOf(claim) }, `${name} failed; it is tried again`);
+    }
+  }
+
+  async #renew(): Promise<number> {
+    const before = [...this.#runs];
+    if (before.length === 0) return 0;
+    const { lease, renew } = this.#options;
+    const held = await (renew?.(before.map(([, { claim }]) => claim)) ?? lease.renew(before.map(([key]) => key)));
+    for (const [key, { stop }] of before) if (!held.has(key)) stop.abort(new LostLease(key));
+    return 0;
+  }
+
+  /** Runs are told to stop, and are waited for. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { lease, log, name } = this.#options;
+    this.#isClosed = true;
+    for (const { stop } of this.#runs.values()) stop.abort(new Stopping());
+    await this.#search[Symbol.asyncDispose]();
+    await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
+    await this.#renewal[Symbol.asyncDispose]();
+    await lease.releaseAll().catch((error: unknown) => log.warn({ err: error }, `${name}: leases were not released`));
+  }
+}
