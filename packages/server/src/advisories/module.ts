@@ -19,12 +19,12 @@ import { remoteImports } from "./migrations/012-remote-imports.ts";
 import { feeds } from "./migrations/013-feeds.ts";
 import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
-import { mirrorLeases } from "./migrations/021-mirror-leases.ts";
+import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-turns.ts";
 import "./tables.ts";
 
 export const advisoriesDomain: Domain = {
   name: "advisories",
-  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeases],
+  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns],
   onGroupDelete: {
     // A deleted advisory stays as a row with a time.
     blockedBy: [{ table: "advisory", where: sql<boolean>`delete_time is null` }, { table: "advisory_mirror" }],

@@ -14,6 +14,7 @@ declare module "../db/schema.ts" {
     advisory_mirror: AdvisoryMirrorTable;
     advisory_mirror_run: AdvisoryMirrorRunTable;
     advisory_import: AdvisoryImportTable;
+    import_turn: ImportTurnTable;
     advisory_import_part: AdvisoryImportPartTable;
     advisory_import_problem: AdvisoryImportProblemTable;
   }
@@ -186,6 +187,12 @@ export interface AdvisoryImportTable {
   etag: string;
   last_modified: string;
   digest: string;
+}
+
+/** When an import of an organization was last begun. */
+export interface ImportTurnTable {
+  org_uid: string;
+  turn_time: string;
 }
 
 /** A piece of an import's file that was acknowledged. */

@@ -1,11 +1,13 @@
 /**
  * How organizations share background work, so that none of them keeps the others waiting. Two questions have one answer each:
  * - How many runs may an organization have at the same time? Slots and `claimFairly` bound that within this server.
- * - Whose turn is next, where there is only one run at a time? The organization whose last turn is longest ago, on all servers: `lastTurnOf` and
- *   `recordTurn` keep that in a table.
+ * - Whose turn is next, where a server does one run at a time? The organization whose last turn is longest ago, on any server. A table has that time
+ *   of each organization: `lockTurns`, `lastTurn` and `recordTurn` work on it.
  */
 import { type RawBuilder, sql } from "kysely";
-import type { ReadDb } from "../db/store.ts";
+import type { Schema } from "../db/schema.ts";
+import { lockState } from "../db/server-state.ts";
+import type { ReadDb, WriteDb } from "../db/store.ts";
 import { ROOT_LENGTH, rootOf } from "../lib/uid.ts";
 
 export interface SlotPolicy {
@@ -85,4 +87,38 @@ export function isNotOf(db: ReadDb, organizations: readonly string[], uidColumn:
   if (organizations.length === 0) return sql<boolean>`true`;
   const organization = sql`substr(${sql.ref(uidColumn)}, 1, ${sql.lit(ROOT_LENGTH)})`;
   return sql<boolean>`${organization} not in (select v.value from ${db.dialect.valuesOf(organizations)} as v)`;
+}
+
+interface TurnColumns {
+  org_uid: string;
+  turn_time: string;
+}
+
+type TurnTable = { [Name in keyof Schema]: Schema[Name] extends TurnColumns ? Name : never }[keyof Schema];
+
+/** Until the transaction ends, no other server chooses an organization: two at once would both choose the same. */
+export async function lockTurns(db: WriteDb, table: TurnTable): Promise<void> {
+  await lockState(db, `${table}s`, {});
+}
+
+/** Sorts organizations by their last turn, those without one first. @param orgUid as a term of the query */
+export function lastTurn(table: TurnTable, orgUid: RawBuilder<unknown>): RawBuilder<string> {
+  return sql<string>`coalesce((select t.turn_time from ${sql.table(table)} as t where t.org_uid = ${orgUid}), '')`;
+}
+
+export interface Turn {
+  readonly orgUid: string;
+  readonly begun: Date;
+  readonly now: Date;
+}
+
+/** A turn counts as later by as long as it took: an organization that occupies a server for minutes lets others go first for as long. */
+export async function recordTurn(db: WriteDb, table: TurnTable, { orgUid, begun, now }: Turn): Promise<void> {
+  const turn_time = new Date(2 * now.getTime() - begun.getTime()).toISOString();
+  await db
+    .insertInto(table)
+    .values({ org_uid: orgUid, turn_time })
+    // Another server may have recorded a longer turn meanwhile.
+    .onConflict((conflict) => conflict.column("org_uid").doUpdateSet({ turn_time }).where(`${table}.turn_time`, "<", turn_time))
+    .execute();
 }

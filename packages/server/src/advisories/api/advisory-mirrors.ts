@@ -19,7 +19,7 @@ import { type Destination, rightsIn, rightsOf } from "../import/remote/import-ri
 import { kinds } from "../import/remote/import-row.ts";
 import type { RemoteImports } from "../import/remote/remote-imports.ts";
 import { advisoryMirrors, intervalOf, lockMirror, statusWith, storeStatus } from "../mirrors/mirror-resource.ts";
-import { FIRST_MS, lockRun, storeRun, UNKNOWN_FEED } from "../mirrors/mirror-schedule.ts";
+import { FIRST_MS, IDLE, lockRun, storeRun, UNKNOWN_FEED } from "../mirrors/mirror-schedule.ts";
 
 const DEFAULT_INTERVAL_S = 6n * 3600n;
 const MIN_INTERVAL_MS = 5 * 60_000;
@@ -133,8 +133,7 @@ async function startOver(next: AdvisoryMirror, session: string, { db, now, princ
   const first = new Date(now.getTime() + FIRST_MS);
   next.identity = principal?.uid ?? "";
   next.status = statusWith(next, { nextTime: timestampFromDate(first), error: "" });
-  const idle = { import_uid: null, file: null, lease_time: null };
-  await storeRun(db, next.uid, { session, failures: 0, next_time: first.toISOString(), ...UNKNOWN_FEED, ...idle });
+  await storeRun(db, next.uid, { session, failures: 0, next_time: first.toISOString(), ...UNKNOWN_FEED, ...IDLE });
 }
 
 /** Applies a shorter interval to the next run, unless the mirror backs off from a failing feed. */

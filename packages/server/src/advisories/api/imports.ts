@@ -10,9 +10,9 @@ import { serializeSession } from "../../iam/identities/stored-session.ts";
 import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { type Destination, type ImportRights, rightsIn } from "../import/remote/import-rights.ts";
 import { findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../import/remote/import-row.ts";
-import { acknowledgePiece, beginImport, type StoredPiece, storePiece } from "../import/remote/import-upload.ts";
+import { acknowledgeChunk, beginImport, type StoredChunk, storeChunk } from "../import/remote/import-upload.ts";
 import type { RemoteImports } from "../import/remote/remote-imports.ts";
-import { importGone } from "../mirrors/mirror-schedule.ts";
+import { importDeleted } from "../mirrors/mirror-schedule.ts";
 import { listImports } from "./list-imports.ts";
 
 export interface ImportsCollaborators {
@@ -54,7 +54,7 @@ export function importsService(collaborators: ImportsCollaborators) {
       deleteImport: write(async ({ uid }, call) => {
         const row = await lockImport(call.db, uid);
         rightsFor(row, call, collaborators);
-        await importGone(call.db, row, "its import was deleted", call.now);
+        await importDeleted(call.db, row, "its import was deleted", call.now);
         await call.db.deleteFrom("advisory_import").where("uid", "=", uid).execute();
         call.db.afterCommit(() => remoteImports.discard(uid, row.file));
         return create(EmptySchema);
@@ -64,19 +64,19 @@ export function importsService(collaborators: ImportsCollaborators) {
   );
 }
 
-function writeHandler({ remoteImports }: ImportsCollaborators): WriteHandler<typeof ImportsService.method.writeImport, StoredPiece> {
+function writeHandler({ remoteImports }: ImportsCollaborators): WriteHandler<typeof ImportsService.method.writeImport, StoredChunk> {
   const { files, maxBytes } = remoteImports;
   return {
     kind: "write",
     async prepare({ uid, offset, data }, call) {
       if (offset < 0n) throw invalidArgument("offset", "offset must not be negative");
       // An offset beyond the size limit is refused later; a number holds every offset below it exactly.
-      const piece = { offset: Number(offset > BigInt(maxBytes) ? maxBytes + 1 : offset), bytes: data };
+      const chunk = { offset: Number(offset > BigInt(maxBytes) ? maxBytes + 1 : offset), bytes: data };
       const row = await findImport(call.db, uid);
       assertCreator(row, call);
-      return storePiece(call.db, files, row, piece, maxBytes);
+      return storeChunk(row, chunk, { db: call.db, files, maxBytes });
     },
-    handle: async ({ uid }, { db, now }, piece) => importFromRow(await acknowledgePiece(db, uid, piece, now)),
+    handle: async ({ uid }, { db, now }, chunk) => importFromRow(await acknowledgeChunk(db, uid, chunk, now)),
   };
 }
 

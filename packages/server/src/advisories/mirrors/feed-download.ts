@@ -1,4 +1,4 @@
-/** Fetches a feed into a staged file, where it has changed since it was last imported. */
+/** Fetches a feed into a staged file, if it has changed since it was last imported. */
 import { createHash } from "node:crypto";
 import type { StagedFiles, StagedWriter } from "../../blobs/staged-files.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -14,24 +14,24 @@ export interface DownloadOptions {
   readonly files: StagedFiles;
   readonly clock: Clock;
   readonly maxBytes: number;
-  /** For everything from the first look-up to the last byte. */
+  /** From the DNS lookup to the last byte. */
   readonly timeoutMs: number;
 }
 
 export interface Feed {
   readonly url: string;
-  /** Of the answer that was last imported; empty where there was none. */
+  /** Headers of the answer that was last imported; empty where there was none. */
   readonly etag: string;
   readonly last_modified: string;
 }
 
-/** Undefined where it was given up because of the signal. @param file where the bytes go; the caller removes it */
+/** Undefined where the signal ended it. @param file name of the staged file, which the caller removes */
 export async function downloadFeed(feed: Feed, file: string, options: DownloadOptions, signal: AbortSignal): Promise<Fetched | undefined> {
   const { client, files, clock, maxBytes, timeoutMs } = options;
   await using target = new Target(files, file);
   try {
     const headers = { accept: "*/*", "accept-encoding": "identity", ...conditionsOf(feed) };
-    const onBody = (piece: Buffer, answer: OutboundResponse["headers"]) => target.append(piece, answer);
+    const onBody = (chunk: Buffer, received: OutboundResponse["headers"]) => target.append(chunk, received);
     const answer = await client.request({ url: feed.url, headers, signal, timeoutMs, maxBytes, onBody });
     const { status } = answer;
     if (status === 304 && (feed.etag !== "" || feed.last_modified !== "")) return { outcome: "unchanged", status };
@@ -41,8 +41,14 @@ export async function downloadFeed(feed: Feed, file: string, options: DownloadOp
     }
     if (target.size === 0) return failed(200, "the feed is empty");
     const digest = await target.finish();
-    const [etag, lastModified] = [textOf(answer, "etag"), textOf(answer, "last-modified")];
-    return { outcome: "file", status, size: target.size, etag, lastModified, digest };
+    return {
+      outcome: "file",
+      status,
+      size: target.size,
+      etag: headerOf(answer, "etag"),
+      lastModified: headerOf(answer, "last-modified"),
+      digest,
+    };
   } catch (error) {
     return failureOf(error);
   }
@@ -52,7 +58,7 @@ function failureOf(error: unknown): Fetched | undefined {
   if (error instanceof OutboundError)
     return error.reason === "aborted" ? undefined : failed(error.status ?? 0, failureText(error, "the feed"));
   if (error instanceof UnwantedEncoding) return failed(200, error.message);
-  // The disk is full, or does not answer.
+  // The disk is full or does not answer.
   if (error instanceof HoltError) return failed(200, error.message);
   throw error;
 }
@@ -61,7 +67,7 @@ function failed(status: number, error: string): Fetched {
   return { outcome: "failed", status, error, retryAfterMs: 0 };
 }
 
-/** RFC 9110 §13.1: with an entity tag, the date is not looked at. */
+/** RFC 9110 §13.1: a server ignores the date where there is an entity tag. */
 function conditionsOf({ etag, last_modified: lastModified }: Feed): Record<string, string> {
   return {
     ...(etag !== "" && { "if-none-match": etag }),
@@ -69,8 +75,8 @@ function conditionsOf({ etag, last_modified: lastModified }: Feed): Record<strin
   };
 }
 
-/** What is sent back as it is; of a length that fits. */
-function textOf({ headers }: OutboundResponse, name: string): string {
+/** A header that can be sent back unchanged; empty where it is missing, too long or not printable. */
+function headerOf({ headers }: OutboundResponse, name: string): string {
   const value = headers[name];
   return typeof value === "string" && value.length <= 1024 && /^[\x20-\x7e]*$/.test(value) ? value : "";
 }
@@ -91,16 +97,16 @@ class Target implements AsyncDisposable {
     this.#name = name;
   }
 
-  async append(piece: Buffer, headers: OutboundResponse["headers"]): Promise<void> {
+  async append(chunk: Buffer, headers: OutboundResponse["headers"]): Promise<void> {
     const encoding = headers["content-encoding"] ?? "identity";
-    if (encoding !== "identity") throw new UnwantedEncoding("the feed answered with a content encoding, which nobody had asked for");
+    if (encoding !== "identity") throw new UnwantedEncoding("the feed answered with a content encoding that the request did not allow");
     this.#writer ??= await this.#files.create(this.#name);
-    this.#hash.update(piece);
-    this.size += piece.length;
-    await this.#writer.append(piece);
+    this.#hash.update(chunk);
+    this.size += chunk.length;
+    await this.#writer.append(chunk);
   }
 
-  /** Makes it durable. @returns SHA-256 */
+  /** Makes the file durable. @returns its SHA-256 */
   async finish(): Promise<string> {
     await this.#writer?.sync();
     return this.#hash.digest("hex");

@@ -1,4 +1,4 @@
-/** Advisory mirrors as a resource. How they are doing is in their bodies, and changes without an update. */
+/** Advisory mirrors as a resource. The status of a mirror is in its body, and changes without an update. */
 import { create } from "@bufbuild/protobuf";
 import {
   type AdvisoryMirror,
@@ -20,7 +20,7 @@ export function intervalOf({ interval }: AdvisoryMirror): number {
   return Number(interval?.seconds ?? 0n) * 1000 + Math.ceil((interval?.nanos ?? 0) / 1_000_000);
 }
 
-/** The mirror, locked until the transaction ends; undefined where it is gone. */
+/** Locks the mirror until the transaction ends. Undefined where it is deleted. */
 export async function lockMirror(db: WriteDb, uid: string): Promise<AdvisoryMirror | undefined> {
   const row = await db.dialect.forUpdate(db.selectFrom("advisory_mirror").select("body").where("uid", "=", uid)).executeTakeFirst();
   return row === undefined ? undefined : messageFromJson(AdvisoryMirrorSchema, row.body);
@@ -31,7 +31,7 @@ export async function storeStatus(db: WriteDb, mirror: AdvisoryMirror, change: P
   await db.updateTable("advisory_mirror").set({ body }).where("uid", "=", mirror.uid).execute();
 }
 
-/** A copy. What is undefined in the change is absent. */
+/** A copy of the status with the change. A field that is undefined in the change is removed. */
 export function statusWith({ status }: AdvisoryMirror, change: Partial<AdvisoryMirrorStatus>): AdvisoryMirrorStatus {
   return Object.assign(create(AdvisoryMirrorStatusSchema), status, change);
 }

@@ -1,9 +1,10 @@
-/** When a mirror's feed is fetched next, and what is remembered of what came of it. Callers hold the transaction. */
+/** Decides when the feed of a mirror is fetched next, and stores the outcomes of fetches and imports. The caller has the transaction. */
 import { create } from "@bufbuild/protobuf";
 import type { AdvisoryMirror, AdvisoryMirrorStatus } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { ImportCountsSchema } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Selectable } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
+import { RELEASED } from "../../jobs/lease.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { countsOf, type ImportRow, kinds, newImportRow } from "../import/remote/import-row.ts";
@@ -12,22 +13,25 @@ import { intervalOf, lockMirror, storeStatus } from "./mirror-resource.ts";
 
 export type MirrorRun = Selectable<AdvisoryMirrorRunTable>;
 
-/** After a mirror was made or got another feed: time to put a mistake right. */
+/** The wait before the first fetch of a new mirror or a new URL: time to correct a mistake. */
 export const FIRST_MS = 60_000;
 const BACKOFF_MS = 5 * 60_000;
 const MAX_BACKOFF_MS = 24 * 3_600_000;
 const JITTER = 0.2;
 
-/** What is known of the feed as it was imported last; nothing of one that never was. */
+/** What is stored of a feed that was never imported. */
 export const UNKNOWN_FEED = { etag: "", last_modified: "", digest: "" };
 
-/** Before the next attempt, after so many that failed. Spread, so that what failed together is not tried together. */
+/** No fetch and no import of the mirror is under way. */
+export const IDLE = { ...RELEASED, import_uid: null, file: null };
+
+/** The wait after this number of failures in a row. Randomized, so that feeds that failed together are not retried together. */
 export function backoffMs(failures: number, random: () => number = Math.random): number {
   const wait = BACKOFF_MS * 2 ** Math.min(failures - 1, 20);
   return Math.min(MAX_BACKOFF_MS, wait * (1 - JITTER + 2 * JITTER * random()));
 }
 
-/** How an attempt to fetch ended. */
+/** How a fetch ended. */
 export type Fetched =
   | { readonly outcome: "unchanged"; readonly status: number }
   | { readonly outcome: "failed"; readonly status: number; readonly error: string; readonly retryAfterMs: number }
@@ -40,84 +44,115 @@ export type Fetched =
       readonly digest: string;
     };
 
-/** @param file of the attempt, which is its claim. False where that is another's by now, or the mirror is gone */
-export async function attemptEnded(db: WriteDb, uid: string, file: string, fetched: Fetched, begun: Date, now: Date): Promise<boolean> {
-  const mirror = await lockMirror(db, uid);
-  const run = await lockRun(db, uid);
-  if (mirror === undefined || run?.file !== file) return false;
+export interface Attempt {
+  /** Uid of the mirror. */
+  readonly uid: string;
+  /** The staged file of the fetch. */
+  readonly file: string;
+  readonly begun: Date;
+}
+
+/** A mirror and its run, which the transaction has locked in this order. */
+interface LockedMirror {
+  readonly db: WriteDb;
+  readonly mirror: AdvisoryMirror;
+  readonly run: MirrorRun;
+  readonly now: Date;
+}
+
+/** @returns whether the file is needed: an import of it waits. False where the mirror is deleted, or its run names the file of another fetch by now */
+export async function attemptEnded(db: WriteDb, { uid, file, begun }: Attempt, fetched: Fetched, now: Date): Promise<boolean> {
+  const locked = await lockBoth(db, uid, now);
+  if (locked?.run.file !== file) return false;
   const status = { lastAttemptTime: timestampFromDate(begun), httpStatus: fetched.status };
-  const isSame = fetched.outcome === "file" && fetched.digest === run.digest;
-  if (fetched.outcome === "failed") await fail(db, mirror, run, fetched.error, fetched.retryAfterMs, now, status);
-  else if (fetched.outcome === "unchanged" || isSame) await succeed(db, mirror, {}, now, status);
-  else await beginMirrorImport(db, mirror, run, { ...fetched, file }, now, status);
+  const isSame = fetched.outcome === "file" && fetched.digest === locked.run.digest;
+  if (fetched.outcome === "failed") await storeFailure(locked, fetched, status);
+  else if (fetched.outcome === "unchanged" || isSame) await storeSuccess(locked, {}, status);
+  else await beginMirrorImport(locked, { ...fetched, file }, status);
   return fetched.outcome === "file" && !isSame;
 }
 
 type Downloaded = Extract<Fetched, { outcome: "file" }> & { readonly file: string };
 
-async function beginMirrorImport(
-  db: WriteDb,
-  mirror: AdvisoryMirror,
-  { session }: MirrorRun,
-  { file, size, etag, lastModified, digest }: Downloaded,
-  now: Date,
-  status: Partial<AdvisoryMirrorStatus>,
-): Promise<void> {
-  const { uid: mirrorUid, url } = mirror;
-  const parent = parentOf(mirrorUid);
-  const kind = kinds.get(mirror.kind) ?? "advisories";
-  // Of the finished ones, whose problems may be many, the last is enough.
-  await db.deleteFrom("advisory_import").where("mirror_uid", "=", mirrorUid).where("end_time", "is not", null).execute();
-  const time = now.toISOString();
-  const uid = `${parent}/${file.replaceAll("-", "").slice(0, 16)}`;
-  const begun = { state: "waiting" as const, start_time: time, received_bytes: size, session, approves: 1, may_delete: 1 };
-  const feed = { etag, last_modified: lastModified, digest };
-  const row = newImportRow({ uid, parent, kind, file, file_name: nameOf(url), mirror_uid: mirrorUid, ...begun, ...feed }, time);
+async function beginMirrorImport(locked: LockedMirror, downloaded: Downloaded, status: Partial<AdvisoryMirrorStatus>): Promise<void> {
+  const { db, mirror, run, now } = locked;
+  // Earlier imports may have many problems: the last one is enough.
+  await db.deleteFrom("advisory_import").where("mirror_uid", "=", mirror.uid).where("end_time", "is not", null).execute();
+  const row = importOf(mirror, run, downloaded, now.toISOString());
   await db.insertInto("advisory_import").values(row).execute();
-  await storeRun(db, mirrorUid, { import_uid: uid, next_time: null, file: null, lease_time: null });
-  await storeStatus(db, mirror, { ...status, error: "", nextTime: undefined, lastImport: uid });
+  await storeRun(db, mirror.uid, { ...IDLE, import_uid: row.uid, next_time: null });
+  await storeStatus(db, mirror, { ...status, error: "", nextTime: undefined, lastImport: row.uid });
 }
 
-/** To be called where an import ended: the mirror that it is of, if any, goes on. @param error empty where all that can be read is stored */
+function importOf({ uid: mirrorUid, url, kind }: AdvisoryMirror, { session }: MirrorRun, downloaded: Downloaded, time: string): ImportRow {
+  const { file, size, etag, lastModified, digest } = downloaded;
+  const parent = parentOf(mirrorUid);
+  return newImportRow(
+    {
+      uid: `${parent}/${file.replaceAll("-", "").slice(0, 16)}`,
+      parent,
+      kind: kinds.get(kind) ?? "advisories",
+      file,
+      file_name: nameOf(url),
+      mirror_uid: mirrorUid,
+      state: "waiting",
+      start_time: time,
+      received_bytes: size,
+      session,
+      approves: 1,
+      may_delete: 1,
+      etag,
+      last_modified: lastModified,
+      digest,
+    },
+    time,
+  );
+}
+
+/** To be called when an import ends: schedules the mirror that it belongs to, if any. @param error empty where everything readable is stored */
 export async function importEnded(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
   if (row.mirror_uid === null) return;
-  const mirror = await lockMirror(db, row.mirror_uid);
-  const run = await lockRun(db, row.mirror_uid);
-  // It may have got another feed meanwhile.
-  if (mirror === undefined || run?.import_uid !== row.uid) return;
-  if (error !== "") return fail(db, mirror, run, error, 0, now);
+  const locked = await lockBoth(db, row.mirror_uid, now);
+  // The mirror may have got another URL meanwhile.
+  if (locked?.run.import_uid !== row.uid) return;
+  if (error !== "") return storeFailure(locked, { error, retryAfterMs: 0 });
   const { etag, last_modified, digest } = row;
-  await succeed(db, mirror, { etag, last_modified, digest }, now, { counts: create(ImportCountsSchema, countsOf(row)) });
+  await storeSuccess(locked, { etag, last_modified, digest }, { counts: create(ImportCountsSchema, countsOf(row)) });
 }
 
-/** The same for one that is about to be deleted. */
-export async function importGone(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
+/** To be called before an import is deleted: schedules the mirror of an import that has not ended. */
+export async function importDeleted(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
   if (row.end_time === null) await importEnded(db, row, error, now);
 }
 
-async function succeed(db: WriteDb, mirror: AdvisoryMirror, feed: Partial<MirrorRun>, now: Date, status: Partial<AdvisoryMirrorStatus>) {
+async function storeSuccess({ db, mirror, now }: LockedMirror, feed: Partial<MirrorRun>, status: Partial<AdvisoryMirrorStatus>) {
   const next = new Date(now.getTime() + intervalOf(mirror));
-  await storeRun(db, mirror.uid, { ...feed, ...FREE, failures: 0, next_time: next.toISOString() });
+  await storeRun(db, mirror.uid, { ...feed, ...IDLE, failures: 0, next_time: next.toISOString() });
   const times = { lastSuccessTime: timestampFromDate(now), nextTime: timestampFromDate(next) };
   await storeStatus(db, mirror, { ...status, ...times, error: "" });
 }
 
-async function fail(
-  db: WriteDb,
-  mirror: AdvisoryMirror,
-  run: MirrorRun,
-  error: string,
-  retryAfterMs: number,
-  now: Date,
+interface Failure {
+  readonly error: string;
+  readonly retryAfterMs: number;
+}
+
+async function storeFailure(
+  { db, mirror, run, now }: LockedMirror,
+  { error, retryAfterMs }: Failure,
   status: Partial<AdvisoryMirrorStatus> = {},
 ) {
   const failures = run.failures + 1;
   const next = new Date(now.getTime() + Math.ceil(Math.max(backoffMs(failures), retryAfterMs)));
-  await storeRun(db, mirror.uid, { ...FREE, failures, next_time: next.toISOString() });
+  await storeRun(db, mirror.uid, { ...IDLE, failures, next_time: next.toISOString() });
   await storeStatus(db, mirror, { ...status, error, nextTime: timestampFromDate(next) });
 }
 
-const FREE = { import_uid: null, file: null, lease_time: null };
+async function lockBoth(db: WriteDb, uid: string, now: Date): Promise<LockedMirror | undefined> {
+  const mirror = await lockMirror(db, uid);
+  const run = await lockRun(db, uid);
+  return mirror === undefined || run === undefined ? undefined : { db, mirror, run, now };
+}
 
 export async function lockRun(db: WriteDb, uid: string): Promise<MirrorRun | undefined> {
   return db.dialect.forUpdate(db.selectFrom("advisory_mirror_run").selectAll().where("mirror_uid", "=", uid)).executeTakeFirst();
@@ -129,8 +164,8 @@ export async function storeRun(db: WriteDb, uid: string, change: Partial<MirrorR
 
 const MAX_NAME = 255;
 
-/** What a feed's file is called: the last part of the URL's path, or its host. */
+/** The file name of a feed: the last segment of the URL's path, or its host. */
 function nameOf(url: string): string {
   const { pathname, host } = new URL(url);
-  return (pathname.split("/").findLast((part) => part !== "") ?? host).slice(0, MAX_NAME);
+  return (pathname.split("/").findLast((segment) => segment !== "") ?? host).slice(0, MAX_NAME);
 }

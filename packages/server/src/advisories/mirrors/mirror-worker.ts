@@ -1,17 +1,18 @@
-/** Fetches feeds that are due, some at a time; what has changed becomes an import that waits. */
-
+/** Fetches feeds that are due, several at a time. A feed that has changed becomes an import that waits. */
+import { randomUUID } from "node:crypto";
 import { find } from "../../api/resource/get.ts";
-import type { Store } from "../../db/store.ts";
+import type { ReadDb, Store } from "../../db/store.ts";
 import { parseSession } from "../../iam/identities/stored-session.ts";
-import { Loop } from "../../jobs/loop.ts";
+import { claimFairly, createSlots, isNotOf, type Slots } from "../../jobs/fair-share.ts";
+import { createLease, type Lease, RELEASED } from "../../jobs/lease.ts";
+import { LostLease, Worker } from "../../jobs/worker.ts";
 import type { Log } from "../../lib/log.ts";
-import { parentOf, rootOf } from "../../lib/uid.ts";
+import { parentOf } from "../../lib/uid.ts";
 import { type RightsDependencies, rightsOf } from "../import/remote/import-rights.ts";
 import { kinds } from "../import/remote/import-row.ts";
 import { type DownloadOptions, downloadFeed } from "./feed-download.ts";
-import { type ClaimedRun, createMirrorLeases, type MirrorLeases } from "./mirror-leases.ts";
 import { advisoryMirrors } from "./mirror-resource.ts";
-import { attemptEnded, type Fetched } from "./mirror-schedule.ts";
+import { attemptEnded, type Fetched, type MirrorRun, storeRun } from "./mirror-schedule.ts";
 
 export interface MirrorOptions extends DownloadOptions, RightsDependencies {
   readonly store: Store;
@@ -20,114 +21,101 @@ export interface MirrorOptions extends DownloadOptions, RightsDependencies {
   onImport(): void;
 }
 
-/** Fetches at once: of a server, and of one organization, so that one whose feeds are slow leaves room for the others. */
-const MAX_FETCHES = 8;
-const MAX_OF_ORGANIZATION = 2;
-const POLL_MS = 1000;
-const SPACING_MS = 10;
-const RENEW_MS = 5000;
-
-interface Fetch {
-  readonly orgUid: string;
-  readonly stop: AbortController;
-  readonly ended: Promise<void>;
+export interface MirrorWorker extends AsyncDisposable {
+  /** There may be something to fetch. */
+  wake(): void;
 }
 
-export class MirrorWorker implements AsyncDisposable {
-  readonly #options: MirrorOptions;
-  readonly #leases: MirrorLeases;
-  /** By their claims. */
-  readonly #fetches = new Map<string, Fetch>();
-  readonly #loop: Loop;
-  readonly #renewal: Loop;
-  #isBegun = false;
-  #isClosed = false;
+/** Fetches at the same time, on this server and of one organization: slow feeds of one organization leave slots for the others. */
+const MAX_FETCHES = 8;
+const MAX_FETCHES_OF_ORGANIZATION = 2;
+const POLL_MS = 1000;
+const LEASE_MS = 30_000;
+const RENEW_MS = 5000;
 
-  constructor(options: MirrorOptions) {
-    const { log, store, clock } = options;
-    this.#options = options;
-    this.#leases = createMirrorLeases(store, clock);
-    this.#loop = new Loop({ name: "looking for feeds", log, spacingMs: SPACING_MS, step: () => this.#step() });
-    this.#renewal = new Loop({ name: "renewing fetches", log, spacingMs: RENEW_MS, step: () => this.#renew() });
-  }
+/** The run as it was claimed, with the file that this fetch writes. */
+type ClaimedRun = MirrorRun & { readonly file: string };
 
-  /** There may be something to fetch. */
-  wake(): void {
-    this.#loop.wake();
-  }
+export function startMirrorWorker(options: MirrorOptions): MirrorWorker {
+  const { store, clock, log } = options;
+  const lease = createLease({ store, clock, table: "advisory_mirror_run", key: "mirror_uid", durationMs: LEASE_MS });
+  const slots = createSlots({ slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION });
+  return new Worker<ClaimedRun>({
+    name: "fetching feeds",
+    log,
+    lease,
+    renewMs: RENEW_MS,
+    maxRuns: MAX_FETCHES,
+    keyOf: (run) => run.mirror_uid,
+    async claim() {
+      const claimed = await claimDue(options, lease, slots);
+      for (const run of claimed) slots.take(run.mirror_uid);
+      return { claimed, nextMs: claimed.length > 0 ? 0 : POLL_MS };
+    },
+    async run(run, signal) {
+      try {
+        await runFetch(run, lease, options, signal);
+      } finally {
+        slots.giveBack(run.mirror_uid);
+      }
+    },
+  });
+}
 
-  async #step(): Promise<number> {
-    if (!this.#isBegun && this.#options.store.dialect.notify === undefined) await this.#leases.releaseForeign();
-    this.#isBegun = true;
-    const room = MAX_FETCHES - this.#fetches.size;
-    if (room === 0 || this.#isClosed) return POLL_MS;
-    const held = new Map<string, number>();
-    for (const { orgUid } of this.#fetches.values()) held.set(orgUid, (held.get(orgUid) ?? 0) + 1);
-    const full = [...held].flatMap(([orgUid, count]) => (count >= MAX_OF_ORGANIZATION ? orgUid : []));
-    const claimed = await this.#leases.claim(room, full, (orgUid) => {
-      const count = (held.get(orgUid) ?? 0) + 1;
-      if (count <= MAX_OF_ORGANIZATION) held.set(orgUid, count);
-      return count <= MAX_OF_ORGANIZATION;
+async function claimDue({ store, clock }: MirrorOptions, lease: Lease, slots: Slots): Promise<ClaimedRun[]> {
+  const now = clock.now().toISOString();
+  const dueRuns = (db: ReadDb, full: readonly string[]) =>
+    db
+      .selectFrom("advisory_mirror_run")
+      .selectAll()
+      .where("next_time", "<=", now)
+      .where(lease.isFree())
+      .where(isNotOf(db, full, "mirror_uid"))
+      .orderBy("next_time");
+  // Most of the time nothing is due, and that needs no transaction.
+  if ((await dueRuns(store.reader, slots.full()).limit(1).executeTakeFirst()) === undefined) return [];
+  return store.transaction(async (db) => {
+    const runs = await claimFairly({
+      slots: slots.copy(),
+      limit: MAX_FETCHES,
+      read: (full, count) => db.dialect.forClaim(dueRuns(db, full).limit(count)).execute(),
+      uidOf: (run) => run.mirror_uid,
+      claim: (claimed) =>
+        lease.claim(
+          db,
+          claimed.map((run) => run.mirror_uid),
+        ),
     });
-    for (const run of claimed) this.#begin(run);
-    return claimed.length > 0 ? 0 : POLL_MS;
-  }
+    const claimed = runs.map((run) => ({ ...run, file: randomUUID() }));
+    for (const { mirror_uid: uid, file } of claimed) await storeRun(db, uid, { file });
+    return claimed;
+  });
+}
 
-  #begin(run: ClaimedRun): void {
-    const stop = new AbortController();
-    if (this.#isClosed) stop.abort();
-    const ended = this.#run(run, stop.signal)
-      .catch((error: unknown) => {
-        // Its lease runs out, and it is due again.
-        this.#options.log.error({ err: error, mirror: run.mirror_uid }, "a feed could not be fetched; it is tried again");
-      })
-      .finally(() => {
-        this.#fetches.delete(run.file);
-        this.wake();
-      });
-    this.#fetches.set(run.file, { orgUid: rootOf(run.mirror_uid), stop, ended });
+async function runFetch(run: ClaimedRun, lease: Lease, options: MirrorOptions, signal: AbortSignal): Promise<void> {
+  const { store, files, clock, onImport } = options;
+  const { mirror_uid: uid, file } = run;
+  const attempt = { uid, file, begun: clock.now() };
+  let isKept = false;
+  try {
+    const fetched = await fetch(run, options, signal);
+    if (fetched !== undefined) isKept = await store.transaction((db) => attemptEnded(db, attempt, fetched, clock.now()));
+    // The mirror is due as before. A lost row is not touched: this server may have claimed it again.
+    else if (!(signal.reason instanceof LostLease)) await lease.hold(uid, (db) => storeRun(db, uid, { ...RELEASED, file: null }));
+    if (isKept) onImport();
+  } finally {
+    if (!isKept) await files.remove(file);
   }
+}
 
-  async #run(run: ClaimedRun, signal: AbortSignal): Promise<void> {
-    const { store, files, clock, onImport } = this.#options;
-    const begun = clock.now();
-    let isKept = false;
-    try {
-      const fetched = await this.#fetch(run, signal);
-      if (fetched === undefined) return await this.#leases.release(run.file);
-      isKept = await store.transaction((db) => attemptEnded(db, run.mirror_uid, run.file, fetched, begun, clock.now()));
-      if (isKept) onImport();
-    } finally {
-      if (!isKept) await files.remove(run.file);
-    }
-  }
-
-  async #fetch(run: ClaimedRun, signal: AbortSignal): Promise<Fetched | undefined> {
-    const uid = run.mirror_uid;
-    const mirror = await find(advisoryMirrors, uid, this.#options.store.reader);
-    if (mirror === undefined) return undefined;
-    const destination = { parent: parentOf(uid), kind: kinds.get(mirror.kind) ?? "advisories" };
-    const { mayImport } = await rightsOf(destination, parseSession(run.session), this.#options);
-    const error = "the identity that it acts for may not import this any more: who may can set the url again";
-    if (!mayImport) return { outcome: "failed", status: 0, error, retryAfterMs: 0 };
-    return downloadFeed({ ...run, url: mirror.url }, run.file, this.#options, signal);
-  }
-
-  async #renew(): Promise<number> {
-    const before = [...this.#fetches];
-    if (before.length > 0) {
-      const held = await this.#leases.renew(before.map(([file]) => file));
-      // Who changed or deleted the mirror took its claim away.
-      for (const [file, { stop }] of before) if (!held.has(file)) stop.abort();
-    }
-    return RENEW_MS;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
-    for (const { stop } of this.#fetches.values()) stop.abort();
-    await this.#loop[Symbol.asyncDispose]();
-    await Promise.all([...this.#fetches.values()].map(({ ended }) => ended));
-    await this.#renewal[Symbol.asyncDispose]();
-  }
+/** Undefined where the mirror is deleted, or the signal ended the fetch. */
+async function fetch(run: ClaimedRun, options: MirrorOptions, signal: AbortSignal): Promise<Fetched | undefined> {
+  const uid = run.mirror_uid;
+  const mirror = await find(advisoryMirrors, uid, options.store.reader);
+  if (mirror === undefined) return undefined;
+  const destination = { parent: parentOf(uid), kind: kinds.get(mirror.kind) ?? "advisories" };
+  const { mayImport } = await rightsOf(destination, parseSession(run.session), options);
+  const error = "the identity that the mirror acts for may not import this any more: an identity that may can set the url again";
+  if (!mayImport) return { outcome: "failed", status: 0, error, retryAfterMs: 0 };
+  return downloadFeed({ ...run, url: mirror.url }, run.file, options, signal);
 }

@@ -7,7 +7,7 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { createRecordReader } from "../../../src/advisories/import/record-reader.ts";
-import { createImportLeases } from "../../../src/advisories/import/remote/import-leases.ts";
+import { createImportQueue } from "../../../src/advisories/import/remote/import-queue.ts";
 import { findImport } from "../../../src/advisories/import/remote/import-row.ts";
 import { runImport } from "../../../src/advisories/import/remote/import-run.ts";
 import { createStagedFiles } from "../../../src/blobs/staged-files.ts";
@@ -342,15 +342,15 @@ describeWithWorld("imports over the API", (world) => {
     const row = await findImport(store.reader, uid);
     const log = createLog("silent");
     const files = createStagedFiles({ dataDir, log });
-    const leases = createImportLeases(store, clock);
+    const queue = createImportQueue(store, clock);
     const options = {
-      ...{ store, clock, log, files, leases, reader: createRecordReader(), bootstrapOwner: "" },
+      ...{ store, clock, log, files, queue, reader: createRecordReader(), bootstrapOwner: "" },
       grants: createGrants({ store }),
     };
     // One that comes to nothing at once.
-    await runImport({ ...row, attempts: 6 }, options, new AbortController());
+    await runImport({ ...row, attempts: 6 }, options, new AbortController().signal);
     const nothing = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
-    assert.equal(await leases.done(row, nothing, { read: 0, problems: 0, unsaved: [] }), false);
+    assert.equal(await queue.done(row, nothing, { read: 0, problems: 0, unsaved: [] }), false);
     assert.ok((await stagedFiles(world)).includes(row.file));
     assert.equal((await findImport(store.reader, uid)).state, "running");
     await world.must(deleteImport, { uid });

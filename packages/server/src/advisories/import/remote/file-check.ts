@@ -1,4 +1,4 @@
-/** Whether a staged file still has the bytes that were acknowledged: two clients, or a disk, may have written others over them. */
+/** Checks that a staged file has the bytes that were acknowledged: a second client or a disk may have overwritten them. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
@@ -10,7 +10,7 @@ export interface CheckOptions {
   readonly files: StagedFiles;
 }
 
-/** Takes off what was never acknowledged. */
+/** Cuts off bytes that were never acknowledged. */
 export async function isAsSent(row: ImportRow, { store, files }: CheckOptions): Promise<boolean> {
   if (!(await files.cut(row.file, row.received_bytes))) return false;
   const parts = await store.reader

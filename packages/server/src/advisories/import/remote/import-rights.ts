@@ -1,4 +1,4 @@
-/** What those may do for whom something is imported. Asked when it is begun and again whenever it runs: rights that are gone do not act any more. */
+/** The rights of the identity that an import acts for. Checked when the import is begun and while it runs, so that lost rights end it. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { Access } from "../../../access/capabilities.ts";
 import { capabilitySet } from "../../../access/capability-set.ts";
@@ -13,15 +13,15 @@ const DELETE = capabilitySet([Capability.CAP_ADVISORIES_DELETE]);
 
 export interface ImportRights {
   readonly mayImport: boolean;
-  /** Whether new events are approved. */
+  /** Whether imported events are approved. */
   readonly approves: boolean;
-  /** Whether advisories are deleted whose source withdrew them. */
+  /** Whether advisories that their source withdrew are deleted. */
   readonly mayDelete: boolean;
 }
 
 const NONE: ImportRights = { mayImport: false, approves: false, mayDelete: false };
 
-/** Where something is imported, and what. */
+/** Where records are imported, and of which kind. */
 export type Destination = Pick<AdvisoryImportTable, "parent" | "kind">;
 
 export interface RightsDependencies {
@@ -30,16 +30,16 @@ export interface RightsDependencies {
 }
 
 export function rightsIn({ parent, kind }: Destination, session: Session, access: Access, bootstrapOwner: string): ImportRights {
-  // What is the same for everybody is for those who run the server.
-  const isTheirs = kind === "advisories" || isStaffAt(parent, session, access, bootstrapOwner);
+  // Vulnerability metadata is the same for all organizations, so only staff imports it.
+  const isAllowedKind = kind === "advisories" || isStaffAt(parent, session, access, bootstrapOwner);
   return {
-    mayImport: isTheirs && access.holds(WRITE, parent),
+    mayImport: isAllowedKind && access.holds(WRITE, parent),
     approves: access.holds(APPROVE, parent),
     mayDelete: access.holds(DELETE, parent),
   };
 }
 
-/** @param db of the transaction in which the answer must hold; left out outside of one */
+/** @param db of the transaction in which the rights are used, if there is one */
 export async function rightsOf(
   destination: Destination,
   session: Session,

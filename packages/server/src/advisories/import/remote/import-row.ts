@@ -1,9 +1,10 @@
-/** The row of an import, and what clients see of it. */
+/** The row of an import, and its message for clients. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Import, Import_State, type ImportCountsSchema, ImportKind, ImportSchema } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Selectable } from "kysely";
 import type { ReadDb, WriteDb } from "../../../db/store.ts";
 import { parseSession } from "../../../iam/identities/stored-session.ts";
+import { RELEASED } from "../../../jobs/lease.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { rootOf } from "../../../lib/uid.ts";
@@ -11,7 +12,7 @@ import type { AdvisoryImportTable } from "../../tables.ts";
 
 export type ImportRow = Selectable<AdvisoryImportTable>;
 
-/** So many problems of an import are kept; the others are counted. */
+/** Problems of an import that are kept; further ones are only counted. */
 export const MAX_PROBLEMS = 1000;
 
 export const kinds: ReadonlyMap<ImportKind, ImportRow["kind"]> = new Map([
@@ -29,31 +30,33 @@ const states = {
 
 export type NewImport = Pick<ImportRow, "uid" | "parent" | "kind" | "file_name" | "file"> & Partial<ImportRow>;
 
-/** A row as it begins, at that time. */
+/** The row of an import that is created at this time. */
 export function newImportRow(given: NewImport, time: string): ImportRow {
   return {
-    ...{
-      org_uid: rootOf(given.parent),
-      mirror_uid: null,
-      creator: null,
-      state: "uploading",
-      received_bytes: 0,
-      create_time: time,
-      write_time: time,
-    },
-    ...{
-      start_time: null,
-      end_time: null,
-      session: null,
-      approves: 0,
-      may_delete: 0,
-      attempts: 0,
-      due_time: null,
-      lease_holder: null,
-      lease_time: null,
-    },
-    ...{ read_count: 0, created_count: 0, updated_count: 0, unchanged_count: 0, problem_count: 0, error: "" },
-    ...{ etag: "", last_modified: "", digest: "" },
+    org_uid: rootOf(given.parent),
+    mirror_uid: null,
+    creator: null,
+    state: "uploading",
+    received_bytes: 0,
+    create_time: time,
+    write_time: time,
+    start_time: null,
+    end_time: null,
+    session: null,
+    approves: 0,
+    may_delete: 0,
+    attempts: 0,
+    due_time: null,
+    ...RELEASED,
+    read_count: 0,
+    created_count: 0,
+    updated_count: 0,
+    unchanged_count: 0,
+    problem_count: 0,
+    error: "",
+    etag: "",
+    last_modified: "",
+    digest: "",
     ...given,
   };
 }
@@ -63,7 +66,7 @@ export async function findImport(db: ReadDb, uid: string): Promise<ImportRow> {
   return found(uid, await db.selectFrom("advisory_import").selectAll().where("uid", "=", uid).executeTakeFirst());
 }
 
-/** Locked until the transaction ends. @throws NOT_FOUND */
+/** Locks the row until the transaction ends. @throws NOT_FOUND */
 export async function lockImport(db: WriteDb, uid: string): Promise<ImportRow> {
   return found(uid, await db.dialect.forUpdate(db.selectFrom("advisory_import").selectAll().where("uid", "=", uid)).executeTakeFirst());
 }
@@ -73,7 +76,7 @@ function found(uid: string, row: ImportRow | undefined): ImportRow {
   return row;
 }
 
-/** Without its problems. */
+/** The message without problems. */
 export function importFromRow(row: ImportRow): Import {
   return create(ImportSchema, {
     uid: row.uid,

@@ -1,18 +1,18 @@
-/** One run of an import, from its beginning to its end, whatever the end is. */
-
+/** Runs an import from its beginning to its end, and stores how it ended. */
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import type { Store } from "../../../db/store.ts";
-import type { Session } from "../../../iam/grants/grants.ts";
 import { parseSession } from "../../../iam/identities/stored-session.ts";
 import { Loop } from "../../../jobs/loop.ts";
 import { createPace, pacedStore } from "../../../jobs/pace.ts";
+import { LostLease, Stopping } from "../../../jobs/worker.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { HoltError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { importRecords } from "../import.ts";
+import type { ImportResult } from "../import-options.ts";
 import type { RecordReader } from "../record-reader.ts";
 import { isAsSent } from "./file-check.ts";
-import { hopelessness, type ImportLeases } from "./import-leases.ts";
+import { type ImportQueue, type RunProgress, reasonToGiveUp } from "./import-queue.ts";
 import { type ImportRights, type RightsDependencies, rightsOf } from "./import-rights.ts";
 import type { ImportRow } from "./import-row.ts";
 import { ProblemList } from "./problem-list.ts";
@@ -22,126 +22,125 @@ export interface RunOptions extends RightsDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly files: StagedFiles;
-  readonly leases: ImportLeases;
+  readonly queue: ImportQueue;
   readonly reader: RecordReader;
 }
 
-/** How often the lease is renewed, progress is stored and rights are looked at. */
-const BEAT_MS = 2000;
-
+/** How often progress is stored and rights are checked. */
+const SAVE_MS = 2000;
 /** How long others have the database after each transaction, as a multiple of its time. */
 const PAUSE_FACTOR = 1;
+/** Records per transaction: few, because calls wait for it where the database is in this process. */
+const BATCH_SIZE = 50;
 
-/** Records of one transaction: few, as calls wait for them where the database is in this process. */
-const BATCH = 50;
+/** Why a run was aborted: it is begun again with the rights that are left. */
+class RightsChanged extends Error {
+  override readonly name = "RightsChanged";
+}
 
-/** Why a run was stopped. */
-export class Stopped extends Error {
-  override readonly name = "Stopped";
-  /** `ours`: the import waits again. `not-ours`: it is another server's, or deleted. */
-  readonly whose: "ours" | "not-ours";
-  constructor(whose: Stopped["whose"]) {
-    super("the import was stopped");
-    this.whose = whose;
+class ImportRun {
+  readonly row: ImportRow;
+  readonly options: RunOptions;
+  readonly problems: ProblemList;
+  read = 0;
+
+  constructor(row: ImportRow, options: RunOptions) {
+    this.row = row;
+    this.options = options;
+    this.problems = new ProblemList(options.files.path(row.file), row.file_name);
+  }
+
+  progress(): RunProgress {
+    return { read: this.read, problems: this.problems.count, unsaved: this.problems.unsaved() };
+  }
+
+  rights(): Promise<ImportRights> {
+    return rightsOf(this.row, parseSession(this.row.session ?? "{}"), this.options);
+  }
+
+  /** Removes the file, unless the server that has the import by now needs it. */
+  async done(result: ImportResult): Promise<void> {
+    const { queue, files } = this.options;
+    if (await queue.done(this.row, result, this.progress())) await files.remove(this.row.file);
+  }
+
+  /** As `done`. */
+  async fail(error: string): Promise<void> {
+    const { queue, files } = this.options;
+    if (await queue.failed(this.row, error, this.progress())) await files.remove(this.row.file);
   }
 }
 
-/** Resolves when what became of it is stored; the file is removed where it is needed no more, here or by another server that took the import over. @param stop with a Stopped as its reason */
-export async function runImport(row: ImportRow, options: RunOptions, stop: AbortController): Promise<void> {
-  const { leases, files, log } = options;
-  const session = parseSession(row.session ?? "{}");
-  const problems = new ProblemList(files.path(row.file), row.file_name);
-  const progress = { read: 0 };
-  const soFar = () => ({ read: progress.read, problems: problems.count, unsaved: problems.unsaved() });
+/** @param signal aborted with LostLease or Stopping */
+export async function runImport(row: ImportRow, options: RunOptions, signal: AbortSignal): Promise<void> {
+  const { queue, log } = options;
+  const run = new ImportRun(row, options);
+  const change = new AbortController();
+  const stop = AbortSignal.any([signal, change.signal]);
   try {
-    // Whoever began with it was killed each time.
-    const error = hopelessness({ ...row, attempts: row.attempts - 1 });
-    if (error !== undefined) return await refuse(row, error, options, soFar);
-    const rights = await rightsOf(row, session, options);
-    if (!rights.mayImport) return await refuse(row, "the identity that it acts for may not import this, or not any more", options, soFar);
-    if (!(await isAsSent(row, options))) return await refuse(row, "the file is not as it was sent: send it again", options, soFar);
-    const beat = startBeat(row, session, rights, options, stop, problems, soFar);
+    // All earlier runs were killed.
+    const error = reasonToGiveUp(row.attempts - 1);
+    if (error !== undefined) return await run.fail(error);
+    const rights = await run.rights();
+    if (!rights.mayImport) return await run.fail("the identity that it acts for may not import this, or not any more");
+    if (!(await isAsSent(row, options))) return await run.fail("the file is not as it was sent: send it again");
+    const watch = startWatch(run, rights, change);
     try {
-      const result = await readRecords(row, session.uid, rights, options, stop.signal, problems, progress);
-      await beat[Symbol.asyncDispose]();
-      if (await leases.done(row, result, soFar())) await files.remove(row.file);
+      const result = await readRecords(run, rights, stop);
+      // Its last step must not store problems that `done` stores.
+      await watch[Symbol.asyncDispose]();
+      await run.done(result);
     } finally {
-      await beat[Symbol.asyncDispose]();
+      await watch[Symbol.asyncDispose]();
     }
   } catch (error) {
-    const reason: unknown = stop.signal.aborted ? stop.signal.reason : error;
-    if (reason instanceof Stopped) {
-      if (reason.whose === "ours") await leases.release(row, false);
-    } else if (reason instanceof HoltError) {
-      await refuse(row, reason.message, options, soFar);
-    } else {
-      log.error({ err: reason, import: row.uid }, "an import could not be run");
-      await leases.release(row, true);
-    }
+    const reason: unknown = stop.aborted ? stop.reason : error;
+    if (reason instanceof LostLease) return;
+    if (reason instanceof Stopping || reason instanceof RightsChanged) return await queue.release(row);
+    if (reason instanceof HoltError) return await run.fail(reason.message);
+    log.error({ err: reason, import: row.uid }, "an import could not be run");
+    await queue.postpone(row);
   }
 }
 
-type Progress = Parameters<ImportLeases["failed"]>[2];
-
-async function refuse(row: ImportRow, error: string, { leases, files }: RunOptions, soFar: () => Progress): Promise<void> {
-  if (await leases.failed(row, error, soFar())) await files.remove(row.file);
-}
-
-function readRecords(
-  row: ImportRow,
-  actor: string,
-  { approves, mayDelete }: ImportRights,
-  { store, clock, files, reader }: RunOptions,
-  signal: AbortSignal,
-  problems: ProblemList,
-  progress: { read: number },
-) {
+function readRecords(run: ImportRun, { approves, mayDelete }: ImportRights, signal: AbortSignal): Promise<ImportResult> {
+  const { row, problems } = run;
+  const { store, clock, files, reader } = run.options;
   return importRecords({
-    ...{
-      store: pacedStore(store, createPace({ pauseFactor: PAUSE_FACTOR, signal })),
-      reader,
-      clock,
-      kind: row.kind,
-      parent: row.kind === "advisories" ? row.parent : "",
-      actor,
-      signal,
-    },
+    store: pacedStore(store, createPace({ pauseFactor: PAUSE_FACTOR, signal })),
+    reader,
+    clock,
+    kind: row.kind,
+    parent: row.kind === "advisories" ? row.parent : "",
+    actor: parseSession(row.session ?? "{}").uid,
+    signal,
     approves: approves && row.approves === 1,
     mayDelete: mayDelete && row.may_delete === 1,
     path: files.path(row.file),
-    batchSize: BATCH,
+    batchSize: BATCH_SIZE,
     onProgress: ({ read }) => {
-      progress.read = read;
+      run.read = read;
     },
     onProblem: (problem) => problems.add(problem),
   });
 }
 
-function areSame(one: ImportRights, other: ImportRights): boolean {
-  return one.mayImport === other.mayImport && one.approves === other.approves && one.mayDelete === other.mayDelete;
-}
-
-/** Until it is disposed of, and once more then. */
-function startBeat(
-  row: ImportRow,
-  session: Session,
-  rights: ImportRights,
-  options: RunOptions,
-  stop: AbortController,
-  problems: ProblemList,
-  soFar: () => Progress,
-): AsyncDisposable {
-  const { leases, log } = options;
+/** Stores progress and checks rights until it is disposed of. */
+function startWatch(run: ImportRun, rights: ImportRights, change: AbortController): AsyncDisposable {
+  const { queue, log } = run.options;
   return new Loop({
-    ...{ name: "watching over an import", log, spacingMs: 100 },
+    name: "storing the progress of an import",
+    log,
+    spacingMs: 100,
     async step() {
-      const now = await rightsOf(row, session, options);
-      // It waits, and begins anew with what is left of them.
-      if (!areSame(now, rights)) stop.abort(new Stopped("ours"));
-      const progress = soFar();
-      if (await leases.renew(row, progress)) problems.forget(progress.unsaved);
-      else stop.abort(new Stopped("not-ours"));
-      return BEAT_MS;
+      if (!areSame(await run.rights(), rights)) change.abort(new RightsChanged());
+      const progress = run.progress();
+      if (await queue.saveProgress(run.row, progress)) run.problems.forget(progress.unsaved);
+      return SAVE_MS;
     },
   });
+}
+
+function areSame(one: ImportRights, other: ImportRights): boolean {
+  return one.mayImport === other.mayImport && one.approves === other.approves && one.mayDelete === other.mayDelete;
 }

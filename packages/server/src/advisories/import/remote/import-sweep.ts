@@ -1,6 +1,7 @@
-/** Removes imports that nobody went on with, those that ended long ago, and files that no import or fetch needs. */
+/** Deletes imports whose upload was abandoned, imports that ended long ago, and staged files that no import and no fetch needs. */
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
-import type { ReadDb, Store } from "../../../db/store.ts";
+import type { ReadDb, Store, WriteDb } from "../../../db/store.ts";
+import { deleteInChunks } from "../../../jobs/delete-in-chunks.ts";
 import { Loop } from "../../../jobs/loop.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -13,20 +14,22 @@ export interface SweepOptions {
 }
 
 const HOUR_MS = 3_600_000;
-/** After the last piece of a file. */
+/** From the last chunk of a file. */
 const ABANDONED_MS = 24 * HOUR_MS;
-/** After its end. */
+/** From the end of an import. */
 const KEPT_MS = 30 * 24 * HOUR_MS;
 const POLL_MS = 1000;
-/** Rows in one transaction: each may have a thousand problems. */
-const PIECE = 20;
+/** Imports per transaction: each may have a thousand problems. */
+const CHUNK_SIZE = 20;
 
-/** Any number of servers may do so at once. */
+/** Several servers may sweep at the same time. */
 export function startSweep(options: SweepOptions): AsyncDisposable {
   const { clock, log } = options;
   let next = 0;
   return new Loop({
-    ...{ name: "sweeping imports", log, spacingMs: POLL_MS },
+    name: "sweeping imports",
+    log,
+    spacingMs: POLL_MS,
     async step() {
       const now = clock.now().getTime();
       if (now < next) return Math.min(POLL_MS, next - now);
@@ -38,34 +41,43 @@ export function startSweep(options: SweepOptions): AsyncDisposable {
 }
 
 async function sweep(options: SweepOptions): Promise<void> {
-  const { clock } = options;
-  const before = (ms: number) => new Date(clock.now().getTime() - ms).toISOString();
-  while ((await removeSome(options, "write_time", before(ABANDONED_MS))) === PIECE);
-  while ((await removeSome(options, "end_time", before(KEPT_MS))) === PIECE);
+  const now = options.clock.now().getTime();
+  await deleteImports(options, "write_time", new Date(now - ABANDONED_MS));
+  await deleteImports(options, "end_time", new Date(now - KEPT_MS));
   await removeOrphans(options);
 }
 
-async function removeSome({ store, files }: SweepOptions, column: "write_time" | "end_time", time: string): Promise<number> {
-  const removed = await store.transaction(async (db) => {
-    const old = db
-      .selectFrom("advisory_import")
-      .select("uid")
-      .where(column, "<", time)
-      .$if(column === "write_time", (query) => query.where("state", "=", "uploading"))
-      .orderBy(column)
-      .limit(PIECE);
-    const uids = (await db.dialect.forClaim(old).execute()).map(({ uid }) => uid);
-    return db
-      .deleteFrom("advisory_import")
-      .where("uid", "in", db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value"))
-      .returning("file")
-      .execute();
+type Column = "write_time" | "end_time";
+
+async function deleteImports({ store, files }: SweepOptions, column: Column, before: Date): Promise<void> {
+  const deleted: string[] = [];
+  await deleteInChunks({ store, chunkSize: CHUNK_SIZE }, async (db, limit) => {
+    const names = await deleteChunk(db, column, before, limit);
+    db.afterCommit(() => void deleted.push(...names));
+    return names.length;
   });
-  for (const { file } of removed) await files.remove(file);
-  return removed.length;
+  for (const name of deleted) await files.remove(name);
 }
 
-/** A row names its file before there is one, so what none names is needed no more. */
+/** @returns the names of their files */
+async function deleteChunk(db: WriteDb, column: Column, before: Date, limit: number): Promise<string[]> {
+  const old = db
+    .selectFrom("advisory_import")
+    .select("uid")
+    .where(column, "<", before.toISOString())
+    .$if(column === "write_time", (query) => query.where("state", "=", "uploading"))
+    .orderBy(column)
+    .limit(limit);
+  const uids = (await db.dialect.forClaim(old).execute()).map(({ uid }) => uid);
+  const rows = await db
+    .deleteFrom("advisory_import")
+    .where("uid", "in", db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value"))
+    .returning("file")
+    .execute();
+  return rows.map(({ file }) => file);
+}
+
+/** The row of an import or a fetch names its file before the file is created, so a file that no row names is not needed. */
 async function removeOrphans({ store, files }: SweepOptions): Promise<void> {
   for await (const names of files.list()) {
     const needed = await neededAmong(store.reader, names);

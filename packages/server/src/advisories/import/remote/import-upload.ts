@@ -1,4 +1,4 @@
-/** How the file of an import comes, piece by piece: what is acknowledged is on the disk, and in the database with its digest. */
+/** The upload of an import's file in chunks: an acknowledged chunk is on the disk, and its digest is in the database. */
 import { createHash, randomUUID } from "node:crypto";
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import type { ReadDb, WriteDb } from "../../../db/store.ts";
@@ -6,34 +6,41 @@ import { failedPrecondition, type HoltError, invalidArgument, outOfRange, resour
 import { newUid, rootOf } from "../../../lib/uid.ts";
 import { type ImportRow, lockImport, newImportRow } from "./import-row.ts";
 
-/** As base64 it is 4,000,000 characters, which fit into a message. */
-export const MAX_PIECE = 3_000_000;
-/** Of a file: who sends it by the byte would fill the database with the list of them. */
-const MAX_PIECES = 10_000;
-/** Of an organization. */
+/** Bytes per chunk: 4,000,000 characters of base64, which fit into a message. */
+export const MAX_CHUNK_BYTES = 3_000_000;
+/** Chunks per file: single bytes would fill the database with the list of chunks. */
+const MAX_CHUNKS = 10_000;
+/** Unfinished imports per organization. */
 const MAX_UNFINISHED = 8;
 
-/** A piece as it was sent. */
-export interface Piece {
+export interface UploadParts {
+  readonly db: ReadDb;
+  readonly files: StagedFiles;
+  /** Bytes of a file. */
+  readonly maxBytes: number;
+}
+
+/** A chunk as it was sent. */
+export interface Chunk {
   readonly offset: number;
   readonly bytes: Uint8Array;
 }
 
-/** A piece that is on the disk. */
-export interface StoredPiece {
+/** A chunk that is on the disk. */
+export interface StoredChunk {
   readonly offset: number;
   readonly size: number;
   readonly sha256: string;
 }
 
-/** @throws RESOURCE_EXHAUSTED where the organization has too many */
+/** @throws RESOURCE_EXHAUSTED where the organization has too many unfinished imports */
 export async function beginImport(
   db: WriteDb,
   given: Pick<ImportRow, "kind" | "file_name" | "parent" | "creator">,
   now: Date,
 ): Promise<ImportRow> {
   const orgUid = rootOf(given.parent);
-  // So that no two count at once.
+  // Two transactions must not count at the same time.
   await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", orgUid)).executeTakeFirst();
   const unfinished = await db
     .selectFrom("advisory_import")
@@ -44,41 +51,41 @@ export async function beginImport(
     .limit(MAX_UNFINISHED)
     .execute();
   if (unfinished.length === MAX_UNFINISHED)
-    throw resourceExhausted(`the organization has ${MAX_UNFINISHED} imports that are not finished: wait for one, or delete one`);
+    throw resourceExhausted(`the organization has ${MAX_UNFINISHED} unfinished imports: wait for one, or delete one`);
   const row = newImportRow({ ...given, uid: newUid(given.parent), file: randomUUID() }, now.toISOString());
   await db.insertInto("advisory_import").values(row).execute();
   return row;
 }
 
 /**
- * Writes the piece to the disk where it is the next one; where it was received already, there is nothing to do.
+ * Writes the chunk to the disk if it is the next one. Does nothing if it was received before.
  * @throws OUT_OF_RANGE where it is neither; FAILED_PRECONDITION where the import was started; INVALID_ARGUMENT; UNAVAILABLE
  */
-export async function storePiece(db: ReadDb, files: StagedFiles, row: ImportRow, piece: Piece, maxBytes: number): Promise<StoredPiece> {
-  const { offset, bytes } = piece;
-  if (bytes.length === 0 || bytes.length > MAX_PIECE) throw invalidArgument("data", `data must have 1 to ${MAX_PIECE} bytes`);
+export async function storeChunk(row: ImportRow, chunk: Chunk, { db, files, maxBytes }: UploadParts): Promise<StoredChunk> {
+  const { offset, bytes } = chunk;
+  if (bytes.length === 0 || bytes.length > MAX_CHUNK_BYTES) throw invalidArgument("data", `data must have 1 to ${MAX_CHUNK_BYTES} bytes`);
   const stored = { offset, size: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
   if (await isNext(db, row, stored)) {
     if (offset + bytes.length > maxBytes)
-      throw invalidArgument("data", `the file would be larger than ${maxBytes} bytes, which is as large as this server takes one`);
+      throw invalidArgument("data", `the file would be larger than ${maxBytes} bytes, the limit of this server`);
     await files.write(row.file, offset, bytes);
   }
   return stored;
 }
 
-/** Counts the piece as received. @throws as storePiece */
-export async function acknowledgePiece(db: WriteDb, uid: string, piece: StoredPiece, now: Date): Promise<ImportRow> {
+/** Records the chunk as received. @throws as storeChunk */
+export async function acknowledgeChunk(db: WriteDb, uid: string, chunk: StoredChunk, now: Date): Promise<ImportRow> {
   const row = await lockImport(db, uid);
-  if (!(await isNext(db, row, piece))) return row;
-  const { offset, size, sha256 } = piece;
+  if (!(await isNext(db, row, chunk))) return row;
+  const { offset, size, sha256 } = chunk;
   await db.insertInto("advisory_import_part").values({ import_uid: uid, part_offset: offset, size, sha256 }).execute();
   const change = { received_bytes: offset + size, write_time: now.toISOString() };
   await db.updateTable("advisory_import").set(change).where("uid", "=", uid).execute();
   return { ...row, ...change };
 }
 
-/** False where it was received before. */
-async function isNext(db: ReadDb, row: ImportRow, { offset, size, sha256 }: StoredPiece): Promise<boolean> {
+/** Whether the chunk is the next one; false if it was received before. */
+async function isNext(db: ReadDb, row: ImportRow, { offset, size, sha256 }: StoredChunk): Promise<boolean> {
   const { received_bytes: received } = row;
   if (offset < received) {
     const part = await db
@@ -90,26 +97,26 @@ async function isNext(db: ReadDb, row: ImportRow, { offset, size, sha256 }: Stor
     if (part?.size === size && part.sha256 === sha256) return false;
   }
   if (row.state !== "uploading")
-    throw failedPrecondition("IMPORT_STARTED", "the import was started, and its file takes no more: begin another one");
+    throw failedPrecondition("IMPORT_STARTED", "the import was started, and its file cannot grow any more: create another import");
   if (offset !== received) throw wrongOffset(received);
-  await assertFewPieces(db, row.uid);
+  await assertFewChunks(db, row.uid);
   return true;
 }
 
 function wrongOffset(received: number): HoltError {
-  return outOfRange(`${received} bytes were received: send what comes after them, with offset ${received}`, {
+  return outOfRange(`${received} bytes were received: send the bytes after them, with offset ${received}`, {
     received_bytes: String(received),
   });
 }
 
-async function assertFewPieces(db: ReadDb, uid: string): Promise<void> {
+async function assertFewChunks(db: ReadDb, uid: string): Promise<void> {
   const { n } = await db
     .selectFrom("advisory_import_part")
     .select(({ fn }) => fn.countAll().as("n"))
     .where("import_uid", "=", uid)
     .executeTakeFirstOrThrow();
-  if (Number(n) >= MAX_PIECES)
+  if (Number(n) >= MAX_CHUNKS)
     throw resourceExhausted(
-      `the file came in ${MAX_PIECES} pieces already: begin another import and send pieces of up to ${MAX_PIECE} bytes`,
+      `the file has ${MAX_CHUNKS} chunks already: create another import and send chunks of up to ${MAX_CHUNK_BYTES} bytes`,
     );
 }

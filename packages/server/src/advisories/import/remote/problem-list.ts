@@ -1,9 +1,9 @@
-/** The problems of a running import: the first are kept, as short as people can read them, and all are counted. */
+/** The problems of a running import: all are counted, the first ones are kept, shortened. */
 import type { ImportProblem } from "../import-options.ts";
-import type { NumberedProblem } from "./import-leases.ts";
+import type { NumberedProblem } from "./import-queue.ts";
 import { MAX_PROBLEMS } from "./import-row.ts";
 
-const MAX_TEXT = 300;
+const MAX_LENGTH = 300;
 
 export class ProblemList {
   readonly #path: string;
@@ -11,7 +11,7 @@ export class ProblemList {
   #unsaved: NumberedProblem[] = [];
   #count = 0;
 
-  /** @param path of the staged file, which problems shall not tell @param name what its sender calls it */
+  /** @param path of the staged file, which problems must not contain @param name the sender's name of the file */
   constructor(path: string, name: string) {
     this.#path = path;
     this.#name = name;
@@ -27,12 +27,12 @@ export class ProblemList {
     this.#unsaved.push({ number, file: short(this.#named(file)), position: short(position), reason: short(reason) });
   }
 
-  /** Those that came since they were saved last. */
+  /** The kept problems since the last `forget`. */
   unsaved(): readonly NumberedProblem[] {
     return [...this.#unsaved];
   }
 
-  /** @param saved what `unsaved` answered, which is stored now */
+  /** @param saved problems that `unsaved` returned and that are stored now */
   forget(saved: readonly NumberedProblem[]): void {
     this.#unsaved = this.#unsaved.slice(saved.length);
   }
@@ -44,7 +44,7 @@ export class ProblemList {
   }
 }
 
-/** PostgreSQL knows no NUL in a text; half a pair of surrogates is no character either. */
+/** PostgreSQL rejects NUL in a string, and half a pair of surrogates is not a character. */
 function short(text: string): string {
-  return text.slice(0, MAX_TEXT).toWellFormed().replaceAll("\0", "\ufffd");
+  return text.slice(0, MAX_LENGTH).toWellFormed().replaceAll("\0", "\ufffd");
 }

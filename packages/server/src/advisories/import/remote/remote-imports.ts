@@ -1,18 +1,18 @@
-/** Imports over the API and mirrors of feeds, as one thing that runs beside the server. Everything that it does is in the database, so any server goes on with it. */
+/** Imports over the API and mirrors of feeds, in the background. All their state is in the database, so any server can go on with them. */
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
-import { type MirrorOptions, MirrorWorker } from "../../mirrors/mirror-worker.ts";
+import { type MirrorOptions, startMirrorWorker } from "../../mirrors/mirror-worker.ts";
 import { createRecordReader } from "../record-reader.ts";
-import { createImportLeases } from "./import-leases.ts";
+import { createImportQueue } from "./import-queue.ts";
 import type { RunOptions } from "./import-run.ts";
 import { startSweep } from "./import-sweep.ts";
-import { ImportWorker } from "./import-worker.ts";
+import { startImportWorker } from "./import-worker.ts";
 
-/** Of what is parsed as a whole: memory of the server's is needed for it. */
+/** Bytes of a document that is parsed as a whole, in the memory of the server. */
 const MAX_DOCUMENT = 16 * 1024 * 1024;
 
 export interface RemoteImports extends AsyncDisposable {
   readonly files: StagedFiles;
-  /** Of an import's file. */
+  /** Bytes of an import's file. */
   readonly maxBytes: number;
   /** There may be an import to run or a feed to fetch. Costs next to nothing. */
   wake(): void;
@@ -20,13 +20,13 @@ export interface RemoteImports extends AsyncDisposable {
   discard(uid: string, file: string): void;
 }
 
-export type RemoteImportOptions = Omit<RunOptions, "leases" | "reader"> & Omit<MirrorOptions, "onImport">;
+export type RemoteImportOptions = Omit<RunOptions, "queue" | "reader"> & Omit<MirrorOptions, "onImport">;
 
 export function startRemoteImports(options: RemoteImportOptions): RemoteImports {
   const { store, clock, log, files, maxBytes } = options;
   const reader = createRecordReader(MAX_DOCUMENT);
-  const imports = new ImportWorker({ ...options, reader, leases: createImportLeases(store, clock) });
-  const mirrors = new MirrorWorker({ ...options, onImport: () => imports.wake() });
+  const imports = startImportWorker({ ...options, reader, queue: createImportQueue(store, clock) });
+  const mirrors = startMirrorWorker({ ...options, onImport: () => imports.wake() });
   const sweep = startSweep(options);
   return {
     files,
@@ -36,8 +36,8 @@ export function startRemoteImports(options: RemoteImportOptions): RemoteImports 
       mirrors.wake();
     },
     discard(uid, file) {
-      imports.cancel(uid);
-      // Where this fails, it is found by sweeping.
+      imports.abort(uid);
+      // If this fails, the sweep removes the file.
       files.remove(file).catch((error: unknown) => log.warn({ err: error }, "the file of a deleted import was not removed"));
     },
     async [Symbol.asyncDispose]() {
