@@ -37,8 +37,8 @@ export interface Lease {
   isFree(): RawBuilder<boolean>;
   /** Claims those of the rows that are free. @returns their keys */
   claim(db: WriteDb, keys: readonly string[]): Promise<Set<string>>;
-  /** @returns the keys of the rows that this server still has */
-  renew(keys: readonly string[]): Promise<Set<string>>;
+  /** @param also what changes in the same transaction, if this server still has any of them. @returns the keys of those rows */
+  renew(keys: readonly string[], also?: (db: WriteDb) => Promise<unknown>): Promise<Set<string>>;
   /** The same without a lock and without renewing. */
   heldAmong(db: ReadDb, keys: readonly string[]): Promise<Set<string>>;
   /** The same, with a lock on each of these rows until the transaction ends. Rows are locked in the order of their keys. */
@@ -83,15 +83,16 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
       const update = db.updateTable(table).set({ lease_holder: holder, lease_time: after(durationMs) });
       return keysOf(await update.where(isAmong(db, keys)).where(isFree()).returning(keyColumn.as("key")).execute());
     },
-    renew: (keys) =>
+    renew: (keys, also) =>
       store.transaction(async (db) => {
         const held = await lockHeld(db, keys);
-        if (held.size > 0)
-          await db
-            .updateTable(table)
-            .set({ lease_time: after(durationMs) })
-            .where(isAmong(db, [...held]))
-            .execute();
+        if (held.size === 0) return held;
+        await db
+          .updateTable(table)
+          .set({ lease_time: after(durationMs) })
+          .where(isAmong(db, [...held]))
+          .execute();
+        await also?.(db);
         return held;
       }),
     heldAmong: async (db, keys) => (keys.length === 0 ? new Set() : keysOf(await heldRows(db, keys).execute())),

@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../src/db/store.ts";
+import { LostLease } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { rootOf } from "../../src/lib/uid.ts";
 import { findUnread } from "../../src/registry/packages/find-unread.ts";
 import { removeLostScans } from "../../src/registry/packages/lost-scans.ts";
 import { type PackageReader, startPackageReader } from "../../src/registry/packages/package-reader.ts";
-import { createScanQueue, LostClaim } from "../../src/registry/packages/scan-queue.ts";
+import { createScanQueue } from "../../src/registry/packages/scan-queue.ts";
 import type { ImageScanTable } from "../../src/registry/tables.ts";
 import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
 import { LAYER } from "../harness/registry/registry-client.ts";
@@ -105,34 +106,35 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await world.pushContent(into, Buffer.from(content));
     }
 
-    test("an image is claimed by one server at a time, and by the next when a claim ran out", async () => {
+    test("an image is claimed by one server at a time, and by another when the lease ran out", async () => {
       const images = [await pushImage(), await pushImage(), await pushImage()];
-      const queues = Array.from({ length: 4 }, () => createScanQueue(world.store, world.clock));
-      const claims = (await Promise.all(queues.map((queue) => queue.claim()))).filter((claim) => claim !== undefined);
-      assert.deepEqual(new Set(claims.map(({ digest }) => digest)), new Set(images.map(({ digest }) => digest)));
+      const servers = Array.from({ length: 4 }, () => createScanQueue(world.store, world.clock));
+      const found = await Promise.all(servers.map(async (queue) => ({ queue, claim: await queue.claim() })));
+      const claims = found.flatMap(({ queue, claim }) => (claim === undefined ? [] : [{ queue, claim }]));
+      assert.deepEqual(new Set(claims.map(({ claim }) => claim.digest)), new Set(images.map(({ digest }) => digest)));
       assert.equal(claims.length, 3);
       const [first] = claims;
-      const [queue] = queues;
-      assert.ok(first !== undefined && queue !== undefined);
+      assert.ok(first !== undefined);
       world.clock.advance(50_000);
-      assert.equal(await queue.renew(first), true);
+      assert.equal(await first.queue.renew(first.claim), true);
       world.clock.advance(30_000);
-      const again = [await queue.claim(), await queue.claim(), await queue.claim()];
+      const other = createScanQueue(world.store, world.clock);
+      const again = [await other.claim(), await other.claim(), await other.claim()];
       assert.deepEqual(
         again.map((claim) => claim?.attempts),
         [2, 2, undefined],
       );
       world.clock.advance(2 * MINUTE);
-      const taken = await queue.claim();
-      const lost = claims.find(({ digest }) => digest === taken?.digest);
+      const taken = await createScanQueue(world.store, world.clock).claim();
+      const lost = claims.find(({ claim }) => claim.digest === taken?.digest);
       assert.ok(lost !== undefined);
-      assert.equal(await queue.renew({ ...lost }), false);
+      assert.equal(await lost.queue.renew(lost.claim), false);
       await assert.rejects(
-        world.store.transaction((db) => queue.assertHeld(db, lost)),
-        LostClaim,
+        world.store.transaction((db) => lost.queue.assertHeld(db, lost.claim)),
+        LostLease,
       );
-      await queue.finish(lost, { state: "failed", distribution: "", error: "too late", packageCount: 0 });
-      assert.equal((await scanOf({ digest: lost.digest } as Descriptor))?.state, "pending");
+      await lost.queue.finish(lost.claim, { state: "failed", distribution: "", error: "too late", packageCount: 0 });
+      assert.equal((await scanOf({ digest: lost.claim.digest } as Descriptor))?.state, "pending");
       world.clock.advance(2 * MINUTE);
       await using _reader = start();
       for (const image of images) assert.equal((await settled(image)).state, "done");

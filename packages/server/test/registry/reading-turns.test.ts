@@ -11,14 +11,14 @@ import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { readingTurns } from "../../src/registry/migrations/018-reading-turns.ts";
 import { startPackageReader } from "../../src/registry/packages/package-reader.ts";
-import { appendScan, type Claim, createScanQueue, type Outcome, type ScanQueue } from "../../src/registry/packages/scan-queue.ts";
+import { appendScan, type Claim, createScanQueue, type ScanQueue, type ScanResult } from "../../src/registry/packages/scan-queue.ts";
 import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
 import { createImageRepo, scanOf } from "../harness/registry/image-world.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const MINUTE = 60_000;
-const DONE: Outcome = { state: "done", distribution: "", error: "", packageCount: 0 };
-const FAILED: Outcome = { ...DONE, state: "failed", error: "unreadable" };
+const DONE: ScanResult = { state: "done", distribution: "", error: "", packageCount: 0 };
+const FAILED: ScanResult = { ...DONE, state: "failed", error: "unreadable" };
 
 describeWithWorld(
   "turns of organizations",
@@ -135,13 +135,14 @@ describeWithWorld(
       assert.deepEqual([nameOf(read), read.orgUid], ["shared", b]);
       // Who waits for it, too, has another one read meanwhile.
       assert.deepEqual(await readNext(2), ["a2", "b1"]);
-      assert.deepEqual(await queue.nextDue(), new Date(read.lease));
+      const row = world.store.reader.selectFrom("image_scan").select("lease_time").where("digest", "=", read.digest);
+      assert.deepEqual(await queue.nextDue(), new Date((await row.executeTakeFirstOrThrow()).lease_time ?? ""));
       await queue.finish(read, DONE);
       await push(c, "shared");
       const told = [];
       for (let n = 0; n < 3; n++) {
         const next = await claim();
-        await queue.settle(next);
+        await queue.originsRecorded(next);
         told.push(next);
       }
       assert.deepEqual(

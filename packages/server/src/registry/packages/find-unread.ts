@@ -1,4 +1,4 @@
-/** Finds manifests that nobody has put into the queue: those that were pushed before there was one. Goes on where it was cut short, piece by piece, by one server at a time. */
+/** Finds manifests that were pushed before there was a queue of scans, and queues them: in batches, by one server at a time, from where the last search stopped. */
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { parseManifest } from "../content/manifest.ts";
@@ -8,24 +8,25 @@ import { readingOf } from "./reading-of.ts";
 import { appendScan } from "./scan-queue.ts";
 
 const NAME = "image_scan_search";
-const PIECE = 50;
-/** Servers of the version before may push until all are replaced, so everything is looked through twice. */
+/** Manifests per transaction. */
+const BATCH_SIZE = 50;
+/** Servers of an older version may take pushes until they are replaced, so everything is searched twice. */
 const PASSES = 2;
-const BETWEEN_MS = 3_600_000;
+const PASS_INTERVAL_MS = 3_600_000;
 
-interface Progress {
+interface SearchProgress {
   readonly pass: number;
   /** `repo_uid digest` of the last manifest that was looked at. */
   readonly after: readonly [repoUid: string, digest: string];
-  /** When the next piece may be looked at. */
+  /** When the next batch may be read. */
   readonly due: string;
 }
 
-const BEGINNING: Progress = { pass: 0, after: ["", ""], due: "" };
+const BEGINNING: SearchProgress = { pass: 0, after: ["", ""], due: "" };
 
-/** Looks at one piece. @returns when the next one is due; undefined where all is done */
+/** Searches one batch. @returns when the next one is due; undefined where the search is complete */
 export async function findUnread(store: Store, now: Date): Promise<Date | undefined> {
-  const known = JSON.parse((await readState(store.reader, NAME)) ?? JSON.stringify(BEGINNING)) as Progress;
+  const known = JSON.parse((await readState(store.reader, NAME)) ?? JSON.stringify(BEGINNING)) as SearchProgress;
   if (known.pass >= PASSES) return undefined;
   if (known.due > now.toISOString()) return new Date(known.due);
   return store.transaction(async (db) => {
@@ -33,22 +34,23 @@ export async function findUnread(store: Store, now: Date): Promise<Date | undefi
     if (progress.pass >= PASSES) return undefined;
     const found = await readUnread(db, progress.after);
     for (const { digest, content, media_type } of found.rows)
-      if (content !== null && isRead(content, media_type))
-        // What its row will say from now on keeps the search from asking at the others.
+      if (content !== null && isScannable(content, media_type))
+        // The search skips further repos that have the same manifest, so its organizations are found now.
         for (const orgUid of await organizationsWith(db, digest)) await appendScan(db, digest, orgUid, now);
-    const next: Progress = found.next === undefined ? endOfPass(progress, now) : { ...progress, after: found.next, due: now.toISOString() };
+    const next: SearchProgress =
+      found.next === undefined ? endOfPass(progress, now) : { ...progress, after: found.next, due: now.toISOString() };
     await writeState(db, NAME, next);
     return next.pass >= PASSES ? undefined : new Date(next.due);
   });
 }
 
-function endOfPass({ pass }: Progress, now: Date): Progress {
-  return { pass: pass + 1, after: BEGINNING.after, due: new Date(now.getTime() + BETWEEN_MS).toISOString() };
+function endOfPass({ pass }: SearchProgress, now: Date): SearchProgress {
+  return { pass: pass + 1, after: BEGINNING.after, due: new Date(now.getTime() + PASS_INTERVAL_MS).toISOString() };
 }
 
 type Key = readonly [repoUid: string, digest: string];
 
-/** The content only of those that nobody has put into the queue. */
+/** Reads the content only of manifests that are not queued. */
 async function readUnread(db: ReadDb, after: Key) {
   const rows = await db
     .selectFrom("manifest as m")
@@ -58,18 +60,18 @@ async function readUnread(db: ReadDb, after: Key) {
     .where(({ eb, refTuple, tuple }) => eb(refTuple("m.repo_uid", "m.digest"), ">", tuple(...after)))
     .orderBy("m.repo_uid")
     .orderBy("m.digest")
-    .limit(PIECE)
+    .limit(BATCH_SIZE)
     .execute();
   const last = rows.at(-1);
-  const next: Key | undefined = rows.length < PIECE || last === undefined ? undefined : [last.repo_uid, last.digest];
+  const next: Key | undefined = rows.length < BATCH_SIZE || last === undefined ? undefined : [last.repo_uid, last.digest];
   return { rows, next };
 }
 
-function isRead(content: Uint8Array, mediaType: string): boolean {
+function isScannable(content: Uint8Array, mediaType: string): boolean {
   try {
     return readingOf(parseManifest(content, mediaType)) !== undefined;
   } catch (error) {
-    // One that was taken by rules that were others then must not hold up the search.
+    // A manifest that an older version accepted must not stop the search.
     if (error instanceof OciError) return false;
     throw error;
   }

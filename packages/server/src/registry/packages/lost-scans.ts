@@ -1,17 +1,18 @@
-/** Removes what was read of manifests that no repo has any more, and that no report of the past asks for. Part of collection. */
+/** Deletes the packages of manifests that no repo has any more, unless reports about the past need them. A part of collection. */
 import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { RELEASED } from "../../jobs/lease.ts";
 import { isRemembered } from "./remembered.ts";
-import { LostClaim } from "./scan-queue.ts";
 import { removePackages } from "./stored-packages.ts";
 
-const PIECE = 100;
+/** Scans per query. */
+const BATCH_SIZE = 100;
 
 export async function removeLostScans(store: Store, now: Date, signal: AbortSignal | undefined): Promise<void> {
   for (let after: string | undefined = ""; after !== undefined && signal?.aborted !== true; ) {
     const rows = await readScans(store.reader, after, now);
-    for (const { digest, isLost } of rows) if (isLost) await remove(store, digest);
-    after = rows.length < PIECE ? undefined : rows.at(-1)?.digest;
+    for (const { digest, isLost } of rows) if (isLost) await removeScan(store, digest);
+    after = rows.length < BATCH_SIZE ? undefined : rows.at(-1)?.digest;
   }
 }
 
@@ -23,33 +24,38 @@ async function readScans(db: ReadDb, after: string, now: Date): Promise<{ digest
     .select(sql<number>`case when ${isRemembered(sql.ref("s.digest"), now)} then 1 else 0 end`.as("remembered"))
     .where("s.digest", ">", after)
     .orderBy("s.digest")
-    .limit(PIECE)
+    .limit(BATCH_SIZE)
     .execute();
   return rows.map(({ digest, found, remembered }) => ({ digest, isLost: found === null && Number(remembered) === 0 }));
 }
 
-async function remove(store: Store, digest: string): Promise<void> {
+/** A repo has the manifest again. */
+class PushedAgain extends Error {
+  override readonly name = "PushedAgain";
+}
+
+async function removeScan(store: Store, digest: string): Promise<void> {
   try {
-    await removePackages(store, digest, (db) => lose(db, digest));
+    await removePackages(store, digest, (db) => markLost(db, digest));
     await store.transaction(async (db) => {
-      await lose(db, digest);
+      await markLost(db, digest);
       await db.deleteFrom("image_scan").where("digest", "=", digest).execute();
     });
   } catch (error) {
-    if (!(error instanceof LostClaim)) throw error;
+    if (!(error instanceof PushedAgain)) throw error;
   }
 }
 
 /**
- * Who pushes the manifest locks the same row, so that it is not taken away under it. Between two of our transactions it may come back: so the
- * row says from the first on that what was read is not there, a push makes it wait again, and a server that is at it has lost it.
- * @throws LostClaim where a repo has the manifest
+ * Locks the row, which a push of the manifest locks, too. The manifest may be pushed again between two transactions of ours. So the first one marks the
+ * packages as missing: then a push makes the scan wait again, and a server that was scanning loses its lease.
+ * @throws PushedAgain
  */
-async function lose(db: WriteDb, digest: string): Promise<void> {
+async function markLost(db: WriteDb, digest: string): Promise<void> {
   await db.dialect.forDelete(db.selectFrom("image_scan").select("digest").where("digest", "=", digest)).execute();
   const found = await db.selectFrom("manifest").select("digest").where("digest", "=", digest).limit(1).executeTakeFirst();
-  if (found !== undefined) throw new LostClaim(digest);
-  const nothing = { state: "failed", attempts: 0, package_count: 0, lease_time: null } as const;
-  await db.updateTable("image_scan").set(nothing).where("digest", "=", digest).execute();
+  if (found !== undefined) throw new PushedAgain();
+  const lost = { state: "failed", attempts: 0, package_count: 0, ...RELEASED } as const;
+  await db.updateTable("image_scan").set(lost).where("digest", "=", digest).execute();
   await db.deleteFrom("image_wait").where("digest", "=", digest).execute();
 }

@@ -1,21 +1,22 @@
-/** Tells an organization which package each package of its images is built from. What an image says last counts. */
+/** Records for an organization from which source package each package of its images is built. The image that was recorded last wins. */
 import { sql } from "kysely";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { rangeBelow, rootOf } from "../../lib/uid.ts";
 
-const PIECE = 1000;
+/** Origins per query and transaction. */
+const BATCH_SIZE = 1000;
 
-export async function tellOrigins(store: Store, digest: string, orgUid: string): Promise<void> {
-  // Its repo may be gone, and it, too.
+export async function recordOrigins(store: Store, digest: string, orgUid: string): Promise<void> {
+  // The repo may be deleted by now, and the organization as well.
   if ((await firstRepo(store.reader, digest, orgUid))?.startsWith(orgUid) !== true) return;
   for (let after: Origin | undefined = { name: "", type: "", origin: "" }; after !== undefined; ) {
-    const piece = await readOrigins(store.reader, digest, after);
-    await write(store, orgUid, piece);
-    after = piece.length < PIECE ? undefined : piece.at(-1);
+    const batch = await readOrigins(store.reader, digest, after);
+    await write(store, orgUid, batch);
+    after = batch.length < BATCH_SIZE ? undefined : batch.at(-1);
   }
 }
 
-/** Those in which a repo has the manifest, each once, found from one to the next. */
+/** The organizations that have the manifest in a repo, each found by one step into an index. */
 export async function organizationsWith(db: ReadDb, digest: string): Promise<string[]> {
   const found: string[] = [];
   for (let after = ""; ; ) {
@@ -27,7 +28,7 @@ export async function organizationsWith(db: ReadDb, digest: string): Promise<str
   }
 }
 
-/** That has the manifest, from this uid on. */
+/** The first repo from this uid on that has the manifest. */
 async function firstRepo(db: ReadDb, digest: string, from: string): Promise<string | undefined> {
   const query = db.selectFrom("manifest").select("repo_uid").where("digest", "=", digest).where("repo_uid", ">=", from);
   return (await query.orderBy("repo_uid").limit(1).executeTakeFirst())?.repo_uid;
@@ -47,7 +48,7 @@ async function readOrigins(db: ReadDb, digest: string, { name, type }: Origin): 
     .where("digest", "=", digest)
     .where(({ eb, refTuple, tuple }) => eb(refTuple("name", "type"), ">", tuple(name, type)))
     .where("source", "=", "image");
-  return query.groupBy(["name", "type"]).orderBy("name").orderBy("type").limit(PIECE).execute();
+  return query.groupBy(["name", "type"]).orderBy("name").orderBy("type").limit(BATCH_SIZE).execute();
 }
 
 async function write(store: Store, orgUid: string, origins: readonly Origin[]): Promise<void> {
@@ -62,7 +63,7 @@ async function write(store: Store, orgUid: string, origins: readonly Origin[]): 
           .selectFrom(db.dialect.rowsOf(origins, columns).as("r"))
           .select([sql.val(orgUid).as("org_uid"), "r.type", "r.name", "r.origin"])
           .where("r.name", ">", "")
-          // Servers that write the same rows do it in one order, so that none waits in a circle.
+          // All servers write the same rows in the same order, to avoid deadlocks.
           .orderBy("r.type")
           .orderBy("r.name"),
       )

@@ -1,17 +1,18 @@
-/** Reads what is in images as they are pushed, in the background, one at a time on each server and in turns of organizations. No push waits for it. */
+/** Reads the packages of images after they were pushed, in the background: one image at a time on each server, in turns of organizations. */
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { Loop } from "../../jobs/loop.ts";
+import { LostLease, Worker } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { parseManifest } from "../content/manifest.ts";
 import { type ContentReader, createContentReader } from "./content-reader.ts";
 import { findUnread } from "./find-unread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
-import { tellOrigins } from "./package-origins.ts";
+import { recordOrigins } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
 import type { ReadResult } from "./reading-protocol.ts";
-import { type Claim, createScanQueue, LostClaim, MAX_ATTEMPTS, type Outcome, type ScanQueue } from "./scan-queue.ts";
+import { type Claim, createScanQueue, MAX_ATTEMPTS, type ScanQueue, type ScanResult } from "./scan-queue.ts";
 import { insertPackages, removePackages } from "./stored-packages.ts";
 
 export interface PackageReaderOptions {
@@ -19,7 +20,7 @@ export interface PackageReaderOptions {
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** For one manifest. */
+  /** Time for one manifest. */
   readonly maxTimeMs?: number;
 }
 
@@ -29,95 +30,89 @@ export interface PackageReader extends AsyncDisposable {
 }
 
 const RENEW_MS = 15_000;
-/** How often a server looks for what others left. */
+/** How often to look for scans that other servers queued or left behind. */
 const POLL_MS = 2000;
-const SPACING_MS = 10;
-/** Between pieces of the search for what was pushed before. */
+/** Between two batches of the search for manifests that were never queued. */
 const SEARCH_SPACING_MS = 100;
 
 export function startPackageReader(options: PackageReaderOptions): PackageReader {
   const { store, blobs, clock, log } = options;
   const queue = createScanQueue(store, clock);
   const content = createContentReader(blobs, options.maxTimeMs);
-  const stop = new AbortController();
-  const isAlone = store.dialect.notify === undefined;
-  let isBegun = false;
-  const loop = new Loop({
-    ...{ name: "reading packages of images", log, spacingMs: SPACING_MS },
-    async step() {
-      if (!isBegun && isAlone) await queue.releaseAll();
-      isBegun = true;
-      const claim = stop.signal.aborted ? undefined : await queue.claim();
-      if (claim !== undefined) {
-        await work(claim, { ...options, queue, content, signal: stop.signal });
-        return 0;
-      }
+  const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
+  let isClosed = false;
+  const worker = new Worker<Claim>({
+    name: "reading packages of images",
+    log,
+    lease: queue.lease,
+    renewMs: RENEW_MS,
+    maxRuns: 1,
+    keyOf: ({ digest }) => digest,
+    async claim() {
+      const claim = await queue.claim();
+      if (claim !== undefined) return { claimed: [claim], nextMs: pollMs };
       const due = await queue.nextDue();
-      const wait = due === null ? Number.POSITIVE_INFINITY : Math.max(0, due.getTime() - clock.now().getTime());
-      return Math.min(wait, isAlone ? Number.POSITIVE_INFINITY : POLL_MS);
+      const dueMs = due === null ? Number.POSITIVE_INFINITY : Math.max(0, due.getTime() - clock.now().getTime());
+      return { claimed: [], nextMs: Math.min(dueMs, pollMs) };
     },
+    renew: async (claims) => {
+      const held = new Set<string>();
+      for (const claim of claims) if (await queue.renew(claim)) held.add(claim.digest);
+      return held;
+    },
+    run: (claim, signal) => scan(claim, { ...options, queue, content, signal }),
   });
   const search = new Loop({
-    ...{ name: "looking for images that were not read", log, spacingMs: SEARCH_SPACING_MS },
+    name: "looking for images that were not read",
+    log,
+    spacingMs: SEARCH_SPACING_MS,
     async step() {
-      const next = stop.signal.aborted ? undefined : await findUnread(store, clock.now());
-      loop.wake();
+      const next = isClosed ? undefined : await findUnread(store, clock.now());
+      worker.wake();
       return next === undefined ? Number.POSITIVE_INFINITY : Math.max(0, next.getTime() - clock.now().getTime());
     },
   });
   return {
-    wake: () => loop.wake(),
+    wake: () => worker.wake(),
     async [Symbol.asyncDispose]() {
-      stop.abort(new Error("the server stops"));
+      isClosed = true;
       await search[Symbol.asyncDispose]();
-      await loop[Symbol.asyncDispose]();
+      await worker[Symbol.asyncDispose]();
       await content[Symbol.asyncDispose]();
     },
   };
 }
 
-interface Workplace extends PackageReaderOptions {
+interface ScanContext extends PackageReaderOptions {
   readonly queue: ScanQueue;
   readonly content: ContentReader;
   readonly signal: AbortSignal;
 }
 
-async function work(claim: Claim, place: Workplace): Promise<void> {
-  const { queue, log, signal } = place;
-  const lost = new AbortController();
-  const renewal = setInterval(
-    () =>
-      void queue
-        .renew(claim)
-        .then((isHeld) => isHeld || lost.abort(new LostClaim(claim.digest)))
-        .catch(() => {}),
-    RENEW_MS,
-  );
+async function scan(claim: Claim, context: ScanContext): Promise<void> {
+  const { store, queue, log, signal } = context;
+  const { digest, attempts } = claim;
   try {
     if (claim.isRead) {
-      await tellOrigins(place.store, claim.digest, claim.orgUid);
-      await queue.settle(claim);
-    } else {
-      const outcome = await read(claim, { ...place, signal: AbortSignal.any([signal, lost.signal]) });
-      await queue.finish(claim, outcome);
-      log.info(
-        { digest: claim.digest, state: outcome.state, packages: outcome.packageCount, error: outcome.error },
-        "read the packages of an image",
-      );
+      await recordOrigins(store, digest, claim.orgUid);
+      await queue.originsRecorded(claim);
+      return;
     }
+    const result = await readPackages(claim, context);
+    await queue.finish(claim, result);
+    const { state, packageCount: packages, error } = result;
+    log.info({ digest, state, packages, error }, "read the packages of an image");
   } catch (error) {
-    if (error instanceof LostClaim) return;
-    if (signal.aborted) return await queue.giveBack(claim);
-    log.warn({ err: error, digest: claim.digest, attempts: claim.attempts }, "reading the packages of an image failed");
+    if (error instanceof LostLease || signal.reason instanceof LostLease) return;
+    if (signal.aborted) return await queue.release(claim);
+    log.warn({ err: error, digest, attempts }, "reading the packages of an image failed");
     await queue.postpone(claim, `it could not be read: ${(error as Error).message}`);
-  } finally {
-    clearInterval(renewal);
   }
 }
 
-async function read(claim: Claim, { store, queue, content, signal }: Workplace): Promise<Outcome> {
+async function readPackages(claim: Claim, { store, queue, content, signal }: ScanContext): Promise<ScanResult> {
   const { digest, attempts } = claim;
-  if (attempts > MAX_ATTEMPTS) return failed("reading it was cut short each time");
+  if (attempts > MAX_ATTEMPTS) return failure("reading it was cut short each time");
   const row = await store.reader
     .selectFrom("manifest")
     .select(["content", "media_type"])
@@ -125,12 +120,12 @@ async function read(claim: Claim, { store, queue, content, signal }: Workplace):
     .limit(1)
     .executeTakeFirst();
   const reading = row === undefined ? undefined : readingOf(parseManifest(row.content, row.media_type));
-  // Collection takes it away.
-  if (reading === undefined) return failed("no repository has it any more");
+  // Collection deletes the scan later.
+  if (reading === undefined) return failure("no repository has it any more");
   await removePackages(store, digest, (db) => queue.assertHeld(db, claim));
   let packageCount = 0;
   const onPackages = async (packages: readonly FoundPackage[]) => {
-    // Where the time runs out meanwhile, they are there all the same.
+    // Counted before they are stored: they are stored even if the time runs out meanwhile.
     packageCount += packages.length;
     await store.transaction(async (db) => {
       await queue.assertHeld(db, claim);
@@ -138,17 +133,17 @@ async function read(claim: Claim, { store, queue, content, signal }: Workplace):
     });
   };
   try {
-    return outcomeOf(await content.read(reading, onPackages, signal), packageCount);
+    return resultOf(await content.read(reading, onPackages, signal), packageCount);
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    return outcomeOf({ isWhole: false, distribution: "", problems: [error.message] }, packageCount);
+    return resultOf({ isWhole: false, distribution: "", problems: [error.message] }, packageCount);
   }
 }
 
-function outcomeOf({ isWhole, distribution, problems }: ReadResult, packageCount: number): Outcome {
+function resultOf({ isWhole, distribution, problems }: ReadResult, packageCount: number): ScanResult {
   return { state: isWhole ? "done" : "failed", distribution, error: problems.join("\n"), packageCount };
 }
 
-function failed(error: string): Outcome {
+function failure(error: string): ScanResult {
   return { state: "failed", distribution: "", error, packageCount: 0 };
 }

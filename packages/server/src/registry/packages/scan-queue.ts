@@ -1,27 +1,30 @@
 /**
- * Rows of `image_scan`: how far each manifest is read, who is at one, and what became of it. A claim holds for a while, is renewed, and is told from a
- * later one by its time. Whoever changes who waits for a manifest has its row locked.
+ * The queue of manifests whose packages are to be read, in rows of `image_scan`: claims scans, and stores how they ended. A transaction that changes
+ * which organizations wait for a manifest has locked its row.
  */
 import { sql } from "kysely";
 import type { Store, WriteDb } from "../../db/store.ts";
+import { lockTurns, recordTurn } from "../../jobs/fair-share.ts";
+import { createLease, type Lease, RELEASED } from "../../jobs/lease.ts";
+import { LostLease } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { ImageScanTable } from "../tables.ts";
-import { appendWait, findTurn, lockTurns, nextDue, postponeWaits, removeWaits, takeTurn } from "./reading-turns.ts";
+import { appendWait, findNext, nextDue, postponeWaits, removeWaits } from "./scan-waits.ts";
 
 const LEASE_MS = 60_000;
-/** Each of them was cut short; what the content is at fault for is not tried again. */
+/** Runs that were interrupted. A manifest that cannot be read because of its content is not tried again. */
 export const MAX_ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 10_000;
-const MAX_ERROR = 4000;
+const MAX_ERROR_LENGTH = 4000;
 
-/** An organization has a manifest in a repo that was not there before. Cheap, for the transaction of a push. */
+/** To be called when an organization has a manifest in a repo for the first time. Cheap, for the transaction of a push. */
 export async function appendScan(db: WriteDb, digest: string, orgUid: string, now: Date): Promise<void> {
-  const nothing = { lease_time: null, read_time: null, distribution: "", error: "", package_count: 0 };
+  const empty = { ...RELEASED, read_time: null, distribution: "", error: "", package_count: 0 };
   await db
     .insertInto("image_scan")
-    .values({ digest, state: "pending", attempts: 0, ...nothing })
+    .values({ digest, state: "pending", attempts: 0, ...empty })
     .onConflict((conflict) =>
-      // What is read need not be read again, but its origins are told to this organization, too; what failed is tried once more.
+      // A scan that is done is not repeated, but its origins are recorded for this organization, too. A failed scan is repeated.
       conflict.column("digest").doUpdateSet((eb) => ({
         attempts: sql`case when image_scan.state = 'pending' then image_scan.attempts else 0 end`,
         state: eb
@@ -38,17 +41,15 @@ export async function appendScan(db: WriteDb, digest: string, orgUid: string, no
 
 export interface Claim {
   readonly digest: string;
-  /** Whose turn it is. */
+  /** The organization whose turn it is. */
   readonly orgUid: string;
   readonly begun: Date;
-  /** Whether only its origins are to be told. */
+  /** Whether the packages are stored already, and only their origins are to be recorded for the organization. */
   readonly isRead: boolean;
   readonly attempts: number;
-  /** Until when; it names the claim. */
-  lease: string;
 }
 
-export interface Outcome {
+export interface ScanResult {
   readonly state: "done" | "failed";
   readonly distribution: string;
   readonly error: string;
@@ -56,104 +57,89 @@ export interface Outcome {
 }
 
 export interface ScanQueue {
-  /** Counts as an attempt: what ends a server that reads it is not read for ever. */
+  readonly lease: Lease;
+  /** Counts as an attempt, so that a manifest that kills each server that scans it is given up. */
   claim(): Promise<Claim | undefined>;
-  /** When there is something to claim, at the earliest; null for never. */
+  /** The earliest time at which there may be something to claim; null for never. */
   nextDue(): Promise<Date | null>;
-  /** False where somebody else has taken it, or it is gone. */
+  /** False where this server does not have the scan any more. */
   renew(claim: Claim): Promise<boolean>;
-  /** Locks the claim in the caller's transaction. @throws LostClaim */
+  /** Locks the row of the claim in the caller's transaction. @throws LostLease */
   assertHeld(db: WriteDb, claim: Claim): Promise<void>;
-  /** What was read is there. Where that is all of it, its origins are told next, to each who waits. */
-  finish(claim: Claim, outcome: Outcome): Promise<void>;
-  /** Its origins are told to whose turn it was. */
-  settle(claim: Claim): Promise<void>;
-  /** It is tried again later, unless it was tried often enough. */
+  /** Stores the result. If all packages could be read, their origins are recorded next, for each organization that waits. */
+  finish(claim: Claim, result: ScanResult): Promise<void>;
+  /** The origins are recorded for the organization whose turn it was. */
+  originsRecorded(claim: Claim): Promise<void>;
+  /** The scan is repeated later, or fails if it was repeated too often. */
   postpone(claim: Claim, reason: string): Promise<void>;
-  /** As if it had not been claimed. */
-  giveBack(claim: Claim): Promise<void>;
-  /** Makes void what a server left behind that was killed. For a database that has no other server. */
-  releaseAll(): Promise<void>;
-}
-
-export class LostClaim extends Error {
-  override readonly name = "LostClaim";
+  /** The scan waits again, as if it had not been claimed. */
+  release(claim: Claim): Promise<void>;
 }
 
 type Change = Partial<Omit<ImageScanTable, "digest">>;
 
 export function createScanQueue(store: Store, clock: Clock): ScanQueue {
+  const lease = createLease({ store, clock, table: "image_scan", key: "digest", durationMs: LEASE_MS });
   const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
-  /** @param onHeld what is changed with it */
-  const change = (held: Claim, values: Change, onHeld?: (db: WriteDb) => Promise<void>) =>
-    store.transaction(async (db) => {
-      const query = db.updateTable("image_scan").set(values).where("digest", "=", held.digest).where("lease_time", "=", held.lease);
-      if ((await query.executeTakeFirstOrThrow()).numUpdatedRows === 0n) return false;
-      await onHeld?.(db);
-      await takeTurn(db, held.orgUid, held.begun, clock.now());
-      return true;
+  const endTurn = (db: WriteDb, { orgUid, begun }: Claim) => recordTurn(db, "image_turn", { orgUid, begun, now: clock.now() });
+  /** Ends the claim. @param also what changes in the same transaction */
+  const end = (claim: Claim, values: Change, also?: (db: WriteDb) => Promise<void>) =>
+    lease.hold(claim.digest, async (db) => {
+      await db
+        .updateTable("image_scan")
+        .set({ ...values, ...RELEASED })
+        .where("digest", "=", claim.digest)
+        .execute();
+      await also?.(db);
+      await endTurn(db, claim);
     });
   return {
-    claim: () => store.transaction((db) => claim(db, clock.now(), after(LEASE_MS))),
+    lease,
+    claim: () => store.transaction((db) => claimNext(db, lease, clock.now())),
     nextDue: () => nextDue(store.reader, clock.now()),
-    async renew(held) {
-      const lease = after(LEASE_MS);
-      const isHeld = await change(held, { lease_time: lease });
-      if (isHeld) held.lease = lease;
-      return isHeld;
+    renew: async (claim) => (await lease.renew([claim.digest], (db) => endTurn(db, claim))).size > 0,
+    async assertHeld(db, { digest }) {
+      if ((await lease.lockHeld(db, [digest])).size === 0) throw new LostLease(digest);
     },
-    assertHeld,
-    async finish(held, { state, distribution, error, packageCount }) {
-      const outcome = { state, distribution, error: error.slice(0, MAX_ERROR), package_count: packageCount };
-      await change(held, { ...outcome, attempts: 0, read_time: after(0), lease_time: null }, async (db) => {
-        if (state === "failed") await removeWaits(db, held.digest);
+    async finish(claim, { state, distribution, error, packageCount }) {
+      const result = { state, distribution, error: error.slice(0, MAX_ERROR_LENGTH), package_count: packageCount };
+      await end(claim, { ...result, attempts: 0, read_time: after(0) }, async (db) => {
+        if (state === "failed") await removeWaits(db, claim.digest);
       });
     },
-    async settle(held) {
-      await change(held, { attempts: 0, lease_time: null }, (db) => removeWaits(db, held.digest, held.orgUid));
+    async originsRecorded(claim) {
+      await end(claim, { attempts: 0 }, (db) => removeWaits(db, claim.digest, claim.orgUid));
     },
-    async postpone(held, reason) {
-      const { digest, orgUid, isRead, attempts } = held;
-      const isLast = attempts >= MAX_ATTEMPTS;
-      const failure: Change = { error: reason.slice(0, MAX_ERROR), ...(isLast && { state: "failed", read_time: after(0) }) };
-      // Others have their origins told all the same.
-      const untold: Change = isLast ? { attempts: 0 } : {};
-      await change(held, { ...(isRead ? untold : failure), lease_time: null }, (db) =>
-        isLast
-          ? removeWaits(db, digest, isRead ? orgUid : undefined)
-          : postponeWaits(db, digest, after(FIRST_PAUSE_MS * 4 ** (attempts - 1))),
-      );
+    async postpone(claim, reason) {
+      const { digest, orgUid, isRead, attempts } = claim;
+      if (attempts < MAX_ATTEMPTS) {
+        const due = after(FIRST_PAUSE_MS * 4 ** (attempts - 1));
+        await end(claim, isRead ? {} : { error: reason.slice(0, MAX_ERROR_LENGTH) }, (db) => postponeWaits(db, digest, due));
+      } else if (isRead) {
+        // The origins are still recorded for the other organizations.
+        await end(claim, { attempts: 0 }, (db) => removeWaits(db, digest, orgUid));
+      } else {
+        const failure = { state: "failed", error: reason.slice(0, MAX_ERROR_LENGTH), read_time: after(0) } as const;
+        await end(claim, failure, (db) => removeWaits(db, digest));
+      }
     },
-    async giveBack(held) {
-      await change(held, { attempts: held.attempts - 1, lease_time: null });
-    },
-    async releaseAll() {
-      const free = { lease_time: null };
-      await store.transaction((db) => db.updateTable("image_scan").set(free).where("lease_time", "is not", null).execute());
+    async release(claim) {
+      await end(claim, { attempts: claim.attempts - 1 });
     },
   };
 }
 
-async function claim(db: WriteDb, now: Date, lease: string): Promise<Claim | undefined> {
-  const time = now.toISOString();
-  await lockTurns(db);
-  const turn = await findTurn(db, now);
-  if (turn === undefined) return undefined;
-  const { digest, orgUid } = turn;
-  const free = db
-    .selectFrom("image_scan")
-    .select(["state", "attempts"])
-    .where("digest", "=", digest)
-    .where(({ or, eb }) => or([eb("lease_time", "is", null), eb("lease_time", "<", time)]));
-  const row = await db.dialect.forUpdate(free).executeTakeFirst();
+async function claimNext(db: WriteDb, lease: Lease, now: Date): Promise<Claim | undefined> {
+  await lockTurns(db, "image_turn");
+  const next = await findNext(db, now);
+  if (next === undefined) return undefined;
+  const { digest, orgUid } = next;
+  const query = db.selectFrom("image_scan").select(["state", "attempts"]).where("digest", "=", digest).where(lease.isFree());
+  const row = await db.dialect.forUpdate(query).executeTakeFirst();
   if (row === undefined) return undefined;
   const attempts = row.attempts + 1;
-  await db.updateTable("image_scan").set({ lease_time: lease, attempts }).where("digest", "=", digest).execute();
-  await takeTurn(db, orgUid, now, now);
-  return { digest, orgUid, begun: now, isRead: row.state === "done", attempts, lease };
-}
-
-async function assertHeld(db: WriteDb, { digest, lease }: Claim): Promise<void> {
-  const query = db.selectFrom("image_scan").select("digest").where("digest", "=", digest).where("lease_time", "=", lease);
-  if ((await db.dialect.forUpdate(query).executeTakeFirst()) === undefined) throw new LostClaim(digest);
+  await lease.claim(db, [digest]);
+  await db.updateTable("image_scan").set({ attempts }).where("digest", "=", digest).execute();
+  await recordTurn(db, "image_turn", { orgUid, begun: now, now });
+  return { digest, orgUid, begun: now, isRead: row.state === "done", attempts };
 }

@@ -1,33 +1,32 @@
-/** Rows of `image_package`: written and removed in pieces, so that nobody else who writes waits long. */
+/** Inserts and deletes rows of `image_package`, in chunks, so that other writers do not wait long. */
 
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { deleteInChunks } from "../../jobs/delete-in-chunks.ts";
 import type { ImagePackageTable } from "../tables.ts";
 import type { FoundPackage } from "./found-package.ts";
 
-/** Of one transaction. */
-const PIECE = 2000;
+/** Rows per transaction. */
+const CHUNK_SIZE = 2000;
 
 /** @param assertHeld locks the row that the packages belong to, or throws */
-export async function removePackages(store: Store, digest: string, assertHeld: (db: WriteDb) => Promise<void>): Promise<void> {
-  for (let isMore = true; isMore; ) {
-    isMore = await store.transaction(async (db) => {
-      await assertHeld(db);
-      const last = await keyAt(db, digest, PIECE - 1);
-      await db
-        .deleteFrom("image_package")
-        .where("digest", "=", digest)
-        // By a range of keys: PostgreSQL looks a list of rows up once for each row.
-        .$if(last !== undefined, (query) => query.where(({ eb, refTuple, tuple }) => eb(refTuple(...KEY), "<=", tuple(...valuesOf(last)))))
-        .execute();
-      return last !== undefined;
-    });
-  }
+export function removePackages(store: Store, digest: string, assertHeld: (db: WriteDb) => Promise<void>): Promise<void> {
+  return deleteInChunks({ store, chunkSize: CHUNK_SIZE }, async (db, limit) => {
+    await assertHeld(db);
+    const last = await keyAt(db, digest, limit - 1);
+    const { numDeletedRows } = await db
+      .deleteFrom("image_package")
+      .where("digest", "=", digest)
+      // By a range of keys: PostgreSQL would look up each row of a list of keys.
+      .$if(last !== undefined, (query) => query.where(({ eb, refTuple, tuple }) => eb(refTuple(...KEY), "<=", tuple(...valuesOf(last)))))
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  });
 }
 
 const KEY = ["name", "type", "version", "architecture", "location"] as const;
 type Key = Pick<ImagePackageTable, (typeof KEY)[number]>;
 
-/** Of the package that has so many before it; undefined where there are not as many. */
+/** The key of the package at this offset; undefined where there are fewer packages. */
 function keyAt(db: ReadDb, digest: string, offset: number): Promise<Key | undefined> {
   const query = db.selectFrom("image_package").select(KEY).where("digest", "=", digest);
   return KEY.reduce((ordered, column) => ordered.orderBy(column), query)

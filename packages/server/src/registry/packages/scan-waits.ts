@@ -1,13 +1,13 @@
 /**
- * Whose image is read next: of the organizations that wait for one, the one whose last turn is longest ago, however much each waits for. All that wait
- * for the same manifest do so in their own line, and it is read in the turn of whoever comes first. A push only appends to its own line; what a turn
- * costs grows with the organizations that wait, and not with what they wait for.
+ * Which organizations wait for which manifests to be scanned, and whose turn is next: the organization whose last turn is longest ago, however many
+ * manifests each waits for. Several organizations may wait for the same manifest; it is scanned in the turn of the first of them. The cost of a turn
+ * grows with the number of waiting organizations, not with the number of manifests.
  */
 import { type RawBuilder, sql } from "kysely";
-import { lockState } from "../../db/server-state.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { lastTurn } from "../../jobs/fair-share.ts";
 
-/** The caller has the manifest's row of `image_scan` locked. What is postponed for others is for this one. */
+/** The caller has locked the manifest's row of `image_scan`. If the scan was postponed, it is postponed for this organization, too. */
 export async function appendWait(db: WriteDb, digest: string, orgUid: string, now: Date): Promise<void> {
   const time = now.toISOString();
   const postponed = db.selectFrom("image_wait").select("due_time").where("digest", "=", digest).where("due_time", ">", time).limit(1);
@@ -22,32 +22,27 @@ export async function postponeWaits(db: WriteDb, digest: string, due: string): P
   await db.updateTable("image_wait").set({ due_time: due }).where("digest", "=", digest).execute();
 }
 
-/** @param orgUid whose; everybody's where it is left out */
+/** @param orgUid without it, no organization waits any more */
 export async function removeWaits(db: WriteDb, digest: string, orgUid?: string): Promise<void> {
   const waits = db.deleteFrom("image_wait").where("digest", "=", digest);
   await (orgUid === undefined ? waits : waits.where("org_uid", "=", orgUid)).execute();
 }
 
-/** Until the transaction ends nobody else takes a turn: two servers at once would both give it to the same organization. */
-export async function lockTurns(db: WriteDb): Promise<void> {
-  await lockState(db, "image_turns", {});
-}
-
-export interface Turn {
+/** A manifest, and the organization whose turn it is. */
+export interface NextScan {
   readonly orgUid: string;
   readonly digest: string;
 }
 
-export async function findTurn(db: ReadDb, now: Date): Promise<Turn | undefined> {
+export async function findNext(db: ReadDb, now: Date): Promise<NextScan | undefined> {
   const time = now.toISOString();
-  const last = sql`(select t.turn_time from image_turn as t where t.org_uid = waiting.org_uid)`;
-  const { rows } = await sql<Turn>`with recursive ${WAITING}
+  const { rows } = await sql<NextScan>`with recursive ${WAITING}
     select waiting.org_uid as "orgUid", ${first("digest", time)} as digest from waiting where ${first("due_time", time)} <= ${time}
-    order by coalesce(${last}, ''), waiting.org_uid limit 1`.execute(db);
+    order by ${lastTurn("image_turn", sql.ref("waiting.org_uid"))}, waiting.org_uid limit 1`.execute(db);
   return rows[0];
 }
 
-/** When there is a turn to take, at the earliest; null for never. */
+/** The earliest time at which `findNext` may find something; null for never. */
 export async function nextDue(db: ReadDb, now: Date): Promise<Date | null> {
   const time = now.toISOString();
   const { rows } = await sql<{ readonly next: string | null }>`with recursive ${WAITING}
@@ -58,25 +53,14 @@ export async function nextDue(db: ReadDb, now: Date): Promise<Date | null> {
   return next === null ? null : new Date(next);
 }
 
-/** The organizations that wait for something, found from one to the next. */
+/** The waiting organizations, each found by one step into an index. */
 const WAITING = sql`waiting (org_uid) as (
   select min(org_uid) from image_wait
   union all
   select (select min(w.org_uid) from image_wait as w where w.org_uid > waiting.org_uid) from waiting where waiting.org_uid is not null)`;
 
-/** Of what a waiting organization waits for longest, but for what a server is at. */
+/** A column of the longest wait of an organization, without manifests that a server scans already. */
 function first(column: "digest" | "due_time", now: string): RawBuilder<string | null> {
   return sql`(select w.${sql.ref(column)} from image_wait as w where w.org_uid = waiting.org_uid
     and w.digest not in (select s.digest from image_scan as s where s.lease_time >= ${now}) order by w.due_time, w.digest limit 1)`;
-}
-
-/** A turn counts as so much later as it took: who keeps a server for minutes has others go first for as long. */
-export async function takeTurn(db: WriteDb, orgUid: string, begun: Date, now: Date): Promise<void> {
-  const turn_time = new Date(2 * now.getTime() - begun.getTime()).toISOString();
-  await db
-    .insertInto("image_turn")
-    .values({ org_uid: orgUid, turn_time })
-    // Another server may have read something longer for it meanwhile.
-    .onConflict((conflict) => conflict.column("org_uid").doUpdateSet({ turn_time }).where("image_turn.turn_time", "<", turn_time))
-    .execute();
 }
