@@ -194,9 +194,9 @@ for (const kind of ["sqlite", "postgres"] as const) {
       world.clock.advance(GRACE_MS + 1000);
       const rowsBefore = [await manifests(), await links()];
       const [told, gone]: [Garbage[], Garbage[]] = [[], []];
-      const promised = await world.otherCollector({ pieceSize: 2 }).preview((garbage) => told.push(garbage));
+      const promised = await world.otherCollector({ batchSize: 2 }).preview((garbage) => told.push(garbage));
       assert.deepEqual([await manifests(), await links()], rowsBefore);
-      const report = await world.otherCollector({ pieceSize: 3 }).run(undefined, (garbage) => gone.push(garbage));
+      const report = await world.otherCollector({ batchSize: 3 }).run(undefined, (garbage) => gone.push(garbage));
       const sorted = (list: Garbage[]) => list.map((garbage) => JSON.stringify(garbage)).sort();
       assert.deepEqual(sorted(told), sorted(gone));
       assert.deepEqual(promised, report);
@@ -207,7 +207,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await Promise.all(Array.from({ length: 40 }, () => world.pushImage(repo)));
       world.clock.advance(GRACE_MS + 1000);
       const stop = new AbortController();
-      const small = world.otherCollector({ pieceSize: 2 });
+      const small = world.otherCollector({ batchSize: 2 });
       let seen = 0;
       const running = small.run(stop.signal, () => {
         if (++seen === 5) stop.abort();
@@ -276,7 +276,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
           maxLength: 9,
         }),
         fc.integer({ min: 1, max: 5 }),
-        async (plan, pieceSize) => {
+        async (plan, batchSize) => {
           repo = await world.newRepo();
           const pushed: Descriptor[] = [];
           const holds = new Map<string, Set<string>>();
@@ -302,7 +302,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
             tagged.push(...(holds.get(digest) ?? []));
           }
           world.clock.advance(GRACE_MS + 1000);
-          await world.otherCollector({ pieceSize }).run();
+          await world.otherCollector({ batchSize }).run();
           assert.deepEqual(await manifests(), expected);
         },
       );

@@ -1,8 +1,8 @@
-/** How far a collection has come, in the database: so the next one goes on where one was cut short, and servers that share a database do not collect at once. */
-import { randomUUID } from "node:crypto";
+/** The state of collection in the database: the next run goes on where the last one stopped, and one server or command collects at a time. */
 import { lockState, readState, writeState } from "../../db/server-state.ts";
-import type { ReadDb, Store } from "../../db/store.ts";
-import { systemClock } from "../../lib/clock.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { createLease, RELEASED } from "../../jobs/lease.ts";
+import type { Clock } from "../../lib/clock.ts";
 
 export const PHASES = ["uploads", "manifests", "links", "blobs", "orphans"] as const;
 export type Phase = (typeof PHASES)[number];
@@ -12,25 +12,22 @@ export interface Counts {
   readonly manifests: number;
   readonly links: number;
   readonly blobs: number;
-  /** Of the blobs. */
+  /** Bytes of the blobs. */
   readonly bytes: number;
 }
 
-export interface Progress {
+export interface WalkProgress {
   readonly phase: Phase;
   /** The last key that was looked at. */
   readonly after: string;
   readonly counts: Counts;
 }
 
-export const BEGINNING: Progress = { phase: PHASES[0], after: "", counts: { uploads: 0, manifests: 0, links: 0, blobs: 0, bytes: 0 } };
+export const BEGINNING: WalkProgress = { phase: PHASES[0], after: "", counts: { uploads: 0, manifests: 0, links: 0, blobs: 0, bytes: 0 } };
 
 interface State {
-  /** Who collects until when. Not for safety, which every step has from its own transaction: two at once would only do the work twice. */
-  readonly holder?: string;
-  readonly until?: string;
-  /** Of a run that has not ended. */
-  readonly progress?: Progress;
+  /** The progress of a run that has not ended. */
+  readonly progress?: WalkProgress;
   /** When the last run ended. */
   readonly finished?: string;
 }
@@ -38,47 +35,45 @@ interface State {
 const NAME = "blob_collection";
 const LEASE_MS = 90_000;
 
-/** The right to collect, as long as it is saved now and then. */
-export interface Lease {
-  readonly progress: Progress;
-  /** False where somebody else has taken it. */
-  save(progress: Progress): Promise<boolean>;
-  /** Gives the lease back. Without progress, the run has ended. */
-  end(progress?: Progress): Promise<void>;
+/**
+ * The right to collect, until it is not saved for a while. It saves work and is not needed for safety: each deletion is checked in its own transaction,
+ * so two runs at the same time would only do the work twice.
+ */
+export interface CollectionLease {
+  readonly progress: WalkProgress;
+  /** False where another run has the lease by now. */
+  save(progress: WalkProgress): Promise<boolean>;
+  /** Releases the lease. @param progress without it, the run has ended */
+  end(progress?: WalkProgress): Promise<void>;
 }
 
-/** Undefined while another has it. */
-export async function takeLease(store: Store): Promise<Lease | undefined> {
-  const holder = randomUUID();
-  const taken = await store.transaction(async (db) => {
+/** Undefined while another run has the lease. */
+export async function claimCollection(store: Store, clock: Clock): Promise<CollectionLease | undefined> {
+  const lease = createLease({ store, clock, table: "server_state", key: "name", durationMs: LEASE_MS });
+  const claimed = await store.transaction(async (db) => {
     const state = await lockState<State>(db, NAME, {});
-    if (state.until !== undefined && state.until > systemClock.now().toISOString()) return undefined;
-    return writeState<State>(db, NAME, { ...state, holder, until: leaseEnd() });
+    return (await lease.claim(db, [NAME])).size > 0 ? state : undefined;
   });
-  if (taken === undefined) return undefined;
-  const change = (next: (state: State) => State) =>
-    store.transaction(async (db) => {
-      const state = await lockState<State>(db, NAME, {});
-      if (state.holder !== holder) return false;
-      await writeState(db, NAME, next(state));
-      return true;
-    });
+  if (claimed === undefined) return undefined;
+  const write = async (db: WriteDb, progress: WalkProgress) => {
+    const { finished } = await lockState<State>(db, NAME, {});
+    await writeState<State>(db, NAME, { ...(finished !== undefined && { finished }), progress });
+  };
   return {
-    progress: taken.progress ?? BEGINNING,
-    save: (progress) => change((state) => ({ ...state, until: leaseEnd(), progress })),
+    progress: claimed.progress ?? BEGINNING,
+    save: async (progress) => (await lease.renew([NAME], (db) => write(db, progress))).size > 0,
     async end(progress) {
-      const finished = systemClock.now().toISOString();
-      await change((state) => (progress === undefined ? { finished } : { ...(state.finished && { finished: state.finished }), progress }));
+      await lease.hold(NAME, async (db) => {
+        if (progress === undefined) await writeState<State>(db, NAME, { finished: clock.now().toISOString() });
+        else await write(db, progress);
+        await db.updateTable("server_state").set(RELEASED).where("name", "=", NAME).execute();
+      });
     },
   };
 }
 
-/** When the last run ended; undefined where there was none, or one was cut short and should go on. */
+/** When the last run ended. Undefined where there was none, or where one was interrupted and is to be continued. */
 export async function lastFinished(db: ReadDb): Promise<Date | undefined> {
   const { progress, finished } = JSON.parse((await readState(db, NAME)) ?? "{}") as State;
   return progress !== undefined || finished === undefined ? undefined : new Date(finished);
-}
-
-function leaseEnd(): string {
-  return new Date(systemClock.now().getTime() + LEASE_MS).toISOString();
 }

@@ -1,10 +1,10 @@
-/** The way of a collection through all content, piece by piece; what becomes of the garbage it finds is a Disposal's. */
+/** Walks through all content in small steps, and gives the garbage that it finds to a Disposal. */
 
 import type { BlobReference } from "../../blobs/references.ts";
 import type { RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
-import { type Counts, PHASES, type Phase, type Progress } from "./collection-state.ts";
+import { type Counts, PHASES, type Phase, type WalkProgress } from "./collection-state.ts";
 import type { Disposal } from "./disposal.ts";
 import {
   type Content,
@@ -17,16 +17,16 @@ import {
   START,
 } from "./garbage.ts";
 
-/** Something that goes, or would go. */
+/** Something that is deleted, or would be in a dry run. */
 export type Garbage =
   | { readonly kind: "upload"; readonly uid: string }
   | { readonly kind: "manifest" | "link"; readonly repoUid: string; readonly digest: string }
   | { readonly kind: "blob"; readonly digest: string; readonly size: number };
 
 export interface Walk {
-  /** From where it can be gone on after a crash. */
-  progress(): Progress;
-  /** Goes one piece further; false after the last. */
+  /** Where the next walk can go on after a crash. */
+  progress(): WalkProgress;
+  /** Walks through one more batch; false after the last. */
   step(): Promise<boolean>;
 }
 
@@ -36,17 +36,17 @@ export interface WalkOptions {
   readonly references: readonly BlobReference[];
   readonly cutoff: Cutoff;
   readonly disposal: Disposal;
-  readonly progress: Progress;
-  /** Keys that are looked at in one piece. */
-  readonly pieceSize?: number;
+  readonly progress: WalkProgress;
+  /** Keys per step. */
+  readonly batchSize?: number;
   onGarbage(garbage: Garbage): void;
 }
 
-/** What is disposed of at once: few transactions, and none that others would feel. */
+/** Things per transaction that deletes: few transactions, and none that delays others. */
 const DISPOSAL_SIZE = 10;
 
-export function createWalk({ store, blobs, references, cutoff, disposal, onGarbage, pieceSize = 100, ...options }: WalkOptions): Walk {
-  let { phase, after, counts }: Progress = options.progress;
+export function createWalk({ store, blobs, references, cutoff, disposal, onGarbage, batchSize = 100, ...options }: WalkOptions): Walk {
+  let { phase, after, counts }: WalkProgress = options.progress;
   let settled = { phase, after };
   const { reader } = store;
   let listing: AsyncIterator<readonly string[]> | undefined;
@@ -58,41 +58,41 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
     onGarbage(garbage);
   }
 
-  // Found, and not disposed of yet: until there are enough for a transaction, or the phase ends.
+  // Garbage that is not disposed of yet: it waits until there is enough for a transaction, or the phase ends.
   const manifests: Content[] = [];
   const links: Content[] = [];
   const unlinked: RemovedBlob[] = [];
 
-  const pieces: Readonly<Record<Phase, () => Promise<string | undefined>>> = {
+  const steps: Readonly<Record<Phase, () => Promise<string | undefined>>> = {
     async uploads() {
       for (const uid of await disposal.uploads()) count({ kind: "upload", uid });
       return undefined;
     },
     async manifests() {
-      const { found, next } = await findLooseManifests(reader, cutoff, after, pieceSize);
+      const { found, next } = await findLooseManifests(reader, cutoff, after, batchSize);
       for (const [repoUid, digests] of byRepo(found)) {
-        // Most of what is not tagged is needed all the same, and the repo is not locked for that.
+        // Most untagged manifests are needed all the same, so the repo is locked only for those that are not.
         const garbage = await garbageAmong(reader, repoUid, digests, cutoff);
         manifests.push(...garbage.map((digest) => ({ repoUid, digest })));
       }
-      for (const some of full(manifests, next))
+      for (const some of takeFull(manifests, next))
         for (const gone of await disposal.manifests(byRepo(some))) count({ kind: "manifest", ...gone });
       return next;
     },
     async links() {
-      const { found, next } = await findUnusedLinks(reader, cutoff, after, pieceSize, disposal.isGone);
+      const { found, next } = await findUnusedLinks(reader, cutoff, after, batchSize, disposal.isGone);
       links.push(...found);
-      for (const some of full(links, next)) for (const gone of await disposal.links(byRepo(some))) count({ kind: "link", ...gone });
+      for (const some of takeFull(links, next)) for (const gone of await disposal.links(byRepo(some))) count({ kind: "link", ...gone });
       return next;
     },
     async blobs() {
-      const { found, next } = await findUnlinkedBlobs(reader, references, { after, limit: pieceSize }, disposal.goneLinks);
+      const { found, next } = await findUnlinkedBlobs(reader, references, { after, limit: batchSize }, disposal.goneLinks);
       unlinked.push(...found);
-      for (const some of full(unlinked, next))
+      for (const some of takeFull(unlinked, next))
         for (const { digest, size } of await disposal.blobs(some)) count({ kind: "blob", digest, size });
       return next;
     },
-    /** A piece is what the store lists at once. */
+    /** A batch is what the store lists at once. */
     async orphans() {
       listing ??= blobs.list(after)[Symbol.asyncIterator]();
       const listed = await listing.next();
@@ -109,7 +109,7 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
   return {
     progress: () => ({ ...settled, counts }),
     async step() {
-      const next = await pieces[phase]();
+      const next = await steps[phase]();
       const following = PHASES[PHASES.indexOf(phase) + 1];
       if (next === undefined && following === undefined) return false;
       [phase, after] = next === undefined ? [following ?? phase, START] : [phase, next];
@@ -119,8 +119,8 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
   };
 }
 
-/** Takes out of the list what is to be disposed of now. */
-function* full<T>(waiting: T[], next: string | undefined): Iterable<T[]> {
+/** Removes from the list what is to be disposed of now. */
+function* takeFull<T>(waiting: T[], next: string | undefined): Iterable<T[]> {
   while (waiting.length >= DISPOSAL_SIZE || (next === undefined && waiting.length > 0)) yield waiting.splice(0, DISPOSAL_SIZE);
 }
 

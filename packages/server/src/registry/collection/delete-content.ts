@@ -1,4 +1,4 @@
-/** Deletes tags, manifests and links to blobs. What they let go of stays readable by its digest until collection takes it, a grace period later. */
+/** Deletes tags, manifests and links to blobs. Content that they referred to stays readable by its digest until collection deletes it after the grace period. */
 import type { Store, WriteDb } from "../../db/store.ts";
 import { appendTagDeleted, type Origin, type RegistryNames } from "../content/oci-events.ts";
 import { findTagForUpdate, removeTag, touchManifests } from "../content/tags.ts";
@@ -26,7 +26,7 @@ export function deleteTag(name: string, deletion: Deletion, { store, names }: De
   });
 }
 
-/** "Deleting manifests": with the tags that name it, which would lead nowhere. @throws OciError MANIFEST_UNKNOWN */
+/** "Deleting manifests": also deletes the tags of the manifest. @throws OciError MANIFEST_UNKNOWN */
 export function deleteManifest(digest: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
   const { repoUid, origin, now } = deletion;
   return store.transaction(async (db) => {
@@ -41,7 +41,7 @@ export function deleteManifest(digest: string, deletion: Deletion, { store, name
       await removeTag(db, tag, now);
       await appendTagDeleted(db, tag.uid, origin, now, names);
     }
-    await letGoOfReferences(db, repoUid, digest, now);
+    await touchReferences(db, repoUid, digest, now);
     const { numDeletedRows } = await db
       .deleteFrom("manifest")
       .where("repo_uid", "=", repoUid)
@@ -72,20 +72,21 @@ export function deleteBlob(digest: string, { repoUid }: Deletion, { store }: Del
   });
 }
 
-/** Pushes take the same lock: what one of them relies on is not taken away under it. */
+/** Pushes take the same lock, so that content they rely on is not deleted meanwhile. */
 async function lockRepo(db: WriteDb, repoUid: string): Promise<void> {
   const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
   if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
 }
 
-async function letGoOfReferences(db: WriteDb, repoUid: string, digest: string, now: Date): Promise<void> {
+/** Starts the grace period of everything that the manifest referred to, and of its referrers. */
+async function touchReferences(db: WriteDb, repoUid: string, digest: string, now: Date): Promise<void> {
   const references = await db
     .selectFrom("manifest_reference")
     .select(["digest", "kind"])
     .where("repo_uid", "=", repoUid)
     .where("manifest_digest", "=", digest)
     .execute();
-  // Referrers hold on to what they refer to, and nothing else holds on to them.
+  // The manifest kept its referrers, too.
   const referrers = await db
     .selectFrom("manifest")
     .select("digest")

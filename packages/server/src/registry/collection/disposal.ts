@@ -1,8 +1,8 @@
 /**
- * What becomes of garbage that a collection has found: it is removed, or only said to be.
+ * Deletes the garbage that a collection has found, or in a dry run only reports it.
  *
- * Nothing is decided outside the transaction that deletes it. Pushes, tags and deletions in a repo lock the repo's row, and so does this, so what was
- * garbage a moment ago is looked at again when nobody can change it. How blobs leave is in `blobs/removal.ts`.
+ * The transaction that deletes garbage checks again that it is garbage. It locks the repo's row first, as pushes, tags and deletions in a repo do, so
+ * nothing changes between the check and the deletion. `blobs/removal.ts` deletes blobs.
  */
 
 import type { BlobReference } from "../../blobs/references.ts";
@@ -14,14 +14,14 @@ import { type Content, type Cutoff, garbageAmong } from "./garbage.ts";
 
 type ByRepo = ReadonlyMap<string, readonly string[]>;
 
-/** Each method answers what is gone of what was found, and of manifests also what had to go with it. */
+/** Each method returns what it deleted of what was found. With manifests it deletes the manifests that need them. */
 export interface Disposal {
   uploads(): Promise<readonly string[]>;
   manifests(found: ByRepo): Promise<readonly Content[]>;
   links(found: ByRepo): Promise<readonly Content[]>;
   blobs(found: readonly RemovedBlob[]): Promise<readonly RemovedBlob[]>;
   orphan(digest: string, size: number): Promise<boolean>;
-  /** What is still there but to be taken for gone. */
+  /** In a dry run: content that counts as deleted. */
   readonly isGone?: (manifest: Content) => boolean;
   readonly goneLinks?: ReadonlyMap<string, number>;
 }
@@ -59,7 +59,7 @@ type Remove = (db: WriteDb, repoUid: string, digests: readonly string[]) => Prom
 function inEachRepo(store: Store, found: ByRepo, remove: Remove): Promise<readonly Content[]> {
   return store.transaction(async (db) => {
     const gone: Content[] = [];
-    // In order, so that two servers never wait for each other in a circle.
+    // In the same order on all servers, to avoid deadlocks.
     for (const [repoUid, digests] of [...found].sort(([a], [b]) => (a < b ? -1 : 1))) {
       await lockRepo(db, repoUid);
       for (const { digest } of await remove(db, repoUid, digests)) gone.push({ repoUid, digest });
@@ -84,7 +84,7 @@ async function removeLinks(db: WriteDb, repoUid: string, digests: readonly strin
       .deleteFrom("repo_blob")
       .where("repo_uid", "=", repoUid)
       .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
-      // Who links it anew does not lock the repo, but changes this.
+      // A transaction that links the blob again does not lock the repo, but changes this time.
       .where("touch_time", "<=", cutoff)
       .where(({ not, exists, selectFrom }) => {
         const user = selectFrom("manifest_reference as r").select("r.digest");
@@ -95,13 +95,13 @@ async function removeLinks(db: WriteDb, repoUid: string, digests: readonly strin
   );
 }
 
-/** A repo that was deleted meanwhile has nothing left to remove. */
+/** A repo that was deleted meanwhile has no content left. */
 async function lockRepo(db: WriteDb, repoUid: string): Promise<void> {
   await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).execute();
 }
 
-/** Removes nothing and remembers what would be gone, for what would go because of that. */
-export function createPretence({ store, uploads, cutoff }: DisposalOptions): Disposal {
+/** Deletes nothing. Remembers what would be deleted, because other content would become garbage by that. */
+export function createDryRun({ store, uploads, cutoff }: DisposalOptions): Disposal {
   const manifests = new Set<string>();
   const links = new Map<string, number>();
   const keyOf = (repoUid: string, digest: string) => `${repoUid} ${digest}`;

@@ -1,9 +1,9 @@
 /**
- * What nobody needs any more, by the rules of collection; reads only, a bounded number of rows at a time.
- *
- * A manifest is needed that is tagged or was touched within the grace period, that a needed index lists, or that refers to a needed manifest (a
- * signature of it). A repo needs its link to a blob that a manifest lists or that was touched within the grace period. A blob is needed that is linked,
- * or that is a file of a library.
+ * Finds content that nothing needs any more. Only reads, a bounded number of rows at a time. The rules:
+ * - A manifest is needed if it is tagged or was touched within the grace period, if a needed index lists it, or if it refers to a needed manifest, as
+ *   a signature does.
+ * - A link of a repo to a blob is needed if a manifest of the repo lists the blob, or if the link was touched within the grace period.
+ * - A blob is needed if a repo links it, or if another domain refers to it (blobs/references.ts).
  */
 import { sql } from "kysely";
 import { type BlobReference, countReferences, isReferenced } from "../../blobs/references.ts";
@@ -14,35 +14,35 @@ export interface Content {
   readonly digest: string;
 }
 
-export interface Piece<T> {
+export interface Batch<T> {
   readonly found: readonly T[];
-  /** Where the next piece begins; undefined after the last. */
+  /** Where the next batch begins; undefined after the last. */
   readonly next: string | undefined;
 }
 
-/** Before all others. */
+/** The position before all keys. */
 export const START = "";
-/** What was touched at this time or before it has had its grace period. */
+/** The grace period of content that was touched at this time or before has ended. */
 export type Cutoff = string;
 
-/** Manifests that nothing obvious keeps, in the order of their keys. Whether they are garbage, `garbageAmong` tells. */
-export async function findLooseManifests(db: ReadDb, cutoff: Cutoff, after: string, limit: number): Promise<Piece<Content>> {
+/** Manifests that neither a tag nor a recent touch keeps, in the order of their keys. `garbageAmong` decides whether they are garbage. */
+export async function findLooseManifests(db: ReadDb, cutoff: Cutoff, after: string, limit: number): Promise<Batch<Content>> {
   const isTagged = (digest: string) =>
     sql`(select 1 from tag t where t.parent = m.repo_uid and t.digest = ${sql.ref(digest)} limit 1) is not null`;
   const { rows } = await sql<Key & { kept: unknown }>`
     select m.repo_uid, m.digest, m.touch_time > ${cutoff} or ${isTagged("m.digest")} or (m.subject is not null and ${isTagged("m.subject")})
       or (select 1 from manifest_reference r join tag t on t.parent = r.repo_uid and t.digest = r.manifest_digest
         where r.repo_uid = m.repo_uid and r.digest = m.digest limit 1) is not null as kept
-    from (${pieceOfTable("manifest", ["touch_time", "subject"], after, limit)}) m order by m.repo_uid, m.digest`.execute(db);
-  return pieceOf(rows, limit, (row) => !row.kept);
+    from (${batchOfTable("manifest", ["touch_time", "subject"], after, limit)}) m order by m.repo_uid, m.digest`.execute(db);
+  return batchOf(rows, limit, (row) => !row.kept);
 }
 
 /**
- * Which of a repo's manifests, and of what holds them, are garbage: with each of them everything through which it could be reached. So when all
- * of these are deleted together, nothing is left that lists a manifest which is gone.
+ * The garbage among these manifests of a repo, and the garbage among the manifests that hold them. A manifest is returned only together with all its
+ * holders, so no index is left that lists a deleted manifest.
  */
 export async function garbageAmong(db: ReadDb, repoUid: string, digests: readonly string[], cutoff: Cutoff): Promise<readonly string[]> {
-  /** Digest → what it holds. */
+  /** Digest of a holder → the digests that it holds. */
   const heldBy = new Map<string, string[]>();
   const known = new Set<string>();
   const needed: string[] = [];
@@ -67,7 +67,7 @@ export async function garbageAmong(db: ReadDb, repoUid: string, digests: readonl
   return [...known];
 }
 
-/** Those that exist. */
+/** Returns the manifests that exist. */
 async function readManifests(
   db: ReadDb,
   repoUid: string,
@@ -92,21 +92,21 @@ async function readHolders(db: ReadDb, repoUid: string, digests: readonly string
   return rows;
 }
 
-/** Links that are needed by no manifest but those of which `isGone` says that they will be gone. */
+/** Links that no manifest needs. @param isGone in a dry run, which manifests count as deleted */
 export async function findUnusedLinks(
   db: ReadDb,
   cutoff: Cutoff,
   after: string,
   limit: number,
   isGone: ((manifest: Content) => boolean) | undefined,
-): Promise<Piece<Content>> {
+): Promise<Batch<Content>> {
   const { rows } = await sql<Key & { old: unknown; used: unknown }>`
     select l.repo_uid, l.digest, l.touch_time <= ${cutoff} as old,
       (select 1 from manifest_reference r where r.repo_uid = l.repo_uid and r.digest = l.digest limit 1) is not null as used
-    from (${pieceOfTable("repo_blob", ["touch_time"], after, limit)}) l order by l.repo_uid, l.digest`.execute(db);
+    from (${batchOfTable("repo_blob", ["touch_time"], after, limit)}) l order by l.repo_uid, l.digest`.execute(db);
   const freed = new Set<string>();
   for (const row of rows) if (isGone !== undefined && row.old && row.used && (await isFreed(db, row, isGone))) freed.add(keyOf(row));
-  return pieceOf(rows, limit, (row) => Boolean(row.old) && (!row.used || freed.has(keyOf(row))));
+  return batchOf(rows, limit, (row) => Boolean(row.old) && (!row.used || freed.has(keyOf(row))));
 }
 
 async function isFreed(db: ReadDb, { repo_uid, digest }: Key, isGone: (manifest: Content) => boolean): Promise<boolean> {
@@ -119,13 +119,13 @@ async function isFreed(db: ReadDb, { repo_uid, digest }: Key, isGone: (manifest:
   return users.every((user) => isGone({ repoUid: repo_uid, digest: user.manifest_digest }));
 }
 
-/** Blobs that nothing refers to, except links of which `goneLinks` says how many of a digest will be gone. */
+/** Blobs that nothing refers to. @param goneLinks in a dry run, the number of links of a digest that count as deleted */
 export async function findUnlinkedBlobs(
   db: ReadDb,
   references: readonly BlobReference[],
   { after, limit }: { readonly after: string; readonly limit: number },
   goneLinks: ReadonlyMap<string, number> | undefined,
-): Promise<Piece<{ readonly digest: string; readonly size: number }>> {
+): Promise<Batch<{ readonly digest: string; readonly size: number }>> {
   const { rows } = await sql<{ digest: string; size: number; linked: unknown }>`
     select b.digest, b.size, ${isReferenced(references, sql.ref("b.digest"))} as linked
     from (select digest, size from blob where digest > ${after} order by digest limit ${limit}) b order by b.digest`.execute(db);
@@ -138,7 +138,7 @@ export async function findUnlinkedBlobs(
   return { found, next: rows.length < limit ? undefined : rows.at(-1)?.digest };
 }
 
-/** Digests among these that the database does not know. */
+/** The digests among these that are not in the database. */
 export async function findUnknownBlobs(db: ReadDb, digests: readonly string[]): Promise<readonly string[]> {
   const rows = await db
     .selectFrom("blob")
@@ -150,10 +150,10 @@ export async function findUnknownBlobs(db: ReadDb, digests: readonly string[]): 
 }
 
 /**
- * Cut before anything else is asked of its rows, and that is asked with a limit instead of with `exists`: PostgreSQL would otherwise read whole tables
- * to have the answers for all rows at hand.
+ * Limits the rows before other tables are asked about them, and those are asked with `limit 1` instead of `exists`: otherwise PostgreSQL reads whole
+ * tables.
  */
-function pieceOfTable(table: "manifest" | "repo_blob", columns: readonly string[], after: string, limit: number) {
+function batchOfTable(table: "manifest" | "repo_blob", columns: readonly string[], after: string, limit: number) {
   return sql`select repo_uid, digest, ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(table)}
     where (repo_uid, digest) > (${repoOf(after)}, ${digestOfKey(after)}) order by repo_uid, digest limit ${limit}`;
 }
@@ -163,7 +163,7 @@ interface Key {
   readonly digest: string;
 }
 
-/** Neither uids nor digests have spaces. */
+/** Neither uids nor digests contain spaces. */
 function keyOf({ repo_uid, digest }: Key): string {
   return `${repo_uid} ${digest}`;
 }
@@ -176,7 +176,7 @@ function digestOfKey(key: string): string {
   return key.split(" ")[1] ?? "";
 }
 
-function pieceOf<Row extends Key>(rows: readonly Row[], limit: number, isFound: (row: Row) => boolean): Piece<Content> {
+function batchOf<Row extends Key>(rows: readonly Row[], limit: number, isFound: (row: Row) => boolean): Batch<Content> {
   const last = rows.at(-1);
   return {
     found: rows.filter(isFound).map(({ repo_uid, digest }) => ({ repoUid: repo_uid, digest })),

@@ -1,34 +1,34 @@
 /**
- * Collection of what nobody needs any more (`garbage.ts` has the rules), while everything else goes on: never all at once (`collection-walk.ts`), with
- * pauses, and from where the last one was cut short. Any number of servers may share a PostgreSQL; one of them collects at a time, and the folder
- * of blobs must be the same for all of them.
+ * Collects content that nothing needs any more (garbage.ts has the rules), while the server serves: in small paced steps (collection-walk.ts), and from
+ * where the last run stopped. Servers that share a PostgreSQL share the folder of blobs, and one of them collects at a time.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { BlobReference } from "../../blobs/references.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
+import { Loop } from "../../jobs/loop.ts";
+import { createPace, type Pace } from "../../jobs/pace.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Uploads } from "../content/uploads.ts";
 import { removeLostScans } from "../packages/lost-scans.ts";
-import { BEGINNING, type Counts, type Lease, lastFinished, type Progress, takeLease } from "./collection-state.ts";
+import { BEGINNING, type CollectionLease, type Counts, claimCollection, lastFinished, type WalkProgress } from "./collection-state.ts";
 import { createWalk, type Garbage, type Walk } from "./collection-walk.ts";
-import { createDisposal, createPretence } from "./disposal.ts";
+import { createDisposal, createDryRun } from "./disposal.ts";
 
 export interface CollectionReport extends Counts {
-  /** False where it was stopped; the next run goes on there. */
+  /** False where the run was stopped; the next one goes on there. */
   readonly finished: boolean;
 }
 
 export interface Collector {
   /**
    * Undefined while another server or process collects.
-   * @param onGarbage is told of each thing that is gone
+   * @param onGarbage called for each thing that is deleted
    */
   run(signal?: AbortSignal, onGarbage?: (garbage: Garbage) => void): Promise<CollectionReport | undefined>;
-  /** Tells what a run that began now would remove, were nothing to change meanwhile; removes nothing. */
+  /** Reports what a run would delete now, and deletes nothing. */
   preview(onGarbage: (garbage: Garbage) => void): Promise<CollectionReport>;
-  /** Runs again and again until it is disposed of, each run about `intervalMs` after the end of the last one, whichever server did that. */
+  /** Runs again and again until it is disposed of, each time about `intervalMs` after the end of the last run of any server. */
   start(intervalMs: number): AsyncDisposable;
 }
 
@@ -40,111 +40,115 @@ export interface CollectorOptions {
   readonly uploads: Uploads;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long everything stays that nothing needs. */
+  /** How long content stays that nothing needs. */
   readonly graceMs: number;
-  /** Keys that are looked at in one piece. */
-  readonly pieceSize?: number;
+  /** Keys per step. */
+  readonly batchSize?: number;
 }
 
-/** Of a piece's time: how long everybody else has the database in between, and this process where that is one with the database. */
+/** How long others have the database after each step, as a multiple of its time; and this process, where the database is in it. */
 const PAUSE_FACTOR = { inProcess: 1.5, elsewhere: 0.75 };
 const SAVE_MS = 2000;
 
 export function createCollector(options: CollectorOptions): Collector {
-  const { store, log } = options;
-  const pauseFactor = store.dialect.isInProcess ? PAUSE_FACTOR.inProcess : PAUSE_FACTOR.elsewhere;
-  const complete = (walk: Walk, lease: Lease, signal: AbortSignal | undefined) => walkToEnd(walk, { lease, signal, pauseFactor });
+  const { store, clock, log } = options;
+  const pace = createPace({ pauseFactor: store.dialect.isInProcess ? PAUSE_FACTOR.inProcess : PAUSE_FACTOR.elsewhere });
   const collector: Collector = {
     async run(signal, onGarbage = () => {}) {
-      const lease = await takeLease(store);
+      const lease = await claimCollection(store, clock);
       if (lease === undefined) return undefined;
       const cutoff = cutoffOf(options);
       const disposal = createDisposal({ ...options, cutoff });
-      const begin = (progress: Progress) => createWalk({ ...options, cutoff, disposal, progress, onGarbage });
+      const begin = (progress: WalkProgress) => createWalk({ ...options, cutoff, disposal, progress, onGarbage });
       let walk = begin(lease.progress);
       try {
-        let finished = await complete(walk, lease, signal);
+        let finished = await walkToEnd(walk, { lease, signal, pace });
         if (finished && lease.progress !== BEGINNING) {
-          // What became garbage behind the place where the last run was cut short.
+          // Finds what became garbage before the position where the last run stopped.
           walk = begin({ ...BEGINNING, counts: walk.progress().counts });
-          finished = await complete(walk, lease, signal);
+          finished = await walkToEnd(walk, { lease, signal, pace });
         }
-        if (finished) await removeLostScans(store, options.clock.now(), signal);
+        if (finished) await removeLostScans(store, clock.now(), signal);
         await lease.end(finished ? undefined : walk.progress());
         return { ...walk.progress().counts, finished };
       } catch (error) {
-        await lease.end(walk.progress()).catch((reason: unknown) => log.warn({ err: reason }, "a collection's progress was not stored"));
+        await lease
+          .end(walk.progress())
+          .catch((reason: unknown) => log.warn({ err: reason }, "the progress of a collection was not stored"));
         throw error;
       }
     },
     async preview(onGarbage) {
       const cutoff = cutoffOf(options);
-      const walk = createWalk({ ...options, cutoff, disposal: createPretence({ ...options, cutoff }), progress: BEGINNING, onGarbage });
+      const walk = createWalk({ ...options, cutoff, disposal: createDryRun({ ...options, cutoff }), progress: BEGINNING, onGarbage });
       while (await walk.step());
       return { ...walk.progress().counts, finished: true };
     },
-    start: (intervalMs) => repeat(collector, options, intervalMs),
+    start: (intervalMs) => startCollecting(collector, options, intervalMs),
   };
   return collector;
 }
 
-interface Pace {
-  readonly lease: Lease;
+interface WalkControl {
+  readonly lease: CollectionLease;
   readonly signal: AbortSignal | undefined;
-  readonly pauseFactor: number;
+  readonly pace: Pace;
 }
 
 /** False where it was stopped. */
-async function walkToEnd(walk: Walk, { lease, signal, pauseFactor }: Pace): Promise<boolean> {
+async function walkToEnd(walk: Walk, { lease, signal, pace }: WalkControl): Promise<boolean> {
   let saved = performance.now();
-  for (;;) {
-    if (signal?.aborted) return false;
-    const begun = performance.now();
-    if (!(await walk.step())) return true;
-    const now = performance.now();
-    if (now - saved > SAVE_MS) {
-      saved = now;
-      if (!(await lease.save(walk.progress()))) return false;
-    }
-    await sleep(Math.min(pauseFactor * (now - begun), 1000));
+  while (signal?.aborted !== true) {
+    if (!(await pace(() => walk.step()))) return true;
+    if (performance.now() - saved <= SAVE_MS) continue;
+    saved = performance.now();
+    if (!(await lease.save(walk.progress()))) return false;
   }
+  return false;
 }
 
-/** The loop of the server's own collections. */
-function repeat(collector: Collector, { store, log }: CollectorOptions, intervalMs: number): AsyncDisposable {
+/** A server does not collect in its first minute, when its clients come back. */
+const FIRST_MS = 60_000;
+/** While another server collects, or has just done so. */
+const MIN_WAIT_MS = 1000;
+
+function startCollecting(collector: Collector, { store, clock, log }: CollectorOptions, intervalMs: number): AsyncDisposable {
   const stop = new AbortController();
-  const { signal } = stop;
-  const loop = async () => {
-    for (;;) {
-      await sleep(await untilDue(store, intervalMs).catch(() => intervalMs), undefined, { signal, ref: false });
-      try {
-        const report = await collector.run(signal);
-        if (report !== undefined) log.info(report, "collected what no repository needs");
-      } catch (error) {
-        log.error({ err: error }, "a collection failed; the next one goes on where it was");
-        await sleep(intervalMs, undefined, { signal, ref: false });
-      }
+  let waitsSince = performance.now();
+  const untilDue = async (): Promise<number> => {
+    const finished = await lastFinished(store.reader);
+    const waited = performance.now() - waitsSince;
+    if (finished === undefined) return Math.min(intervalMs, FIRST_MS) - waited;
+    const left = finished.getTime() + intervalMs - clock.now().getTime();
+    return Math.max(Math.min(left, intervalMs), Math.min(MIN_WAIT_MS, intervalMs) - waited);
+  };
+  const collect = async (): Promise<void> => {
+    try {
+      const report = await collector.run(stop.signal);
+      if (report !== undefined) log.info(report, "collected what no repository needs");
+      waitsSince = performance.now();
+    } catch (error) {
+      log.error({ err: error }, "a collection failed; the next one goes on where it stopped");
+      waitsSince = performance.now() + intervalMs;
     }
   };
-  const running = loop().catch(() => {});
+  const loop = new Loop({
+    name: "collecting content",
+    log,
+    spacingMs: 0,
+    async step() {
+      const wait = await untilDue();
+      if (wait > 0) return wait;
+      await collect();
+      return 0;
+    },
+  });
   return {
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await running;
+      await loop[Symbol.asyncDispose]();
     },
   };
-}
-
-/** A server's first minute belongs to those who waited for it. */
-const FIRST_MS = 60_000;
-/** While another server collects, or has just done so. */
-const LEAST_MS = 1000;
-
-async function untilDue(store: Store, intervalMs: number): Promise<number> {
-  const finished = await lastFinished(store.reader);
-  if (finished === undefined) return Math.min(intervalMs, FIRST_MS);
-  const left = finished.getTime() + intervalMs - Date.now();
-  return Math.min(Math.max(left, LEAST_MS), intervalMs);
 }
 
 function cutoffOf({ clock, graceMs }: CollectorOptions): string {
