@@ -1,0 +1,80 @@
+/** Leases on rows, on both stores. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { createManualClock, type ManualClock } from "../../test/harness/manual-clock.ts";
+import { createDatabase } from "../../test/harness/postgres.ts";
+import { openStore } from "../db/open.ts";
+import type { Store } from "../db/store.ts";
+import { createLog } from "../lib/log.ts";
+import { createLease, type Lease } from "./lease.ts";
+
+const log = createLog("silent");
+const folders: string[] = [];
+after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
+
+async function openSqlite(): Promise<Store> {
+  const dataDir = await mkdtemp(join(tmpdir(), "holt-lease-"));
+  folders.push(dataDir);
+  return openStore({ url: "", dataDir, log });
+}
+
+describe("a lease on SQLite", () => suite(openSqlite));
+describe("a lease on PostgreSQL", () => suite(async () => openStore({ url: await createDatabase(), dataDir: "", log })));
+
+async function insertRows(store: Store, ...names: string[]): Promise<void> {
+  const rows = names.map((name) => ({ name, value: "" }));
+  await store.transaction((db) => db.insertInto("server_state").values(rows).execute());
+}
+
+function suite(open: () => Promise<Store>): void {
+  const leaseOf = (store: Store, clock: ManualClock) => createLease({ store, clock, table: "server_state", key: "name", durationMs: 1000 });
+  const claim = async (store: Store, lease: Lease, ...keys: string[]) =>
+    [...(await store.transaction((db) => lease.claim(db, keys)))].sort();
+
+  test("belongs to one server until it ends, and afterwards until another server claims the row", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];
+    await insertRows(store, "a", "b");
+    assert.deepEqual(await claim(store, one, "a"), ["a"]);
+    assert.deepEqual(await claim(store, other, "a", "b", "c"), ["b"]);
+    clock.advance(900);
+    assert.deepEqual([...(await one.renew(["a", "b"]))], ["a"]);
+    clock.advance(900);
+    assert.deepEqual(await claim(store, other, "a"), []);
+    clock.advance(200);
+    assert.deepEqual([...(await one.heldAmong(store.reader, ["a", "b"]))], ["a"]);
+    assert.deepEqual(await claim(store, other, "a"), ["a"]);
+    assert.equal((await one.renew(["a"])).size, 0);
+  });
+
+  test("is checked in the transaction of the write", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];
+    await insertRows(store, "a");
+    await claim(store, one, "a");
+    const write = (lease: Lease, value: string) =>
+      lease.hold("a", (db) => db.updateTable("server_state").set({ value }).where("name", "=", "a").execute());
+    assert.deepEqual([await write(one, "one"), await write(other, "other")], [true, false]);
+    const query = store.reader.selectFrom("server_state").select("value").where("name", "=", "a");
+    assert.equal((await query.executeTakeFirstOrThrow()).value, "one");
+  });
+
+  test("is released by its holder, and at the start of a server that has the database alone", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];
+    await insertRows(store, "a", "b");
+    await claim(store, one, "a");
+    await claim(store, other, "b");
+    await one.releaseAll();
+    assert.deepEqual(await claim(store, other, "a", "b"), ["a"]);
+    await one.releaseLeftBehind();
+    const isAlone = store.dialect.notify === undefined;
+    assert.deepEqual(await claim(store, one, "a", "b"), isAlone ? ["a", "b"] : []);
+  });
+}

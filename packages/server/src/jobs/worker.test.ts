@@ -1,0 +1,109 @@
+/** When a worker claims, runs, renews and stops. The lease is a stand-in; lease.test.ts tests the real one. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createLog } from "../lib/log.ts";
+import type { Lease } from "./lease.ts";
+import { Worker, type WorkerOptions } from "./worker.ts";
+
+interface Fixture {
+  readonly worker: Worker<string>;
+  /** Rows that the next claims find. */
+  readonly due: string[];
+  /** Rows whose lease another server has. */
+  readonly lost: Set<string>;
+  /** What happened, in order. */
+  readonly events: string[];
+}
+
+function startWorker(options: Partial<WorkerOptions<string>> = {}): Fixture {
+  const due: string[] = [];
+  const lost = new Set<string>();
+  const events: string[] = [];
+  const lease = {
+    renew: async (keys: readonly string[]) => new Set(keys.filter((key) => !lost.has(key))),
+    releaseLeftBehind: async () => void events.push("released what was left behind"),
+    releaseAll: async () => void events.push("released all"),
+  } as unknown as Lease;
+  const worker = new Worker<string>({
+    name: "test",
+    log: createLog("silent"),
+    lease,
+    renewMs: 10,
+    keyOf: (claim) => claim,
+    claim: async () => ({ claimed: due.splice(0), nextMs: Number.POSITIVE_INFINITY }),
+    async run(claim, signal) {
+      events.push(`began ${claim}`);
+      await sleep(10_000, undefined, { signal }).catch(() => {});
+      events.push(`${claim}: ${(signal.reason as Error).name}`);
+    },
+    ...options,
+  });
+  return { worker, due, lost, events };
+}
+
+test("a worker releases what was left behind before its first claim, and what it has when it stops", async () => {
+  const { worker, due, events } = startWorker();
+  due.push("a", "b");
+  await sleep(50);
+  await worker[Symbol.asyncDispose]();
+  const expected = ["released what was left behind", "began a", "began b", "a: Stopping", "b: Stopping", "released all"];
+  assert.deepEqual(events, expected);
+});
+
+test("a worker aborts a run whose lease is lost, and a run that it is told to abort", async () => {
+  const { worker, due, lost, events } = startWorker();
+  await using _ = worker;
+  due.push("a", "b");
+  worker.wake();
+  await sleep(50);
+  lost.add("a");
+  await sleep(50);
+  assert.deepEqual(events.slice(3), ["a: LostLease"]);
+  worker.abort("b");
+  await sleep(20);
+  assert.deepEqual(events.slice(4), ["b: LostLease"]);
+});
+
+test("a row that is claimed again while it is worked on is worked on again after that run has ended", async () => {
+  const { worker, due, events } = startWorker();
+  await using _ = worker;
+  due.push("a");
+  worker.wake();
+  await sleep(50);
+  due.push("a");
+  worker.wake();
+  await sleep(50);
+  assert.deepEqual(events.slice(1), ["began a", "a: LostLease", "began a"]);
+});
+
+test("a worker claims nothing while it has as many runs as it may, and claims when one of them ends", async () => {
+  const running: (() => void)[] = [];
+  let claims = 0;
+  const { worker } = startWorker({
+    maxRuns: 1,
+    claim: async () => ({ claimed: [`${claims++}`], nextMs: 0 }),
+    run: () => new Promise((resolve) => void running.push(resolve)),
+  });
+  await sleep(50);
+  worker.wake();
+  await sleep(50);
+  assert.equal(claims, 1);
+  running[0]?.();
+  await sleep(50);
+  assert.equal(claims, 2);
+  const stopped = worker[Symbol.asyncDispose]();
+  running[1]?.();
+  await stopped;
+});
+
+test("a run that fails does not stop the worker", async () => {
+  let claims = 0;
+  const { worker } = startWorker({
+    claim: async () => ({ claimed: [`${claims++}`], nextMs: 5 }),
+    run: () => Promise.reject(new Error("no")),
+  });
+  await sleep(100);
+  await worker[Symbol.asyncDispose]();
+  assert.ok(claims > 1);
+});
