@@ -1,20 +1,20 @@
-/** The other side of job-threads.ts: what a thread's module is made of. */
+/** Runs inside a thread of job-threads.ts: does the jobs that it is given. */
 import { parentPort } from "node:worker_threads";
 import type { FromThread, ToThread } from "./job-threads.ts";
 
 export interface Conversation<Said, Reply> {
   say(said: Said): void;
-  /** The next reply, in the order of replies. */
+  /** Waits for the next reply. Replies arrive in the order in which they were sent. */
   reply(): Promise<Reply>;
 }
 
-/** Does one job after another, for as long as the thread lives. */
+/** Does one job after the other, until the thread ends. */
 export function doJobs<Job, Said, Reply, Result>(work: (job: Job, conversation: Conversation<Said, Reply>) => Promise<Result>): void {
-  const tell = (message: FromThread<Said, Result>) => parentPort?.postMessage(message);
+  const post = (message: FromThread<Said, Result>) => parentPort?.postMessage(message);
   const replies: Reply[] = [];
   let onReply: (() => void) | undefined;
   const conversation: Conversation<Said, Reply> = {
-    say: (said) => tell({ kind: "said", said }),
+    say: (said) => post({ kind: "said", said }),
     async reply() {
       while (replies.length === 0) await new Promise<void>((resolve) => (onReply = resolve));
       return replies.shift() as Reply;
@@ -27,8 +27,8 @@ export function doJobs<Job, Said, Reply, Result>(work: (job: Job, conversation: 
     }
     replies.length = 0;
     work(message.job, conversation).then(
-      (result) => tell({ kind: "end", result }),
-      (error: unknown) => tell({ kind: "error", message: (error as Error).message }),
+      (result) => post({ kind: "end", result }),
+      (error: unknown) => post({ kind: "error", message: (error as Error).message }),
     );
   });
 }

@@ -1,4 +1,4 @@
-/** Jobs of threads, by threads that are made for it. */
+/** Jobs on threads whose modules are made for the test. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,13 +7,13 @@ import { JobThreads } from "./job-threads.ts";
 const side = new URL("./job-thread.ts", import.meta.url);
 const never = new AbortController().signal;
 
-/** @param work the body of a function of the job and what the thread may say */
+/** @param work the body of a function of the job and the conversation */
 function threadsThat(work: string): JobThreads<string, string, string, string> {
   const text = `import { doJobs } from ${JSON.stringify(side.href)}; doJobs(async (job, { say, reply }) => { ${work} });`;
   return new JobThreads({ module: new URL(`data:text/javascript,${encodeURIComponent(text)}`), name: "test", maxHeapMb: 64 });
 }
 
-test("a thread does one job after the other, is replied to, and says what was wrong", async () => {
+test("a thread does one job after the other, gets replies, and reports errors", async () => {
   await using threads = threadsThat('if (job === "bad") throw new Error("no"); say(job); return [job, await reply()].join(" ");');
   const run = (job: string) => threads.run(job, (said, reply) => reply(`heard ${said}`), never);
   assert.equal(await run("a"), "a heard a");
@@ -22,7 +22,7 @@ test("a thread does one job after the other, is replied to, and says what was wr
   assert.deepEqual(await Promise.all([run("c"), run("d")]), ["c heard c", "d heard d"]);
 });
 
-test("a thread that ends by itself between jobs is not waited for", async () => {
+test("a job is done by a new thread if the last one exited by itself", async () => {
   await using threads = threadsThat("setTimeout(() => process.exit(), 1); return job;");
   const run = (job: string) => threads.run(job, () => {}, never);
   assert.equal(await run("a"), "a");
@@ -30,7 +30,7 @@ test("a thread that ends by itself between jobs is not waited for", async () => 
   assert.equal(await run("b"), "b");
 });
 
-test("a job ends with its signal, and with what its listener throws", async () => {
+test("a job is ended by its signal, and by an error of its listener", async () => {
   await using threads = threadsThat('say(job); await reply(); return "";');
   await assert.rejects(
     threads.run("a", () => {}, AbortSignal.timeout(50)),

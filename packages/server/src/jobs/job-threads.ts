@@ -1,7 +1,7 @@
-/** Threads that do jobs beside the server's own: what they parse keeps no call waiting, has memory of its own, and can be ended at any time. */
+/** A pool of threads for jobs that parse much: they do not delay calls, have memory of their own, and can be ended at any time. */
 import { Worker } from "node:worker_threads";
 
-/** What a thread says of its job: things on the way, which may be replied to, and how it ended. */
+/** Messages of a thread about its job: those on the way, which may get a reply, and how the job ended. */
 export type FromThread<Said, Result> =
   | { readonly kind: "said"; readonly said: Said }
   | { readonly kind: "end"; readonly result: Result }
@@ -9,25 +9,24 @@ export type FromThread<Said, Result> =
 export type ToThread<Job, Reply> = { readonly kind: "job"; readonly job: Job } | { readonly kind: "reply"; readonly reply: Reply };
 
 export interface JobThreadsOptions {
-  /** Of the module that calls `doJobs` (job-thread.ts). */
+  /** URL of the module that calls `doJobs` (job-thread.ts). */
   readonly module: URL;
-  /** For those who look at the process. */
+  /** The name of the threads, for debuggers. */
   readonly name: string;
   /**
-   * The thread ends where it needs more, but the whole process where a single step does, such as parsing one text: there must be room for the
-   * worst that a step can be made to take.
+   * A thread that needs more memory ends. If a single step needs more, such as parsing one string, the whole process ends: allow for the largest step.
    */
   readonly maxHeapMb: number;
 }
 
-/** Hears what a thread says; its promise is not waited for before the next is heard. What it throws ends the job. */
+/** Receives the messages of a thread, without waiting for the promise of the last call. An error ends the job. */
 export type Listener<Said, Reply> = (said: Said, reply: (reply: Reply) => void) => void | Promise<void>;
 
 const IDLE_MS = 30_000;
-/** Most of what a job makes is soon of no use: with less room, collecting it takes a fifth of the time. */
+/** Most objects of a job live shortly: with a smaller young generation, collecting them takes a fifth of the time. */
 const MAX_YOUNG_MB = 32;
 
-/** As many as there are jobs at the same time. Each stays a while for the next one. */
+/** Starts as many threads as there are jobs at the same time. Each stays a while for the next job. */
 export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
   readonly #options: JobThreadsOptions;
   readonly #all = new Set<Worker>();
@@ -37,7 +36,7 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** @throws what the listener throws; the signal's reason; an Error where the thread failed. Then the thread is gone before this rejects */
+  /** @throws the listener's error; the signal's reason; an Error where the thread failed. The thread has ended before this rejects */
   async run(job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal): Promise<Result> {
     const thread = this.#take();
     try {
@@ -64,9 +63,9 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
       name,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: MAX_YOUNG_MB },
     });
-    // What ends it is heard where it is waited for.
+    // `converse` handles errors; without a listener they would end the process.
     thread.on("error", () => {});
-    // One that ended by itself would never do its next job.
+    // A thread that exited must not get another job.
     thread.on("exit", () => this.#forget(thread));
     this.#all.add(thread);
     return thread;
@@ -89,13 +88,13 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
     if (index >= 0) clearTimeout(this.#idle.splice(index, 1)[0]?.timer);
   }
 
-  /** Jobs under way fail. */
+  /** Ends all threads. Jobs that are under way fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#all].map((thread) => this.#end(thread)));
   }
 }
 
-/** Settles when the thread has said its last word about the job, or cannot any more. */
+/** Settles when the thread reports the end of the job, or has exited. */
 function converse<Job, Said, Reply, Result>(thread: Worker, job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal): Promise<Result> {
   return new Promise<Result>((resolve, reject) => {
     const send = (message: ToThread<Job, Reply>) => thread.postMessage(message);
@@ -106,7 +105,7 @@ function converse<Job, Said, Reply, Result>(thread: Worker, job: Job, onSaid: Li
       else (async () => onSaid(message.said, reply))().catch(onError);
     };
     const onError = (error: unknown) => settle(() => reject(error));
-    const onExit = () => onError(new Error("the thread that did it has ended"));
+    const onExit = () => onError(new Error("the thread of the job has exited"));
     const onAbort = () => onError(signal.reason);
     const settle = (how: () => void) => {
       thread.off("message", onMessage).off("error", onError).off("exit", onExit);

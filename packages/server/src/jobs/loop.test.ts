@@ -1,4 +1,4 @@
-/** When a loop takes its next step. */
+/** When a loop runs its next step. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { Loop } from "./loop.ts";
 
 const common = { name: "test", log: createLog("silent") };
 
-test("a step follows when the last one said, or when it is woken", async () => {
+test("a loop runs a step when the last one said, or when it is woken", async () => {
   let steps = 0;
   await using loop = new Loop({ ...common, spacingMs: 0, step: async () => (++steps < 3 ? 5 : Number.POSITIVE_INFINITY) });
   await sleep(100);
@@ -17,7 +17,7 @@ test("a step follows when the last one said, or when it is woken", async () => {
   assert.equal(steps, 4);
 });
 
-test("being woken during a step leads to another one, and many times to one", async () => {
+test("a loop that is woken many times during a step runs one more step", async () => {
   let steps = 0;
   await using loop = new Loop({
     ...common,
@@ -34,7 +34,7 @@ test("being woken during a step leads to another one, and many times to one", as
   assert.equal(steps, 2);
 });
 
-test("steps keep their distance, however often they are asked for", async () => {
+test("a loop keeps its spacing, however often it is woken", async () => {
   let steps = 0;
   await using loop = new Loop({ ...common, spacingMs: 50, step: async () => 1000 * ++steps });
   for (let i = 0; i < 40; i++) {
@@ -44,7 +44,7 @@ test("steps keep their distance, however often they are asked for", async () => 
   assert.ok(steps >= 2 && steps <= 20, `${steps} steps`);
 });
 
-test("a step that fails is tried again, after pauses that nobody shortens", async () => {
+test("a loop backs off after failing steps, and does not wake up meanwhile", async () => {
   let steps = 0;
   await using loop = new Loop({ ...common, spacingMs: 0, step: () => Promise.reject(new Error(`no ${++steps}`)) });
   for (let i = 0; i < 50; i++) {
@@ -54,7 +54,7 @@ test("a step that fails is tried again, after pauses that nobody shortens", asyn
   assert.ok(steps >= 2 && steps <= 8, `${steps} steps`);
 });
 
-test("disposing of it waits for the step under way, and for nothing else", async () => {
+test("disposing of a loop waits for the step under way, and not for the next one", async () => {
   let isDone = false;
   const loop = new Loop({
     ...common,

@@ -1,28 +1,28 @@
-/** Work that is done again and again in the background: when there is something to do, and now and then to see whether there is. */
+/** A background loop: runs a step again and again, when it is woken or when the last step said. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../lib/log.ts";
 
 export interface LoopOptions {
-  /** For the log. */
+  /** What the loop does, for the log: "publishing events". */
   readonly name: string;
   readonly log: Log;
-  /** From the beginning of one step to that of the next, at the least: what comes meanwhile is done together. */
+  /** The least time between the beginnings of two steps: work that arrives meanwhile is done together. */
   readonly spacingMs: number;
-  /** Answers after how many milliseconds there is more to do, at the latest. */
+  /** @returns after how many milliseconds to run the next step, at the latest. It may run earlier */
   step(): Promise<number>;
 }
 
-const MAX_PAUSE_MS = 5000;
-/** Timers of Node go no further than 24 days, and clocks are put right. */
+const MAX_BACKOFF_MS = 5000;
+/** Timers of Node are limited to 24 days, and a step looks at a clock that may be corrected meanwhile. */
 const MAX_SLEEP_MS = 60_000;
 
-/** Disposing of it waits for the step that is under way. */
+/** Disposing of the loop waits for the step that is under way. */
 export class Loop implements AsyncDisposable {
   readonly #options: LoopOptions;
   readonly #running: Promise<void>;
   #isWoken = false;
   #isClosed = false;
-  #ring: () => void = () => {};
+  #interruptSleep: () => void = () => {};
 
   constructor(options: LoopOptions) {
     this.#options = options;
@@ -32,17 +32,17 @@ export class Loop implements AsyncDisposable {
   /** There may be something to do. Costs next to nothing. */
   wake(): void {
     this.#isWoken = true;
-    this.#ring();
+    this.#interruptSleep();
   }
 
   async #run(): Promise<void> {
-    for (let pause = 0; !this.#isClosed; ) {
+    for (let backoff = 0; !this.#isClosed; ) {
       const begun = performance.now();
       this.#isWoken = false;
       const delay = await this.#step();
-      pause = delay === undefined ? Math.min(Math.max(2 * pause, 100), MAX_PAUSE_MS) : 0;
-      // Nobody is listened to in this time: a database that is down is not asked by every event, nor one that is up.
-      await this.#sleep(Math.max(pause, this.#options.spacingMs - (performance.now() - begun)));
+      backoff = delay === undefined ? Math.min(Math.max(2 * backoff, 100), MAX_BACKOFF_MS) : 0;
+      // Ignores wake-ups while it backs off, so that a database that is down is not hammered, and while it keeps the spacing.
+      await this.#sleep(Math.max(backoff, this.#options.spacingMs - (performance.now() - begun)));
       if (!this.#isWoken) await this.#sleep(Math.min(delay ?? 0, MAX_SLEEP_MS), true);
     }
   }
@@ -59,14 +59,14 @@ export class Loop implements AsyncDisposable {
 
   async #sleep(ms: number, mayBeWoken = false): Promise<void> {
     if (ms <= 0 || this.#isClosed) return;
-    const alarm = new AbortController();
-    this.#ring = () => void ((mayBeWoken || this.#isClosed) && alarm.abort());
-    await sleep(ms, undefined, { signal: alarm.signal, ref: false }).catch(() => {});
+    const interrupt = new AbortController();
+    this.#interruptSleep = () => void ((mayBeWoken || this.#isClosed) && interrupt.abort());
+    await sleep(ms, undefined, { signal: interrupt.signal, ref: false }).catch(() => {});
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#ring();
+    this.#interruptSleep();
     await this.#running;
   }
 }

@@ -1,4 +1,4 @@
-/** Has a thread read what is in a manifest, and gives it the bytes. Bounded in time and memory, whatever is in there. */
+/** Reads the packages of a manifest on a thread, and sends it the bytes. Bounded in time and memory, whatever the content is. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,22 +8,22 @@ import { JobThreads } from "../../jobs/job-threads.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 
-/** For everything that is in a manifest: all others wait meanwhile. */
+/** Time per manifest: all other manifests wait meanwhile. */
 const MAX_TIME_MS = 5 * 60_000;
-/** The largest SBOM grows to 24 times its length, where somebody wants it to. */
+/** A malicious SBOM of the largest size takes 24 times its length. */
 const MAX_HEAP_MB = 1024;
 
-/** What is to be read, before it is known where. */
+/** The content of a manifest that is to be read. */
 export type Reading =
   | { readonly kind: "image"; readonly layers: readonly BlobDescriptor[] }
   | { readonly kind: "sbom"; readonly documents: readonly BlobDescriptor[]; readonly subject: string | undefined };
 
 export interface ContentReader extends AsyncDisposable {
   /**
-   * One at a time.
-   * @param onPackages is waited for; what it throws ends the reading and is thrown on
+   * Not to be called again before it has settled.
+   * @param onPackages awaited before reading goes on; its error ends the reading and is thrown
    * @throws Unreadable where it takes too long, as it would again
-   * @throws Error where the thread was stopped: by the signal, by its other limits, or by its own fault
+   * @throws Error where the thread was stopped: by the signal, by its other limits, or by a fault of its own
    */
   read(reading: Reading, onPackages: (packages: readonly FoundPackage[]) => Promise<void>, signal: AbortSignal): Promise<ReadResult>;
 }
@@ -55,7 +55,7 @@ export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): 
   };
 }
 
-/** Nothing of a manifest but what is needed goes to the thread. */
+/** Copies only the fields that the thread needs. */
 function jobOf(reading: Reading, tempFolder: string): Job {
   const blob = ({ digest, size, isForeign }: BlobDescriptor) => ({ digest, size, isForeign });
   if (reading.kind === "image") return { kind: "image", layers: reading.layers.map(blob), tempFolder };

@@ -1,4 +1,4 @@
-/** Packages of several descriptions as one list by name, each page at a cost that does not grow with how many there are. */
+/** Lists the packages of several descriptions by name. The cost of a page does not grow with the number of packages. */
 
 import type { ReadDb } from "../../db/store.ts";
 import type { ImagePackageTable } from "../tables.ts";
@@ -8,7 +8,7 @@ export interface ListedPackage extends ImagePackageTable {
   readonly description: Description;
 }
 
-/** Of a package within the list: its name, type, version, architecture and location, then the digest that says so. */
+/** The position of a package in the list. `digest` is that of the manifest that names the package. */
 export type PackageKey = readonly [name: string, type: string, version: string, architecture: string, location: string, digest: string];
 
 export async function listPackages(
@@ -20,7 +20,7 @@ export async function listPackages(
   const pages = [];
   for (const [index, description] of descriptions.entries()) {
     if (description.scan.package_count === 0) continue;
-    const rows = await readPage(db, description, saidBefore(descriptions, index), after, limit);
+    const rows = await readPage(db, description, namedBefore(descriptions, index), after, limit);
     pages.push(...rows.map((row) => ({ ...row, description })));
   }
   return pages.sort((a, b) => compareKeys(keyOf(a), keyOf(b))).slice(0, limit);
@@ -30,7 +30,7 @@ export function keyOf({ name, type, version, architecture, location, digest }: I
   return [name, type, version, architecture, location, digest];
 }
 
-/** In the order of bytes, as the database has it. */
+/** Compares bytes, as the database does. */
 function compareKeys(a: PackageKey, b: PackageKey): number {
   for (const [index, part] of a.entries()) {
     const order = Buffer.compare(Buffer.from(part), Buffer.from(b[index] ?? ""));
@@ -39,8 +39,8 @@ function compareKeys(a: PackageKey, b: PackageKey): number {
   return 0;
 }
 
-/** Whose packages an SBOM need not name again: the image's own, and those of SBOMs that come before it. */
-function saidBefore(descriptions: readonly Description[], index: number): string[] {
+/** The digests whose packages an SBOM does not list again: of the image itself, and of earlier SBOMs. */
+function namedBefore(descriptions: readonly Description[], index: number): string[] {
   const description = descriptions[index];
   if (description === undefined || !description.isSbom) return [];
   const isOfAll = !descriptions.some(({ digest }) => digest === description.imageDigest);
@@ -57,7 +57,7 @@ function readPage(db: ReadDb, { digest }: Description, others: readonly string[]
       .selectFrom("image_package as p")
       .selectAll("p")
       .where("p.digest", "=", digest)
-      // What stands at the very place is listed there already for the digests up to the last.
+      // A package at the same position was listed already for the digests up to the last one.
       .$if(after !== undefined, (query) =>
         query.where(({ eb, refTuple, tuple }) =>
           eb(

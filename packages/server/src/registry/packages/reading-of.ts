@@ -1,15 +1,15 @@
-/** What of a manifest is to be read: the layers of an image, or the SBOMs that it brings. Pure. */
+/** Chooses what to read of a manifest: the layers of an image, or the SBOMs that it attaches. Pure. */
 import type { Descriptor, Manifest } from "../content/manifest.ts";
 import type { Reading } from "./content-reader.ts";
 
-/** Image specification, layer.md, and Docker's: with or without compression, also where they may not be distributed. */
+/** Media types of layers, of the image specification (layer.md) and of Docker: with or without compression, distributable or not. */
 const LAYER =
   /^application\/vnd\.(?:oci\.image\.layer\.(?:nondistributable\.)?v1\.tar(?:\+gzip|\+zstd)?|docker\.image\.rootfs\.(?:diff|foreign\.diff)\.tar(?:\.gzip|\.zstd)?)$/;
-/** Documents, and what they are attested in. */
+/** Media types of SBOMs, and of the attestations that contain them. */
 const DOCUMENT =
   /^(?:(?:application|text)\/)?(?:(?:vnd\.)?spdx(?:\.document)?\+json|vnd\.cyclonedx\+json|vnd\.in-toto\+json|vnd\.dsse\.envelope\.v1\+json|vnd\.dev\.sigstore\.bundle(?:\.v0\.\d+)?\+json)(?:;.*)?$/;
 
-/** Undefined where there is nothing. */
+/** Undefined where there is nothing to read. */
 export function readingOf({ layers, subject }: Pick<Manifest, "layers" | "subject">): Reading | undefined {
   const documents = layers.filter(({ mediaType }) => DOCUMENT.test(mediaType));
   if (documents.length > 0) return { kind: "sbom", documents: eachOnce(documents), subject };
@@ -17,7 +17,7 @@ export function readingOf({ layers, subject }: Pick<Manifest, "layers" | "subjec
   return isImage ? { kind: "image", layers: eachOnce(layers) } : undefined;
 }
 
-/** What a manifest names again is not read again: its last place says what it leaves. */
+/** A blob that a manifest names several times is read once: a layer has its effect at its last position. */
 function eachOnce(blobs: readonly Descriptor[]): Descriptor[] {
   const last = new Map<string, Descriptor>();
   for (const blob of blobs) {

@@ -1,4 +1,4 @@
-/** A thread that reads images and SBOMs, beside the server's: what it unpacks and parses keeps no call waiting, and it can be ended at any time. */
+/** Reads images and SBOMs on a thread of its own: unpacking and parsing do not delay calls, and can be ended at any time. */
 import { doJobs } from "../../jobs/job-thread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
@@ -8,7 +8,7 @@ import { Allowance, readLayer } from "./read-layer.ts";
 import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 import { readSbom } from "./sbom.ts";
 
-/** They are parsed as a whole. */
+/** Bytes of a document, which is parsed as a whole. */
 const MAX_DOCUMENT = 32 * 1024 * 1024;
 
 type Ask = (question: Question) => Promise<Answer>;
@@ -20,7 +20,7 @@ doJobs<Job, Question, Answer, ReadResult>((job, { say, reply }) =>
   }),
 );
 
-/** What is foreign is not asked for: who pushed the manifest need not have had it. @throws Unreadable where the registry does not have it */
+/** Does not ask for a foreign blob, even if the registry has it: the client that pushed the manifest may not have had it. @throws Unreadable where the blob is missing */
 async function* chunksOf(blob: BlobDescriptor, ask: Ask): AsyncGenerator<Uint8Array> {
   if (blob.isForeign) throw new Unreadable("clients have it from elsewhere");
   if ((await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have it");
@@ -93,7 +93,7 @@ async function wholeOf(document: BlobDescriptor, ask: Ask): Promise<Uint8Array> 
   return Buffer.concat(chunks);
 }
 
-/** @throws what is nobody's content's fault */
+/** @throws an error that the content did not cause */
 function reasonOf(error: unknown): string {
   if (error instanceof Unreadable) return error.message;
   throw error;
