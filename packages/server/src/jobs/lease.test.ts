@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { createManualClock, type ManualClock } from "../../test/harness/manual-clock.ts";
 import { createDatabase } from "../../test/harness/postgres.ts";
-import { openStore } from "../db/open.ts";
+import { openDatabase } from "../cli/open-installation.ts";
 import type { Store } from "../db/store.ts";
 import { createLog } from "../lib/log.ts";
 import { createLease, type Lease } from "./lease.ts";
@@ -18,11 +18,11 @@ after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))
 async function openSqlite(): Promise<Store> {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-lease-"));
   folders.push(dataDir);
-  return openStore({ url: "", dataDir, log });
+  return openDatabase({ url: "", dataDir, log });
 }
 
 describe("a lease on SQLite", () => suite(openSqlite));
-describe("a lease on PostgreSQL", () => suite(async () => openStore({ url: await createDatabase(), dataDir: "", log })));
+describe("a lease on PostgreSQL", () => suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log })));
 
 async function insertRows(store: Store, ...names: string[]): Promise<void> {
   const rows = names.map((name) => ({ name, value: "" }));
