@@ -24,6 +24,10 @@ declare module "../db/schema.ts" {
 export interface GroupTable extends ResourceTable {
   /** 1 if the organization is verified; its name is then unique among verified organizations. */
   verified: number;
+  /** Name of the OrgKind, derived from the body by the database. */
+  kind: GeneratedAlways<string>;
+  /** Name of the OrgStatus, derived from the body by the database. */
+  status: GeneratedAlways<string>;
 }
 
 export interface IdentityTable extends ResourceTable {

@@ -1,7 +1,8 @@
-/** What only staff may say of an organization (verified, kind, and the status that follows), and how its folders inherit it. */
+/** Rules of the fields of an organization that only staff may set: verified, kind, and the status that follows. Folders inherit the last two. */
 import { enumFromJson, enumToJson } from "@bufbuild/protobuf";
 import {
   type Group,
+  GroupSchema,
   OrgKind,
   type OrgKindJson,
   OrgKindSchema,
@@ -9,20 +10,25 @@ import {
   type OrgStatusJson,
   OrgStatusSchema,
 } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { sql } from "kysely";
 import type { WriteCall } from "../../api/call/call.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
+import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import { rangeBelow, rootOf } from "../../lib/uid.ts";
 import { isStaff, type StaffCollaborators } from "./staff.ts";
 
+/** Folders per statement. */
+const BATCH = 500;
+
+const encode = compileJsonEncoder(GroupSchema);
+
 /**
- * Holds what `next` says of verified and kind against the rules and sets the status that follows.
- * @param current what is stored; an empty group for one that is being made
+ * Applies the rules of verified and kind to an organization, and sets the status that follows from them.
+ * @param current the stored organization; an empty group for a new one
  */
-export function applyStaffFields(next: Group, current: Group, call: WriteCall, dependencies: StaffCollaborators): void {
-  const staff = isStaff(call, next.uid, dependencies);
-  // Clients send whole resources: a false that only echoes a default asks for nothing.
+export function applyStaffFields(next: Group, current: Group, call: WriteCall, collaborators: StaffCollaborators): void {
+  const staff = isStaff(call, next.uid, collaborators);
+  // Clients send whole resources: a false that only echoes a default is not a request to change it.
   if (!next.verified && current.verified && !staff) next.verified = true;
   if (!staff && next.verified !== current.verified)
     throw permissionDenied("only the operator may verify an organization", { capability: "internal" });
@@ -43,38 +49,42 @@ function statusOf(next: Group, current: Group): OrgStatus {
   return current.status === OrgStatus.UNSPECIFIED ? OrgStatus.READY : current.status;
 }
 
-/** A folder has its organization's kind and status and is never verified itself. */
+/** A folder has the kind and the status of its organization, and is never verified itself. */
 export function assertFolderFields(next: Group, current: Group): void {
   if (next.verified) throw invalidArgument("verified", "only an organization can be verified, not a folder in it");
   if (next.kind !== current.kind) throw invalidArgument("kind", "a folder has the kind of its organization");
 }
 
-/** Locks the organization as it is, so that a change of its kind comes before or after the new folder and not between. */
+/** Locks the organization against changes, so that a change of its kind comes either before or after the new folder. */
 export async function inheritKindAndStatus(folder: Group, parent: string, db: WriteDb): Promise<void> {
-  const query = db.selectFrom("group").select(["verified", "body"]).where("uid", "=", rootOf(parent));
+  const query = db.selectFrom("group").select(["verified", "kind", "status"]).where("uid", "=", rootOf(parent));
   const root = await db.dialect.forShare(query).executeTakeFirst();
   if (root === undefined || root.verified === 0) return;
-  const { kind, status } = JSON.parse(root.body) as { kind: OrgKindJson; status: OrgStatusJson };
-  folder.kind = enumFromJson(OrgKindSchema, kind);
-  folder.status = enumFromJson(OrgStatusSchema, status);
+  folder.kind = enumFromJson(OrgKindSchema, root.kind as OrgKindJson);
+  folder.status = enumFromJson(OrgStatusSchema, root.status as OrgStatusJson);
 }
 
-/**
- * Gives an organization's new kind and status to its folders. They are the last two fields of a stored group, the same in
- * every folder, so one statement changes the end of each body: staff do this once in an organization's life.
- */
-export async function shareKindAndStatus(before: Group, after: Group, db: WriteDb): Promise<void> {
-  const [old, fresh] = [bodyEnd(before), bodyEnd(after)];
-  const { lower, upper } = rangeBelow(after.uid);
-  await db
-    .updateTable("group")
-    .set({ body: sql<string>`substr(body, 1, length(body) - ${sql.lit(old.length)}) || ${fresh}` })
-    .where("uid", ">=", lower)
+/** Gives the kind and the status of an organization to all its folders. Their update times stay: nobody updated them. */
+export async function shareKindAndStatus({ uid, kind, status }: Group, db: WriteDb): Promise<void> {
+  const { lower, upper } = rangeBelow(uid);
+  const others = db
+    .selectFrom("group")
+    .select(["uid", "body"])
     .where("uid", "<", upper)
-    .where(sql<boolean>`substr(body, length(body) - ${sql.lit(old.length - 1)}) = ${old}`)
-    .execute();
-}
-
-function bodyEnd({ kind, status }: Group): string {
-  return `"kind":${JSON.stringify(enumToJson(OrgKindSchema, kind))},"status":${JSON.stringify(enumToJson(OrgStatusSchema, status))}}`;
+    .where(({ or, eb }) => or([eb("kind", "<>", enumToJson(OrgKindSchema, kind)), eb("status", "<>", enumToJson(OrgStatusSchema, status))]))
+    .orderBy("uid")
+    .limit(BATCH);
+  let from = lower;
+  for (;;) {
+    const folders = await db.dialect.forUpdate(others.where("uid", ">=", from)).execute();
+    if (folders.length === 0) return;
+    const changed = folders.map(({ uid, body }) => ({ uid, body: encode({ ...messageFromJson(GroupSchema, body), kind, status }) }));
+    await db
+      .updateTable("group")
+      .from(db.dialect.rowsOf(changed, { uid: "text", body: "text" }).as("changed"))
+      .set((eb) => ({ body: eb.ref("changed.body") }))
+      .whereRef("group.uid", "=", "changed.uid")
+      .execute();
+    from = `${changed.at(-1)?.uid}/`;
+  }
 }

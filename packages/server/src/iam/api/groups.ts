@@ -63,7 +63,7 @@ export function groupsService(collaborators: GroupsCollaborators) {
       if (isInRoot(next.uid)) applyStaffFields(next, current, call, collaborators);
       else assertFolderFields(next, current);
       const saved = await save(groups, update, call);
-      if (current.kind !== next.kind || current.status !== next.status) await shareKindAndStatus(current, next, call.db);
+      if (current.kind !== next.kind || current.status !== next.status) await shareKindAndStatus(next, call.db);
       return saved;
     }),
 
