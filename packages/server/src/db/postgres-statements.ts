@@ -1,8 +1,8 @@
 /** Runs compiled queries on a PostgreSQL connection as prepared statements, and says what its errors mean. Owns no connection. */
-import { createHash } from "node:crypto";
 import type { CompiledQuery, QueryResult, RootOperationNode } from "kysely";
 import pg, { type ClientBase } from "pg";
 import { unavailable } from "../lib/errors.ts";
+import { sha256Hex } from "../lib/sha256.ts";
 import { ConflictError, ConstraintError, writtenTable } from "./transaction.ts";
 
 /** Per connection. A prepared statement's plan costs the server some ten kilobytes. */
@@ -21,8 +21,7 @@ export async function executeOn(client: ClientBase, query: CompiledQuery): Promi
   const statements = statementsOf.get(client) ?? new Map<string, string>();
   statementsOf.set(client, statements);
   // Not a hash alone: a statement that is prepared again after it was dropped must not meet the driver's memory of the first.
-  const name =
-    statements.get(query.sql) ?? `${createHash("sha256").update(query.sql).digest("hex").slice(0, 16)}_${(serial++).toString(36)}`;
+  const name = statements.get(query.sql) ?? `${sha256Hex(query.sql).slice(0, 16)}_${(serial++).toString(36)}`;
   // Whatever goes wrong, the statement may be the reason (its plan is out of date) or may not exist; only success keeps the name.
   statements.delete(query.sql);
   const result = await send(client, { name, text: query.sql, values: query.parameters as unknown[] }, query.query);

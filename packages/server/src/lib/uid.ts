@@ -1,5 +1,6 @@
 /** Arithmetic of uids, the paths that place every resource in the tree. Pure; the only place that cuts or joins them. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { sha256Hex } from "./sha256.ts";
 
 const UID = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
 /** Characters of the uid of an organization, with which the uids of everything in it begin. */
@@ -18,7 +19,7 @@ export function newUid(parent: string): string {
 
 /** The root uid that stands for a name for ever, on every server: first 40 hex digits of its SHA-256. */
 export function uidFromText(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 40);
+  return sha256Hex(text).slice(0, 40);
 }
 
 /** The parent of `a/b/c` is `a/b`; the parent of a root uid is the literal `/`. */

@@ -2,6 +2,7 @@
  * Parses filters (RFC 7644 §3.4.2.2) into trees. match.ts evaluates a tree on a resource, filter-sql.ts compiles it to
  * SQL. Pure.
  */
+import { isStorableText } from "../lib/clean-text.ts";
 import { type AttributePath, findAttribute, findAttributePath } from "./attribute-path.ts";
 import type { Attribute, ResourceType } from "./schema.ts";
 import { badRequest, type ScimError } from "./scim-error.ts";
@@ -164,8 +165,7 @@ function parseLiteral(token: string): Literal {
 }
 
 function checkLiteral(value: string | number): string | number {
-  if (typeof value === "string" && (value.includes("\0") || !value.isWellFormed()))
-    throw invalidFilter("a string contains characters that no value can have");
+  if (typeof value === "string" && !isStorableText(value)) throw invalidFilter("a string contains characters that no value can have");
   return value;
 }
 

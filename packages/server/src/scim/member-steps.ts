@@ -1,6 +1,7 @@
 /** Parses the many ways in which requests change group members into an ordered list of steps. Pure. */
+import { isRecord } from "../lib/is-record.ts";
 import type { Filter } from "./filter.ts";
-import { isObject, type PatchOperation } from "./patch-request.ts";
+import type { PatchOperation } from "./patch-request.ts";
 import { badRequest, ScimError } from "./scim-error.ts";
 
 /** One change of the members. */
@@ -24,10 +25,10 @@ export function parseMemberIds(value: unknown): string[] {
 }
 
 function parseMemberId(member: unknown): string {
-  const value = isObject(member) ? member.value : member;
+  const value = isRecord(member) ? member.value : member;
   if (typeof value !== "string" || value === "" || value.includes("\0"))
     throw badRequest("invalidValue", "the value of each member must be the id of a user");
-  if (isObject(member) && typeof member.type === "string" && member.type.toLowerCase() === "group") throw groupAsMember();
+  if (isRecord(member) && typeof member.type === "string" && member.type.toLowerCase() === "group") throw groupAsMember();
   return value;
 }
 

@@ -3,6 +3,7 @@
  * any case, null for missing values, booleans as strings, single values for lists, unknown attributes. Then checks
  * types strictly. Pure.
  */
+import { isStorableText } from "../lib/clean-text.ts";
 import { findAttribute, findAttributePath, findExtension } from "./attribute-path.ts";
 import type { Attribute, Json, ResourceType } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
@@ -94,7 +95,7 @@ function parseBoolean(value: unknown): unknown {
 }
 
 function assertText(name: string, text: string): void {
-  if (text.includes("\0") || !text.isWellFormed()) throw badRequest("invalidValue", `${name} contains characters that cannot be stored`);
+  if (!isStorableText(text)) throw badRequest("invalidValue", `${name} contains characters that cannot be stored`);
 }
 
 function assertSizes(body: Json): void {

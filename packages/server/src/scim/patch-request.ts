@@ -2,6 +2,7 @@
  * Parses PATCH requests (RFC 7644 §3.5.2). patch.ts applies the operations to a resource, group-members.ts to the
  * members of a group. Pure.
  */
+import { isRecord } from "../lib/is-record.ts";
 import { type AttributePath, findAttribute, findAttributePath, findExtension } from "./attribute-path.ts";
 import { type Filter, FilterReader } from "./filter.ts";
 import type { Attribute, Extension, Json, ResourceType } from "./schema.ts";
@@ -48,7 +49,7 @@ export function parsePatch(type: ResourceType, request: Json): PatchOperation[] 
 
 /** An operation without a path becomes one operation per attribute of its value. */
 function parseOperation(type: ResourceType, operation: unknown): PatchOperation[] {
-  if (!isObject(operation)) throw badRequest("invalidSyntax", "each of Operations must be an object");
+  if (!isRecord(operation)) throw badRequest("invalidSyntax", "each of Operations must be an object");
   const { op, path, value } = operation;
   const verb = typeof op === "string" ? op.toLowerCase() : op;
   if (verb !== "add" && verb !== "remove" && verb !== "replace") throw badRequest("invalidSyntax", "op must be add, remove or replace");
@@ -66,7 +67,7 @@ function parseOperation(type: ResourceType, operation: unknown): PatchOperation[
 /** Ignores unknown and read-only attributes, as in a whole resource: Okta sends the id, too. */
 function parseWithoutPath(type: ResourceType, verb: PatchVerb, value: unknown): PatchOperation[] {
   if (verb === "remove") throw badRequest("noTarget", "remove needs a path");
-  if (!isObject(value)) throw badRequest("invalidValue", "without a path, the value must be an object of attributes");
+  if (!isRecord(value)) throw badRequest("invalidValue", "without a path, the value must be an object of attributes");
   return Object.entries(value).flatMap(([key, inner]) => {
     const target = parsePath(type, key);
     if (target === undefined || target.attribute?.isReadOnly === true) return [];
@@ -96,8 +97,4 @@ export function parsePath(type: ResourceType, text: string): PatchTarget | undef
 
 function targetFromPath(path: AttributePath | undefined, filter: Filter | undefined): PatchTarget | undefined {
   return path && { ...path, filter };
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

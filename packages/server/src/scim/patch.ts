@@ -2,12 +2,14 @@
  * Applies the operations of a PATCH to a resource (RFC 7644 §3.5.2.1 to §3.5.2.3). Returns a new resource that must
  * still be normalized. Pure.
  */
+
 import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../lib/is-record.ts";
 import { asList } from "./attribute-path.ts";
 import type { Filter } from "./filter.ts";
 import { matchesFilter } from "./match.ts";
 import { assertValueCount, normalizeSingle, normalizeValue } from "./normalize.ts";
-import { isObject, type PatchOperation, type PatchTarget, type PatchVerb } from "./patch-request.ts";
+import type { PatchOperation, PatchTarget, PatchVerb } from "./patch-request.ts";
 import type { Attribute, Json } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
 
@@ -33,7 +35,7 @@ function applyToExtension(body: Json, verb: PatchVerb, { urn, attributes }: NonN
     delete body[urn];
     return;
   }
-  if (!isObject(value)) throw badRequest("invalidValue", "the value of an extension must be an object");
+  if (!isRecord(value)) throw badRequest("invalidValue", "the value of an extension must be an object");
   const container = (body[urn] ?? {}) as Json;
   for (const attribute of attributes) {
     const key = Object.keys(value).find((name) => name.toLowerCase() === attribute.name.toLowerCase());
@@ -63,7 +65,7 @@ function setAttribute(container: Json, verb: PatchVerb, attribute: Attribute, va
     if (verb === "replace") delete container[name];
   } else if (attribute.multiValued) {
     container[name] = verb === "replace" ? normalized : mergeValues(name, asList(container[name]), normalized as unknown[]);
-  } else if (isObject(normalized)) {
+  } else if (isRecord(normalized)) {
     // Sub-attributes that are not given stay unchanged.
     container[name] = { ...(container[name] as Json | undefined), ...normalized };
   } else {
@@ -80,8 +82,8 @@ function mergeValues(name: string, values: readonly unknown[], added: readonly u
 }
 
 function removeValues(container: Json, { name, sub }: Attribute, value: unknown): void {
-  const removed = (Array.isArray(value) ? value : [value]).map((each) => (isObject(each) && sub.length > 0 ? each.value : each));
-  container[name] = asList(container[name]).filter((each) => !removed.includes(isObject(each) ? each.value : each));
+  const removed = (Array.isArray(value) ? value : [value]).map((each) => (isRecord(each) && sub.length > 0 ? each.value : each));
+  container[name] = asList(container[name]).filter((each) => !removed.includes(isRecord(each) ? each.value : each));
 }
 
 function setSub(container: Json, attribute: Attribute, sub: Attribute, value: unknown): void {
@@ -136,7 +138,7 @@ function valueDescribedBy(filter: Filter): Json | undefined {
 }
 
 function isPrimary(value: unknown): boolean {
-  return isObject(value) && value.primary === true;
+  return isRecord(value) && value.primary === true;
 }
 
 /** Only one value may be primary; the latest wins (RFC 7644 §3.5.2). */

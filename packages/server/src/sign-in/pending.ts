@@ -1,7 +1,8 @@
 /** Sign-ins under way, each known by a one-time text and tied to the browser that began it: whoever has only one of the two has nothing. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { WriteDb } from "../db/store.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
+import { sha256Hex } from "../lib/sha256.ts";
 import type { SignInTable } from "./tables.ts";
 
 /** Long enough to find one's second factor. */
@@ -12,7 +13,7 @@ export function randomText(): string {
 }
 
 export function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return sha256Hex(text);
 }
 
 export interface NewPending {

@@ -4,6 +4,7 @@ import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";
 import type { Selection } from "../../api/resource/selection.ts";
 import type { Dialect } from "../../db/dialect.ts";
+import { isStorableText } from "../../lib/clean-text.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { advisories } from "../resource.ts";
@@ -96,7 +97,7 @@ function aliased(values: readonly string[], dialect: Dialect): FoundFilter[] {
 /** Advisories that contain the text in the name of the artifact or component, or in an alias, in any case. */
 function containing(query: string, dialect: Dialect): FoundFilter {
   if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
-  if (query.includes("\0") || !query.isWellFormed()) return nothing(dialect);
+  if (!isStorableText(query)) return nothing(dialect);
   const text = query.toLowerCase();
   const { lower, upper, isExact } = suffixRangeOf(text);
   const has = (term: string) => sql<boolean>`replace(${sql.ref(term)}, ${text}, '') <> ${sql.ref(term)}`;

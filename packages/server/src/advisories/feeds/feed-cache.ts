@@ -1,7 +1,8 @@
 /** The folder of feeds that were made: what can always be made again. Servers that share a data folder share it, too. */
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sha256Hex } from "../../lib/sha256.ts";
 import type { FeedFiles } from "./feed-build.ts";
 
 /** A feed as it lies in the folder; this is its file's JSON. */
@@ -149,7 +150,7 @@ export class FeedCache {
   }
 
   #folder(group: string): string {
-    return join(this.#root, createHash("sha256").update(group).digest("hex").slice(0, 40));
+    return join(this.#root, sha256Hex(group).slice(0, 40));
   }
 }
 

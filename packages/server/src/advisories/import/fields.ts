@@ -1,4 +1,5 @@
 /** Reads fields out of what strangers wrote: each is what it should be, bounded and fit for every store, or a BadRecord says where it is not. Pure. */
+import { isCleanText } from "../../lib/clean-text.ts";
 import { BadRecord } from "./record.ts";
 
 /** A value and where in its document it stands, of which the pointer is made only when somebody asks. */
@@ -78,8 +79,7 @@ export function optionalName(node: Node, max = MAX_NAME): string {
   if (typeof value !== "string") throw new BadRecord(node.pointer, "it must be text");
   const text = value.trim();
   if (text.length > max) throw new BadRecord(node.pointer, `it must be no longer than ${max} characters`);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is refused
-  if (/[\0-\x1f\x7f]/.test(text) || !text.isWellFormed()) throw new BadRecord(node.pointer, "it has characters that no name has");
+  if (!isCleanText(text)) throw new BadRecord(node.pointer, "it has characters that no name has");
   return text;
 }
 

@@ -1,9 +1,9 @@
 /** What the database keeps of an advisory beside its body, all of it derived: columns, aliases, search terms, events. Pure: whoever writes an advisory writes all of this. */
-import { createHash } from "node:crypto";
 import { type Advisory, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { eventTypeOf } from "../model/event-types.ts";
 import { peopleText } from "../model/people.ts";
@@ -73,7 +73,7 @@ export function aboutOf(advisory: Advisory): string {
   const { advisoryId, artifactType, artifactName, artifactArchitecture, componentType, componentName, componentLocation } = advisory;
   const component = [componentType ?? "", componentName ?? "", componentLocation ?? ""];
   const text = JSON.stringify([advisoryId, artifactType, artifactName, artifactArchitecture, ...component]);
-  return text.length <= MAX_ABOUT ? text : createHash("sha256").update(text).digest("hex");
+  return text.length <= MAX_ABOUT ? text : sha256Hex(text);
 }
 
 /** Each once; none of a deleted advisory, which no list finds. */

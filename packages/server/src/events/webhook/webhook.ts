@@ -1,8 +1,9 @@
 /** One attempt to hand one event to one sink: a signed CloudEvent in binary mode, by POST. */
-import { createHash } from "node:crypto";
+
 import type { Clock } from "../../lib/clock.ts";
 import { Lru } from "../../lib/lru.ts";
 import { parseRetryAfter } from "../../lib/retry-after.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
@@ -82,7 +83,7 @@ interface Token {
 function createTokens(sign: SignToken, issuer: string, clock: Clock): (group: string, body: Buffer) => Promise<string> {
   const known = new Lru<string, Token>(MAX_TOKENS);
   return (group, body) => {
-    const digest = `sha256:${createHash("sha256").update(body).digest("hex")}`;
+    const digest = `sha256:${sha256Hex(body)}`;
     const key = `${digest} ${group}`;
     const time = clock.now().getTime();
     const token = known.get(key);

@@ -11,11 +11,11 @@ import type { Principal } from "../../access/principal.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { type Handlers, read, write } from "../../api/call/implement.ts";
 import type { ReadDb } from "../../db/store.ts";
+import { isCleanText } from "../../lib/clean-text.ts";
 import { Code, HoltError, resourceExhausted } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { isInRoot } from "../../lib/uid.ts";
-import { isCleanText } from "../tokens/jwt.ts";
 import { isFreeMail } from "./free-mail.ts";
 
 /** One person may ask an organization once in this time. */

@@ -2,8 +2,10 @@
  * Turns a verified token into a person's account: who the person is, who vouches for the email, and where the login is
  * valid. Pure.
  */
+
 import { IdentityProvider_OIDC_CorrelationRule as CorrelationRule } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import { type Claims, claimOf, isCleanText, stringClaim } from "../tokens/jwt.ts";
+import { isCleanText } from "../../lib/clean-text.ts";
+import { type Claims, claimOf, stringClaim } from "../tokens/jwt.ts";
 import { memberProfile, type Profile, personProfile } from "../tokens/subject.ts";
 import type { IdentityProviderRecord } from "./identity-provider-record.ts";
 import { userIdentityUid } from "./user-identity.ts";

@@ -1,7 +1,7 @@
 /** Checks that an identity provider supports PKCE with S256. Used when a provider is configured, never at sign-in. */
+import { isRecord } from "../../lib/is-record.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { isIssuerUrl } from "../tokens/issuer-url.ts";
-import { isRecord } from "../tokens/jwk-set.ts";
 import type { WaitLimit } from "../tokens/wait-limit.ts";
 
 export interface PkceSupport {

@@ -2,8 +2,9 @@
  * Generates and verifies SCIM tokens. Only a hash of each is stored. Issuing and revoking them is in the service in
  * api/.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { ReadDb } from "../../db/store.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 
 const TOKEN_FORMAT = /^cgscim_[0-9a-f]{64}$/;
 
@@ -12,7 +13,7 @@ export function generateScimToken(): string {
 }
 
 export function hashScimToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
+  return sha256Hex(token);
 }
 
 /** What a SCIM token gives access to. */

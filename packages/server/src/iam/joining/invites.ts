@@ -1,7 +1,7 @@
 /**
  * Generates and redeems invite codes. A code is a secret like a token: it is shown once, and only its hash is stored.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type GroupInvite, GroupInviteSchema } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
@@ -9,11 +9,12 @@ import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { Code, HoltError, invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import { isAtOrBelow, newUid, parentOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
-import { isRecord } from "../tokens/jwk-set.ts";
 
 /** The person who redeems a code. The identity must exist. */
 export interface Redeemer {
@@ -51,7 +52,7 @@ export function generateInviteCode({ uid, keyId, expirationTime }: GroupInvite):
     sig: randomBytes(32).toString("base64url"),
   };
   const code = Buffer.from(JSON.stringify(content)).toString("base64");
-  return { code, hash: hashCode(code) };
+  return { code, hash: sha256Hex(code) };
 }
 
 /**
@@ -66,7 +67,7 @@ export async function redeemInvite(
   grants: Grants,
 ): Promise<RedeemedInvite> {
   assertIsInviteCode(code);
-  const invite = await findUsable(db, hashCode(code), now);
+  const invite = await findUsable(db, sha256Hex(code), now);
   const groupUid = parentOf(invite.uid);
   assertAddressedTo(invite, groupUid, redeemer);
   if (!(await lockRole(db, invite.roleUid))) throw unusableInvite();
@@ -94,7 +95,7 @@ export async function describeInvite(db: ReadDb, code: string, redeemer: Redeeme
     .innerJoin("group", "group.uid", "group_invite.parent")
     .innerJoin("role", "role.uid", "group_invite.role_uid")
     .select(["group_invite.body", "group_invite.expiration_time", "group.uid", "group.name as groupName", "role.name as roleName"])
-    .where("group_invite.code_hash", "=", hashCode(code))
+    .where("group_invite.code_hash", "=", sha256Hex(code))
     .executeTakeFirst();
   if (found === undefined || found.expiration_time <= now.toISOString()) throw unusableInvite();
   assertAddressedTo(messageFromJson(GroupInviteSchema, found.body), found.uid, redeemer);
@@ -171,8 +172,4 @@ function unusableInvite(): HoltError {
     "Not found: this invite does not exist, was already used or deleted, or has expired; ask the person who invited you for a new one",
     { resource: { kind: "GroupInvite", uid: "", domain: "iam" } },
   );
-}
-
-function hashCode(code: string): string {
-  return createHash("sha256").update(code).digest("hex");
 }

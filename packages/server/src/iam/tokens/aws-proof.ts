@@ -4,11 +4,11 @@
  * identities accept the answer is in aws-match.ts.
  */
 import { permissionDenied, unauthenticated, unavailable } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
 import { type ParsedRequest, parseProof } from "./aws-proof-request.ts";
-import { isRecord } from "./jwk-set.ts";
 import type { WaitLimit } from "./wait-limit.ts";
 
 export interface AwsCaller {

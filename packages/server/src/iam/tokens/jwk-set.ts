@@ -2,6 +2,7 @@
  * Parses the public keys of a JWK set (RFC 7517) that can verify a signature. Skips every other key; never throws.
  * Pure.
  */
+import { isRecord } from "../../lib/is-record.ts";
 import { Lru } from "../../lib/lru.ts";
 
 export interface VerificationKey {
@@ -86,8 +87,4 @@ function bitLength(base64url: string): number {
 
 function optionalString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

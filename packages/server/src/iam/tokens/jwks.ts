@@ -4,12 +4,13 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import { unauthenticated, unavailable } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import type { Log } from "../../lib/log.ts";
 import { Lru } from "../../lib/lru.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
 import { isIssuerUrl } from "./issuer-url.ts";
-import { isRecord, parseJwkSet, type VerificationKey } from "./jwk-set.ts";
+import { parseJwkSet, type VerificationKey } from "./jwk-set.ts";
 import type { WaitLimit } from "./wait-limit.ts";
 
 export interface JwksCache {

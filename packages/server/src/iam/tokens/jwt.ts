@@ -1,8 +1,9 @@
 /** Parses JSON Web Tokens strictly. Nothing is verified here; signatures are checked in verify-token.ts. Pure. */
+import { isCleanText } from "../../lib/clean-text.ts";
 import { unauthenticated } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import { MAX_ISSUER_LENGTH } from "./issuer-url.ts";
-import { isRecord } from "./jwk-set.ts";
 
 /** Claims of a token. Read them with `claimOf`, since their names are untrusted and may be "constructor". */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -92,15 +93,6 @@ export function stringClaim(claims: Claims, name: string): string | undefined {
 export function audiencesOf(claims: Claims): string[] {
   const value = claimOf(claims, "aud");
   return (Array.isArray(value) ? value : [value]).filter((audience) => typeof audience === "string");
-}
-
-/**
- * Rejects control characters and lone surrogates. Issuers and subjects are joined into uids and written to logs, where
- * two different values would look the same.
- */
-export function isCleanText(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is looked for
-  return text.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(text);
 }
 
 export function invalidToken(why: string, cause?: unknown): Error {

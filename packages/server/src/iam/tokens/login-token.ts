@@ -3,10 +3,10 @@
  * device. The program can only exchange one for an access token. A login token has no `act` claim, so nothing accepts
  * it as an access token.
  */
+import { isRecord } from "../../lib/is-record.ts";
 import type { AccessTokens } from "./access-token.ts";
 import { assertSignedByUs } from "./access-token.ts";
 import type { IssuedToken } from "./exchange-token.ts";
-import { isRecord } from "./jwk-set.ts";
 import { audiencesOf, claimOf, invalidToken, type ParsedJwt, stringClaim } from "./jwt.ts";
 import type { Login } from "./login.ts";
 import { NOT_NARROWED } from "./narrowing.ts";

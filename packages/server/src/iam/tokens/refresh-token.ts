@@ -2,13 +2,14 @@
  * Creates, stores and spends refresh tokens. Only a hash of each is stored. Each token can be used once; reusing one
  * revokes its whole family.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { RefreshTokenTable } from "../tables.ts";
 import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts";
-import { isRecord } from "./jwk-set.ts";
 import type { Narrowing } from "./narrowing.ts";
 import type { Profile } from "./subject.ts";
 
@@ -52,7 +53,7 @@ export function createRefreshToken({ identityUid, audience, grant, now, family =
   };
   const token = Buffer.from(JSON.stringify(content)).toString("base64");
   const row = {
-    token_hash: hashToken(token),
+    token_hash: sha256Hex(token),
     family,
     identity_uid: identityUid,
     grant_json: encodeGrant(grant),
@@ -73,7 +74,7 @@ function newFamily(): string {
  */
 export async function findRefreshToken(db: ReadDb, token: string, now: Date): Promise<RefreshTokenTable> {
   assertIsRefreshToken(token);
-  const row = await db.selectFrom("refresh_token").selectAll().where("token_hash", "=", hashToken(token)).executeTakeFirst();
+  const row = await db.selectFrom("refresh_token").selectAll().where("token_hash", "=", sha256Hex(token)).executeTakeFirst();
   if (row === undefined || row.expire_time <= now.toISOString()) throw unauthenticated("the refresh token is unknown or has expired");
   return row;
 }
@@ -138,10 +139,6 @@ interface StoredGrant {
 function encodeGrant({ profile, provider, narrowing: { scopes, capabilities, within } }: RefreshGrant): string {
   const left = { scopes, capabilities: capabilities === undefined ? undefined : encodeCapabilities(capabilities), within };
   return JSON.stringify({ profile, provider, ...left });
-}
-
-function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
 }
 
 /** Gives a clear error for an access token that is sent by mistake, without a database query. */

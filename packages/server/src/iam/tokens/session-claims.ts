@@ -4,8 +4,8 @@
  */
 
 import type { Principal, ProviderSession } from "../../access/principal.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts";
-import { isRecord } from "./jwk-set.ts";
 import { invalidToken } from "./jwt.ts";
 import { isNarrowed, type Narrowing } from "./narrowing.ts";
 

@@ -4,6 +4,7 @@
  * not supported.
  */
 import type { Identity, Identity_StaticKeys, ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { isCleanText } from "../../lib/clean-text.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { AccessTokens } from "./access-token.ts";
@@ -12,17 +13,7 @@ import { areKeysExpired, type ClaimComparison, compareAudience, compareClaims, c
 import { explainMismatch } from "./claim-mismatch.ts";
 import { parseStoredJwkSet } from "./jwk-set.ts";
 import type { JwksCache } from "./jwks.ts";
-import {
-  audiencesOf,
-  type Claims,
-  claimOf,
-  invalidToken,
-  isCleanText,
-  normalizeIssuer,
-  type ParsedJwt,
-  parseJwt,
-  stringClaim,
-} from "./jwt.ts";
+import { audiencesOf, type Claims, claimOf, invalidToken, normalizeIssuer, type ParsedJwt, parseJwt, stringClaim } from "./jwt.ts";
 import { createMatching, createWork } from "./pattern.ts";
 import { claimsFromPrincipal } from "./subject.ts";
 import { verifyWithIssuer } from "./third-party-tokens.ts";

@@ -3,8 +3,9 @@
  * claims.
  */
 import { compactVerify } from "jose";
+import { isCleanText } from "../../lib/clean-text.ts";
 import type { VerificationKey } from "./jwk-set.ts";
-import { type Claims, claimOf, invalidToken, isCleanText, type ParsedJwt } from "./jwt.ts";
+import { type Claims, claimOf, invalidToken, type ParsedJwt } from "./jwt.ts";
 
 /**
  * Public-key algorithms, each with the one type of key it accepts: a key is never used with an algorithm it was not

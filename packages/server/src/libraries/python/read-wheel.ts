@@ -1,9 +1,9 @@
 /** Reads METADATA and WHEEL from a wheel in place, and refuses archives that could harm the tools that unpack them. */
-import { createHash } from "node:crypto";
 import { ArchiveError } from "../../archives/limits.ts";
 import type { RandomAccessBytes } from "../../archives/random-access-bytes.ts";
 import { ZipArchive, type ZipEntry } from "../../archives/zip-archive.ts";
 import { type HoltError, invalidArgument } from "../../lib/errors.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 import { parsePythonVersion } from "../../lib/version-order/python.ts";
 import { PYTHON_LIMITS } from "../package-archive.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
@@ -34,7 +34,7 @@ export async function readWheel(bytes: RandomAccessBytes, fileName: PythonFileNa
     const { metadata: entry, wheel: wheelEntry } = await findDistInfo(zip, fileName);
     const metadata = await readEntry(zip, entry, "METADATA");
     const wheel = await readEntry(zip, wheelEntry, "WHEEL");
-    const sha256 = createHash("sha256").update(metadata).digest("hex");
+    const sha256 = sha256Hex(metadata);
     return { metadata, wheel, place: { sha256, size: metadata.length, ...(await zip.locate(entry)), isDeflated: entry.isDeflated } };
   } catch (error) {
     if (!(error instanceof ArchiveError)) throw error;

@@ -1,4 +1,5 @@
 /** Reads SBOMs in SPDX and CycloneDX JSON, as they are or in the envelopes and statements that attest them: which packages they name by URL. Pure. */
+import { isRecord } from "../../lib/is-record.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { packageFromUrl } from "./package-url.ts";
 
@@ -80,12 +81,9 @@ function parse(text: string): Json {
 }
 
 function recordOf(value: unknown): Json | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 function* records(list: unknown): Generator<Json> {
-  for (const value of Array.isArray(list) ? list : []) {
-    const record = recordOf(value);
-    if (record !== undefined) yield record;
-  }
+  for (const value of Array.isArray(list) ? list : []) if (isRecord(value)) yield value;
 }

@@ -1,13 +1,12 @@
 /** One SCIM request on its way through the handlers, and helpers to read and answer it. */
-
 import { assertFewMarks } from "../../api/element-limit.ts";
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { Directory } from "../directory.ts";
-import { isObject } from "../patch-request.ts";
 import type { Json } from "../schema.ts";
 import { badRequest, ScimError } from "../scim-error.ts";
 import { CONTENT_TYPE } from "./error.ts";
@@ -32,7 +31,7 @@ export async function readJson({ request, allowance }: ScimExchange): Promise<Js
   const bytes = await readBody(request, allowance);
   assertFewMarks(bytes);
   const body = parseBody(bytes);
-  if (!isObject(body)) throw badRequest("invalidSyntax", "the body must be a JSON object");
+  if (!isRecord(body)) throw badRequest("invalidSyntax", "the body must be a JSON object");
   return body;
 }
 
