@@ -1,4 +1,7 @@
-/** Where time comes from, so that tests can move it. Times on the wire and in the database are UTC text with three fraction digits. */
+/**
+ * The clock, which tests replace, and conversions between times. On the wire and in the database, times are RFC 3339
+ * strings in UTC with three fraction digits.
+ */
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "./errors.ts";
@@ -19,10 +22,10 @@ export function dateFromTimestamp(timestamp: Timestamp): Date {
   return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000));
 }
 
-/** As columns have it. A time between two milliseconds becomes the later one. @throws INVALID_ARGUMENT on the field */
+/** The time as columns store it, rounded up to the next millisecond. @throws INVALID_ARGUMENT on the field */
 export function parseTime(field: string, { seconds, nanos }: Timestamp): string {
   const time = new Date(Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000));
-  // Only gRPC can say a time that RFC 3339 cannot.
+  // gRPC can carry times that RFC 3339 cannot express.
   if (Number.isNaN(time.getTime()) || time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999)
     throw invalidArgument(field, `${field} is not a time`);
   return time.toISOString();

@@ -1,4 +1,4 @@
-/** The errors Holt answers, and the only way to make them. Transports map them to their wire (REST, gRPC); nothing here knows a wire. */
+/** Creates every error that Holt answers. The transports (REST, gRPC) encode them. */
 
 /** Canonical status codes (google.rpc.Code). */
 export const Code = {
@@ -25,33 +25,32 @@ export function codeName(code: Code): string {
   return NAMES.get(code) ?? "UNKNOWN";
 }
 
-/** A field of the request, as the dotted path of proto field names relative to the resource, and what is wrong with it. */
+/** A field with an invalid value. `field` is a dotted path of proto field names, relative to the resource. */
 export interface FieldViolation {
   readonly field: string;
   readonly description: string;
 }
 
-/** A legal document that has to be accepted first. */
+/** A legal document that the organization has not accepted yet. */
 export interface MissingDocument {
   readonly id: string;
   readonly label: string;
-  /** Where to read it; may be empty. */
+  /** URL of the text; may be empty. */
   readonly url: string;
 }
 
-/** What a machine may read of an error; each becomes a google.rpc detail. `kind` is a resource's message name, e.g. `Group`. */
+/** Machine-readable details; each becomes a google.rpc detail. `kind` is a resource's message name, e.g. `Group`. */
 export interface ErrorDetails {
   readonly fieldViolations?: readonly FieldViolation[];
   readonly precondition?: { readonly type: string; readonly description: string };
   readonly resource?: {
     readonly kind: string;
     readonly uid: string;
-    /** Of the resource, where it is not the operation's. */
+    /** Domain of the resource, where it differs from the operation's. */
     readonly domain?: string;
   };
   readonly metadata?: Readonly<Record<string, string>>;
   readonly missingTerms?: readonly MissingDocument[];
-  /** How long to wait before the next try. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -66,7 +65,7 @@ export class HoltError extends Error {
   }
 }
 
-/** Every violation of one stage of validation; the message is made from the first. */
+/** Reports all violations of one validation stage; the message quotes the first. */
 export function invalidArguments(violations: readonly FieldViolation[]): HoltError {
   const first = violations[0];
   const text =
@@ -90,7 +89,7 @@ export function permissionDenied(description: string, metadata?: Record<string, 
   return new HoltError(Code.PERMISSION_DENIED, `Permission denied: ${description}`, metadata === undefined ? {} : { metadata });
 }
 
-/** `type` is the machine's word for the violated condition, e.g. RESOURCE_NOT_EMPTY. */
+/** `type` is the machine-readable name of the violated condition, e.g. RESOURCE_NOT_EMPTY. */
 export function failedPrecondition(type: string, description: string): HoltError {
   return new HoltError(Code.FAILED_PRECONDITION, `Precondition failed: ${description}`, { precondition: { type, description } });
 }
@@ -136,7 +135,7 @@ export function unavailable(description: string, options?: ErrorOptions): HoltEr
   return new HoltError(Code.UNAVAILABLE, `Unavailable: ${description}`, {}, options);
 }
 
-/** What a caller may learn of an error of ours that nobody foresaw: nothing. The cause goes to the log. */
+/** An unexpected error: the caller learns nothing of its cause, which goes to the log. */
 export function internal(cause: unknown): HoltError {
   return new HoltError(Code.INTERNAL, "Internal error", {}, { cause });
 }

@@ -1,10 +1,10 @@
-/** The names by which a client may call a field: as in the proto file, as in JSON, and in camelCase where JSON's name is another. */
+/** Maps the names that clients may use for a field: its proto name, its JSON name and its camelCase name. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 
 const spellings = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
-/** Every accepted spelling of every field of a message. No two fields can claim one spelling: protoc refuses clashing JSON names. */
+/** Fields of a message by accepted spelling. Spellings are unique, because protoc rejects clashing JSON names. */
 export function fieldsBySpelling(message: DescMessage): ReadonlyMap<string, DescField> {
   const known = spellings.get(message);
   if (known !== undefined) return known;

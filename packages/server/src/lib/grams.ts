@@ -1,18 +1,18 @@
-/** Parts of names, three characters long: the index that finds names by any part of them. Pure. */
+/** Splits names into three-character substrings (trigrams), so that an index can find names by substring. Pure. */
 
 const LENGTH = 3;
-/** Of a name; later parts are not found by the index. */
-const MAX_INDEXED = 200;
-/** From the most frequent to the rarest in names of packages, about. */
+/** The index ignores the rest of a longer name. */
+const MAX_INDEXED_CHARACTERS = 200;
+/** Characters of package names, roughly from the most frequent to the rarest. */
 const BY_FREQUENCY = "eainrtos-lcpdmugyhbkfvw.xjzq_0123456789:";
 
-/** Each part once, in lower case; none of a shorter name. @param length of the parts */
+/** Each substring of `length` characters once, in lower case; empty for a shorter name. */
 export function gramsOf(name: string, length: number = LENGTH): readonly string[] {
-  const text = name.toLowerCase().slice(0, MAX_INDEXED);
+  const text = name.toLowerCase().slice(0, MAX_INDEXED_CHARACTERS);
   return [...new Set(Array.from({ length: Math.max(text.length - length + 1, 0) }, (_, start) => text.slice(start, start + length)))];
 }
 
-/** The part of a search text that is likely to be in the fewest names: always the same for the same text. Undefined for a text that is too short. */
+/** The trigram of a search text that probably occurs in the fewest names. Deterministic; undefined for short texts. */
 export function rarestGramOf(text: string): string | undefined {
   return gramsOf(text).toSorted((a, b) => rarityOf(b) - rarityOf(a))[0];
 }

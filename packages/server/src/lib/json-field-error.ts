@@ -1,7 +1,10 @@
-/** A value that does not fit its field, and where: what readers of JSON and of query parameters throw. Transports make INVALID_ARGUMENT of it. */
+/**
+ * The error of a value that does not fit its field. JSON and query parsers throw it; transports answer
+ * INVALID_ARGUMENT.
+ */
 export class JsonFieldError extends Error {
   override readonly name = "JsonFieldError";
-  /** From the message that was read to the field, e.g. `sync_config.source`, `aliases[2]`, `labels["a"]`; empty for the message itself. */
+  /** Path below the parsed message, e.g. `sync_config.source`, `aliases[2]`, `labels["a"]`; empty for the message. */
   readonly path: string;
   readonly description: string;
 
@@ -11,7 +14,7 @@ export class JsonFieldError extends Error {
     this.description = description;
   }
 
-  /** The error that `cause` is when seen from one level further out. */
+  /** Prefixes the path of `cause` with `step`; other errors become a JsonFieldError at `step`. */
   static within(step: string, cause: unknown): JsonFieldError {
     if (!(cause instanceof JsonFieldError)) return new JsonFieldError(step, cause instanceof Error ? cause.message : String(cause));
     const glue = cause.path === "" || cause.path.startsWith("[") ? "" : ".";

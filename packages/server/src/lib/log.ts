@@ -1,4 +1,6 @@
-/** The structured log: one JSON line per event on standard error (fd 2). Never a token, a secret or a request body. */
+/**
+ * Writes the structured log to standard error, one JSON line per event. Never log tokens, secrets or request bodies.
+ */
 import pino from "pino";
 
 export type Log = pino.Logger;

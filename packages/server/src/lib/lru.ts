@@ -1,4 +1,4 @@
-/** A map that forgets what was used longest ago once it is full. */
+/** A map that evicts the least recently used entry when it is full. */
 export class Lru<K, V> {
   readonly #capacity: number;
   readonly #entries = new Map<K, V>();

@@ -1,6 +1,6 @@
 /**
- * JSON values to messages: the proto3 JSON mapping, except that unknown keys are skipped and every spelling of a field is taken. Errors say
- * which field is wrong. Writing is proto-json.ts.
+ * Decodes JSON values into messages, by the proto3 JSON mapping. Unknown keys are skipped and every spelling of a field
+ * is accepted. Errors name the invalid field. The encoder is in proto-json.ts.
  */
 import {
   create,
@@ -23,7 +23,10 @@ type FieldReader = (message: Fields, json: JsonValue) => void;
 
 const decoders = new WeakMap<DescMessage, ValueDecoder>();
 
-/** The decoder of a message: compiled once per descriptor, then remembered. It throws JsonFieldError; how deep the JSON may nest is for the caller to bound. */
+/**
+ * The decoder of a message, compiled once per descriptor. It throws JsonFieldError. The caller must limit the nesting
+ * depth.
+ */
 export function compileJsonDecoder<Desc extends DescMessage>(schema: Desc): (json: JsonValue) => MessageShape<Desc> {
   return messageDecoder(schema) as (json: JsonValue) => MessageShape<Desc>;
 }
@@ -45,16 +48,19 @@ function compileMessage(schema: DescMessage): ValueDecoder {
     for (const key of Object.keys(object)) readers.get(key)?.(message, object[key] as JsonValue);
     return message as unknown as Message;
   };
-  // Known before its fields are compiled: a message may contain itself.
+  // Cached before its fields are compiled, because a message may contain itself.
   decoders.set(schema, decode);
   for (const [spelling, field] of fieldsBySpelling(schema)) readers.set(spelling, compileField(field));
   return decode;
 }
 
-/** Copying an empty message is several times as fast as `create`. Lists, maps and oneofs are mutable, so each copy needs its own. */
+/**
+ * Copying an empty message is several times as fast as `create`. Lists, maps and oneofs are mutable, so copies do not
+ * share them.
+ */
 function compileZero(schema: DescMessage): () => Fields {
   const zero = create(schema) as unknown as Fields;
-  // Messages that know presence by their prototype (proto2) cannot be copied so.
+  // proto2 messages track presence through their prototype, which a spread does not copy.
   if (Object.getPrototypeOf(zero) !== Object.prototype) return () => create(schema) as unknown as Fields;
   const lists = schema.fields.filter((field) => field.fieldKind === "list").map((field) => field.localName);
   const maps = schema.fields.filter((field) => field.fieldKind === "map").map((field) => field.localName);
@@ -94,20 +100,20 @@ function assign(message: Fields, field: DescField, value: unknown): void {
   message[field.oneof.localName] = { case: field.localName, value };
 }
 
-/** The decoder of a field's whole value: for a list, of the list. */
+/** The decoder of a field's whole value, including lists and maps. */
 export function compileFieldDecoder(field: DescField): ValueDecoder {
   const decode = compileElementDecoder(field);
   if (field.fieldKind === "list") return (json) => decodeList(json, decode);
   if (field.fieldKind === "map") return compileMap(decode, field.mapKey);
-  // protobuf-es unwraps google.protobuf.StringValue and its like in singular fields outside a oneof.
+  // protobuf-es unwraps google.protobuf.StringValue and similar wrappers in singular fields outside a oneof.
   if (field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message))
     return compileScalarDecoder(field.message.fields[0].scalar);
   return decode;
 }
 
-/** The decoder of a field's value or, for a list or map, of one of its values. */
+/** The decoder of a single value: the field's own, or one element of its list or map. */
 export function compileElementDecoder(field: DescField): ValueDecoder {
-  // protobuf-es holds a Struct in a field as the plain object it stands for.
+  // protobuf-es represents a Struct field as a plain object.
   if (field.message?.typeName === "google.protobuf.Struct") return asObject;
   if (field.message !== undefined) return messageDecoder(field.message);
   if (field.enum !== undefined) return compileEnumDecoder(field.enum);

@@ -1,4 +1,4 @@
-/** Scalars and enums from JSON values, as protobuf-es holds them. Where the proto3 JSON mapping lets a number be text, so does this. */
+/** Decodes scalars and enums from JSON into the values of protobuf-es. Numbers may be strings, as in proto3 JSON. */
 import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { JsonFieldError } from "./json-field-error.ts";
 
@@ -31,18 +31,21 @@ export function compileScalarDecoder(scalar: ScalarType): ValueDecoder {
   }
 }
 
-/** By name or number; enums are open, so a number need not have a name. */
+/** Accepts names and numbers. Enums are open, so a number may have no name. */
 export function compileEnumDecoder(desc: DescEnum): ValueDecoder {
   if (desc.typeName === "google.protobuf.NullValue") return () => 0;
   const numbers = new Map(desc.values.map((value) => [value.name, value.number]));
   return (json) => {
     if (typeof json === "number") return parseInt32(json);
     const number = typeof json === "string" ? numbers.get(json) : undefined;
-    return number ?? fail(`must be one of ${[...numbers.keys()].join(", ")}, not ${shown(json)}`);
+    return number ?? fail(`must be one of ${[...numbers.keys()].join(", ")}, not ${describe(json)}`);
   };
 }
 
-/** Keys of maps are text in JSON and in protobuf-es, whatever their type; `01` and `1` must be one key. */
+/**
+ * Normalizes map keys, which are strings in JSON and in protobuf-es: integer keys `01` and `1` must become the same
+ * key.
+ */
 export function compileMapKeyDecoder(scalar: ScalarType): (key: string) => string {
   if (scalar === ScalarType.STRING) return parseString;
   if (scalar === ScalarType.BOOL) return (key) => (key === "true" || key === "false" ? key : fail("the key must be true or false"));
@@ -51,13 +54,13 @@ export function compileMapKeyDecoder(scalar: ScalarType): (key: string) => strin
 }
 
 function parseString(json: JsonValue): string {
-  if (typeof json !== "string") return fail(`must be a string, not ${shown(json)}`);
-  // A proto string is UTF-8, which cannot express half of a surrogate pair.
+  if (typeof json !== "string") return fail(`must be a string, not ${describe(json)}`);
+  // A proto string is UTF-8, which cannot express a lone surrogate.
   return json.isWellFormed() ? json : fail("must be valid Unicode");
 }
 
 function parseBool(json: JsonValue): boolean {
-  return typeof json === "boolean" ? json : fail(`must be true or false, not ${shown(json)}`);
+  return typeof json === "boolean" ? json : fail(`must be true or false, not ${describe(json)}`);
 }
 
 function parseInt32(json: JsonValue): number {
@@ -68,8 +71,8 @@ const DECIMAL = /^-?\d{1,20}$/;
 
 function parseInteger(json: JsonValue, least: number, most: number): number {
   const number = typeof json === "string" && DECIMAL.test(json) ? Number(json) : json;
-  if (typeof number !== "number" || !Number.isInteger(number)) return fail(`must be an integer, not ${shown(json)}`);
-  // "-0" is 0: adding zero drops the sign.
+  if (typeof number !== "number" || !Number.isInteger(number)) return fail(`must be an integer, not ${describe(json)}`);
+  // Adding zero turns -0 into 0.
   return number >= least && number <= most ? number + 0 : fail(`must be from ${least} to ${most}`);
 }
 
@@ -77,7 +80,7 @@ function parseLong(json: JsonValue, least: bigint, most: bigint): bigint {
   if (typeof json === "number" && Number.isInteger(json) && !Number.isSafeInteger(json))
     return fail("is too large for a JSON number to hold exactly: send it as a string");
   const isInteger = typeof json === "string" ? DECIMAL.test(json) : Number.isInteger(json);
-  if (!isInteger) return fail(`must be an integer, not ${shown(json)}`);
+  if (!isInteger) return fail(`must be an integer, not ${describe(json)}`);
   const long = BigInt(json as string | number);
   return long >= least && long <= most ? long : fail(`must be from ${least} to ${most}`);
 }
@@ -87,7 +90,7 @@ const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 function parseDouble(json: JsonValue): number {
   if (json === "NaN" || json === "Infinity" || json === "-Infinity") return Number(json);
   const number = typeof json === "string" && NUMBER.test(json) ? Number(json) : json;
-  return typeof number === "number" && Number.isFinite(number) ? number : fail(`must be a number, not ${shown(json)}`);
+  return typeof number === "number" && Number.isFinite(number) ? number : fail(`must be a number, not ${describe(json)}`);
 }
 
 const LARGEST_FLOAT = 3.4028234663852886e38;
@@ -97,7 +100,10 @@ function parseFloat32(json: JsonValue): number {
   return !Number.isFinite(number) || Math.abs(number) <= LARGEST_FLOAT ? number : fail("is too large for a float");
 }
 
-/** RFC 4648 §4 and §5, with or without padding. Buffer would skip what is neither, so that is refused here, by a pattern that cannot backtrack. */
+/**
+ * Decodes base64 and base64url (RFC 4648 §4 and §5), padded or not. Buffer skips invalid characters, so they are
+ * rejected here, by a pattern that cannot backtrack.
+ */
 function parseBytes(json: JsonValue): Uint8Array {
   if (typeof json !== "string") return fail("must be base64 text");
   const padding = json.endsWith("==") ? 2 : json.endsWith("=") ? 1 : 0;
@@ -111,8 +117,8 @@ function fail(description: string): never {
   throw new JsonFieldError("", description);
 }
 
-/** What was given, short enough for an error message. */
-function shown(json: JsonValue): string {
+/** The given value, shortened for an error message. */
+function describe(json: JsonValue): string {
   if (Array.isArray(json)) return "a list";
   if (typeof json === "object" && json !== null) return "an object";
   const text = JSON.stringify(json);

@@ -1,10 +1,16 @@
-/** The JSON of google.protobuf's well-known types, where it is not that of any other message. Times are ours (RFC 3339, three digits); the rest is the library's. */
+/**
+ * Encodes and decodes the google.protobuf types that have a JSON form of their own. Timestamps are handled here (RFC
+ * 3339, three fraction digits); protobuf-es handles the other types.
+ */
 import { create, type DescMessage, fromJson, type JsonValue, type Message, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { type FieldMask, FieldMaskSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { rfc3339 } from "./rfc3339.ts";
 
-/** Types whose JSON is left to the library, and what to tell who gets it wrong. An Any is refused unless empty: the contract has none whose type Holt could know. */
+/**
+ * Types that protobuf-es handles, with the error message for invalid values. An Any must be empty, because the contract
+ * defines no type that it could hold.
+ */
 const DELEGATED: ReadonlyMap<string, string> = new Map([
   ["google.protobuf.Any", "must be empty"],
   ["google.protobuf.Duration", 'must be a duration in seconds such as "604800s"'],
@@ -20,7 +26,7 @@ export function compileWellKnownEncoder(schema: DescMessage): ((message: never) 
   return (message: Message) => JSON.stringify(toJson(schema, message as MessageShape<typeof schema>));
 }
 
-/** From a JSON value. What it throws says what is wrong, but not where. */
+/** The decoder throws a plain Error; the caller adds the path of the field. */
 export function compileWellKnownDecoder(schema: DescMessage): ((json: JsonValue) => Message) | undefined {
   if (schema.typeName === TimestampSchema.typeName) return parseTimestamp;
   if (schema.typeName === FieldMaskSchema.typeName) return parseFieldMask;
@@ -36,7 +42,7 @@ function delegate(schema: DescMessage, json: JsonValue, hint: string): Message {
   }
 }
 
-/** The JSON mapping has camelCase only; clients also write paths as they stand in the proto file. */
+/** Accepts snake_case paths too: the JSON mapping defines camelCase only, but clients also send proto names. */
 function parseFieldMask(json: JsonValue): FieldMask {
   if (typeof json !== "string") throw new Error("must be field paths separated by commas");
   const paths = json.split(",").map((path) => protoSnakeCase(path.trim()));
@@ -57,14 +63,14 @@ const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d
 
 function parseTimestamp(json: JsonValue): Timestamp {
   const text = String(json);
-  // What Holt itself wrote needs no closer look.
+  // Fast path for timestamps that Holt wrote itself.
   const canonical = text.length === 24 ? Date.parse(text) : Number.NaN;
   if (canonical >= EARLIEST && canonical <= LATEST && rfc3339(canonical) === text) return timestamp(canonical, nanosOf(canonical));
   const match = typeof json === "string" ? RFC3339.exec(text) : null;
   const [, local = "", fraction = "", sign = "+", hours = "0", minutes = "0"] = match ?? [];
   const utc = local.toUpperCase();
   const atUtc = Date.parse(`${utc}Z`);
-  // Date.parse takes February 30th for March 2nd; RFC 3339 §5.7 does not have such a day.
+  // Date.parse reads February 30 as March 2; RFC 3339 §5.7 does not allow that day.
   if (Number.isNaN(atUtc) || rfc3339(atUtc).slice(0, 19) !== utc) throw new Error("must be an RFC 3339 time such as 2026-03-27T13:55:00Z");
   const offset = (Number(hours) * 60 + Number(minutes)) * 60_000;
   const ms = sign === "-" ? atUtc + offset : atUtc - offset;

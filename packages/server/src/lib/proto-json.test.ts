@@ -15,7 +15,7 @@ import { compileJsonDecoder } from "./proto-json-decode.ts";
 const contract = [...new Set(services.flatMap((service) => service.methods.flatMap((method) => [method.input, method.output])))];
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
-/** The library's JSON as ours must be: times cut to three digits, no empty nextPageToken. */
+/** protobuf-es's JSON, adjusted to Holt's rules: times truncated to three digits, no empty nextPageToken. */
 function expected(json: unknown): unknown {
   if (typeof json === "string")
     return json.replace(TIME, (_, seconds, fraction = "") => `${seconds}.${fraction.padEnd(3, "0").slice(0, 3)}Z`);
@@ -31,12 +31,12 @@ function assertLikeLibrary(schema: DescMessage, message: Message): void {
   const json = toJson(schema, message, { alwaysEmitImplicit: true });
   assert.deepEqual(JSON.parse(text), expected(JSON.parse(JSON.stringify(json))));
   const back = fromJson(schema, JSON.parse(text));
-  assert.deepEqual(messageFromJson(schema, text), back, "our decoder reads what the library reads");
-  assert.equal(compileJsonEncoder(schema)(back), text, "a second round changes nothing");
+  assert.deepEqual(messageFromJson(schema, text), back, "Holt's decoder and protobuf-es read the same message");
+  assert.equal(compileJsonEncoder(schema)(back), text, "encoding the decoded message gives the same text");
 }
 
-describe("the JSON of a message", () => {
-  it("says what the library says, for every kind of field", () => {
+describe("the JSON encoder", () => {
+  it("agrees with protobuf-es on every kind of field", () => {
     const schema = everyKind();
     fc.assert(
       fc.property(arbitraryMessage(schema, 1), (message) => assertLikeLibrary(schema, message)),
@@ -45,7 +45,7 @@ describe("the JSON of a message", () => {
   });
 
   for (const schema of contract) {
-    it(`says what the library says, for ${schema.typeName}`, () => {
+    it(`agrees with protobuf-es on ${schema.typeName}`, () => {
       fc.assert(
         fc.property(arbitraryMessage(schema), (message) => assertLikeLibrary(schema, message)),
         { numRuns: 20 },
@@ -53,7 +53,7 @@ describe("the JSON of a message", () => {
     });
   }
 
-  it("has every field of implicit presence, nothing that is unset, and keys in declaration order", () => {
+  it("writes every field of implicit presence, omits unset fields, and keeps the declaration order", () => {
     const text = compileJsonEncoder(RepoSchema)(create(RepoSchema, { name: "r", syncConfig: { source: "s" } }));
     const sync = '"sync_config":{"source":"s","uniqueTags":false,"google":"","amazon":"","azure":"","apkoOverlay":"","gracePeriod":false}';
     assert.equal(
@@ -62,14 +62,14 @@ describe("the JSON of a message", () => {
     );
   });
 
-  it("leaves out an empty page token and an unset total, and no other empty field of a list", () => {
+  it("omits an empty page token and an unset total, but no other empty field of a list response", () => {
     const encode = compileJsonEncoder(ListGroupsResponseSchema);
     assert.equal(encode(create(ListGroupsResponseSchema)), '{"groups":[],"skipped":0}');
     const full = create(ListGroupsResponseSchema, { nextPageToken: "t", totalCount: 0n, skipped: 3 });
     assert.equal(encode(full), '{"groups":[],"nextPageToken":"t","totalCount":"0","skipped":3}');
   });
 
-  it("cuts times to three digits, also before 1970", () => {
+  it("truncates times to three fraction digits, also before 1970", () => {
     const encode = compileJsonEncoder(TimestampSchema);
     const text = (seconds: bigint, nanos: number): string => encode(create(TimestampSchema, { seconds, nanos }));
     assert.equal(text(0n, 0), '"1970-01-01T00:00:00.000Z"');
@@ -78,7 +78,7 @@ describe("the JSON of a message", () => {
     assert.throws(() => text(253_402_300_800n, 0), /outside the years/);
   });
 
-  it("agrees with the platform on every day", () => {
+  it("agrees with Date.prototype.toJSON on every day", () => {
     const encode = compileJsonEncoder(TimestampSchema);
     const days = fc.integer({ min: -719_162, max: 2_932_896 });
     fc.assert(
@@ -93,19 +93,19 @@ describe("the JSON of a message", () => {
   });
 });
 
-describe("reading JSON", () => {
+describe("the JSON decoder", () => {
   const decodeRepo = compileJsonDecoder(RepoSchema);
   const decodeGroup = compileJsonDecoder(GroupSchema);
   const rejects = (schema: DescMessage, json: JsonValue, message: string | RegExp): void => {
     assert.throws(() => compileJsonDecoder(schema)(json), { name: "JsonFieldError", message });
   };
 
-  it("takes camelCase, snake_case and the JSON name, skips unknown keys, and takes null for absent", () => {
+  it("accepts camelCase, snake_case and the JSON name, skips unknown keys, and treats null as absent", () => {
     for (const key of ["sync_config", "syncConfig"]) assert.equal(decodeRepo({ [key]: { source: "x" } }).syncConfig?.source, "x");
     assert.deepEqual(decodeRepo({ activeTags: ["a"], unknown: { deep: [1] }, name: null }), decodeRepo({ active_tags: ["a"] }));
   });
 
-  it("says which field is wrong", () => {
+  it("names the invalid field in its error", () => {
     rejects(RepoSchema, { syncConfig: { source: 5 } }, "sync_config.source: must be a string, not 5");
     rejects(RepoSchema, { aliases: ["a", null] }, "aliases[1]: must be a string, not null");
     rejects(RepoSchema, { catalogTier: "GOLD" }, /^catalog_tier: must be one of CATALOG_TIER_UNSPECIFIED, .*, not "GOLD"$/);
@@ -116,18 +116,18 @@ describe("reading JSON", () => {
     rejects(RepoSchema, [], "must be an object");
   });
 
-  it("refuses two members of one oneof", () => {
+  it("rejects two members of one oneof", () => {
     rejects(IdentitySchema, { claimMatch: {}, awsIdentity: {} }, /^aws_identity: only one of .*claim_match.* may be set$/);
   });
 
-  it("keeps a key called __proto__ without touching any prototype", () => {
+  it("stores a key named __proto__ without changing a prototype", () => {
     const group = decodeGroup(JSON.parse('{"__proto__":{"name":"x"},"resourceLimits":{"__proto__":7}}'));
     assert.equal(group.name, "");
     assert.deepEqual(Object.keys(group.resourceLimits), ["__proto__"]);
     assert.equal(compileJsonEncoder(GroupSchema)(group).includes('"resourceLimits":{"__proto__":7}'), true);
   });
 
-  it("takes times with any fraction and offset", () => {
+  it("accepts times with any fraction and offset", () => {
     const decode = compileJsonDecoder(TimestampSchema);
     assert.deepEqual(decode("2026-03-27T15:55:00.000000001+02:00"), create(TimestampSchema, { seconds: 1_774_619_700n, nanos: 1 }));
     assert.deepEqual(decode("2026-03-27t13:55:00z"), create(TimestampSchema, { seconds: 1_774_619_700n }));

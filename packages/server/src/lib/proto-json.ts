@@ -1,6 +1,6 @@
 /**
- * Messages to the JSON that Holt answers and stores: the proto3 JSON mapping with every field of implicit presence written, what is unset
- * left out and never null, keys in declaration order, times with three fraction digits.
+ * Encodes messages as the JSON that Holt answers and stores (canonical proto-JSON). Fields of implicit presence are
+ * always written, unset fields are omitted, keys are in declaration order, and times have three fraction digits.
  */
 import { type DescEnum, type DescField, type DescMessage, type Message, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
@@ -8,19 +8,25 @@ import { compileJsonDecoder } from "./proto-json-decode.ts";
 import { compileWellKnownEncoder } from "./proto-json-well-known.ts";
 import { quote } from "./quote.ts";
 
-/** A value, as protobuf-es holds it, to JSON text. */
+/** Encodes a value of protobuf-es as JSON text. */
 type ValueEncoder = (value: never) => string;
-/** Adds a field to the text of its message, which so far holds the fields before it. */
+/** Appends a field to the JSON text of its message, which already holds the preceding fields. */
 type FieldWriter = (message: Readonly<Record<string, unknown>>, text: string) => string;
 
 const encoders = new WeakMap<DescMessage, ValueEncoder>();
 
-/** The encoder of a message: compiled once per descriptor, then remembered. Throws on a value that proto JSON cannot express, such as a time before year 1. */
+/**
+ * The encoder of a message, compiled once per descriptor. It throws on values without JSON form, such as a time before
+ * year 1.
+ */
 export function compileJsonEncoder<Desc extends DescMessage>(schema: Desc): (message: MessageShape<Desc>) => string {
   return messageEncoder(schema) as (message: Message) => string;
 }
 
-/** The message that a text from such an encoder stands for, e.g. a stored body. Throws JsonFieldError on any other text. */
+/**
+ * Decodes text that such an encoder wrote, e.g. a stored body.
+ * @throws JsonFieldError where a value does not fit its field; SyntaxError where the text is not JSON
+ */
 export function messageFromJson<Desc extends DescMessage>(schema: Desc, text: string): MessageShape<Desc> {
   return compileJsonDecoder(schema)(JSON.parse(text));
 }
@@ -40,7 +46,7 @@ function compileMessage(schema: DescMessage): ValueEncoder {
     for (const write of writers) text = write(message, text);
     return `{${text}}`;
   };
-  // Known before its fields are compiled: a message may contain itself.
+  // Cached before its fields are compiled, because a message may contain itself.
   encoders.set(schema, encode);
   for (const field of schema.fields) writers.push(compileField(field));
   return encode;
@@ -58,7 +64,7 @@ function compileField(field: DescField): FieldWriter {
       return member.case === name ? text + (text === "" ? first : next) + encode(member.value) : text;
     };
   }
-  // The last page of a list has no token: an empty one is left out, though its presence is implicit.
+  // The last page of a list has no token, so an empty token is omitted although its presence is implicit.
   const absent = field.name === "next_page_token" && field.scalar === ScalarType.STRING ? "" : undefined;
   return (message, text) => {
     const value = message[name];
@@ -73,7 +79,7 @@ function fieldEncoder(field: DescField): ValueEncoder {
     case "map":
       return compileMap(elementEncoder(field.mapKind, field.message, field.enum, field.scalar));
     case "message":
-      // protobuf-es unwraps google.protobuf.StringValue and its like in singular fields outside a oneof.
+      // protobuf-es unwraps google.protobuf.StringValue and similar wrappers in singular fields outside a oneof.
       if (isWrapperDesc(field.message) && field.oneof === undefined) return scalarEncoder(field.message.fields[0]?.scalar);
       return elementEncoder("message", field.message, undefined, undefined);
     default:
@@ -87,7 +93,7 @@ function elementEncoder(
   enumeration: DescEnum | undefined,
   scalar: ScalarType | undefined,
 ): ValueEncoder {
-  // protobuf-es holds a Struct in a field as the plain object it stands for.
+  // protobuf-es represents a Struct field as a plain object.
   if (message?.typeName === "google.protobuf.Struct") return JSON.stringify as ValueEncoder;
   if (kind === "message" && message !== undefined) return messageEncoder(message);
   if (kind === "enum" && enumeration !== undefined) return compileEnum(enumeration);
@@ -108,7 +114,7 @@ function compileMap(encode: ValueEncoder): ValueEncoder {
   const encodeValue = encode as (value: unknown) => string;
   return (entries: Readonly<Record<string, unknown>>) => {
     let text = "";
-    // Keys of all types are strings here already, as they are in JSON.
+    // In protobuf-es, map keys of all types are strings, as in JSON.
     for (const key of Object.keys(entries)) text += `${text === "" ? "" : ","}${quote(key)}:${encodeValue(entries[key])}`;
     return `{${text}}`;
   };
@@ -117,7 +123,7 @@ function compileMap(encode: ValueEncoder): ValueEncoder {
 function compileEnum(desc: DescEnum): ValueEncoder {
   if (desc.typeName === "google.protobuf.NullValue") return () => "null";
   const names = new Map(desc.values.map((value) => [value.number, JSON.stringify(value.name)]));
-  // Enums are open: a number without a name is written as it is.
+  // Enums are open: a number without a name is written as a number.
   return (value: number) => names.get(value) ?? String(value);
 }
 

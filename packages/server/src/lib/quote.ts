@@ -1,8 +1,10 @@
-/** JSON string literals: JSON.stringify, faster for the text that needs no escapes, which is nearly all. */
+/**
+ * Writes JSON string literals, faster than JSON.stringify for strings that need no escapes, which nearly all do not.
+ */
 
-/** Anything but what RFC 8259 §7 lets stand for itself; surrogates too, of which JSON.stringify escapes those that stand alone. */
-const NEEDS_CARE = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
+/** Matches characters that RFC 8259 §7 does not allow unescaped, and surrogates, since lone ones need an escape. */
+const NEEDS_ESCAPES = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
 
 export function quote(text: string): string {
-  return NEEDS_CARE.test(text) ? JSON.stringify(text) : `"${text}"`;
+  return NEEDS_ESCAPES.test(text) ? JSON.stringify(text) : `"${text}"`;
 }

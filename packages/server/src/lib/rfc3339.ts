@@ -1,4 +1,4 @@
-/** RFC 3339 times in UTC with exactly three fraction digits, several times as fast as Date.prototype.toISOString. Pure. */
+/** Formats RFC 3339 times in UTC with three fraction digits, several times as fast as Date.prototype.toISOString. */
 
 const DAY_MS = 86_400_000;
 const TWO_DIGITS = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, "0"));
@@ -19,7 +19,7 @@ function threeDigits(number: number): string {
 let lastDay = Number.NaN;
 let lastDate = "";
 
-/** Neighbouring times tend to be of one day. */
+/** Remembers the last day, because successive times tend to fall on the same day. */
 function dateOf(day: number): string {
   if (day === lastDay) return lastDate;
   lastDay = day;
@@ -27,7 +27,10 @@ function dateOf(day: number): string {
   return lastDate;
 }
 
-/** Years are taken to begin in March, so that the leap day is the last; eras are 400 years. Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days. */
+/**
+ * Implements civil_from_days of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms". Years begin in March, so
+ * that the leap day comes last; an era is 400 years.
+ */
 function civilDate(day: number): string {
   const shifted = day + 719_468;
   const era = Math.floor(shifted / 146_097);

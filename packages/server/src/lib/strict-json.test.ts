@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "../../test/harness/property.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
-test("a name given twice is refused at any depth and in any spelling", () => {
+test("parseStrictJson rejects a duplicate name at any depth and in any spelling", () => {
   for (const text of [
     '{"a":1,"a":2}',
     '{"a":1,"\\u0061":2}',
@@ -17,7 +17,7 @@ test("a name given twice is refused at any depth and in any spelling", () => {
   }
 });
 
-test("equal names in different objects, and strings that look like structure, are fine", () => {
+test("parseStrictJson accepts equal names in different objects and strings that look like structure", () => {
   for (const text of [
     '{"a":{"a":{"a":1}}}',
     '[{"a":1},{"a":1}]',
@@ -30,12 +30,12 @@ test("equal names in different objects, and strings that look like structure, ar
   }
 });
 
-test("what is not JSON or is nested too deep is refused", () => {
+test("parseStrictJson rejects text that is not JSON or is nested too deep", () => {
   for (const text of ["", "{", '{"a":1,}', "\ufeff{}", "{'a':1}", `${"[".repeat(40)}${"]".repeat(40)}`])
     assert.throws(() => parseStrictJson(text), SyntaxError, text);
 });
 
-test("any value that has a JSON text is read as JSON.parse reads it", () => {
+test("parseStrictJson reads every JSON value as JSON.parse does", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) =>
       assert.deepEqual(parseStrictJson(JSON.stringify(value)), JSON.parse(JSON.stringify(value))),

@@ -1,8 +1,11 @@
-/** JSON from strangers, where a name given twice in one object is refused: two readers of it could see two different values. Pure. */
+/**
+ * Parses untrusted JSON and rejects duplicate names in an object, because two parsers could pick different values.
+ * Pure.
+ */
 
 /**
- * @throws SyntaxError on what is not JSON, is nested too deep, or has an object with a duplicate name anywhere (RFC 8259 §4 leaves
- * its meaning open; RFC 7519 §4 lets a reader of claims refuse it).
+ * RFC 8259 §4 leaves the meaning of duplicate names open; RFC 7519 §4 allows a parser of claims to reject them.
+ * @throws SyntaxError where the text is not JSON, is nested too deep, or has an object with a duplicate name
  */
 export function parseStrictJson(text: string, maxDepth = 32): unknown {
   const value: unknown = JSON.parse(text);
@@ -10,7 +13,10 @@ export function parseStrictJson(text: string, maxDepth = 32): unknown {
   return value;
 }
 
-/** One pass over text that is known to be well-formed. Per open container: the names seen so far, or undefined for an array. */
+/**
+ * Scans well-formed text once. `open` holds the names seen so far in each open object, and undefined for each open
+ * array.
+ */
 function assertNoDuplicates(text: string, maxDepth: number): void {
   const open: (Set<string> | undefined)[] = [];
   let expectsName = false;
@@ -38,7 +44,7 @@ function closingQuote(text: string, start: number): number {
   return i;
 }
 
-/** Names are compared as what they mean: an escape spells the same name. */
+/** Compares names after decoding their escapes. */
 function addName(names: Set<string> | undefined, quoted: string): void {
   const name = JSON.parse(quoted) as string;
   if (names?.has(name)) throw new SyntaxError("an object has the same name twice");

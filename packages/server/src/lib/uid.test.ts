@@ -4,18 +4,18 @@ import fc from "../../test/harness/property.ts";
 import { ancestry, isAtOrBelow, isInRoot, isUid, newUid, parentOf, rangeAtOrBelow, rangeBelow, rootOf, uidFromText } from "./uid.ts";
 
 const RUNS = { numRuns: 3000 };
-// Few segments, alike at their beginnings and ends, so that uids are often related or nearly so.
+// Few segments with equal beginnings and ends, so that many uids are related or nearly related.
 const root = fc.constantFrom("0".repeat(40), `${"0".repeat(39)}1`, "f".repeat(40));
 const segment = fc.constantFrom("0".repeat(16), `${"0".repeat(15)}1`, "f".repeat(16), `f${"0".repeat(15)}`);
 const uid = fc.tuple(root, fc.array(segment, { maxLength: 4 })).map(([first, rest]) => [first, ...rest].join("/"));
 
-/** The model: a uid is a list of segments, and to be below is to begin with all of another's. */
+/** The model: a uid is a list of segments, and a descendant's list begins with all segments of its ancestor. */
 function isPrefix(prefix: readonly string[], path: readonly string[]): boolean {
   return prefix.length <= path.length && prefix.every((part, i) => part === path[i]);
 }
 
 describe("uids", () => {
-  test("are cut as the list of their segments is", () => {
+  test("parentOf, rootOf and ancestry agree with the list of segments", () => {
     fc.assert(
       fc.property(uid, (text) => {
         const parts = text.split("/");
@@ -31,7 +31,7 @@ describe("uids", () => {
     );
   });
 
-  test("are below each other, and inside each other's ranges, exactly when their segments say so", () => {
+  test("isAtOrBelow and the uid ranges agree with the segments of both uids", () => {
     let related = 0;
     fc.assert(
       fc.property(uid, uid, (text, ancestor) => {
@@ -47,7 +47,7 @@ describe("uids", () => {
     assert.ok(related > 100, `${related}`);
   });
 
-  test("are 40 hexadecimal digits and then any number of times a slash and 16 more, up to 64 segments", () => {
+  test("isUid accepts 40 hexadecimal digits and up to 63 further segments of a slash and 16 digits", () => {
     const changed = fc.tuple(uid, fc.nat({ max: 120 }), fc.constantFrom("", "g", "A", "/", "0", "\n", " ")).map(([text, at, insert]) => {
       return text.slice(0, at) + insert + text.slice(at + (insert === "" ? 1 : 0));
     });
@@ -66,7 +66,7 @@ describe("uids", () => {
     assert.equal(isUid(`${"0".repeat(40)}\n`), false);
   });
 
-  test("that are new lie directly below their parent and differ", () => {
+  test("newUid returns distinct uids directly below the parent", () => {
     const parents = ["", newUid(""), newUid(newUid(""))];
     for (const parent of parents) {
       const made = Array.from({ length: 100 }, () => newUid(parent));
@@ -78,7 +78,7 @@ describe("uids", () => {
     }
   });
 
-  test("of names are the same for ever", () => {
+  test("uidFromText returns the same uid for the same name forever", () => {
     assert.equal(uidFromText("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a3");
     assert.ok(isUid(uidFromText("")));
   });

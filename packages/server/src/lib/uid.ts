@@ -1,23 +1,23 @@
-/** Arithmetic of uids, the paths that place every resource in the tree. Pure; the only place that cuts or joins them. */
+/** Splits and joins uids, the paths that locate every resource in the tree. No other file does so. Pure. */
 import { randomBytes } from "node:crypto";
 import { sha256Hex } from "./sha256.ts";
 
 const UID = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
-/** Characters of the uid of an organization, with which the uids of everything in it begin. */
+/** Length of the uid of an organization. The uids of everything in the organization begin with it. */
 export const ROOT_LENGTH = 40;
-/** A sanity cap, far above any real tree: 64 segments. */
+/** 64 segments, far deeper than any real tree. */
 export const MAX_UID_LENGTH = 40 + 63 * 17;
 
 export function isUid(text: string): boolean {
   return text.length <= MAX_UID_LENGTH && UID.test(text);
 }
 
-/** A new uid below `parent`; the empty parent makes a new root uid (20 random bytes, else 8). */
+/** A new uid below `parent` (8 random bytes); with an empty parent, a new root uid (20 random bytes). */
 export function newUid(parent: string): string {
   return parent === "" ? randomBytes(20).toString("hex") : `${parent}/${randomBytes(8).toString("hex")}`;
 }
 
-/** The root uid that stands for a name for ever, on every server: first 40 hex digits of its SHA-256. */
+/** The root uid of a name, the same on every server: the first 40 hexadecimal digits of its SHA-256. */
 export function uidFromText(text: string): string {
   return sha256Hex(text).slice(0, 40);
 }
@@ -37,7 +37,7 @@ export function isInRoot(uid: string): boolean {
   return !uid.includes("/");
 }
 
-/** Whether `uid` is `ancestor` or stands anywhere below it. */
+/** Whether `uid` equals `ancestor` or is anywhere below it. */
 export function isAtOrBelow(uid: string, ancestor: string): boolean {
   return uid.startsWith(ancestor) && (uid.length === ancestor.length || uid.charCodeAt(ancestor.length) === 47);
 }
@@ -55,12 +55,14 @@ export interface UidRange {
   readonly upper: string;
 }
 
-/** `uid` itself and everything below it. `0` is the character after `/`, and no uid has a longer first segment than another. */
+/**
+ * The range of `uid` and everything below it. `0` is the character after `/`, and all root segments have equal length.
+ */
 export function rangeAtOrBelow(uid: string): UidRange {
   return { lower: uid, upper: `${uid}0` };
 }
 
-/** Everything strictly below `uid`. */
+/** The range of everything strictly below `uid`. */
 export function rangeBelow(uid: string): UidRange {
   return { lower: `${uid}/`, upper: `${uid}0` };
 }

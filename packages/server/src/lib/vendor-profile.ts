@@ -1,24 +1,26 @@
-/** Names on the wire that belong to a vendor, in one place. The neutral profile is Holt's own; another one adds its vendor's names to what Holt serves. */
+/** Vendor-specific names on the wire. The neutral profile is Holt's own; other profiles add a vendor's names to it. */
 
 export interface VendorProfile {
   readonly name: string;
-  /** Package root under which gRPC services answer beside `platform`; undefined for none. v1 packages there carry no version. */
+  /**
+   * Second package root of the gRPC services besides `platform`; undefined for none. Its v1 packages have no version.
+   */
   readonly grpcRoot: string | undefined;
-  /** Before every event type: `<prefix>.api.iam.group.created.v1`. */
+  /** Prefix of every event type: `<prefix>.api.iam.group.created.v1`. */
   readonly eventPrefix: string;
   /** Error domains are `<domain>.<errorDomain>`, resource types `<domain>.<errorDomain>/<Kind>`. */
   readonly errorDomain: string;
-  /** Names before `-Audience` and `-Identity` of the headers that bind an AWS caller-identity proof to this server. */
+  /** Prefixes of the `-Audience` and `-Identity` headers that bind an AWS caller-identity proof to this server. */
   readonly proofHeaders: readonly string[];
-  /** Environment variables of images that start like this are the vendor's. */
+  /** Prefix of the environment variables that belong to the vendor in images. */
   readonly environmentPrefix: string;
   /** Path segments of the registry's own additions: `/v2/<name>/_holt/history/<tag>`. */
   readonly registrySegments: readonly string[];
-  /** Labels of library versions in which vulnerabilities were patched: `1.2.3+holt.1`. */
+  /** Labels of library versions with patched vulnerabilities: `1.2.3+holt.1`. */
   readonly remediatedLabels: readonly string[];
-  /** Before the ids that advisories are given: `HOLT-2c4f-6h8j-mpqr`. */
+  /** Prefix of generated advisory ids: `HOLT-2c4f-6h8j-mpqr`. */
   readonly advisoryPrefix: string;
-  /** Start of the User-Agent of deliveries. */
+  /** Prefix of the User-Agent of deliveries. */
   readonly userAgent: string;
 }
 
@@ -55,14 +57,14 @@ export const vendorProfiles: ReadonlyMap<string, VendorProfile> = new Map([
 ]);
 
 /**
- * The full name a message or service goes by for clients of this profile: `platform.iam.v2.Group` is
- * `chainguard.platform.iam.v2.Group`, and `platform.iam.v1.Group` is `chainguard.platform.iam.Group`.
- * @param alias the version the client used where it is an alias of the real one (`v2beta1`)
+ * The full name of a message or service for clients of this profile: `platform.iam.v2.Group` becomes
+ * `chainguard.platform.iam.v2.Group`, and `platform.iam.v1.Group` becomes `chainguard.platform.iam.Group`.
+ * @param alias the version in the client's request, where it is an alias of the real one (`v2beta1`)
  */
 export function wireName(profile: VendorProfile, typeName: string, alias: string | undefined): string {
   const [, domain = "", version = "", ...rest] = typeName.split(".");
   if (!typeName.startsWith("platform.")) return typeName;
-  const shown = alias !== undefined && version === "v2" ? alias : version;
-  if (profile.grpcRoot === undefined) return ["platform", domain, shown, ...rest].join(".");
-  return [profile.grpcRoot, domain, ...(shown === "v1" && domain !== "vulnerabilities" ? [] : [shown]), ...rest].join(".");
+  const wireVersion = alias !== undefined && version === "v2" ? alias : version;
+  if (profile.grpcRoot === undefined) return ["platform", domain, wireVersion, ...rest].join(".");
+  return [profile.grpcRoot, domain, ...(wireVersion === "v1" && domain !== "vulnerabilities" ? [] : [wireVersion]), ...rest].join(".");
 }

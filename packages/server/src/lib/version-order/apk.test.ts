@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isApkVersion, parseApkVersion } from "./apk.ts";
 
-test("a version of apk is digits, a letter, suffixes, a commit and a revision, in this order", () => {
+test("an apk version consists of digits, a letter, suffixes, a commit and a revision, in this order", () => {
   for (const text of ["1", "1.2.3", "1.2a", "1_pre2", "1a_rc_p3", "1~0af", "1.0b_git1~ff-r3", "1-r0"])
     assert.ok(isApkVersion(parseApkVersion(text)), text);
   for (const text of [

@@ -1,7 +1,10 @@
-/** The order of versions of apk, as `apk version` has it: digits, a letter, suffixes, a commit, a revision. Pure. */
+/** Compares apk versions as `apk version` does: digits, a letter, suffixes, a commit and a revision. Pure. */
 import { compareNumerals, compareTexts } from "./numeral.ts";
 
-/** In the order in which they may follow each other; where two versions part, the one whose next part is of a later kind is the smaller one. */
+/**
+ * Kinds of parts, in the order in which they may follow each other. At the first difference, the later kind is the
+ * smaller version.
+ */
 const KIND = { first: 0, digits: 1, letter: 2, suffix: 3, suffixNumber: 4, commit: 5, revision: 6, end: 7, invalid: 8 } as const;
 type Kind = (typeof KIND)[keyof typeof KIND];
 
@@ -13,7 +16,7 @@ export interface ApkPart {
 const PRE_RELEASES = ["alpha", "beta", "pre", "rc"];
 const SUFFIXES = [...PRE_RELEASES, "cvs", "svn", "git", "hg", "p"];
 
-/** What may come next, and after what: the text of a part is the group. */
+/** Each kind of part, its pattern (whose group is the part's text) and the kinds that it may follow. */
 const RULES: readonly { readonly kind: Kind; readonly pattern: RegExp; readonly after: readonly Kind[] }[] = [
   { kind: KIND.digits, pattern: /\.(\d+)/y, after: [KIND.first, KIND.digits] },
   { kind: KIND.letter, pattern: /([a-z])/y, after: [KIND.first, KIND.digits] },
@@ -35,14 +38,14 @@ const RULES: readonly { readonly kind: Kind; readonly pattern: RegExp; readonly 
   },
 ];
 
-/** Undefined where one does not even begin as a version. What is no version further on counts less than a version that ends there. */
+/** Undefined where either text does not begin with a digit. An invalid remainder sorts before the end of a version. */
 export function compareApkVersions(a: string, b: string): number | undefined {
   const [left, right] = [parseApkVersion(a), parseApkVersion(b)];
   if (left[0]?.kind !== KIND.first || right[0]?.kind !== KIND.first) return undefined;
   return compareApkParts(left, right);
 }
 
-/** The parts up to the end, or up to what belongs to no version; either is the last part. */
+/** The parts of a version. The last part is `end`, or `invalid` at the first character that fits no rule. */
 export function parseApkVersion(text: string): readonly ApkPart[] {
   const parts: ApkPart[] = [];
   const [first] = /^\d+/.exec(text) ?? [];
@@ -85,13 +88,16 @@ function partAt(text: string, position: number, after: Kind): { readonly part: A
 }
 
 function compareSameKind(a: ApkPart, b: ApkPart): number {
-  // As in Gentoo's specification: with a leading zero, digits after the first dot are a fraction.
+  // As in Gentoo's specification, digits with a leading zero compare as a fraction.
   if (a.kind === KIND.digits && (a.text.startsWith("0") || b.text.startsWith("0"))) return compareTexts(a.text, b.text);
   if (a.kind === KIND.suffix) return SUFFIXES.indexOf(a.text) - SUFFIXES.indexOf(b.text);
   return a.kind === KIND.letter || a.kind === KIND.commit ? compareTexts(a.text, b.text) : compareNumerals(a.text, b.text);
 }
 
-/** Equal until here. What goes on is the greater, unless it says that it comes before a release. */
+/**
+ * Compares versions at their first difference: the longer one is greater, unless it continues with a pre-release
+ * suffix.
+ */
 function compareKinds(a: ApkPart, b: ApkPart | undefined): number {
   if (isPreRelease(a)) return -1;
   if (b !== undefined && isPreRelease(b)) return 1;

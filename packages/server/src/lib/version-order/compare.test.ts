@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "../../../test/harness/property.ts";
 import { compareVersions } from "./compare.ts";
 
-/** Of each type, from the smallest to the greatest; what its ecosystem takes for the same stands together, separated by spaces. */
+/** Versions of each type, ascending. Versions that are equal in their ecosystem share a string, separated by spaces. */
 const chains: Readonly<Record<string, readonly string[]>> = {
   apk: [
     ...["0.1_alpha", "0.1_alpha2", "0.1_alpha10", "0.1_beta", "0.1_pre1", "0.1_rc_alpha", "0.1_rc", "0.1_rc_cvs", "0.1 00.1"],
@@ -96,7 +96,7 @@ const chains: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [type, chain] of Object.entries(chains)) {
-  test(`versions of ${type} come in the order of their ecosystem`, () => {
+  test(`compareVersions orders ${type} versions as their ecosystem does`, () => {
     const groups = chain.map((group) => group.split(" "));
     for (const [index, group] of groups.entries())
       for (const [other, versions] of groups.entries())
@@ -104,7 +104,7 @@ for (const [type, chain] of Object.entries(chains)) {
           for (const b of versions) assert.equal(Math.sign(compareVersions(type, a, b) ?? 9), Math.sign(index - other), `${a} and ${b}`);
   });
 
-  test(`the order of ${type} is one whatever the texts: asked both ways, and from one to another to a third`, () => {
+  test(`the order of ${type} versions is antisymmetric and transitive for arbitrary texts`, () => {
     const part = fc.constantFrom(..."0 1 9 10 01 a b rc z alpha _p _pre -r1 - . ~ ^ + : _ ! dev post v sp".split(" "));
     const version = fc
       .tuple(fc.constantFrom("0", "1", "1.0", "1.0.0"), fc.array(part, { maxLength: 6 }))
@@ -130,7 +130,7 @@ for (const [type, chain] of Object.entries(chains)) {
   });
 }
 
-test("what cannot be compared is not compared", () => {
+test("compareVersions returns undefined for invalid versions and unknown types", () => {
   const texts = {
     apk: ["", "a", "-r1", ".1", "_pre1"],
     deb: ["", "1 2", "a:1", "1_2", "1-"],
@@ -148,11 +148,11 @@ test("what cannot be compared is not compared", () => {
   for (const type of Object.keys(chains)) assert.equal(compareVersions(type, "1".repeat(256), "1"), undefined);
 });
 
-test("numbers count whatever their size, and none costs more than its length", () => {
+test("compareVersions compares numbers of any size and takes no excessive time on long texts", () => {
   for (const type of Object.keys(chains)) {
     const big = "9".repeat(50);
     assert.ok((compareVersions(type, `1.${big}8.0`, `1.${big}9.0`) ?? 9) < 0, type);
-    for (const piece of ["1", "1-", "a1", "~", "1.", "-", "a-", "0", "1_p"])
-      compareVersions(type, `1${piece.repeat(80)}`.slice(0, 255), `1${piece.repeat(79)}!`.slice(0, 255));
+    for (const part of ["1", "1-", "a1", "~", "1.", "-", "a-", "0", "1_p"])
+      compareVersions(type, `1${part.repeat(80)}`.slice(0, 255), `1${part.repeat(79)}!`.slice(0, 255));
   }
 });

@@ -1,4 +1,4 @@
-/** Which of two versions of a package is the later one, by the rules of the package's ecosystem. Pure. */
+/** Compares two versions of a package by the rules of its ecosystem. Pure. */
 import { compareApkVersions } from "./apk.ts";
 import { compareDebVersions } from "./deb.ts";
 import { mavenSortKey } from "./maven.ts";
@@ -7,7 +7,7 @@ import { parsePythonVersion } from "./python.ts";
 import { compareRpmVersions } from "./rpm.ts";
 import { compareSemanticVersions } from "./semver.ts";
 
-/** No ecosystem has longer ones, and what costs more than its length stays cheap. */
+/** No ecosystem has longer versions; the limit keeps super-linear comparisons cheap. */
 const MAX_LENGTH = 255;
 
 const rules: ReadonlyMap<string, (a: string, b: string) => number | undefined> = new Map([
@@ -22,10 +22,9 @@ const rules: ReadonlyMap<string, (a: string, b: string) => number | undefined> =
 ]);
 
 /**
- * Negative where a comes before b, 0 where they are the same version, positive where a comes after b. Undefined where versions of the type cannot be
- * compared, or one of the two is no version.
- *
- * @param type of a package URL, such as `apk`
+ * Negative if a comes before b, 0 if they are equal, positive if a comes after b; undefined for an unknown type or an
+ * invalid version.
+ * @param type the type of a package URL, such as `apk`
  */
 export function compareVersions(type: string, a: string, b: string): number | undefined {
   if (isOutOfBounds(a) || isOutOfBounds(b)) return undefined;

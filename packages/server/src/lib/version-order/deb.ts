@@ -1,9 +1,9 @@
-/** The order of versions of dpkg: epoch, upstream version, revision (Debian policy 5.6.12). Pure. */
+/** Compares dpkg versions: epoch, upstream version, revision (Debian policy 5.6.12). Pure. */
 import { compareNumerals } from "./numeral.ts";
 
 const VERSION = /^(?:(?<epoch>\d+):|(?![^:]*:))(?<upstream>[A-Za-z0-9.+~:-]*?[A-Za-z0-9.+~:])(?:-(?<revision>[A-Za-z0-9.+~]+))?$/;
 
-/** Undefined where one is no version. */
+/** Undefined if either version is invalid. */
 export function compareDebVersions(a: string, b: string): number | undefined {
   const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
   if (left === undefined || right === undefined) return undefined;
@@ -14,7 +14,7 @@ export function compareDebVersions(a: string, b: string): number | undefined {
   );
 }
 
-/** What is not digits and digits take turns; the first part that differs decides. */
+/** Non-digit and digit parts alternate; the first difference decides. */
 function compareParts(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let index = 0; index < Math.max(left.length, right.length); index++) {
@@ -25,7 +25,7 @@ function compareParts(a: string, b: string): number {
   return 0;
 }
 
-/** The first of them is not digits, if it be nothing. */
+/** The first part is always a non-digit part, possibly empty. */
 function partsOf(text: string): readonly string[] {
   return [...(/^\d/.test(text) ? [""] : []), ...(text.match(/\d+|\D+/g) ?? [])];
 }
@@ -38,7 +38,7 @@ function compareWords(a: string, b: string): number {
   return 0;
 }
 
-/** `~` before the end, letters before all others. */
+/** `~` sorts before the end of the text, and letters sort before all other characters. */
 function rankOf(character: string | undefined): number {
   if (character === undefined) return 0;
   if (character === "~") return -1;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mavenSortKey } from "./maven.ts";
 
-/** Equal ones together, from the smallest to the greatest: as Maven 3.8.7's own ComparableVersion orders them, which was asked for every pair. */
+/** Ascending groups of equal versions. Every pair was checked with ComparableVersion of Maven 3.8.7. */
 const ORDERED: readonly (readonly string[])[] = [
   ["0"],
   ["r03"],
@@ -50,17 +50,17 @@ const ORDERED: readonly (readonly string[])[] = [
   ["20040616"],
 ];
 
-test("versions sort as Maven sorts them", () => {
+test("mavenSortKey sorts versions as Maven does", () => {
   const keys = ORDERED.map(([first = ""]) => mavenSortKey(first));
   assert.deepEqual(keys.toSorted(), keys);
   assert.equal(new Set(keys).size, keys.length);
 });
 
-test("versions that Maven takes for the same have the same key", () => {
+test("mavenSortKey gives equal versions the same key", () => {
   for (const equal of ORDERED) assert.equal(new Set(equal.map(mavenSortKey)).size, 1, equal.join(" "));
 });
 
-test("any text of a length that a version may have is given a key", () => {
+test("mavenSortKey returns a key for any text that is no longer than a version may be", () => {
   for (const text of ["", ".", "-", "..", "ü", "1".repeat(255), "1-".repeat(127), "a1".repeat(127), "-".repeat(255)])
     assert.equal(typeof mavenSortKey(text), "string");
 });

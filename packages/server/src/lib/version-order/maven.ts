@@ -1,18 +1,18 @@
-/** The order of Maven versions as text: sorted by it byte by byte, versions are sorted as Maven's `ComparableVersion` sorts them. Pure. */
+/** Turns Maven versions into sort keys, whose byte order is the order of Maven's `ComparableVersion`. Pure. */
 import { MAX_DIGITS, sortableNumber } from "./sortable-number.ts";
 
-/** A number, a qualifier, or what follows a hyphen or a change between digits and letters. */
+/** A number, a qualifier, or the list after a hyphen or after a change between digits and letters. */
 type Item = { readonly number: string } | { readonly qualifier: string } | Item[];
 
-/** Before a release; the release itself is the empty qualifier. */
+/** Qualifiers that sort before a release, whose own qualifier is empty. */
 const PRE_RELEASES = ["alpha", "beta", "milestone", "rc", "snapshot"];
 const SHORT: Readonly<Record<string, string>> = { a: "alpha", b: "beta", m: "milestone" };
 const ALIASES: Readonly<Record<string, string>> = { ga: "", final: "", release: "", cr: "rc" };
 
-/** What an item is, in the order in which kinds sort. */
+/** Kinds of items, in sort order. */
 const KIND = { before: "1", listBefore: "2", end: "5", after: "6", listAfter: "7", number: "8" } as const;
 
-/** @param version of at most 255 characters */
+/** @param version at most 255 characters */
 export function mavenSortKey(version: string): string {
   return keyOfList(parse(version.toLowerCase()));
 }
@@ -29,7 +29,7 @@ function parse(text: string): Item[] {
   };
   const add = (token: string, isFollowedByDigit: boolean): void => {
     if (isDigits(token)) return void list.push({ number: token.replace(/^0+(?=\d)/, "") });
-    // A qualifier counts the same after a dot as after a hyphen.
+    // A qualifier after a dot compares as one after a hyphen.
     if (list.length > 0) enter();
     list.push({ qualifier: qualifierOf(token, isFollowedByDigit) });
   };
@@ -62,7 +62,7 @@ function qualifierOf(token: string, isFollowedByDigit: boolean): string {
   return ALIASES[full] ?? full;
 }
 
-/** Takes off what means nothing at the end, also before lists: `1.0-alpha` is `1-alpha`. */
+/** Removes trailing zeros and empty items, also before lists: `1.0-alpha` equals `1-alpha`. */
 function trim(list: Item[]): void {
   for (let index = list.length - 1; index >= 0; index--) {
     const item = list[index] as Item;
@@ -85,12 +85,14 @@ function keyOf(item: Item): string {
   if ("number" in item) return KIND.number + sortableNumber(item.number);
   const index = PRE_RELEASES.indexOf(item.qualifier);
   if (index >= 0) return `${KIND.before}${index}`;
-  // The empty one stays only in front of something that counts.
+  // trim() keeps an empty qualifier only where a significant item follows.
   if (item.qualifier === "") return KIND.end;
   return KIND.after + (item.qualifier === "sp" ? "0" : `1${item.qualifier}!`);
 }
 
-/** Whether the list makes a version smaller than the one that ends before it: `1-alpha` is before `1`, `1-1` after it. */
+/**
+ * Whether a version with this list sorts before the version without it: `1-alpha` is before `1`, but `1-1` is after it.
+ */
 function isBefore(list: readonly Item[]): boolean {
   const [first] = list;
   if (first === undefined) return false;

@@ -1,12 +1,12 @@
-/** Whole numbers of any size, written in decimal digits, in order. */
+/** Compares non-negative integers of any size, written in decimal digits. */
 
-/** @param a digits, also with leading zeros or none at all, which is 0 */
+/** Both parameters may have leading zeros; an empty string counts as 0. */
 export function compareNumerals(a: string, b: string): number {
   const [left, right] = [withoutLeadingZeros(a), withoutLeadingZeros(b)];
   return left.length - right.length || compareTexts(left, right);
 }
 
-/** By code units: for what is ASCII, as bytes are compared. */
+/** Compares by UTF-16 code units, which is byte order for ASCII. */
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

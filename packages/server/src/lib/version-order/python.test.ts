@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parsePythonVersion } from "./python.ts";
 
-/** The order that the tests of `packaging` fix for PEP 440. */
+/** The order of PEP 440 versions in the tests of `packaging`. */
 const ORDERED = [
   ...["1.0.dev456", "1.0a1", "1.0a2.dev456", "1.0a12.dev456", "1.0a12", "1.0b1.dev456", "1.0b2", "1.0b2.post345.dev456", "1.0b2.post345"],
   ...["1.0b2-346", "1.0c1.dev456", "1.0c1", "1.0rc2", "1.0c3", "1.0", "1.0.post456.dev34", "1.0.post456", "1.1.dev1", "1.2+123abc"],
@@ -10,13 +10,13 @@ const ORDERED = [
   ...["1!1.0.dev456", "1!1.0a1", "1!1.0b2.post345", "1!1.0", "1!1.0.post456", "1!1.2+123456", "1!1.2.rev33+123456"],
 ];
 
-test("versions sort as PEP 440 says", () => {
+test("parsePythonVersion returns sort keys in the order of PEP 440", () => {
   const keys = ORDERED.map((version) => parsePythonVersion(version)?.sortKey ?? assert.fail(version));
   assert.deepEqual(keys.toSorted(), keys);
   assert.equal(new Set(keys).size, keys.length);
 });
 
-test("spellings of one version are one version", () => {
+test("parsePythonVersion normalizes all spellings of a version", () => {
   const spellings: Record<string, string[]> = {
     "1.0rc1": ["1.0c1", "1.0-preview_1", "v1.0.pre.1", "1.0RC1", " 1.0rc01 "],
     "1.0.post1": ["1.0-1", "1.0r1", "1.0.rev1", "1.0_post1"],
@@ -28,7 +28,7 @@ test("spellings of one version are one version", () => {
   assert.equal(parsePythonVersion("1.0.0")?.sortKey, parsePythonVersion("1")?.sortKey);
 });
 
-test("what is no version is refused, however long it is", () => {
+test("parsePythonVersion returns undefined for invalid versions of any length", () => {
   for (const text of [
     "",
     "abc",
@@ -45,7 +45,7 @@ test("what is no version is refused, however long it is", () => {
     assert.equal(parsePythonVersion(text), undefined, text.slice(0, 20));
 });
 
-test("pre-releases and local labels are known as such", () => {
+test("parsePythonVersion recognizes pre-releases and local labels", () => {
   const isPreRelease = (version: string) => parsePythonVersion(version)?.isPreRelease;
   assert.deepEqual(["1.0a1", "1.0.dev1", "1.0.post1.dev2", "1.0", "1.0.post1", "1.0+a1"].map(isPreRelease), [
     true,

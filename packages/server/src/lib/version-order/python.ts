@@ -1,7 +1,7 @@
-/** The order of Python versions (PEP 440) as text: sorted by it byte by byte, versions are sorted as `packaging` sorts them. Pure. */
+/** Parses Python versions (PEP 440) and gives them sort keys, whose byte order is the order of `packaging`. Pure. */
 import { MAX_DIGITS, sortableNumber } from "./sortable-number.ts";
 
-/** PEP 440, appendix B. Bounded parts, so that a hostile text costs no more than its length. */
+/** PEP 440, appendix B. The pattern takes linear time on hostile text. */
 const VERSION =
   /^v?(?:(?<epoch>\d+)!)?(?<release>\d+(?:\.\d+)*)(?:[-_.]?(?<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?<preNumber>\d+)?)?(?:-(?<implicitPost>\d+)|[-_.]?(?<post>post|rev|r)[-_.]?(?<postNumber>\d+)?)?(?:[-_.]?(?<dev>dev)[-_.]?(?<devNumber>\d+)?)?(?:\+(?<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/;
 const MAX_LENGTH = 200;
@@ -19,7 +19,7 @@ const PRE_RELEASES: Readonly<Record<string, string>> = {
 const PRE_ORDER: Readonly<Record<string, string>> = { a: "1", b: "2", rc: "3" };
 
 export interface PythonVersion {
-  /** As PEP 440 writes it: `1.0rc1` for `v1.0-preview_1`. */
+  /** The normalized form of PEP 440: `1.0rc1` for `v1.0-preview_1`. */
   readonly normalized: string;
   readonly sortKey: string;
   readonly isPreRelease: boolean;
@@ -36,7 +36,7 @@ interface Parts {
   readonly local: readonly string[];
 }
 
-/** @returns undefined for what is no version */
+/** Undefined for an invalid version. */
 export function parsePythonVersion(text: string): PythonVersion | undefined {
   const parts = partsOf(text);
   if (parts === undefined) return undefined;
@@ -48,7 +48,7 @@ export function parsePythonVersion(text: string): PythonVersion | undefined {
   };
 }
 
-/** Of a version as it was published. */
+/** False for an invalid version. */
 export function isPythonPreRelease(version: string): boolean {
   return parsePythonVersion(version)?.isPreRelease ?? false;
 }
@@ -87,7 +87,7 @@ function normalizedFrom({ epoch, release, pre, post, dev, local }: Parts): strin
   ].join("");
 }
 
-/** Each part begins with a digit that orders its kinds: what is absent comes before or after what is there, as PEP 440 says. */
+/** Each part begins with a digit that sorts an absent part before or after a present one, as PEP 440 demands. */
 function sortKeyFrom({ epoch, release, pre, post, dev, local }: Parts): string {
   return [
     sortableNumber(epoch),
@@ -104,13 +104,13 @@ function withoutTrailingZeros(release: readonly string[]): readonly string[] {
   return release.slice(0, release.findLastIndex((number) => number !== "0") + 1);
 }
 
-/** `1.0.dev1` comes before `1.0a1`, and `1.0` after all its pre-releases. */
+/** `1.0.dev1` sorts before `1.0a1`, and `1.0` sorts after all its pre-releases. */
 function preKey(pre: Parts["pre"], post: Parts["post"], dev: Parts["dev"]): string {
   if (pre !== undefined) return (PRE_ORDER[pre[0]] ?? "") + sortableNumber(pre[1]);
   return post === undefined && dev !== undefined ? "0" : "4";
 }
 
-/** Numbers come after words. `!` ends a word, and is smaller than what could go on in it. */
+/** Numbers sort after words. A word ends with `!`, which is smaller than any character of a word. */
 function localKey(segment: string): string {
   return isNumeral(segment) && segment.length <= MAX_DIGITS ? `2${sortableNumber(segment)}` : `1${segment}!`;
 }

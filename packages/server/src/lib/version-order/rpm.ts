@@ -1,10 +1,10 @@
-/** The order of versions of RPM: epoch, version, release, each by `rpmvercmp`. Pure. */
+/** Compares RPM versions: epoch, version and release, each by `rpmvercmp`. Pure. */
 import { compareNumerals, compareTexts } from "./numeral.ts";
 
-/** Without a release, the smallest one. */
+/** A missing release sorts before every other release. */
 const VERSION = /^(?:(?<epoch>\d+):)?(?<version>[^-:\s]+)(?:-(?<release>[^-:\s]+))?$/;
 
-/** Undefined where one is no version. */
+/** Undefined if either version is invalid. */
 export function compareRpmVersions(a: string, b: string): number | undefined {
   const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
   if (left === undefined || right === undefined) return undefined;
@@ -15,7 +15,7 @@ export function compareRpmVersions(a: string, b: string): number | undefined {
   );
 }
 
-/** What is next is one of these, the smaller first: `~`, the end, `^`, letters, digits. All else only separates. */
+/** Segments sort as `~`, end of text, `^`, letters, digits. All other characters only separate segments. */
 function compareSegments(a: string, b: string): number {
   const [left, right] = [segmentsOf(a), segmentsOf(b)];
   for (let index = 0; index <= Math.min(left.length, right.length); index++) {

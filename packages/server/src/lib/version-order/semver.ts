@@ -1,4 +1,4 @@
-/** The order of Semantic Versions 2.0.0, paragraph 11, also with the `v` and the left-out zeros that Go modules write. Pure. */
+/** Compares Semantic Versions 2.0.0 (paragraph 11). Accepts the `v` and the omitted zeros of Go modules. Pure. */
 import { compareNumerals, compareTexts } from "./numeral.ts";
 
 const NUMBER = "0|[1-9]\\d*";
@@ -7,7 +7,7 @@ const VERSION = new RegExp(
   `^v?(?<major>${NUMBER})(?:\\.(?<minor>${NUMBER})(?:\\.(?<patch>${NUMBER})(?:-(?<pre>${IDENTIFIER}(?:\\.${IDENTIFIER})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?)?)?$`,
 );
 
-/** Undefined where one is no version. What stands behind `+` does not count. */
+/** Undefined if either version is invalid. Build metadata, after `+`, is ignored. */
 export function compareSemanticVersions(a: string, b: string): number | undefined {
   const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
   if (left === undefined || right === undefined) return undefined;

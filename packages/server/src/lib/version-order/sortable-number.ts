@@ -1,9 +1,9 @@
-/** Whole numbers of any size as text that sorts as they do. */
+/** Writes integers as strings that sort in numeric order. */
 
-/** Longer numbers are greater, so the length comes first, as one character. Beyond this many digits nobody means a number. */
+/** The number of digits is encoded as one character. Longer digit strings are not treated as numbers. */
 export const MAX_DIGITS = 60;
 
-/** @param digits decimal, at most MAX_DIGITS of them after leading zeros */
+/** @param digits decimal, at most MAX_DIGITS digits after leading zeros */
 export function sortableNumber(digits: string): string {
   const significant = digits.replace(/^0+(?=.)/, "");
   return String.fromCharCode(47 + significant.length) + significant;
