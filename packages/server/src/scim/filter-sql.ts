@@ -176,7 +176,8 @@ function unsupportedLinkFilter({ link }: ResourceStorage): Error {
 }
 
 function linkExists({ table, link }: ResourceStorage, id: string | undefined): Condition {
+  const own = sql.ref(`scim_group_member.${link.own}`);
   const otherEnd = id === undefined ? sql`` : sql` and ${sql.ref(`scim_group_member.${link.other}`)} = ${id}`;
-  const rows = sql`select 1 from scim_group_member where ${sql.ref(`scim_group_member.${link.own}`)} = ${sql.ref(`${table}.id`)}${otherEnd}`;
+  const rows = sql`select 1 from scim_group_member where ${own} = ${sql.ref(`${table}.id`)}${otherEnd}`;
   return { where: sql<boolean>`exists (${rows})`, remainder: undefined };
 }

@@ -14,12 +14,10 @@ const MAX_LINKS_PER_RESPONSE = 50_000;
 export async function countWithinLinkLimit(db: ReadDb, { link }: ResourceStorage, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   const own = sql.ref(`scim_group_member.${link.own}`);
-  const { rows } = await sql<{
-    id: string;
-    links: number | string;
-  }>`select ${own} as id, count(*) as links from scim_group_member where ${own} in (select v.value from ${db.dialect.valuesOf(ids)} as v) group by ${own}`.execute(
-    db,
-  );
+  const wanted = sql`select v.value from ${db.dialect.valuesOf(ids)} as v`;
+  const query = sql<{ id: string; links: number | string }>`
+    select ${own} as id, count(*) as links from scim_group_member where ${own} in (${wanted}) group by ${own}`;
+  const { rows } = await query.execute(db);
   const counts = new Map(rows.map(({ id, links }) => [id, Number(links)]));
   let sum = 0;
   const first = ids.findIndex((id) => {

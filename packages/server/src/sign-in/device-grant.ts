@@ -1,4 +1,4 @@
-/** The authorization server's side of the device grant (RFC 8628 §3.1, §3.4): what programs without a browser ask for. */
+/** Serves the device grant (RFC 8628 §3.1, §3.4) to programs without a browser. */
 
 import type { Store } from "../db/store.ts";
 import type { AudienceList } from "../iam/tokens/audience.ts";
@@ -11,14 +11,17 @@ import type { StartLimit } from "./start-limit.ts";
 export interface DeviceTokens {
   readonly accessToken: string;
   readonly expiresInSeconds: number;
-  /** Good for an exchange, which gives a refresh token, too. */
+  /** A login token. Exchanging it also gives a refresh token. */
   readonly idToken: string;
 }
 
 export interface DeviceGrant {
-  /** Undefined for a client id that no program may have. @throws SignInRefusal */
+  /**
+   * @returns undefined for an invalid client ID
+   * @throws SignInRefusal
+   */
   authorize(clientId: string): Promise<NewDevice | undefined>;
-  /** @throws HoltError where who signed in may do so no more */
+  /** @throws HoltError if the person may no longer sign in */
   poll(deviceCode: string, clientId: string): Promise<DeviceTokens | PollProblem>;
 }
 
@@ -27,12 +30,15 @@ export interface DeviceGrantOptions {
   readonly clock: Clock;
   readonly exchange: TokenExchange;
   readonly loginTokens: LoginTokens;
-  /** Audiences that Holt's tokens are for: no program may call itself like one, since ID tokens name it as theirs. */
+  /**
+   * Audiences of Holt's tokens. No program may use one as its client ID, since ID tokens name the client ID as an
+   * audience.
+   */
   readonly issuable: AudienceList;
   readonly limit: StartLimit;
 }
 
-/** Programs are not registered: whoever asks says what it is called, and the person is shown that. */
+/** Programs are not registered: a program chooses its own client ID, and the page shows it to the person. */
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function createDeviceGrant({ store, clock, exchange, loginTokens, issuable, limit }: DeviceGrantOptions): DeviceGrant {

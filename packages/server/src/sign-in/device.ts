@@ -1,8 +1,8 @@
-/** The device authorization grant (RFC 8628): devices that wait for a person, and what they get. */
+/** Stores devices that wait for a person to sign them in (RFC 8628), and hands them the login. */
 import { randomInt } from "node:crypto";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import type { StoredLogin } from "../iam/tokens/login-token.ts";
-import { hashOf, randomText } from "./pending.ts";
+import { hashSecret, randomSecret } from "./pending.ts";
 import type { DeviceLoginTable } from "./tables.ts";
 
 export interface NewDevice {
@@ -20,20 +20,20 @@ export type WaitingDevice = Pick<DeviceLoginTable, "device_hash" | "user_code" |
 
 const LIFETIME_SECONDS = 600;
 const INTERVAL_SECONDS = 5;
-/** Clocks and networks make who asks on time a little early. */
-const EARLY_MS = 500;
-/** RFC 8628 §6.1: no vowels, so no words, and nothing that is taken for another letter. */
-const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
+/** Tolerates polls that come slightly early because of clocks and networks. */
+const POLL_TOLERANCE_MS = 500;
+/** RFC 8628 §6.1: no vowels, so that no words form, and no letters that look alike. */
+const USER_CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
 const USER_CODE_LENGTH = 8;
 
-/** Clears away what has expired, too. */
+/** Also deletes expired devices. */
 export async function insertDevice(db: WriteDb, clientId: string, now: Date): Promise<NewDevice> {
   await db.deleteFrom("device_login").where("expire_time", "<=", now.toISOString()).execute();
-  const deviceCode = randomText();
-  // One in 10^10 is taken already; whoever meets it is answered with an error and asks again.
-  const userCode = Array.from({ length: USER_CODE_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join("");
+  const deviceCode = randomSecret();
+  // A code is taken with a probability of about 1 in 10^10; the insert then fails and the program tries again.
+  const userCode = Array.from({ length: USER_CODE_LENGTH }, () => USER_CODE_LETTERS[randomInt(USER_CODE_LETTERS.length)]).join("");
   const row = {
-    device_hash: hashOf(deviceCode),
+    device_hash: hashSecret(deviceCode),
     user_code: userCode,
     client_id: clientId,
     state: "pending" as const,
@@ -45,14 +45,14 @@ export async function insertDevice(db: WriteDb, clientId: string, now: Date): Pr
     expire_time: new Date(now.getTime() + LIFETIME_SECONDS * 1000).toISOString(),
   };
   await db.insertInto("device_login").values(row).execute();
-  return { deviceCode, userCode: shownCode(userCode), expiresInSeconds: LIFETIME_SECONDS, intervalSeconds: INTERVAL_SECONDS };
+  return { deviceCode, userCode: formatUserCode(userCode), expiresInSeconds: LIFETIME_SECONDS, intervalSeconds: INTERVAL_SECONDS };
 }
 
-export function shownCode(userCode: string): string {
+export function formatUserCode(userCode: string): string {
   return `${userCode.slice(0, 4)}-${userCode.slice(4)}`;
 }
 
-/** The device that waits with this code, however it was typed. */
+/** Finds the waiting device by its user code, ignoring case and punctuation. */
 export async function findDevice(db: ReadDb, typed: string, now: Date): Promise<WaitingDevice | undefined> {
   const userCode = typed.toUpperCase().replace(/[^A-Z]/g, "");
   if (userCode.length !== USER_CODE_LENGTH) return undefined;
@@ -65,7 +65,10 @@ export async function findDevice(db: ReadDb, typed: string, now: Date): Promise<
     .executeTakeFirst();
 }
 
-/** @param login undefined where the person refuses. @returns whether the device still waited */
+/**
+ * @param login undefined if the person declines
+ * @returns false if the device no longer waits
+ */
 export async function decideDevice(db: WriteDb, deviceHash: string, login: StoredLogin | undefined, now: Date): Promise<boolean> {
   const decision =
     login === undefined
@@ -81,26 +84,26 @@ export async function decideDevice(db: WriteDb, deviceHash: string, login: Store
   return numUpdatedRows === 1n;
 }
 
-/** What a device that asks gets: who signed it in, once, or how it stands. */
+/** @returns the login, which can be fetched once, or why there is none */
 export function pollDevice(store: Store, deviceCode: string, clientId: string, now: Date): Promise<StoredLogin | PollProblem> {
   return store.transaction(async (db) => {
     const query = db
       .selectFrom("device_login")
       .selectAll()
-      .where("device_hash", "=", hashOf(deviceCode))
+      .where("device_hash", "=", hashSecret(deviceCode))
       .where("client_id", "=", clientId)
       .where("expire_time", ">", now.toISOString());
     const row = await db.dialect.forUpdate(query).executeTakeFirst();
     if (row === undefined) return "expired_token";
-    if (row.state === "pending") return notYet(db, row, now);
+    if (row.state === "pending") return recordPoll(db, row, now);
     await db.deleteFrom("device_login").where("device_hash", "=", row.device_hash).execute();
     return row.login === null ? "access_denied" : (JSON.parse(row.login) as StoredLogin);
   });
 }
 
-/** RFC 8628 §3.5: who asks too often waits five seconds longer from then on. */
-async function notYet(db: WriteDb, row: DeviceLoginTable, now: Date): Promise<PollProblem> {
-  const isTooSoon = row.poll_time !== null && now.getTime() - Date.parse(row.poll_time) < row.interval_seconds * 1000 - EARLY_MS;
+/** RFC 8628 §3.5: a device that polls too often must wait five seconds longer from then on. */
+async function recordPoll(db: WriteDb, row: DeviceLoginTable, now: Date): Promise<PollProblem> {
+  const isTooSoon = row.poll_time !== null && now.getTime() - Date.parse(row.poll_time) < row.interval_seconds * 1000 - POLL_TOLERANCE_MS;
   const interval = row.interval_seconds + (isTooSoon ? INTERVAL_SECONDS : 0);
   await db
     .updateTable("device_login")

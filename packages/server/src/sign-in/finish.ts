@@ -1,4 +1,4 @@
-/** The end of a sign-in: the account is registered, joins what it was invited to, and whoever waits gets what they wait for. */
+/** Finishes a sign-in: registers the account, redeems the invite, and delivers the login to its recipient. */
 
 import type { Store } from "../db/store.ts";
 import type { PersonAccount } from "../iam/identities/person-account.ts";
@@ -9,9 +9,9 @@ import { type LoginTokens, storedFromLogin } from "../iam/tokens/login-token.ts"
 import type { Clock } from "../lib/clock.ts";
 import type { EventNames } from "../outbox/outbox.ts";
 import { decideDevice } from "./device.ts";
-import { encryptFor, insertHeadlessSession } from "./headless.ts";
+import { encryptForProgram, insertHeadlessSession } from "./headless.ts";
 import { SignInRefusal } from "./refusal.ts";
-import { appendRegistered } from "./registered-event.ts";
+import { appendRegistrationEvent } from "./registered-event.ts";
 import type { SignInRequest } from "./request.ts";
 import { withTokens } from "./return-url.ts";
 
@@ -24,31 +24,31 @@ export interface FinishOptions {
   readonly names: EventNames;
 }
 
-export type Finished =
-  /** The browser goes back to the program. */
+export type FinishedSignIn =
+  /** Redirects the browser back to the program. */
   | { readonly kind: "return"; readonly url: string }
   /** The page shows the token. */
   | { readonly kind: "token"; readonly token: string; readonly expiry: Date; readonly joined: boolean }
-  /** What waits elsewhere has been told. */
+  /** The login was delivered to the program or device on another machine. */
   | { readonly kind: "elsewhere" };
 
-/** @throws SignInRefusal, HoltError; nothing has changed then, unless it is said that the account is registered */
-export async function finish(request: SignInRequest, account: PersonAccount, options: FinishOptions): Promise<Finished> {
+/** @throws SignInRefusal, HoltError. Nothing has changed then, except that the account may be registered already */
+export async function finish(request: SignInRequest, account: PersonAccount, options: FinishOptions): Promise<FinishedSignIn> {
   const { store, clock, exchange, loginTokens } = options;
   const now = clock.now();
   await register(request, account, now, options);
   const login = await loginFromAccount(account, store.reader);
   const { goal } = request;
   if (goal.kind === "headless") {
-    // What a deactivated or vanished identity would be refused for is found when the program exchanges it.
-    const session = encryptFor(goal.code, (await loginTokens.mint(storedFromLogin(login), undefined, now)).token);
+    // The exchange by the program checks for deactivated and deleted identities.
+    const session = encryptForProgram(goal.code, (await loginTokens.mint(storedFromLogin(login), undefined, now)).token);
     await store.transaction((db) => insertHeadlessSession(db, goal.code, session, now));
     return { kind: "elsewhere" };
   }
   if (goal.kind === "device") {
     const isWaiting = await store.transaction((db) => decideDevice(db, goal.deviceHash, storedFromLogin(login), now));
     if (!isWaiting)
-      throw new SignInRefusal(400, "The device no longer waits: its code has expired or was used. Start the sign-in on it again.");
+      throw new SignInRefusal(400, "The device no longer waits: its code has expired or was used. Start the sign-in on the device again.");
     return { kind: "elsewhere" };
   }
   const { audience: aud, scopes, identity, wantsRefreshToken } = request;
@@ -59,7 +59,7 @@ export async function finish(request: SignInRequest, account: PersonAccount, opt
   return { kind: "token", ...token, joined: request.invite !== "" };
 }
 
-/** One transaction: who cannot join is not registered either. */
+/** One transaction, so that a person who cannot join is not registered either. */
 function register(request: SignInRequest, account: PersonAccount, now: Date, options: FinishOptions): Promise<void> {
   const { store, registrations, names } = options;
   const { identityUid } = account;
@@ -69,10 +69,10 @@ function register(request: SignInRequest, account: PersonAccount, now: Date, opt
       if (known === undefined)
         throw new SignInRefusal(
           404,
-          "There is no account here for whom you signed in as. Register first, or sign in with the account that you registered.",
+          "The account that you signed in with is not registered here. Register first, or sign in with the account that you registered.",
         );
     }
     const { changed, groupUid } = await registrations.recordRegister(db, { identityUid, account, code: request.invite, now });
-    if (changed) await appendRegistered(db, account, groupUid, now, names);
+    if (changed) await appendRegistrationEvent(db, { account, groupUid, now }, names);
   });
 }

@@ -1,67 +1,73 @@
-/** Sign-ins under way, each known by a one-time text and tied to the browser that began it: whoever has only one of the two has nothing. */
+/**
+ * Stores the steps of running sign-ins. A step is found by a one-time handle and the cookie of the browser that began
+ * it; neither is enough alone.
+ */
 import { randomBytes } from "node:crypto";
 import type { WriteDb } from "../db/store.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
 import { sha256Hex } from "../lib/sha256.ts";
 import type { SignInTable } from "./tables.ts";
 
-/** Long enough to find one's second factor. */
+/** Long enough for a second factor. */
 export const PENDING_MS = 15 * 60_000;
 
-export function randomText(): string {
+export function randomSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-export function hashOf(text: string): string {
+export function hashSecret(text: string): string {
   return sha256Hex(text);
 }
 
-export interface NewPending {
+export interface PendingStep {
   readonly handle: string;
-  /** The browser's cookie. */
+  /** Value of the browser's cookie. */
   readonly browser: string;
   readonly stage: SignInTable["stage"];
   readonly content: unknown;
 }
 
-/** Clears away what has expired, too. */
+/** Also deletes expired steps. */
 export async function insertPending(
   db: WriteDb,
-  { handle, browser, stage, content }: NewPending,
+  { handle, browser, stage, content }: PendingStep,
   now: Date,
   secrets: Secrets,
 ): Promise<void> {
   await db.deleteFrom("sign_in").where("expire_time", "<=", now.toISOString()).execute();
   const row = {
-    handle_hash: hashOf(handle),
-    browser_hash: hashOf(browser),
+    handle_hash: hashSecret(handle),
+    browser_hash: hashSecret(browser),
     stage,
-    // It may hold the code of an invite, and what proves to the provider that it was this server that asked.
-    content: secrets.seal(JSON.stringify(content), contextOf(handle)),
+    // Sealed, since it may contain an invite code and the secrets of the authorization request.
+    content: secrets.seal(JSON.stringify(content), sealContext(handle)),
     create_time: now.toISOString(),
     expire_time: new Date(now.getTime() + PENDING_MS).toISOString(),
   };
   await db.insertInto("sign_in").values(row).execute();
 }
 
-/** What was kept, which is gone then: of two who come with the same, one gets it. Undefined where there is nothing, or not for this browser. */
+/**
+ * Returns and deletes the step's content. If two requests take it at once, one gets it.
+ * @returns undefined if there is no such step for this browser
+ */
 export async function takePending<T>(
   db: WriteDb,
-  { handle, browser, stage }: Omit<NewPending, "content">,
+  { handle, browser, stage }: Omit<PendingStep, "content">,
   now: Date,
   secrets: Secrets,
 ): Promise<T | undefined> {
   const taken = await db
     .deleteFrom("sign_in")
-    .where("handle_hash", "=", hashOf(handle))
-    .where("browser_hash", "=", hashOf(browser))
+    .where("handle_hash", "=", hashSecret(handle))
+    .where("browser_hash", "=", hashSecret(browser))
     .where("stage", "=", stage)
     .where("expire_time", ">", now.toISOString())
     .returning("content")
     .executeTakeFirst();
-  return taken === undefined ? undefined : (JSON.parse(secrets.open(taken.content, contextOf(handle))) as T);
+  return taken === undefined ? undefined : (JSON.parse(secrets.open(taken.content, sealContext(handle))) as T);
 }
 
-function contextOf(handle: string): string {
-  return `sign_in/${hashOf(handle)}`;
+function sealContext(handle: string): string {
+  return `sign_in/${hashSecret(handle)}`;
 }

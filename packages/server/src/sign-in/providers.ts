@@ -1,4 +1,4 @@
-/** With whom one can sign in here, and which of them is meant. */
+/** Chooses the provider of a sign-in: the operator's or an organization's. */
 
 import type { ReadDb } from "../db/store.ts";
 import {
@@ -9,40 +9,46 @@ import {
 } from "../iam/identities/identity-provider-record.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
 import { isUid } from "../lib/uid.ts";
-import type { Way } from "./request.ts";
+import type { RequestedProvider } from "./request.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** The operator's own provider, for everybody who belongs to none of an organization's. */
+/** The operator's provider, for people who use no organization's provider. */
 export interface OperatorProvider {
   readonly issuer: string;
   readonly clientId: string;
-  /** Empty for a client without one. */
+  /** Empty for a client without a secret. */
   readonly clientSecret: string;
 }
 
-/** With whom the person signs in: an organization's provider, or undefined for the operator's. */
-export interface Chosen {
+/** The provider to sign in with. `record` is undefined for the operator's provider. */
+export interface ChosenProvider {
   readonly upstream: Upstream;
   readonly record: IdentityProviderRecord | undefined;
 }
 
-/** What the page can offer. */
-export interface Offer {
-  /** Host of the operator's provider; undefined where there is none. */
+/** The providers that a page can offer. */
+export interface ProviderChoice {
+  /** Host of the operator's provider; undefined if there is none. */
   readonly operatorHost: string | undefined;
   readonly hasOrganizations: boolean;
 }
 
 export interface Providers {
-  /** Undefined where the way leads nowhere, or no way is said and there are several or none. */
-  choose(db: ReadDb, way: Way): Promise<Chosen | undefined>;
-  /** The one that a sign-in under way began with; undefined where it is gone. @param uid empty for the operator's */
-  again(db: ReadDb, uid: string): Promise<Chosen | undefined>;
-  offer(db: ReadDb): Promise<Offer>;
+  /**
+   * @returns undefined if the requested provider does not exist, or if none is requested and there is not exactly one
+   */
+  choose(db: ReadDb, way: RequestedProvider): Promise<ChosenProvider | undefined>;
+  /**
+   * Finds the provider that a running sign-in began with.
+   * @param uid empty for the operator's provider
+   * @returns undefined if the provider no longer exists
+   */
+  find(db: ReadDb, uid: string): Promise<ChosenProvider | undefined>;
+  offer(db: ReadDb): Promise<ProviderChoice>;
 }
 
 export function createProviders(operator: OperatorProvider | undefined, secrets: Secrets): Providers {
-  function operators(hints: Way["hints"] = {}): Chosen | undefined {
+  function chooseOperator(hints: RequestedProvider["hints"] = {}): ChosenProvider | undefined {
     if (operator === undefined) return undefined;
     const { issuer, clientId, clientSecret } = operator;
     const upstream = {
@@ -55,32 +61,32 @@ export function createProviders(operator: OperatorProvider | undefined, secrets:
     return { upstream, record: undefined };
   }
 
-  function organizations(record: IdentityProviderRecord | undefined): Chosen | undefined {
+  function chooseOrganization(record: IdentityProviderRecord | undefined): ChosenProvider | undefined {
     if (record === undefined) return undefined;
     const { issuer, clientId, additionalScopes } = record;
     const clientSecret = openClientSecret(record, secrets);
     return { upstream: { issuer, clientId, clientSecret, scopes: additionalScopes, hints: {} }, record };
   }
 
-  async function offer(db: ReadDb): Promise<Offer> {
+  async function offer(db: ReadDb): Promise<ProviderChoice> {
     const any = await db.selectFrom("identity_provider").select("uid").limit(1).executeTakeFirst();
     return { operatorHost: operator && new URL(operator.issuer).host, hasOrganizations: any !== undefined };
   }
 
   return {
     offer,
-    async choose(db, { provider, operators: wantsOperators, hints }) {
-      if (provider !== "") return organizations(await findNamed(db, provider));
-      if (wantsOperators) return operators(hints);
-      return (await offer(db)).hasOrganizations ? undefined : operators(hints);
+    async choose(db, { provider, wantsOperator: wantsOperators, hints }) {
+      if (provider !== "") return chooseOrganization(await findNamed(db, provider));
+      if (wantsOperators) return chooseOperator(hints);
+      return (await offer(db)).hasOrganizations ? undefined : chooseOperator(hints);
     },
-    async again(db, uid) {
-      return uid === "" ? operators() : organizations(await findIdentityProvider(db, uid));
+    async find(db, uid) {
+      return uid === "" ? chooseOperator() : chooseOrganization(await findIdentityProvider(db, uid));
     },
   };
 }
 
-/** Names of organizations have small letters only, and people type as they like. */
+/** Names of organizations are lower case; people may type them in any case. */
 function findNamed(db: ReadDb, name: string): Promise<IdentityProviderRecord | undefined> {
   return isUid(name) ? findIdentityProvider(db, name) : findOrganizationProvider(db, name.toLowerCase());
 }

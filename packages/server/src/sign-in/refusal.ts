@@ -22,7 +22,7 @@ export function refusalFrom(error: unknown, log: Log): SignInRefusal {
   const status = error instanceof HoltError ? httpStatusOf(error.code, STATUS_OVERRIDES) : 500;
   if (error instanceof HoltError && !isServerFault(status)) return new SignInRefusal(status, sentenceOf(error.message));
   log.error({ err: error }, "a sign-in failed");
-  return new SignInRefusal(500, "Something went wrong on this server. Try again; if it stays like this, tell whoever runs it.");
+  return new SignInRefusal(500, "Something went wrong on this server. Try again; if the problem persists, tell its administrator.");
 }
 
 /** The message as a sentence, without the name of its code, which is for programs. */

@@ -1,4 +1,4 @@
-/** The event of who registered or joined by signing in: the same as the API call's for it. */
+/** Appends the event of a registration through sign-in; it equals the event of the API's Register call. */
 import { create, getOption } from "@bufbuild/protobuf";
 import { events, http } from "@holt/api";
 import { Auth, RegistrationRequestSchema, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
@@ -6,15 +6,20 @@ import type { WriteDb } from "../db/store.ts";
 import type { PersonAccount } from "../iam/identities/person-account.ts";
 import { appendEvent, type EventNames } from "../outbox/outbox.ts";
 
-export function appendRegistered(
+interface Registration {
+  readonly account: PersonAccount;
+  /** Uid of the joined group, or the empty string. */
+  readonly groupUid: string;
+  readonly now: Date;
+}
+
+export function appendRegistrationEvent(
   db: WriteDb,
-  { identityUid, profile }: PersonAccount,
-  groupUid: string,
-  now: Date,
+  { account: { identityUid, profile }, groupUid, now }: Registration,
   names: EventNames,
 ): Promise<void> {
   const method = Auth.method.register;
-  const happening = {
+  const event = {
     method,
     type: getOption(method, events).type,
     audience: "customer" as const,
@@ -25,5 +30,5 @@ export function appendRegistered(
     actor: { subject: identityUid, act: profile.actor },
     now,
   };
-  return appendEvent(db, happening, names);
+  return appendEvent(db, event, names);
 }

@@ -1,16 +1,16 @@
-/** What somebody who begins a sign-in asks for, read from the query of the URL. Pure. */
+/** Parses the query of a URL that begins a sign-in. Pure. */
 import { SignInRefusal } from "./refusal.ts";
 import { parseReturnUrl } from "./return-url.ts";
 
-/** What becomes of the login. */
+/** The recipient of the login. */
 export type Goal =
-  /** A program on the same machine gets tokens by way of the browser. */
+  /** A program on the same machine receives tokens through a redirect of the browser. */
   | { readonly kind: "program"; readonly returnUrl: string }
   /** The page shows the token. */
   | { readonly kind: "page" }
-  /** A program elsewhere fetches it, encrypted for its key. */
+  /** A program on another machine fetches the login, encrypted for its key. */
   | { readonly kind: "headless"; readonly code: string }
-  /** A device gets it (RFC 8628). */
+  /** A device receives the login (RFC 8628). */
   | { readonly kind: "device"; readonly deviceHash: string; readonly userCode: string; readonly clientId: string };
 
 export interface SignInRequest {
@@ -19,19 +19,19 @@ export interface SignInRequest {
   readonly scopes: readonly string[];
   /** Uid of an identity to assume; empty for the person's own. */
   readonly identity: string;
-  /** Code of an invite; empty for none. */
+  /** Invite code; empty for none. */
   readonly invite: string;
   readonly skipRegistration: boolean;
   readonly wantsRefreshToken: boolean;
 }
 
-/** Which way to sign in is wanted, as far as that is said. */
-export interface Way {
+/** The provider that the request asks for. */
+export interface RequestedProvider {
   /** Uid of an identity provider, or the name of a verified organization; empty where none is named. */
   readonly provider: string;
-  /** Whether the operator's own provider is asked for. */
-  readonly operators: boolean;
-  /** For the operator's provider, which may know what to do with them. */
+  /** Whether the request asks for the operator's provider. */
+  readonly wantsOperator: boolean;
+  /** Parameters passed on to the operator's provider. */
   readonly hints: Readonly<Record<string, string>>;
 }
 
@@ -68,24 +68,21 @@ function parseGoal(query: URLSearchParams): Goal {
   }
   if (redirect !== null) return { kind: "program", returnUrl: parseReturnUrl(redirect) };
   if ((query.get("exit") ?? "") === "redirect")
-    throw new SignInRefusal(
-      400,
-      "The program that sent you here does not say where it waits for the answer. Start the sign-in from it again.",
-    );
+    throw new SignInRefusal(400, "The program that sent you here does not say which address it waits at. Start the sign-in from it again.");
   return { kind: "page" };
 }
 
-export function parseWay(query: URLSearchParams): Way {
+export function parseRequestedProvider(query: URLSearchParams): RequestedProvider {
   const provider = (query.get("idp_id") ?? "").trim().slice(0, MAX_NAME_LENGTH);
   const hints = ["connection", "screen_hint"].flatMap((name): [string, string][] => {
     const value = query.get(name) ?? "";
     return HINT.test(value) ? [[name, value]] : [];
   });
-  const operators = provider === "" && ((query.get("client_id") ?? "") !== "" || (query.get("connection") ?? "") !== "");
-  return { provider, operators, hints: Object.fromEntries(hints) };
+  const wantsOperator = provider === "" && ((query.get("client_id") ?? "") !== "" || (query.get("connection") ?? "") !== "");
+  return { provider, wantsOperator, hints: Object.fromEntries(hints) };
 }
 
-/** Clients escape the uids of groups twice, and the query was unescaped once. */
+/** Clients percent-encode the uids of groups twice, and the query was decoded once. */
 function decodeTwice(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -13,7 +13,7 @@ const urlOf = (text: string): URL | undefined => {
   }
 };
 
-test("whatever is asked for, what is accepted leads to this machine and to nobody's account", () => {
+test("an accepted return URL always leads to this machine and contains no user", () => {
   const part = fc.constantFrom(
     "http:",
     "https:",
@@ -52,7 +52,7 @@ test("whatever is asked for, what is accepted leads to this machine and to nobod
   );
 });
 
-test("the answer takes the place of what the program put there, and leaves the rest", () => {
+test("the result replaces the program's own parameters and leaves the rest of the URL", () => {
   const url = parseReturnUrl("http://localhost:4242/cb?token=true&error=true&x=a%20b");
   assert.equal(withTokens(url, "t.t", undefined), "http://localhost:4242/cb?token=t.t&x=a+b");
   assert.equal(withTokens(url, "t", "r="), "http://localhost:4242/cb?token=t&x=a+b&refresh_token=r%3D");

@@ -1,4 +1,7 @@
-/** Signing in with a browser, step by step and without HTTP: to the provider, back, perhaps a question, and to whoever waits. */
+/**
+ * Runs browser sign-ins step by step, without HTTP: to the provider, back, an optional question, and to the recipient
+ * of the login.
+ */
 import { findIdentityProvider } from "../iam/identities/identity-provider-record.ts";
 import { memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
 import { isSharedIssuer, type UserLogins } from "../iam/identities/user-login.ts";
@@ -7,44 +10,52 @@ import { redeemerFromAccount } from "../iam/joining/register.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
 import { type Claims, normalizeIssuer, stringClaim } from "../iam/tokens/jwt.ts";
 import type { Log } from "../lib/log.ts";
-import { decideDevice, findDevice, shownCode, type WaitingDevice } from "./device.ts";
-import { type Finished, type FinishOptions, finish } from "./finish.ts";
-import { insertPending, randomText, takePending } from "./pending.ts";
-import type { Chosen, Offer, Providers } from "./providers.ts";
+import { decideDevice, findDevice, formatUserCode, type WaitingDevice } from "./device.ts";
+import { type FinishedSignIn, type FinishOptions, finish } from "./finish.ts";
+import { insertPending, randomSecret, takePending } from "./pending.ts";
+import type { ChosenProvider, ProviderChoice, Providers } from "./providers.ts";
 import { refusalFrom, SignInRefusal } from "./refusal.ts";
-import { parseSignInRequest, parseWay, type SignInRequest, type Way } from "./request.ts";
+import { parseRequestedProvider, parseSignInRequest, type RequestedProvider, type SignInRequest } from "./request.ts";
 import { withError } from "./return-url.ts";
 import type { StartLimit } from "./start-limit.ts";
-import type { Ties, Upstreams } from "./upstream.ts";
+import type { AuthorizationChecks, Upstreams } from "./upstream.ts";
 
-/** What a page asks before anything is done. */
+/** What a page asks the person to confirm. */
 export interface Question {
-  /** Whom the person signed in as: an email, or the account's name at its issuer. */
+  /** The account that signed in: its email, or its name at the issuer. */
   readonly account: string;
   readonly invite: { readonly groupName: string; readonly roleName: string } | undefined;
-  /** What is signed in elsewhere: a program by its key, or a device by the code it shows and what it says it is. */
-  readonly elsewhere: { readonly code: string; readonly name: string | undefined } | undefined;
+  /**
+   * The program or device that is signed in: a program by its key, a device by its displayed code and its claimed name.
+   */
+  readonly recipient: { readonly code: string; readonly name: string | undefined } | undefined;
 }
 
-export type Outcome =
-  | { readonly kind: "choose"; readonly offer: Offer; readonly request: SignInRequest; readonly problem: string | undefined }
-  /** The browser goes to the provider. */
+export type SignInResult =
+  | { readonly kind: "choose"; readonly offer: ProviderChoice; readonly request: SignInRequest; readonly problem: string | undefined }
+  /** Redirects the browser to the provider. */
   | { readonly kind: "leave"; readonly url: string }
-  /** @param returnUrl of the program, to which the answer will lead */
+  /** `returnUrl` is the program's address that the answer will lead to. */
   | { readonly kind: "ask"; readonly handle: string; readonly question: Question; readonly returnUrl: string | undefined }
-  | Finished
+  | FinishedSignIn
   | { readonly kind: "declined" }
   | { readonly kind: "refused"; readonly refusal: SignInRefusal };
 
 export interface SignIn {
-  /** @param browser what the cookie of the browser holds, or will from this answer on */
-  begin(query: URLSearchParams, browser: string): Promise<Outcome>;
-  /** The same for the device that shows the code in the query. Undefined where none does. */
-  beginDevice(query: URLSearchParams, browser: string): Promise<Outcome | undefined>;
-  /** The browser comes back from the provider. @param browser undefined where it has no cookie */
-  comeBack(query: URLSearchParams, browser: string | undefined): Promise<Outcome>;
-  /** The person has answered the page's question. */
-  answer(handle: string, isYes: boolean, browser: string | undefined): Promise<Outcome>;
+  /** @param browser value of the browser's cookie, which this response may set */
+  begin(query: URLSearchParams, browser: string): Promise<SignInResult>;
+  /**
+   * As `begin`, for the device that displays the code in the query.
+   * @returns undefined if no device does
+   */
+  beginDevice(query: URLSearchParams, browser: string): Promise<SignInResult | undefined>;
+  /**
+   * Continues when the browser returns from the provider.
+   * @param browser undefined if it has no cookie
+   */
+  returnFromProvider(query: URLSearchParams, browser: string | undefined): Promise<SignInResult>;
+  /** Continues when the person has answered the question. */
+  answer(handle: string, isYes: boolean, browser: string | undefined): Promise<SignInResult>;
 }
 
 export interface SignInOptions extends FinishOptions {
@@ -56,18 +67,22 @@ export interface SignInOptions extends FinishOptions {
   readonly log: Log;
 }
 
-interface AtProvider {
+interface PendingAtProvider {
   readonly request: SignInRequest;
   /** Uid of the identity provider; empty for the operator's. */
   readonly provider: string;
-  /** Of the provider then. If it is another one when the browser comes back, the code must not be told to it. */
+  /**
+   * The provider's issuer at the start. If it changes before the browser returns, the code must not be sent to the new
+   * one.
+   */
   readonly issuer: string;
   readonly clientId: string;
-  readonly ties: Ties;
+  /** Stored under this name. */
+  readonly ties: AuthorizationChecks;
 }
 
-/** The account without what the database knows of its provider. */
-interface AtQuestion {
+/** The account without the database record of its provider. */
+interface PendingQuestion {
   readonly request: SignInRequest;
   readonly account: Omit<PersonAccount, "member">;
   readonly member:
@@ -75,67 +90,71 @@ interface AtQuestion {
     | undefined;
 }
 
-const LOST =
-  "This sign-in is not one that this browser began, or it has taken too long, or it was finished before. Start again from where you began, in this same browser, and allow cookies of this site.";
+const LOST_SIGN_IN =
+  "This browser did not begin this sign-in, or the sign-in took too long or is already finished. " +
+  "Start again from where you began, in this same browser, and allow cookies of this site.";
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, clock, providers, upstreams, users, secrets, limit, log } = options;
 
-  async function start(request: SignInRequest, way: Way, browser: string): Promise<Outcome> {
+  async function start(request: SignInRequest, way: RequestedProvider, browser: string): Promise<SignInResult> {
     const chosen = await providers.choose(store.reader, way);
     if (chosen === undefined) {
-      const isNamed = way.provider !== "" || way.operators;
-      return { kind: "choose", offer: await providers.offer(store.reader), request, problem: isNamed ? unknownWay(way) : undefined };
+      const isNamed = way.provider !== "" || way.wantsOperator;
+      return { kind: "choose", offer: await providers.offer(store.reader), request, problem: isNamed ? unknownProvider(way) : undefined };
     }
     limit.take();
-    const ties = { state: randomText(), nonce: randomText(), verifier: randomText() };
-    const url = await upstreams.begin(chosen.upstream, ties);
+    const checks = { state: randomSecret(), nonce: randomSecret(), verifier: randomSecret() };
+    const url = await upstreams.begin(chosen.upstream, checks);
     const { issuer, clientId } = chosen.upstream;
-    const content: AtProvider = { request, provider: chosen.record?.uid ?? "", issuer, clientId, ties };
-    await store.transaction((db) => insertPending(db, { handle: ties.state, browser, stage: "upstream", content }, clock.now(), secrets));
+    const content: PendingAtProvider = { request, provider: chosen.record?.uid ?? "", issuer, clientId, ties: checks };
+    await store.transaction((db) => insertPending(db, { handle: checks.state, browser, stage: "upstream", content }, clock.now(), secrets));
     return { kind: "leave", url };
   }
 
-  /** Where a program waits it is told; otherwise a page tells the person. */
-  async function guarded(goalOf: () => SignInRequest["goal"] | undefined, work: () => Promise<Outcome>): Promise<Outcome> {
+  /** Turns errors into results: a redirect to the waiting program, or else a page for the person. */
+  async function catchRefusal(
+    currentGoal: () => SignInRequest["goal"] | undefined,
+    work: () => Promise<SignInResult>,
+  ): Promise<SignInResult> {
     try {
       return await work();
     } catch (error) {
       const refusal = refusalFrom(error, log);
-      const goal = goalOf();
+      const goal = currentGoal();
       log.info({ status: refusal.status, goal: goal?.kind }, "a sign-in was refused");
       return goal?.kind === "program" ? { kind: "return", url: withError(goal.returnUrl, refusal) } : { kind: "refused", refusal };
     }
   }
 
-  function beginWith(parse: () => SignInRequest, query: URLSearchParams, browser: string): Promise<Outcome> {
+  function beginWith(parse: () => SignInRequest, query: URLSearchParams, browser: string): Promise<SignInResult> {
     let request: SignInRequest | undefined;
-    return guarded(
+    return catchRefusal(
       () => request?.goal,
       async () => {
         request = parse();
-        return start(request, parseWay(query), browser);
+        return start(request, parseRequestedProvider(query), browser);
       },
     );
   }
 
-  /** The account that the provider vouches for. */
-  async function accountOf(claims: Claims, { upstream, record }: Chosen): Promise<PersonAccount> {
+  /** The account that the provider's claims describe. */
+  async function accountFromClaims(claims: Claims, { upstream, record }: ChosenProvider): Promise<PersonAccount> {
     const subject = stringClaim(claims, "sub") ?? "";
-    if (subject === "") throw new SignInRefusal(502, "Your identity provider does not say who you are. Tell whoever administers it.");
+    if (subject === "") throw new SignInRefusal(502, "Your identity provider does not say who you are. Tell its administrator.");
     const context = { issuer: normalizeIssuer(upstream.issuer), subject, audience: upstream.clientId };
     if (record === undefined) return operatorAccount(claims, context);
     return memberAccount(claims, context, record, await isSharedIssuer(store.reader, record, users));
   }
 
-  async function complete(request: SignInRequest, account: PersonAccount): Promise<Finished> {
+  async function complete(request: SignInRequest, account: PersonAccount): Promise<FinishedSignIn> {
     const finished = await finish(request, account, options);
     const provider = account.member?.provider.uid;
-    log.info({ identity: account.identityUid, provider, goal: request.goal.kind }, "somebody signed in");
+    log.info({ identity: account.identityUid, provider, goal: request.goal.kind }, "a person signed in");
     return finished;
   }
 
-  async function ask(request: SignInRequest, account: PersonAccount, browser: string): Promise<Outcome> {
+  async function ask(request: SignInRequest, account: PersonAccount, browser: string): Promise<SignInResult> {
     const now = clock.now();
     const { invite, goal } = request;
     const described = invite === "" ? undefined : await describeInvite(store.reader, invite, redeemerFromAccount(account), now);
@@ -146,22 +165,22 @@ export function createSignIn(options: SignInOptions): SignIn {
       externalId: member.externalId,
       groups: member.groups,
     };
-    const content: AtQuestion = { request, account: rest, member: kept };
-    const handle = randomText();
+    const content: PendingQuestion = { request, account: rest, member: kept };
+    const handle = randomSecret();
     await store.transaction((db) => insertPending(db, { handle, browser, stage: "confirm", content }, now, secrets));
     const question = {
       account: account.email ?? account.profile.actor.email ?? account.subject,
       invite: described,
-      elsewhere: elsewhereOf(goal),
+      recipient: describeRecipient(goal),
     };
     return { kind: "ask", handle, question, returnUrl: goal.kind === "program" ? goal.returnUrl : undefined };
   }
 
-  async function restore({ account, member }: AtQuestion): Promise<PersonAccount> {
+  async function restore({ account, member }: PendingQuestion): Promise<PersonAccount> {
     if (member === undefined) return { ...account, member: undefined };
     const provider = await findIdentityProvider(store.reader, member.provider);
-    // While the page asked, it may have become another one.
-    if (provider === undefined || provider.issuer !== member.issuer) throw new SignInRefusal(400, LOST);
+    // The provider may have changed while the page was open.
+    if (provider === undefined || provider.issuer !== member.issuer) throw new SignInRefusal(400, LOST_SIGN_IN);
     return { ...account, member: { provider, externalId: member.externalId, groups: member.groups } };
   }
 
@@ -175,35 +194,35 @@ export function createSignIn(options: SignInOptions): SignIn {
 
     async beginDevice(query, browser) {
       const device = await findDevice(store.reader, query.get("user_code") ?? "", clock.now());
-      return device && beginWith(() => requestOfDevice(device), query, browser);
+      return device && beginWith(() => requestFromDevice(device), query, browser);
     },
 
-    async comeBack(query, browser) {
+    async returnFromProvider(query, browser) {
       const state = query.get("state") ?? "";
-      let pending: AtProvider | undefined;
-      return guarded(
+      let pending: PendingAtProvider | undefined;
+      return catchRefusal(
         () => pending?.request.goal,
         async () => {
-          // First, and whatever comes of it: a state serves once.
-          pending = await take<AtProvider>("upstream", state, browser);
-          if (pending === undefined || browser === undefined) throw new SignInRefusal(400, LOST);
-          const chosen = await providers.again(store.reader, pending.provider);
-          const { request, ties, issuer, clientId } = pending;
-          if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST);
-          const account = await accountOf(await upstreams.finish(chosen.upstream, query, ties), chosen);
-          const mustAsk = request.invite !== "" || elsewhereOf(request.goal) !== undefined;
+          // Comes first, since a state can be used only once, whatever happens next.
+          pending = await take<PendingAtProvider>("upstream", state, browser);
+          if (pending === undefined || browser === undefined) throw new SignInRefusal(400, LOST_SIGN_IN);
+          const chosen = await providers.find(store.reader, pending.provider);
+          const { request, ties: checks, issuer, clientId } = pending;
+          if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST_SIGN_IN);
+          const account = await accountFromClaims(await upstreams.finish(chosen.upstream, query, checks), chosen);
+          const mustAsk = request.invite !== "" || describeRecipient(request.goal) !== undefined;
           return mustAsk ? ask(request, account, browser) : complete(request, account);
         },
       );
     },
 
     async answer(handle, isYes, browser) {
-      let pending: AtQuestion | undefined;
-      return guarded(
+      let pending: PendingQuestion | undefined;
+      return catchRefusal(
         () => pending?.request.goal,
         async () => {
-          pending = await take<AtQuestion>("confirm", handle, browser);
-          if (pending === undefined) throw new SignInRefusal(400, LOST);
+          pending = await take<PendingQuestion>("confirm", handle, browser);
+          if (pending === undefined) throw new SignInRefusal(400, LOST_SIGN_IN);
           const { request } = pending;
           if (isYes) return complete(request, await restore(pending));
           const { goal } = request;
@@ -217,19 +236,19 @@ export function createSignIn(options: SignInOptions): SignIn {
   };
 }
 
-function elsewhereOf(goal: SignInRequest["goal"]): Question["elsewhere"] {
+function describeRecipient(goal: SignInRequest["goal"]): Question["recipient"] {
   if (goal.kind === "headless") return { code: goal.code, name: undefined };
-  return goal.kind === "device" ? { code: shownCode(goal.userCode), name: goal.clientId } : undefined;
+  return goal.kind === "device" ? { code: formatUserCode(goal.userCode), name: goal.clientId } : undefined;
 }
 
-function requestOfDevice({ device_hash: deviceHash, user_code: userCode, client_id: clientId }: WaitingDevice): SignInRequest {
+function requestFromDevice({ device_hash: deviceHash, user_code: userCode, client_id: clientId }: WaitingDevice): SignInRequest {
   const goal = { kind: "device" as const, deviceHash, userCode, clientId };
   return { goal, audience: [], scopes: [], identity: "", invite: "", skipRegistration: false, wantsRefreshToken: false };
 }
 
-/** In the same words whether there is no such organization or it has no identity provider. */
-function unknownWay({ provider }: Way): string {
+/** The same message whether the organization does not exist or has no identity provider. */
+function unknownProvider({ provider }: RequestedProvider): string {
   return provider === ""
     ? "This server has no identity provider of its own."
-    : "There is no sign-in under this name. Check how your organization's name is written here, or ask whoever administers it.";
+    : "There is no sign-in under this name. Check how your organization's name is written here, or ask its administrator.";
 }

@@ -4,7 +4,7 @@ import { createManualClock } from "../../test/harness/manual-clock.ts";
 import { SignInRefusal } from "./refusal.ts";
 import { createStartLimit } from "./start-limit.ts";
 
-test("no more than so many begin in a while, and as many again after it", () => {
+test("the limit allows a fixed number of starts per window and as many in the next window", () => {
   const clock = createManualClock();
   const limit = createStartLimit(clock, 3, 1000);
   for (let round = 0; round < 3; round++) {

@@ -1,4 +1,4 @@
-/** The tables of sign-in. The migrations make them; column names equal proto field names. */
+/** Declares the tables of sign-in. Column names equal proto field names. */
 
 declare module "../db/schema.ts" {
   interface Schema {
@@ -9,26 +9,26 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** A login in a browser that is under way. */
+/** A step of a running browser sign-in. */
 export interface SignInTable {
-  /** SHA-256 of the one-time text by which its next step names it, hexadecimal: OAuth's `state`, then what the page's form holds. */
+  /** SHA-256 of the step's one-time handle, hexadecimal: first OAuth's `state`, then a field of the page's form. */
   handle_hash: string;
-  /** SHA-256 of the cookie of the browser that began it. */
+  /** SHA-256 of the cookie of the browser that began the sign-in, hexadecimal. */
   browser_hash: string;
-  /** `upstream` while the person is at the provider, `confirm` while a page asks. */
+  /** `upstream` while the person is at the provider, `confirm` while a page asks for confirmation. */
   stage: "upstream" | "confirm";
-  /** JSON, sealed (auth/secrets.ts). */
+  /** JSON, sealed, see iam/secrets/secrets.ts. */
   content: string;
   create_time: string;
   expire_time: string;
 }
 
-/** A finished login that waits to be fetched by the program whose key it is encrypted for. */
+/** A finished login, encrypted for the program that will fetch it. */
 export interface HeadlessSessionTable {
-  /** The program's public key, by which it asks. */
+  /** The program's public key, by which the program fetches the login. */
   code: string;
   ecdh_public_key: string;
-  /** base64. */
+  /** Base64. */
   encrypted_idtoken: string;
   expire_time: string;
 }
@@ -42,7 +42,7 @@ export interface DeviceLoginTable {
   client_id: string;
   state: "pending" | "approved" | "denied";
   identity_uid: string | null;
-  /** JSON: what the login gave, once it is approved. */
+  /** JSON: the `StoredLogin`, once approved. */
   login: string | null;
   poll_time: string | null;
   interval_seconds: number;
@@ -50,7 +50,7 @@ export interface DeviceLoginTable {
   expire_time: string;
 }
 
-/** Who has logged in through an identity provider before: its default role is given at the first time only. */
+/** Identities that have logged in through an identity provider: its default role is given only at the first login. */
 export interface ProviderLoginTable {
   idp_uid: string;
   identity_uid: string;

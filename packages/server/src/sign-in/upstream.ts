@@ -1,6 +1,6 @@
 /**
- * The side of a sign-in that faces the provider: its authorization endpoint, and the code it answers with. openid-client speaks the protocol, with all
- * its requests through the guarded client; that the token is genuine is verified as for every other token.
+ * Talks to identity providers: builds the authorization request and redeems the code. openid-client speaks OpenID
+ * Connect, through the guarded outbound client. The ID token is verified by the same code as all other tokens.
  */
 import {
   AuthorizationResponseError,
@@ -30,33 +30,39 @@ import type { OutboundClient } from "../outbound/client.ts";
 import { OutboundError } from "../outbound/error.ts";
 import { SignInRefusal } from "./refusal.ts";
 
-/** A provider and Holt's account with it. */
+/** A provider and Holt's client registration there. */
 export interface Upstream {
   readonly issuer: string;
   readonly clientId: string;
-  /** Undefined for a client without one. */
+  /** Undefined for a client without a secret. */
   readonly clientSecret: string | undefined;
   readonly scopes: readonly string[];
-  /** More parameters for the authorization endpoint. */
+  /** Additional parameters for the authorization endpoint. */
   readonly hints: Readonly<Record<string, string>>;
 }
 
-/** What ties the provider's answer to this sign-in. The verifier is a secret until it is used. */
-export interface Ties {
+/**
+ * Random values that bind the provider's response to this sign-in. The PKCE verifier stays secret until the code is
+ * redeemed.
+ */
+export interface AuthorizationChecks {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
 export interface Upstreams {
-  /** The URL at the provider to which the browser goes. @throws SignInRefusal */
-  begin(upstream: Upstream, ties: Ties): Promise<string>;
   /**
-   * The claims of the ID token that the provider gives for the code.
-   * @param answer the query with which the browser came back
+   * @returns the URL at the provider that the browser is sent to
    * @throws SignInRefusal
    */
-  finish(upstream: Upstream, answer: URLSearchParams, ties: Ties): Promise<Claims>;
+  begin(upstream: Upstream, checks: AuthorizationChecks): Promise<string>;
+  /**
+   * Redeems the code and returns the claims of the ID token.
+   * @param answer the query that the browser returned with
+   * @throws SignInRefusal
+   */
+  finish(upstream: Upstream, answer: URLSearchParams, checks: AuthorizationChecks): Promise<Claims>;
 }
 
 export interface UpstreamsOptions {
@@ -65,7 +71,7 @@ export interface UpstreamsOptions {
   readonly jwks: JwksCache;
   readonly clock: Clock;
   readonly log: Log;
-  /** `<issuer>/oauth/callback`: what is registered with the providers. */
+  /** `<issuer>/oauth/callback`, as registered with the providers. */
   readonly redirectUri: string;
 }
 
@@ -74,22 +80,26 @@ interface Discovered {
   readonly time: number;
 }
 
-const DISCOVERY_KEPT_MS = 10 * 60_000;
-const MAX_DISCOVERED = 256;
+const DISCOVERY_MAX_AGE_MS = 10 * 60_000;
+const MAX_CACHED_PROVIDERS = 256;
 const TIMEOUT_SECONDS = 8;
 const CLOCK_SKEW_SECONDS = 60;
-const MAX_QUOTED = 300;
+const MAX_QUOTED_LENGTH = 300;
 
 export function createUpstreams({ client, waits, jwks, clock, log, redirectUri }: UpstreamsOptions): Upstreams {
-  const discovered = new Lru<string, Discovered>(MAX_DISCOVERED);
+  const discovered = new Lru<string, Discovered>(MAX_CACHED_PROVIDERS);
   const guardedFetch = createGuardedFetch(client);
 
   async function discover({ issuer, clientId }: Upstream): Promise<ServerMetadata> {
     const known = discovered.get(issuer);
-    if (known !== undefined && clock.now().getTime() - known.time < DISCOVERY_KEPT_MS) return known.metadata;
-    const options = { [customFetch]: guardedFetch, timeout: TIMEOUT_SECONDS, ...(isPlain(issuer) && { execute: [allowInsecureRequests] }) };
+    if (known !== undefined && clock.now().getTime() - known.time < DISCOVERY_MAX_AGE_MS) return known.metadata;
+    const options = {
+      [customFetch]: guardedFetch,
+      timeout: TIMEOUT_SECONDS,
+      ...(isPlainHttp(issuer) && { execute: [allowInsecureRequests] }),
+    };
     const metadata = (await discovery(new URL(issuer), clientId, undefined, None(), options)).serverMetadata();
-    // OpenID Connect Discovery 1.0 §4.3: byte for byte, or it speaks for somebody else.
+    // OpenID Connect Discovery 1.0 §4.3: the document must name the issuer, byte for byte.
     if (metadata.issuer !== issuer) throw new OutboundError("body", "the discovery document names another issuer");
     discovered.set(issuer, { metadata, time: clock.now().getTime() });
     return metadata;
@@ -97,31 +107,37 @@ export function createUpstreams({ client, waits, jwks, clock, log, redirectUri }
 
   async function configure(upstream: Upstream): Promise<Configuration> {
     const metadata = await discover(upstream);
-    const configuration = new Configuration(metadata, upstream.clientId, clientMetadata(metadata), authenticationOf(upstream, metadata));
+    const configuration = new Configuration(
+      metadata,
+      upstream.clientId,
+      clientMetadata(metadata),
+      clientAuthentication(upstream, metadata),
+    );
     configuration[customFetch] = guardedFetch;
     configuration.timeout = TIMEOUT_SECONDS;
-    if (isPlain(upstream.issuer)) allowInsecureRequests(configuration);
+    if (isPlainHttp(upstream.issuer)) allowInsecureRequests(configuration);
     return configuration;
   }
 
-  /** What went wrong between servers is for the log; it holds no code and no token. */
-  async function guarded<T>(issuer: string, work: () => Promise<T>): Promise<T> {
+  /** Logs failures between the servers, without codes and tokens, and shows the person a generic message. */
+  async function guardProvider<T>(issuer: string, work: () => Promise<T>): Promise<T> {
     try {
       return await waits.wait(issuer, work);
     } catch (error) {
       if (error instanceof SignInRefusal || error instanceof HoltError) throw error;
-      if (error instanceof AuthorizationResponseError) throw denied(error);
-      log.warn({ issuer, reason: reasonOf(error) }, "an identity provider could not sign somebody in");
+      if (error instanceof AuthorizationResponseError) throw deniedByProvider(error);
+      log.warn({ issuer, reason: describeFailure(error) }, "an identity provider failed to sign a person in");
       throw new SignInRefusal(
         502,
-        "Your identity provider does not answer this server as it should, so nobody can sign in there now. Try again in a minute; if it stays like this, tell whoever administers it.",
+        "Your identity provider does not answer this server as it should, so nobody can sign in there now. " +
+          "Try again in a minute; if the problem persists, tell its administrator.",
       );
     }
   }
 
   return {
     begin(upstream, { state, nonce, verifier }) {
-      return guarded(upstream.issuer, async () => {
+      return guardProvider(upstream.issuer, async () => {
         const configuration = await configure(upstream);
         const url = buildAuthorizationUrl(configuration, {
           ...upstream.hints,
@@ -139,10 +155,11 @@ export function createUpstreams({ client, waits, jwks, clock, log, redirectUri }
     },
 
     finish(upstream, answer, { state, nonce, verifier }) {
-      return guarded(upstream.issuer, async () => {
+      return guardProvider(upstream.issuer, async () => {
         const url = new URL(redirectUri);
         url.search = answer.toString();
-        // State and, by RFC 9207, the issuer are compared before the code is sent anywhere; nonce, audience and times when the token is there.
+        // openid-client checks the state and the issuer (RFC 9207) before it sends the code, and nonce, audience and
+        // times of the token.
         const tokens = await authorizationCodeGrant(await configure(upstream), url, {
           expectedState: state,
           expectedNonce: nonce,
@@ -158,7 +175,8 @@ export function createUpstreams({ client, waits, jwks, clock, log, redirectUri }
 function createGuardedFetch(client: OutboundClient): CustomFetch {
   return async (url, { method, headers, body, signal }) => {
     const content = body instanceof URLSearchParams ? body.toString() : body;
-    if (content !== undefined && content !== null && typeof content !== "string") throw new TypeError("the body of a request is a form");
+    if (content !== undefined && content !== null && typeof content !== "string")
+      throw new TypeError("the body of a request must be a form");
     const answer = await client.request({
       url,
       method: method === "POST" ? "POST" : "GET",
@@ -177,40 +195,40 @@ function textHeaders(headers: Readonly<Record<string, string | string[] | undefi
   return Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().map((text): [string, string] => [name, text]));
 }
 
-/** Plain http only where the issuer is so, which the operator must have allowed. */
-function isPlain(issuer: string): boolean {
+/** Plain http is used only if the issuer uses it, which the operator must have allowed. */
+function isPlainHttp(issuer: string): boolean {
   return new URL(issuer).protocol === "http:";
 }
 
-/** Which algorithms are good is decided where the signature is verified. */
+/** The signature check decides which algorithms are accepted. */
 function clientMetadata({ id_token_signing_alg_values_supported: algorithms }: ServerMetadata) {
   return { [clockTolerance]: CLOCK_SKEW_SECONDS, ...(algorithms === undefined && { id_token_signed_response_alg: "RS256" }) };
 }
 
-/** OpenID Connect Discovery 1.0 §3: where the provider does not say, it is `client_secret_basic`. */
-function authenticationOf({ clientSecret }: Upstream, { token_endpoint_auth_methods_supported: methods }: ServerMetadata) {
+/** OpenID Connect Discovery 1.0 §3: the default is `client_secret_basic`. */
+function clientAuthentication({ clientSecret }: Upstream, { token_endpoint_auth_methods_supported: methods }: ServerMetadata) {
   if (clientSecret === undefined) return None();
   const takesBasic = methods === undefined || methods.includes("client_secret_basic");
   return takesBasic ? ClientSecretBasic(clientSecret) : ClientSecretPost(clientSecret);
 }
 
-/** A provider must not send people to something that is not a page. */
+/** A provider must not send people to other URL schemes. */
 function assertLeadsToProvider(url: URL, issuer: string): void {
   if (url.protocol !== "https:" && url.origin !== new URL(issuer).origin)
-    throw new OutboundError("scheme", "the discovery document names an authorization endpoint that is not reached by https");
+    throw new OutboundError("scheme", "the discovery document has an authorization_endpoint on another origin without https");
 }
 
-/** The provider's own words, as far as they are words: they tell what only its administrator can change. */
-function denied({ error, error_description: description }: AuthorizationResponseError): SignInRefusal {
-  const said = (description ?? error).replace(/\s+/g, " ").slice(0, MAX_QUOTED);
-  const isUp = error === "temporarily_unavailable" || error === "server_error";
+/** Shows the provider's own error message, since only its administrator can fix the cause. */
+function deniedByProvider({ error, error_description: description }: AuthorizationResponseError): SignInRefusal {
+  const message = (description ?? error).replace(/\s+/g, " ").slice(0, MAX_QUOTED_LENGTH);
+  const isTemporary = error === "temporarily_unavailable" || error === "server_error";
   return new SignInRefusal(
-    isUp ? 503 : 403,
-    `Your identity provider did not sign you in. It says: “${said}”. Try again, or ask whoever administers it.`,
+    isTemporary ? 503 : 403,
+    `Your identity provider did not sign you in. It says: “${message}”. Try again, or ask its administrator.`,
   );
 }
 
-function reasonOf(error: unknown): string {
+function describeFailure(error: unknown): string {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++)
     if (cause instanceof OutboundError) return `${cause.reason}: ${cause.message}`;
   const { code, message } = error as { code?: unknown; message?: unknown };

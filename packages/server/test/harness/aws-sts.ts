@@ -1,10 +1,13 @@
-/** A stand-in for AWS's caller-identity service, for tests, and proofs for it as clients write them. It checks no signature: it answers what it is told to. */
+/**
+ * Simulates AWS's caller-identity service and builds proofs as clients do. The service checks no signature: it answers
+ * what a test tells it to.
+ */
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface TestSts extends AsyncDisposable {
   readonly url: string;
-  /** What came last. */
+  /** The most recent request. */
   readonly last: { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders } | undefined;
   readonly requests: number;
   answer(status: number, body: unknown): void;
@@ -49,14 +52,14 @@ export interface ProofOptions {
   readonly requestLine?: string;
   readonly host?: string;
   readonly signedHeaders?: readonly string[];
-  /** Whole lines, after the others. */
+  /** Complete header lines, appended after the others. */
   readonly extraLines?: readonly string[];
   readonly body?: string;
 }
 
 const SIGNED = ["accept", "holt-audience", "holt-identity", "host", "x-amz-date"];
 
-/** The request as text; a proof is its base64. */
+/** The request; a proof is its base64. */
 export function proofRequest({
   audience,
   identity,

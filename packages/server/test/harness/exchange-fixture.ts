@@ -1,4 +1,4 @@
-/** Everything of token exchange put together on a database in a temporary folder, with one organization, for the tests of `auth/`. No server. */
+/** Assembles token exchange on a database in a temporary folder, for the unit tests of iam/. Starts no server. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ export const API = "https://api.holt.test";
 export interface FixtureOptions
   extends Partial<Pick<UserLoginsOptions, "clientIds" | "userIssuers">>,
     Partial<Pick<WorkloadLoginsOptions, "servicePrincipals">> {
-  /** A PostgreSQL address in place of a file. */
+  /** URL of a PostgreSQL database; SQLite if it is left out. */
   readonly url?: string;
   readonly stsUrl?: string;
 }
@@ -125,7 +125,7 @@ export async function createFixture(options: FixtureOptions = {}) {
     return uid;
   }
 
-  /** Binds the identity at the group to a role of its own with these capabilities. */
+  /** Binds the identity at the group to a new role with these capabilities. */
   async function bind(identity: string, group: string, capabilities: bigint): Promise<void> {
     const time = clock.now().toISOString();
     const role = newUid("");
@@ -150,7 +150,7 @@ export async function createFixture(options: FixtureOptions = {}) {
     });
   }
 
-  /** @returns the uid of the user identity */
+  /** @returns the uid of the user's identity */
   async function register(bearer: string): Promise<string> {
     const prepared = await registrations.prepareRegister({ bearer, code: "", identityId: "" }, clock.now(), store.reader);
     await store.transaction((db) => registrations.recordRegister(db, prepared));

@@ -1,4 +1,7 @@
-/** Tokens that no server may take: the attacks of RFC 8725 and more, each made of what would be a good token of a test issuer. By what is wrong with them. */
+/**
+ * Builds invalid tokens for tests: the attacks of RFC 8725 and more, each derived from a valid token of a test issuer.
+ * The keys of a corpus say what is wrong with each token.
+ */
 import { createHmac, generateKeyPairSync, type KeyObject, sign as signRaw } from "node:crypto";
 import { exportJWK, exportSPKI, importJWK } from "jose";
 import type { TestIssuer } from "./oidc-issuer.ts";
@@ -9,15 +12,15 @@ export function part(value: unknown): string {
   return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 }
 
-/** Signs as somebody who has this key, whatever the header says. */
+/** Signs with this key, whatever the header says. */
 export function signAs(key: KeyObject, header: unknown, claims: unknown): string {
   const input = `${part(header)}.${part(claims)}`;
   return `${input}.${signRaw("sha256", Buffer.from(input), key).toString("base64url")}`;
 }
 
 /**
- * @param other another issuer, whose keys must never be asked for
- * @param claims what a good token says beside issuer and times
+ * @param other another issuer, whose keys must never be fetched
+ * @param claims claims of a valid token, besides issuer and times
  */
 export async function forgedTokens(
   issuer: TestIssuer,
@@ -93,7 +96,7 @@ async function forgedAlgorithms(issuer: TestIssuer, claims: Claims, now: Date): 
   return corpus;
 }
 
-/** Header members that bring a key or lead to one: RFC 8725 §3.10. */
+/** Header members that contain or point to a key: RFC 8725 §3.10. */
 async function forgedKeys(issuer: TestIssuer, other: TestIssuer, claims: Claims, now: Date): Promise<Corpus> {
   const { kid } = headerOf(await issuer.sign(claims));
   const mallory = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -146,7 +149,7 @@ async function forgedKeys(issuer: TestIssuer, other: TestIssuer, claims: Claims,
   return corpus;
 }
 
-/** RFC 7797: signed as it stands, not as base64url. */
+/** RFC 7797: signs the payload as it is, not as base64url. */
 async function unencoded(issuer: TestIssuer, claims: Claims, now: Date): Promise<string> {
   const [header = "", , signature = ""] = (await issuer.sign(claims, { header: { b64: true } })).split(".");
   return `${header}.${JSON.stringify(allClaims(issuer, claims, now))}.${signature}`;
@@ -217,7 +220,7 @@ async function wrongTimes(issuer: TestIssuer, claims: Claims, now: Date): Promis
   return corpus;
 }
 
-/** What two readers could read in two ways. */
+/** Tokens that two parsers could read differently. */
 async function ambiguous(issuer: TestIssuer, claims: Claims, now: Date): Promise<Corpus> {
   const json = JSON.stringify(allClaims(issuer, claims, now));
   const [header = "", payload = "", signature = ""] = (await issuer.sign(claims)).split(".");

@@ -1,31 +1,34 @@
-/** Another issuer, for tests: a real HTTP server on loopback with discovery, keys and tokens. It signs whatever it is told to, also what no issuer would. */
+/**
+ * Starts another issuer for tests: a real HTTP server on loopback with discovery, keys and tokens. It signs whatever it
+ * is told to, even invalid tokens.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from "jose";
 
 export interface SignOptions {
-  /** Default RS256. A key of the issuer's is made for each algorithm that is asked for. */
+  /** Defaults to RS256. The issuer creates one key for each algorithm. */
   readonly algorithm?: string;
-  /** Added to or, with undefined, taken from the header `{alg, kid, typ: "JWT"}`. */
+  /** Added to the header `{alg, kid, typ: "JWT"}`; undefined removes a member. */
   readonly header?: Readonly<Record<string, unknown>>;
 }
 
 export interface TestIssuer extends AsyncDisposable {
   readonly issuer: string;
-  /** Requests of all kinds that have come so far. */
+  /** Number of requests so far. */
   readonly requests: number;
   /**
-   * A token with `iss`, `iat` now and `exp` in an hour, over which the claims go; undefined takes a claim away.
-   * @param claims an object, or the text of the payload as it is to be signed
+   * Signs a token. Its claims `iss`, `iat` (now) and `exp` (in an hour) can be overridden; undefined removes a claim.
+   * @param claims an object, or the exact payload to sign
    */
   sign(claims: Readonly<Record<string, unknown>> | string, options?: SignOptions): Promise<string>;
-  /** The public keys as published. */
+  /** The published public keys. */
   jwks(): Promise<{ keys: JWK[] }>;
-  /** New keys take the place of all. */
+  /** Replaces all keys. */
   rotate(): void;
-  /** While down, every request is answered with 503. */
+  /** While down, every request gets status 503. */
   setDown(isDown: boolean): void;
-  /** What the discovery document says in place of the truth. */
+  /** Overrides members of the discovery document. */
   setDiscovery(members: Readonly<Record<string, unknown>>): void;
 }
 

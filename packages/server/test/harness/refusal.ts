@@ -1,4 +1,4 @@
-/** What a REST answer says of a refusal, in the form in which tests look at it. */
+/** Asserts which error a REST response contains. */
 import assert from "node:assert/strict";
 import { Code, codeName } from "../../src/lib/errors.ts";
 import type { HttpAnswer } from "./clients.ts";
@@ -26,7 +26,10 @@ const STATUS: Partial<Record<Code, number>> = {
   [Code.UNIMPLEMENTED]: 501,
 };
 
-/** Asserts code, HTTP status and reason. @returns the rest of what it says */
+/**
+ * Asserts code, HTTP status and reason.
+ * @returns the body
+ */
 export function assertRefused(answer: HttpAnswer, code: Code): ErrorBody {
   const body = JSON.parse(answer.text === "" ? "{}" : answer.text) as ErrorBody;
   assert.equal(body.code, code, answer.text);
@@ -35,7 +38,7 @@ export function assertRefused(answer: HttpAnswer, code: Code): ErrorBody {
   return body;
 }
 
-/** Asserts INVALID_ARGUMENT with violations of exactly these fields, in this order, and a message made from the first. */
+/** Asserts INVALID_ARGUMENT with violations of exactly these fields, in this order, and the message of the first. */
 export function assertInvalid(answer: HttpAnswer, ...fields: string[]): void {
   const { message, details } = assertRefused(answer, Code.INVALID_ARGUMENT);
   const violations = details[1]?.fieldViolations ?? [];
@@ -54,7 +57,7 @@ export function assertPrecondition(answer: HttpAnswer, type: string, description
   assert.equal(message, `Precondition failed: ${description}`);
 }
 
-/** Asserts NOT_FOUND or ALREADY_EXISTS of this kind of resource. */
+/** Asserts NOT_FOUND or ALREADY_EXISTS for this kind of resource. */
 export function assertAbout(answer: HttpAnswer, code: Code, kind: string, uid?: string): void {
   const { details } = assertRefused(answer, code);
   assert.equal(details[1]?.resourceType, `iam.holt.dev/${kind}`);

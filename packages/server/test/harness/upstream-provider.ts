@@ -1,21 +1,23 @@
-/** An identity provider as companies have one, for tests: a certified OpenID provider on loopback, with a page that asks for nothing but the account. */
+/**
+ * Starts an identity provider for tests: a certified OpenID provider on loopback, whose page asks only for the account.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair } from "jose";
 import Provider from "oidc-provider";
 
 export interface UpstreamOptions {
-  /** Of Holt; several where several servers use it. */
+  /** Callback URL of Holt; several if several servers use the provider. */
   readonly redirectUris: readonly string[];
 }
 
 export interface UpstreamProvider extends AsyncDisposable {
   readonly issuer: string;
-  /** Parameters of the requests to the authorization endpoint so far, the latest last. */
+  /** Parameters of all requests to the authorization endpoint, oldest first. */
   readonly authorizations: readonly URLSearchParams[];
-  /** What the tokens of an account say beside `sub`, which is its name. */
+  /** Claims of an account's tokens besides `sub`, which is the account's name. */
   setClaims(account: string, claims: Readonly<Record<string, unknown>>): void;
-  /** While down, every request is answered with 503, or every one for this path. */
+  /** While down, every request, or every request for this path, gets status 503. */
   setDown(isDown: boolean, path?: string): void;
 }
 
@@ -52,7 +54,7 @@ export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_context: unknown, interaction: { uid: string }) => `/interaction/${interaction.uid}` },
     findAccount: (_context: unknown, sub: string) => ({ accountId: sub, claims: () => ({ sub, ...accounts.get(sub) }) }),
-    // Nobody is asked what Holt may know of them.
+    // Skips the consent page.
     async loadExistingGrant({ oidc }: { oidc: { client: { clientId: string }; session: { accountId: string } } }) {
       const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
       grant.addOIDCScope(SCOPES);

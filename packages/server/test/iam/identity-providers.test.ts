@@ -317,7 +317,7 @@ describeWithWorld("identity providers", (world) => {
     assert.equal(await findIdentityProvider(reader, "nonsense"), undefined);
   });
 
-  it("an identity provider blocks the deletion of its organization, and its own deletion includes mappings and tokens but no bindings", async () => {
+  it("an identity provider blocks the deletion of its organization and is deleted with its mappings and tokens", async () => {
     const org = await organization();
     const uid = uidOf(await post(org));
     const roleUid = await builtInRole(world, "viewer");

@@ -181,11 +181,11 @@ describeWithWorld("users over SCIM", (world) => {
     const made = await directory.must(201, "POST", "/Users", {
       schemas: [USER, "urn:ietf:params:scim:schemas:extension:CustomExtensionName:2.0:User"],
       id: "not for you to say",
-      USERNAME: "loose",
+      USERNAME: "tolerant",
       Active: "False",
       nickName: null,
       name: { GivenName: "L", unknown: 1 },
-      emails: { value: "loose@example.com", type: "primary", primary: "True" },
+      emails: { value: "tolerant@example.com", type: "primary", primary: "True" },
       phoneNumbers: [],
       roles: [{ value: "admin", type: "WindowsAzureActiveDirectoryRole" }],
       groups: [{ value: "x" }],
@@ -198,10 +198,10 @@ describeWithWorld("users over SCIM", (world) => {
     notEqual(id, "not for you to say");
     deepEqual(rest, {
       schemas: [USER, ENTERPRISE],
-      userName: "loose",
+      userName: "tolerant",
       active: false,
       name: { givenName: "L" },
-      emails: [{ value: "loose@example.com", type: "primary", primary: true }],
+      emails: [{ value: "tolerant@example.com", type: "primary", primary: true }],
       roles: [{ value: "admin", type: "WindowsAzureActiveDirectoryRole" }],
       [ENTERPRISE]: { department: "D", manager: { value: "26118915" } },
     });

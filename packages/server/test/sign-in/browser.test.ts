@@ -1,4 +1,4 @@
-/** People with a real browser, on the ways that a person goes. */
+/** Tests sign-in with a real browser. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -22,7 +22,7 @@ describe("sign-in with a real browser", { skip }, () => {
     await world[Symbol.asyncDispose]();
   });
 
-  /** One person with a fresh browser; afterwards the browser has nothing to complain of and has been nowhere else. */
+  /** Runs a test in a fresh browser; afterwards there must be no violations and no requests to unknown origins. */
   function withBrowser(title: string, walk: (page: Page, watched: Watched) => Promise<void>): void {
     test(title, async () => {
       assert.ok(chromium);
@@ -49,7 +49,7 @@ describe("sign-in with a real browser", { skip }, () => {
     await atUpstream(page, account);
   }
 
-  test("what a page would do against its policy is noticed, so that nothing noticed means nothing done", async () => {
+  test("violations of the content security policy are detected", async () => {
     assert.ok(chromium);
     await using watched = await openBrowser(chromium);
     await watched.page.goto(world.oauth({}));
@@ -65,7 +65,7 @@ describe("sign-in with a real browser", { skip }, () => {
     );
   });
 
-  withBrowser("a program on the same machine gets its token by way of the browser", async (page) => {
+  withBrowser("a program on the same machine gets its token through the browser", async (page) => {
     await using program = await startProgram();
     await page.goto(world.oauth({ exit: "redirect", redirect: program.url, create_refresh_token: "true" }));
     assert.equal(await heading(page), "Sign in");
@@ -80,7 +80,7 @@ describe("sign-in with a real browser", { skip }, () => {
     );
   });
 
-  withBrowser("the operator's provider is a button", async (page) => {
+  withBrowser("the page offers the operator's provider as a button", async (page) => {
     await page.goto(world.oauth({}));
     await page.getByRole("button", { name: `Sign in with ${new URL(world.upstream.issuer).host}` }).click();
     await atUpstream(page, "olga");
@@ -92,7 +92,7 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.equal(await heading(page), "You are not signed in");
   });
 
-  withBrowser("a mistyped organization is asked for again, and the right one goes on", async (page) => {
+  withBrowser("a mistyped organization name is asked for again, and the corrected name continues", async (page) => {
     await page.goto(world.oauth({}));
     await page.getByLabel("Your organization").fill("acne.test");
     await page.getByRole("button", { name: "Continue" }).click();
@@ -103,7 +103,7 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.equal(await heading(page), "You are signed in");
   });
 
-  withBrowser("a program on another machine is signed in after a question, without a word of a token here", async (page) => {
+  withBrowser("a program on another machine is signed in after a confirmation, and the page shows no token", async (page) => {
     const code = Buffer.alloc(32, 9).toString("base64url");
     await page.goto(world.oauth({ headless_code: code, idp_id: "acme.test" }));
     await atUpstream(page, "hedy");
@@ -116,7 +116,7 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.ok((await world.rest.call(Auth.method.getHeadlessSession, { code }, undefined)).ok);
   });
 
-  withBrowser("a device is signed in by the code that it shows", async (page) => {
+  withBrowser("a device is signed in by the code that it displays", async (page) => {
     const begun = (await (
       await fetch(`${world.baseUrl}/oauth/device_authorization`, { method: "POST", body: new URLSearchParams({ client_id: "tv" }) })
     ).json()) as Record<string, string>;
@@ -138,7 +138,7 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.equal(tokens.status, 200);
   });
 
-  withBrowser("an invited colleague sees what there is to join, joins, and has a token with those rights", async (page) => {
+  withBrowser("an invited person sees the invite, joins, and gets a token with its rights", async (page) => {
     await using program = await startProgram();
     const groupInvite = { roleUid: world.acme.defaultRole, ttl: { seconds: 600n }, singleUse: true };
     const { code } = await world.must(GroupInvitesService.method.createGroupInvite, { parent: world.acme.uid, groupInvite });
@@ -158,7 +158,7 @@ describe("sign-in with a real browser", { skip }, () => {
     );
   });
 
-  withBrowser("who says no is told that nothing was done", async (page) => {
+  withBrowser("a person who declines is told that nothing was done", async (page) => {
     const code = Buffer.alloc(32, 11).toString("base64url");
     await page.goto(world.oauth({ headless_code: code, idp_id: "acme.test" }));
     await atUpstream(page, "hedy");
@@ -168,13 +168,13 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.equal((await world.rest.call(Auth.method.getHeadlessSession, { code }, undefined)).ok, false);
   });
 
-  describe("refusals say what to do next", () => {
+  describe("error pages say what to do next", () => {
     async function assertRefused(page: Page, text: RegExp): Promise<void> {
       assert.equal(await heading(page), "You are not signed in");
       assert.match(await page.getByRole("alert").innerText(), text);
       await assertAccessible(page);
     }
-    /** To the provider's page, with the way back in hand. */
+    /** Signs in at the provider. Returns the callback URL that the browser is sent to. */
     async function callbackOf(page: Page, account: string): Promise<string> {
       const callback = page.waitForRequest((request) => request.url().startsWith(`${world.baseUrl}/oauth/callback`));
       await page.goto(world.oauth({ idp_id: "acme.test" }));
@@ -182,37 +182,37 @@ describe("sign-in with a real browser", { skip }, () => {
       return (await callback).url();
     }
 
-    withBrowser("to another state", async (page) => {
+    withBrowser("a callback with an unknown state", async (page) => {
       await page.goto(`${world.baseUrl}/oauth/callback?code=x&state=y`);
       await assertRefused(page, /Start again from where you began/);
     });
 
-    withBrowser("to a code that comes again", async (page) => {
+    withBrowser("a callback that is sent twice", async (page) => {
       const callback = await callbackOf(page, "alice");
       await page.waitForSelector("#token");
       await page.goto(callback);
-      await assertRefused(page, /finished before. Start again/);
+      await assertRefused(page, /already finished. Start again/);
     });
 
-    withBrowser("to a browser that has lost its cookie", async (page, { context }) => {
+    withBrowser("a browser that lost its cookie", async (page, { context }) => {
       await page.goto(world.oauth({ idp_id: "acme.test" }));
       await context.clearCookies({ name: "holt-sign-in" });
       await atUpstream(page, "alice");
       await assertRefused(page, /allow cookies of this site/);
     });
 
-    withBrowser("to a program that is somewhere else", async (page) => {
+    withBrowser("a program on another machine", async (page) => {
       await page.goto(world.oauth({ idp_id: "acme.test", redirect: "https://evil.test/" }));
       await assertRefused(page, /not on your own machine/);
     });
 
-    withBrowser("to who cancels at the provider", async (page) => {
+    withBrowser("a person who cancels at the provider", async (page) => {
       await page.goto(world.oauth({ idp_id: "acme.test" }));
       await page.getByRole("button", { name: "Cancel" }).click();
       await assertRefused(page, /You <b>cancelled<\/b> at the upstream/);
     });
 
-    withBrowser("to a provider that is down", async (page) => {
+    withBrowser("a provider that is down", async (page) => {
       await page.goto(world.oauth({ idp_id: "acme.test" }));
       world.upstream.setDown(true, "/token");
       await atUpstream(page, "alice");
@@ -221,7 +221,7 @@ describe("sign-in with a real browser", { skip }, () => {
       await assertRefused(page, /Try again in a minute/);
     });
 
-    withBrowser("to who was deactivated", async (page) => {
+    withBrowser("a deactivated person", async (page) => {
       const time = new Date().toISOString();
       const row = {
         idp_uid: world.acme.provider,
@@ -240,10 +240,10 @@ describe("sign-in with a real browser", { skip }, () => {
       );
       await page.goto(world.oauth({ idp_id: "acme.test" }));
       await atUpstream(page, "gone");
-      await assertRefused(page, /ask whoever administers it there/);
+      await assertRefused(page, /ask its administrator/);
     });
 
-    withBrowser("where nobody can sign in yet", async (page) => {
+    withBrowser("a server without any provider", async (page) => {
       await using bare = await startSignInWorld({ hasOperator: false });
       await bare.store.transaction((db) => db.deleteFrom("identity_provider").execute());
       await page.goto(bare.oauth({}));
@@ -256,11 +256,11 @@ describe("sign-in with a real browser", { skip }, () => {
 
 interface Program extends AsyncDisposable {
   readonly url: string;
-  /** The query with which the browser came. */
+  /** The query that the browser sends. */
   readonly called: Promise<URLSearchParams>;
 }
 
-/** As command lines do it: a server on any port that waits for one answer. */
+/** Starts a server as command-line programs do, on a random port, for one request. */
 async function startProgram(): Promise<Program> {
   const { promise: called, resolve } = Promise.withResolvers<URLSearchParams>();
   const server = createServer((request, response) => {

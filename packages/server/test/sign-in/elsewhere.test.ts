@@ -27,7 +27,7 @@ function createProgram() {
 }
 
 for (const store of storeNames) {
-  describe(`signing in something elsewhere on ${store}`, () => {
+  describe(`sign-in on another machine on ${store}`, () => {
     const world = {} as SignInWorld;
     before(async () => void Object.assign(world, await startSignInWorld({ store })));
     after(() => world[Symbol.asyncDispose]());
@@ -42,7 +42,7 @@ for (const store of storeNames) {
     }
 
     describe("a program on another machine", () => {
-      test("gets nothing until somebody has signed in and said yes, then a session for its key alone, once", async () => {
+      test("a program on another machine gets one session, encrypted for its key, after a person confirms", async () => {
         const program = createProgram();
         const visitor = world.visitor();
         const page = await visitor.walk(world.oauth({ headless_code: program.code, idp_id: "acme.test" }), "alice");
@@ -68,7 +68,7 @@ for (const store of storeNames) {
         );
       });
 
-      test("what it gets is good for an exchange only, and for ten minutes", async () => {
+      test("a login token can only be exchanged, and only for ten minutes", async () => {
         const program = createProgram();
         await approve(program.code);
         const session = await sessionOf(program.code);
@@ -86,7 +86,7 @@ for (const store of storeNames) {
         assert.equal(!late.ok && late.error.code, Code.UNAUTHENTICATED);
       });
 
-      test("a session that nobody fetches within five minutes is gone", async () => {
+      test("a session that is not fetched within five minutes is deleted", async () => {
         const program = createProgram();
         await approve(program.code);
         world.clock.advance(5 * 60_000);
@@ -94,7 +94,7 @@ for (const store of storeNames) {
         world.clock.advance(-5 * 60_000);
       });
 
-      test("no is no", async () => {
+      test("a program gets nothing if the person declines", async () => {
         const program = createProgram();
         const visitor = world.visitor();
         const page = await visitor.walk(world.oauth({ headless_code: program.code, idp_id: "acme.test" }), "alice");
@@ -103,7 +103,7 @@ for (const store of storeNames) {
         assert.equal((await sessionOf(program.code)).ok, false);
       });
 
-      test("codes that are no key, or one that everybody could open, are refused", async () => {
+      test("a code that is not a key, or a weak key, is rejected", async () => {
         for (const code of ["", "x", "A".repeat(42), `${"A".repeat(42)}B`, `${"A".repeat(43)}=`, "<script>"]) {
           const answer = await world.visitor().visit(world.oauth({ headless_code: code, idp_id: "acme.test" }));
           assert.equal(answer.status, 400, code);
@@ -113,7 +113,7 @@ for (const store of storeNames) {
         assert.equal((await sessionOf("\0")).ok, false);
       });
 
-      test("the page cannot be answered in another browser", async () => {
+      test("the confirmation cannot be sent from another browser", async () => {
         const program = createProgram();
         const page = await world.visitor().walk(world.oauth({ headless_code: program.code, idp_id: "acme.test" }), "mallory");
         assert.match((await world.visitor().submit(page, { answer: "yes" })).text, /this same browser/);
@@ -145,7 +145,7 @@ for (const store of storeNames) {
         return { page, done: await visitor.submit(page, { answer }) };
       }
 
-      test("is named in the discovery document", async () => {
+      test("the device endpoint is in the discovery document", async () => {
         const { json } = {
           json: (await (await fetch(`${world.baseUrl}/.well-known/openid-configuration`)).json()) as Record<string, string>,
         };
@@ -153,7 +153,7 @@ for (const store of storeNames) {
         assert.equal(json.token_endpoint, `${world.baseUrl}/oauth/token`);
       });
 
-      test("waits until the person has said yes, and gets tokens once", async () => {
+      test("a device gets tokens once, after the person confirms", async () => {
         const begun = await begin();
         assert.match(begun.user_code, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/);
         assert.deepEqual([begun.expires_in, begun.interval, begun.verification_uri], [600, 5, `${world.baseUrl}/oauth/device`]);
@@ -175,13 +175,13 @@ for (const store of storeNames) {
         assert.equal((await world.http("GET", "/auth/v1/ok", undefined, { authorization: `Bearer ${id_token}` })).status, 401);
       });
 
-      test("is told that the person said no", async () => {
+      test("a device is notified if the person declines", async () => {
         const begun = await begin();
         assert.match((await open(begun.verification_uri_complete, "alice", "no")).done.text, /Nobody was signed in/);
         assert.equal((await poll(begun.device_code)).json.error, "access_denied");
       });
 
-      test("is told to slow down, and waits longer from then on", async () => {
+      test("a device that polls too often must slow down and wait longer from then on", async () => {
         const { device_code } = await begin();
         const errors = [];
         for (const seconds of [0, 1, 6, 11]) {
@@ -193,7 +193,7 @@ for (const store of storeNames) {
         assert.equal((await poll(device_code)).json.error, "authorization_pending");
       });
 
-      test("its code is found however it is typed, and one that nothing waits with is asked for again", async () => {
+      test("a user code is found however it is typed, and an unknown code is asked for again", async () => {
         const { user_code } = await begin();
         const visitor = world.visitor();
         const page = await visitor.visit(`${world.baseUrl}/oauth/device`);
@@ -204,7 +204,7 @@ for (const store of storeNames) {
           assert.match((await visitor.submit(page, { user_code: typed })).text, /Nothing waits with this code/, typed);
       });
 
-      test("its code is good for one person, and for ten minutes", async () => {
+      test("a user code works for one person and for ten minutes", async () => {
         const begun = await begin();
         const [one, two] = [world.visitor(), world.visitor()];
         const url = `${begun.verification_uri_complete}&idp_id=acme.test`;
@@ -221,7 +221,7 @@ for (const store of storeNames) {
         world.clock.advance(-600_000);
       });
 
-      test("requests that make no sense are answered as OAuth has it", async () => {
+      test("malformed device requests get the errors of OAuth", async () => {
         const host = new URL(world.baseUrl).hostname;
         for (const client_id of ["", "a b", "x".repeat(65), host])
           assert.equal((await post("/oauth/device_authorization", { client_id })).json.error, "invalid_client", client_id);

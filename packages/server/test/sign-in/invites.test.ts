@@ -33,7 +33,7 @@ for (const store of storeNames) {
       (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ uid }) => uid);
     const queryOf = (url: string) => Object.fromEntries(new URL(url).searchParams);
 
-    test("the page shows what one joins and as whom, and nothing is done before the person says so", async () => {
+    test("the page shows the invite and the account, and nothing happens before the person confirms", async () => {
       world.upstream.setClaims("anna", { email: "anna@example.test", email_verified: true });
       const visitor = world.visitor();
       const page = await visitor.walk(start(await invite()), "anna");
@@ -50,7 +50,10 @@ for (const store of storeNames) {
       assert.deepEqual(events, [{ group_uid: world.orgUid }]);
     });
 
-    /** Says yes. @returns where the page leads */
+    /**
+     * Confirms.
+     * @returns the URL that the page leads to
+     */
     async function joinedUrl(
       visitor: ReturnType<SignInWorld["visitor"]>,
       page: { text: string; url: string },
@@ -59,7 +62,7 @@ for (const store of storeNames) {
       return /content="0; url=([^"]*)"/.exec(answer.text)?.[1]?.replaceAll("&amp;", "&");
     }
 
-    test("who says no is neither registered nor a member, and the program is told", async () => {
+    test("a person who declines is neither registered nor a member, and the program gets an error", async () => {
       const visitor = world.visitor();
       const page = await visitor.walk(start(await invite()), "nona");
       const answer = await visitor.submit(page, { answer: "no" });
@@ -67,7 +70,7 @@ for (const store of storeNames) {
       assert.equal(await isRegistered("nona"), false);
     });
 
-    test("a code for one person is good for the first who says yes", async () => {
+    test("a single-use invite works for the first person who confirms", async () => {
       const code = await invite({ singleUse: true });
       const visitors = ["race1", "race2", "race3"].map((account) => ({ account, visitor: world.visitor() }));
       const pages = await Promise.all(visitors.map(({ account, visitor }) => visitor.walk(start(code), account)));
@@ -82,7 +85,7 @@ for (const store of storeNames) {
       assert.equal(registered.filter(Boolean).length, 1);
     });
 
-    test("an invite for an email is refused to others before anything is asked, in words that do not name it", async () => {
+    test("an invite for another email is refused before the question, with an error that does not name the email", async () => {
       const code = await invite({ email: "Boss@example.test" });
       world.upstream.setClaims("other", { email: "other@example.test", email_verified: true });
       world.upstream.setClaims("unverified", { email: "boss@example.test", email_verified: false });
@@ -97,7 +100,7 @@ for (const store of storeNames) {
       assert.match((await world.visitor().walk(start(code), "boss")).text, /Join\?/);
     });
 
-    test("what an organization's provider says of an email counts in that organization and in no other", async () => {
+    test("an organization's provider is believed about an invited email in its own organization only", async () => {
       await using foreign = await startSignInWorld({ store, hasOperator: false });
       foreign.upstream.setClaims("eve", { email: "boss@example.test" });
       const inviteAt = async (parent: string) => {
@@ -111,7 +114,7 @@ for (const store of storeNames) {
       assert.match((await walk(await inviteAt(foreign.acme.uid))).text, /Join\?/);
     });
 
-    test("codes that are garbled, gone or too late are told in words", async () => {
+    test("malformed, unknown and expired invite codes give an error that says what to do", async () => {
       const code = await invite();
       const walk = async (text: string) => queryOf((await world.visitor().walk(start(text), "late")).url);
       assert.match((await walk("garbled")).error ?? "", /copy the whole code/);
@@ -123,7 +126,7 @@ for (const store of storeNames) {
       assert.match(late.error ?? "", /ask the person who invited you/);
     });
 
-    test("where no program waits the page shows the token", async () => {
+    test("the page shows the token if no program waits", async () => {
       const visitor = world.visitor();
       const page = await visitor.walk(world.oauth({ client_id: "auth0", invite: await invite() }), "paula");
       const { text } = await visitor.submit(page, { answer: "yes" });
@@ -132,7 +135,7 @@ for (const store of storeNames) {
       assert.deepEqual(await groupUids(token), [world.orgUid]);
     });
 
-    test("a provider that is deleted while the page asks lets nobody in", async () => {
+    test("a provider that is deleted while the page asks signs nobody in", async () => {
       await using other = await startSignInWorld({ store });
       const groupInvite = { roleUid: other.acme.defaultRole, ttl: { seconds: 3600n } };
       const { code } = await other.must(GroupInvitesService.method.createGroupInvite, { parent: other.acme.uid, groupInvite });

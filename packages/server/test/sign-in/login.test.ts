@@ -21,7 +21,10 @@ for (const store of storeNames) {
     before(async () => void Object.assign(world, await startSignInWorld({ store })));
     after(() => world[Symbol.asyncDispose]());
 
-    /** Signs in with the organization's provider unless the parameters say another. @returns the query with which the program is called */
+    /**
+     * Signs in, with the organization's provider by default.
+     * @returns the query that the program receives
+     */
     async function signIn(account: string, parameters: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> {
       const way = { idp_id: "acme.test", exit: "redirect", redirect: PROGRAM, ...parameters };
       return parametersOf((await world.visitor().walk(world.oauth(way), account)).url);
@@ -34,7 +37,7 @@ for (const store of storeNames) {
       return rows.filter(({ data }) => data.includes(uidOf(account))).length;
     };
 
-    test("an organization's provider signs people in and registers them, with the default role", async () => {
+    test("an organization's provider signs people in and registers them with the default role", async () => {
       world.upstream.setClaims("alice", { email: "Alice@acme.test", name: "Alice" });
       const { token = "", ...others } = await signIn("alice");
       assert.deepEqual(others, {});
@@ -48,7 +51,7 @@ for (const store of storeNames) {
       assert.deepEqual([email, emailUnverified], ["", "Alice@acme.test"]);
     });
 
-    test("the default role is given at the first login only, and the registration is told once", async () => {
+    test("the default role is given at the first login only, and one registration event is emitted", async () => {
       await signIn("bob");
       const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { identity: uidOf("bob") });
       assert.deepEqual(
@@ -61,7 +64,7 @@ for (const store of storeNames) {
       assert.equal(await eventsOf("bob"), 1);
     });
 
-    test("who was bound before the first login keeps that and gets the default role, too", async () => {
+    test("a person who was bound before the first login keeps the binding and also gets the default role", async () => {
       const role = await world.role(world.acme.uid, [Capability.CAP_IAM_ROLES_LIST]);
       const roleBinding = { identityUid: uidOf("early"), roleUid: role };
       await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.acme.uid, roleBinding });
@@ -70,7 +73,7 @@ for (const store of storeNames) {
       assert.deepEqual(roleBindings.map(({ roleUid }) => roleUid).sort(), [role, world.acme.defaultRole].sort());
     });
 
-    test("the operator's provider is asked where its client or a connection is named, is told the connection, and gives no default role", async () => {
+    test("the operator's provider is used if its client or a connection is requested, and gives no default role", async () => {
       world.upstream.setClaims("carol", { email: "carol@example.test", email_verified: true, name: "Carol" });
       const { token = "" } = await signIn("carol", { idp_id: "", client_id: "auth0", connection: "github", screen_hint: "signup" });
       const { email, email_verified, upstream } = claimsOf(token);
@@ -81,7 +84,7 @@ for (const store of storeNames) {
       assert.deepEqual([sent.get("connection"), sent.get("screen_hint"), sent.get("scope")], ["github", "signup", "openid email profile"]);
     });
 
-    test("state, nonce and challenge are in every request to the provider, and never the same", async () => {
+    test("every request to the provider has a fresh state, nonce and challenge", async () => {
       const from = world.upstream.authorizations.length;
       for (const way of [{}, {}, { idp_id: "", client_id: "auth0" }]) await signIn("alice", way);
       const sent = world.upstream.authorizations.slice(from);
@@ -98,11 +101,11 @@ for (const store of storeNames) {
       );
     });
 
-    test("a provider is named by its uid or its organization, however that is typed", async () => {
+    test("a provider is found by its uid or its organization's name, ignoring case", async () => {
       for (const idp_id of [world.acme.provider, "ACME.test", " acme.test "]) assert.ok((await signIn("alice", { idp_id })).token, idp_id);
     });
 
-    test("a refresh token comes where one is asked for, serves once, and its reuse ends what came of it", async () => {
+    test("a refresh token is issued on request and works once, and its reuse revokes the family", async () => {
       const { token = "", refresh_token: first = "" } = await signIn("alice", { create_refresh_token: "true" });
       assert.ok(token);
       const { exp } = JSON.parse(Buffer.from(first, "base64").toString()) as { exp: number };
@@ -115,7 +118,7 @@ for (const store of storeNames) {
       assert.equal((await refresh(second.value.refreshToken?.token ?? "")).ok, false);
     });
 
-    test("audiences come as a list with commas, scopes escaped twice", async () => {
+    test("audiences may be separated by commas, and scopes may be escaped twice", async () => {
       const scope = encodeURIComponent(world.acme.uid);
       const { token = "" } = await signIn("alice", { audience: `${world.baseUrl},127.0.0.1`, scope: encodeURIComponent(scope) });
       const { aud, narrow } = claimsOf(token);
@@ -125,7 +128,7 @@ for (const store of storeNames) {
       assert.match(refused.error ?? "", /not an audience/);
     });
 
-    test("an identity that accepts the person is assumed, without a refresh token, and another one is refused", async () => {
+    test("an identity that accepts the person is assumed without a refresh token, and any other is refused", async () => {
       const claimMatch = { iss: { case: "issuer", value: world.baseUrl }, sub: { case: "subject", value: uidOf("alice") } } as const;
       const relationship = { case: "claimMatch", value: claimMatch } as const;
       const identity = { name: "robot", relationship };
@@ -139,7 +142,7 @@ for (const store of storeNames) {
       }
     });
 
-    test("who is not registered is not, where that is asked for, and is found afterwards", async () => {
+    test("skip_registration refuses unregistered people and signs in registered ones", async () => {
       const refused = await signIn("dora", { skip_registration: "true" });
       assert.deepEqual([refused.token, refused.status_code], [undefined, "404"]);
       assert.match(refused.error ?? "", /register first/i);
@@ -172,7 +175,7 @@ for (const store of storeNames) {
         return answer.ok ? answer.value.roleBindings.length : -1;
       };
 
-      test("give their rights for the session, no refresh token and no binding", async () => {
+      test("mapped groups give rights for the session, without a refresh token or a binding", async () => {
         for (const account of ["erin", "finn"]) {
           const { token, refresh_token } = await signIn(account, { create_refresh_token: "true" });
           assert.ok((await seen(token)) > 0, account);
@@ -187,13 +190,13 @@ for (const store of storeNames) {
         }
       });
 
-      test("give nothing to who is in none of them, who has a refresh token then", async () => {
+      test("a person in no mapped group gets no rights from mappings but a refresh token", async () => {
         const { token, refresh_token } = await signIn("gwen", { create_refresh_token: "true" });
         assert.equal(await seen(token), 0);
         assert.ok(refresh_token);
       });
 
-      test("go on in a token that is made of the first, for no longer, and are left out where it is narrowed", async () => {
+      test("rights of mapped groups continue in an exchanged token until the session ends, unless it is narrowed", async () => {
         const { token = "" } = await signIn("erin");
         const again = await world.must(SecurityTokenService.method.exchange, {}, token);
         assert.ok((await seen(again.token)) > 0);
@@ -203,7 +206,7 @@ for (const store of storeNames) {
         assert.equal(await seen(narrowed.token), 0);
       });
 
-      test("end with the mapping, for the next request of tokens that are out", async () => {
+      test("rights of mapped groups end with the mapping for the next request of existing tokens", async () => {
         const { token } = await signIn("erin");
         assert.ok((await seen(token)) > 0);
         await world.must(ExternalGroupRoleMappingsService.method.deleteExternalGroupRoleMapping, { uid: mapping });
@@ -215,7 +218,7 @@ for (const store of storeNames) {
 }
 
 for (const store of storeNames) {
-  describe(`where a sign-in with an organization's provider is good on ${store}`, () => {
+  describe(`scope of a sign-in with an organization's provider on ${store}`, () => {
     const see = async (world: SignInWorld, token: string): Promise<string[]> =>
       (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ name }) => name).sort();
     async function signIn(world: SignInWorld, way: Readonly<Record<string, string>>): Promise<string> {
@@ -228,7 +231,7 @@ for (const store of storeNames) {
       await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding });
     }
 
-    test("everywhere, as long as nobody else relies on its issuer; then in the organization alone, with all that comes of it", async () => {
+    test("the sign-in is valid everywhere until another organization uses the issuer, and then in the organization only", async () => {
       await using world = await startSignInWorld({ store, hasOperator: false });
       await bindElsewhere(world);
       assert.deepEqual(await see(world, await signIn(world, { idp_id: "acme.test" })), ["acme.test", "my-org"]);
@@ -240,14 +243,14 @@ for (const store of storeNames) {
       assert.deepEqual(await see(world, (await world.must(SecurityTokenService.method.exchange, {}, confined)).token), ["acme.test"]);
     });
 
-    test("in the organization alone where the operator trusts the issuer, whose own sign-in is good everywhere", async () => {
+    test("the sign-in is valid in the organization only if the operator trusts the issuer", async () => {
       await using world = await startSignInWorld({ store });
       await bindElsewhere(world);
       assert.deepEqual(await see(world, await signIn(world, { idp_id: "acme.test" })), ["acme.test"]);
       assert.deepEqual(await see(world, await signIn(world, { client_id: "holt" })), ["acme.test", "my-org"]);
     });
 
-    test("nowhere, if the provider was given another client while the person was there", async () => {
+    test("the sign-in fails if the provider gets another client meanwhile", async () => {
       await using world = await startSignInWorld({ store });
       const visitor = world.visitor();
       const callback = await visitor.walkToCallback(world.oauth({ idp_id: "acme.test", redirect: PROGRAM }), "alice");

@@ -1,4 +1,4 @@
-/** Tokens of an organization's identity provider that programs show themselves, at the exchange and at registration. */
+/** Tests tokens of an organization's identity provider that programs present for exchange and registration. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
@@ -34,7 +34,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     return startIssuer({ now: world.clock.now });
   }
 
-  test("registers its person with the default role, and is exchanged then, with a refresh token", async () => {
+  test("a provider's token registers its person with the default role and can then be exchanged for tokens", async () => {
     await using issuer = await startTenantIssuer();
     const { uid, clientId, provider } = await organization(issuer.issuer);
     const token = await issuer.sign({ sub: "kim", aud: clientId, email: "kim@tenant.test", email_verified: true });
@@ -53,7 +53,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     }
   });
 
-  test("is good in that organization only: a tenant who registers the issuer of others gets nothing of theirs", async () => {
+  test("a provider's token is valid in its organization only, so that registering a shared issuer gives no access", async () => {
     // The victim signs in with the issuer that the operator trusts, and owns an organization.
     const victim = await world.user("victim");
     const owned = (await world.must(GroupsService.method.createGroup, { group: { name: "owned" } }, victim.token)).uid;
@@ -77,7 +77,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
       token,
     );
     assert.equal(!written.ok && written.error.code, Code.PERMISSION_DENIED);
-    // Nothing that comes of it is good for more.
+    // Tokens made from it are not valid for more.
     const again = await exchange(token);
     assert.ok(again.ok);
     assert.deepEqual(await groupUids(again.value.token), [tenant.uid]);
@@ -89,7 +89,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     assert.deepEqual((await groupUids(victim.token)).sort(), [owned, tenant.uid].sort());
   });
 
-  test("gives what its groups are mapped to, and no refresh token then", async () => {
+  test("a provider's token with mapped groups gives their roles and no refresh token", async () => {
     await using issuer = await startTenantIssuer();
     const { uid, clientId, provider } = await organization(issuer.issuer);
     const roleUid = await world.role(uid, [Capability.CAP_IAM_ROLES_LIST]);
@@ -110,7 +110,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     );
   });
 
-  test("must be for the provider's client, signed by its issuer, and for the provider that is named", async () => {
+  test("a provider's token must be for the provider's client, signed by its issuer, and of the named provider", async () => {
     await using issuer = await startTenantIssuer();
     await using forger = await startTenantIssuer();
     const { clientId } = await organization(issuer.issuer);
@@ -130,12 +130,12 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     assert.equal(await codes(good), 0);
   });
 
-  test("of a client that two organizations have registered is asked whose it is", async () => {
+  test("a token for a client that two organizations registered needs the provider's name", async () => {
     await using issuer = await startTenantIssuer();
     const [one, two] = [await organization(issuer.issuer, "shared"), await organization(issuer.issuer, "shared")];
     const token = await issuer.sign({ sub: "noa", aud: "shared" });
     const asked = await exchange(token);
-    assert.deepEqual(!asked.ok && [asked.error.code, /name the one/.test(asked.error.message)], [Code.INVALID_ARGUMENT, true]);
+    assert.deepEqual(!asked.ok && [asked.error.code, /name one of them/.test(asked.error.message)], [Code.INVALID_ARGUMENT, true]);
     await registered(world, issuer.issuer, "noa");
     for (const { uid, provider } of [one, two]) {
       const tokens = await exchange(token, { identityProvider: provider });
@@ -144,7 +144,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     }
   });
 
-  test("of a provider that is deleted since, neither it nor its refresh tokens are good", async () => {
+  test("after a provider is deleted, its tokens and its refresh tokens are refused", async () => {
     await using issuer = await startTenantIssuer();
     const { clientId, provider } = await organization(issuer.issuer);
     const token = await issuer.sign({ sub: "ola", aud: clientId });
@@ -158,7 +158,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
   });
 });
 
-/** As if the person had come by another way. */
+/** As if the person had logged in in another way. */
 async function registered(world: World, issuer: string, subject: string): Promise<void> {
   const uid = userIdentityUid(issuer, subject);
   const time = world.clock.now().toISOString();

@@ -6,7 +6,7 @@ import { storeNames } from "../harness/harness.ts";
 import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 import type { Answer } from "../harness/sign-in/visitor.ts";
 
-/** A page that says what to do, is not kept, and holds nothing of what it was asked with. */
+/** Asserts that the page says what to do, is not cached, and repeats nothing of the request. */
 function assertPage(answer: Answer, status: number, text: RegExp): void {
   assert.equal(answer.status, status, answer.text);
   assert.match(answer.text, text);
@@ -30,7 +30,7 @@ for (const store of storeNames) {
       return (await world.store.reader.selectFrom("identity").select("uid").where("uid", "=", uid).executeTakeFirst()) !== undefined;
     };
 
-    test("an answer with another state, or none, is refused, and the right one still serves", async () => {
+    test("a callback with a wrong or missing state is refused, and the right one still works", async () => {
       const visitor = world.visitor();
       const callback = new URL(await visitor.walkToCallback(start(), "mallory"));
       for (const state of [undefined, "", "x".repeat(43), `${callback.searchParams.get("state")}x`, "\0"]) {
@@ -43,7 +43,7 @@ for (const store of storeNames) {
       assert.match((await visitor.walk(callback.href, "mallory")).url, /token=ey/);
     });
 
-    test("an answer serves once, also where it comes twice at once", async () => {
+    test("a callback works once, even if it is sent twice at the same time", async () => {
       const visitor = world.visitor();
       const callback = await visitor.walkToCallback(start(), "twice");
       const answers = await Promise.all(Array.from({ length: 6 }, () => visitor.visit(callback)));
@@ -51,7 +51,7 @@ for (const store of storeNames) {
       assertPage(await visitor.visit(callback), 400, /Start again/);
     });
 
-    test("an answer in a browser that did not begin is refused: without its cookie, with its own, with one that somebody made up", async () => {
+    test("a callback in another browser is refused, with no cookie, its own cookie or a made-up one", async () => {
       const attacker = world.visitor();
       const callback = await attacker.walkToCallback(start(), "attacker");
       const victim = world.visitor();
@@ -65,18 +65,18 @@ for (const store of storeNames) {
       assertPage(await attacker.visit(callback), 400, /allow cookies/);
     });
 
-    test("an answer that comes after a quarter of an hour is refused", async () => {
+    test("a callback after 15 minutes is refused", async () => {
       const visitor = world.visitor();
       const callback = await visitor.walkToCallback(start(), "slow");
       world.clock.advance(16 * 60_000);
       try {
-        assertPage(await visitor.visit(callback), 400, /taken too long/);
+        assertPage(await visitor.visit(callback), 400, /took too long/);
       } finally {
         world.clock.advance(-16 * 60_000);
       }
     });
 
-    test("a code that is wrong, or of another sign-in, and an answer that names another issuer or none, are told to the program without a token", async () => {
+    test("a wrong code, or a callback with a wrong or missing issuer, returns an error and no token to the program", async () => {
       const change: readonly ((url: URL, other: URL) => void)[] = [
         (url) => url.searchParams.set("code", "wrong"),
         (url, other) => url.searchParams.set("code", other.searchParams.get("code") ?? ""),
@@ -98,7 +98,7 @@ for (const store of storeNames) {
       assert.ok(!(await isRegistered("mixed")));
     });
 
-    test("programs that are not on the person's own machine get nothing, however they write their address", async () => {
+    test("a program that is not on the person's own machine gets nothing, however its address is written", async () => {
       const addresses = [
         "https://evil.test/callback",
         "http://evil.test/callback",
@@ -132,7 +132,7 @@ for (const store of storeNames) {
       assertPage(await world.visitor().visit(world.oauth({ idp_id: "acme.test", exit: "redirect" })), 400, /from it again/);
     });
 
-    test("the person's own machine is known under its three names", async () => {
+    test("the three loopback names are accepted for the person's own machine", async () => {
       for (const redirect of ["http://127.0.0.1:1234/cb", "http://localhost/cb?x=1&token=true", "http://[::1]:8080/"]) {
         const { url } = await world.visitor().walk(start({ redirect }), "loopback");
         const [wanted, got] = [new URL(redirect), new URL(url)];
@@ -142,7 +142,7 @@ for (const store of storeNames) {
       }
     });
 
-    test("an organization that does not exist and one without a provider look alike, and the page asks again", async () => {
+    test("an unknown organization and one without a provider give the same page, which asks again", async () => {
       await world.must(GroupsService.method.createGroup, { group: { name: "bare.test", verified: true, kind: OrgKind.CUSTOMER } });
       const pages = [];
       for (const idp_id of ["bare.test", "nobody.test", `${world.acme.uid}/0000000000000000`, "\0", "<script>"]) {
@@ -154,7 +154,7 @@ for (const store of storeNames) {
       assert.equal(new Set(pages).size, 1);
     });
 
-    test("what the provider says when it refuses is told in its words, as text", async () => {
+    test("the provider's error message is shown as text", async () => {
       const { searchParams } = new URL((await world.visitor().walk(start(), undefined)).url);
       assert.deepEqual([searchParams.get("token"), searchParams.get("status_code")], [null, "403"]);
       assert.match(searchParams.get("error") ?? "", /You <b>cancelled<\/b> at the upstream/);
@@ -162,7 +162,7 @@ for (const store of storeNames) {
       assertPage(answer, 403, /You &lt;b&gt;cancelled&lt;\/b&gt; at the upstream/);
     });
 
-    test("a provider that is down is told of, on the way there and on the way back", async () => {
+    test("a provider that is down is reported before and after the redirect", async () => {
       const visitor = world.visitor();
       const callback = await visitor.walkToCallback(start(), "patient");
       world.upstream.setDown(true);
@@ -183,7 +183,7 @@ for (const store of storeNames) {
       }
     });
 
-    test("who was deactivated by the directory signs in no more, and sees why", async () => {
+    test("a person deactivated by the directory cannot sign in and sees why", async () => {
       await world.visitor().walk(start({ create_refresh_token: "true" }), "leaver");
       const time = new Date().toISOString();
       const row = {
@@ -206,7 +206,7 @@ for (const store of storeNames) {
       assert.match(searchParams.get("error") ?? "", /deactivated this account; ask/);
     });
 
-    test("what is no page of sign-in says so, and other methods are refused", async () => {
+    test("unknown pages give an error page, and other methods are refused", async () => {
       const visitor = world.visitor();
       assertPage(await visitor.visit(`${world.baseUrl}/oauth/nothing`), 404, /no such page/);
       for (const path of ["/oauth", "/oauth/callback", "/oauth/device", "/orgcheck"]) {
@@ -228,7 +228,7 @@ for (const store of storeNames) {
       assert.equal(json.status, 415);
     });
 
-    test("the check of an organization's name answers true or false", async () => {
+    test("the check of an organization's name returns true or false", async () => {
       const check = async (name: string) =>
         (await world.visitor().visit(`${world.baseUrl}/orgcheck?name=${encodeURIComponent(name)}`)).text;
       assert.deepEqual(
@@ -239,8 +239,8 @@ for (const store of storeNames) {
   });
 }
 
-describe("the page where nothing is said of the way", () => {
-  test("offers the organization's sign-in and the operator's, and carries along what it was asked with", async () => {
+describe("the page for choosing a provider", () => {
+  test("the page offers the organization's and the operator's sign-in and keeps the request's parameters", async () => {
     await using world = await startSignInWorld();
     const visitor = world.visitor();
     const page = await visitor.visit(world.oauth({ redirect: PROGRAM, skip_registration: 'true"><b>' }));
@@ -253,7 +253,7 @@ describe("the page where nothing is said of the way", () => {
     assert.match(url, /^http:\/\/127\.0\.0\.1:9\/callback\?token=ey/);
   });
 
-  test("goes straight to the operator's provider where no organization has one of its own, and says how to configure one where there is none at all", async () => {
+  test("without organization providers the browser goes to the operator's provider, or the page says how to configure one", async () => {
     await using none = await startSignInWorld({ hasOperator: false });
     const named = await none.visitor().visit(none.oauth({ client_id: "auth0", connection: "github" }));
     assertPage(named, 404, /no identity provider of its own/);

@@ -6,7 +6,7 @@ import { createDatabase } from "../harness/postgres.ts";
 import { createVisitor } from "../harness/sign-in/visitor.ts";
 import { CLIENT, startUpstream } from "../harness/upstream-provider.ts";
 
-test("a sign-in that began on one server ends on another of the same database, once", async () => {
+test("a sign-in that began on one server finishes once, on another server of the same database", async () => {
   await using folder = await temporaryFolder();
   const [one, two] = [await freePort(), await freePort()];
   const baseUrl = `http://127.0.0.1:${one}`;
@@ -26,7 +26,7 @@ test("a sign-in that began on one server ends on another of the same database, o
   const callback = new URL(await visitor.walkToCallback(`${baseUrl}/oauth?redirect=${encodeURIComponent("http://localhost:9/")}`, "alice"));
   const elsewhere = new URL(callback);
   elsewhere.port = String(two);
-  // Behind a balancer both are the same host to the browser.
+  // Behind a load balancer the browser sees one host.
   const cookie = visitor.cookieOf(baseUrl);
   const visit = (url: URL) => fetch(url, { redirect: "manual", headers: { cookie } });
   const answers = await Promise.all([visit(elsewhere), visit(callback), visit(elsewhere)]);

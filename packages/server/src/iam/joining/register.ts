@@ -17,7 +17,7 @@ import { type Redeemer, redeemInvite } from "./invites.ts";
 
 export interface RegistrationRequest {
   readonly bearer: string | undefined;
-  /** Of an invite; empty for none. */
+  /** Invite code; empty for none. */
   readonly code: string;
   /** The identity uid that the caller expects; empty for any. */
   readonly identityId: string;
@@ -26,7 +26,7 @@ export interface RegistrationRequest {
 export interface PreparedRegistration {
   readonly identityUid: string;
   readonly account: PersonAccount;
-  /** Of an invite; empty for none. */
+  /** Invite code; empty for none. */
   readonly code: string;
   readonly now: Date;
 }
@@ -40,7 +40,7 @@ export interface RegistrationResult {
 
 export interface Registrations {
   prepareRegister(request: RegistrationRequest, now: Date, db: ReadDb): Promise<PreparedRegistration>;
-  /** @throws what `redeemInvite` throws; the transaction must then be rolled back, so that nobody is registered */
+  /** @throws the errors of `redeemInvite`; the transaction must then be rolled back, so that nobody is registered */
   recordRegister(db: WriteDb, prepared: PreparedRegistration): Promise<RegistrationResult>;
 }
 

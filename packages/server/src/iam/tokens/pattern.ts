@@ -30,7 +30,8 @@ export function parsePattern(field: string, text: string): RE2JS {
   if (regex === undefined)
     throw invalidArgument(
       field,
-      `must be a regular expression in RE2 syntax, of at most ${MAX_PATTERN_LENGTH} characters, ${MAX_INSTRUCTIONS} instructions and ${MAX_UNICODE_CLASSES} Unicode classes`,
+      `must be a regular expression in RE2 syntax, of at most ${MAX_PATTERN_LENGTH} characters, ` +
+        `${MAX_INSTRUCTIONS} instructions and ${MAX_UNICODE_CLASSES} Unicode classes`,
     );
   return regex;
 }

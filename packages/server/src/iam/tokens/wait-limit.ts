@@ -16,7 +16,10 @@ export interface WaitLimit {
 export interface WaitLimitOptions {
   /** The concurrency limit of the process, of which waiting calls get a share. */
   readonly maxConcurrentCalls: number;
-  /** Servers that the operator named. They do not count against the share of all servers, so that no other server keeps people from signing in. */
+  /**
+   * Servers that the operator named. They do not count against the share of all servers, so that no other server keeps
+   * people from signing in.
+   */
   readonly trusted: ReadonlySet<string>;
 }
 

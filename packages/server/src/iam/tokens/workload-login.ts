@@ -22,7 +22,7 @@ export interface OidcSubject {
   readonly subject: string;
 }
 
-/** By whom each service principal is represented. */
+/** The subjects that act as each service principal. */
 export type ServicePrincipals = ReadonlyMap<ServicePrincipal, readonly OidcSubject[]>;
 
 export interface WorkloadLogins {

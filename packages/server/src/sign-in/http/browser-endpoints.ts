@@ -2,7 +2,7 @@
 import type { Store } from "../../db/store.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { findOrganizationProvider } from "../../iam/identities/identity-provider-record.ts";
-import type { Outcome, SignIn } from "../sign-in.ts";
+import type { SignIn, SignInResult } from "../sign-in.ts";
 import type { StartLimit } from "../start-limit.ts";
 import { createBrowserCookie, newBrowser } from "./cookie.ts";
 import {
@@ -44,7 +44,7 @@ export function createBrowserEndpoints({
 }: BrowserEndpointsOptions): readonly (readonly [string, Endpoint])[] {
   const cookie = createBrowserCookie(baseUrl);
 
-  function answer(response: HttpResponse, outcome: Outcome, { query, action, browser }: OutcomeContext): void {
+  function answer(response: HttpResponse, outcome: SignInResult, { query, action, browser }: OutcomeContext): void {
     if (browser !== undefined) response.setHeader("set-cookie", cookie.header(browser));
     const isRedirect = outcome.kind === "leave" || outcome.kind === "return";
     if (isRedirect && query.get("from") !== "page") redirect(response, outcome.url);
@@ -71,7 +71,7 @@ export function createBrowserEndpoints({
 
   async function comeBack(exchange: SignInExchange): Promise<void> {
     const query = queryOf(exchange);
-    answer(exchange.response, await signIn.comeBack(query, cookie.read(exchange.request)), { query, action: "/oauth" });
+    answer(exchange.response, await signIn.returnFromProvider(query, cookie.read(exchange.request)), { query, action: "/oauth" });
   }
 
   async function takeAnswer({ request, response, state: { form } }: SignInExchange): Promise<void> {
@@ -93,7 +93,7 @@ export function createBrowserEndpoints({
   ];
 }
 
-function pageOf(outcome: Outcome, query: URLSearchParams, action: string): Page {
+function pageOf(outcome: SignInResult, query: URLSearchParams, action: string): Page {
   switch (outcome.kind) {
     case "leave":
     case "return":

@@ -1,7 +1,7 @@
 /** The cookie that binds a sign-in to the browser that began it, so that nobody can slip their own sign-in to another person. */
 
 import type { HttpRequest } from "../../http/http-exchange.ts";
-import { randomText } from "../pending.ts";
+import { randomSecret } from "../pending.ts";
 
 export interface BrowserCookie {
   /** @returns undefined if the browser has no cookie */
@@ -14,7 +14,7 @@ const VALUE = /^[A-Za-z0-9_-]{43}$/;
 const MAX_AGE_SECONDS = 3600;
 
 export function newBrowser(): string {
-  return randomText();
+  return randomSecret();
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The pages of sign-in, without scripts or external resources. Each has one heading, labels for all fields, and a next step. */
 
-import type { Offer } from "../providers.ts";
+import type { ProviderChoice } from "../providers.ts";
 import type { SignInRequest } from "../request.ts";
 import type { Question } from "../sign-in.ts";
 import { type Html, html } from "./html.ts";
@@ -34,7 +34,7 @@ ${content}
 }
 
 export interface Choice {
-  readonly offer: Offer;
+  readonly offer: ProviderChoice;
   readonly request: SignInRequest;
   readonly problem: string | undefined;
   /** The path that the forms lead to, and their hidden fields. */
@@ -101,22 +101,22 @@ export function leavingPage(url: string): Page {
   );
 }
 
-export function questionPage(handle: string, { account, invite, elsewhere }: Question): Page {
-  const title = invite === undefined ? "Sign in elsewhere?" : elsewhere === undefined ? "Join?" : "Join and sign in elsewhere?";
+export function questionPage(handle: string, { account, invite, recipient }: Question): Page {
+  const title = invite === undefined ? "Sign in elsewhere?" : recipient === undefined ? "Join?" : "Join and sign in elsewhere?";
   const joining =
     invite &&
     html`<dt>You join</dt><dd>${invite.groupName}</dd>
 <dt>With the role</dt><dd>${invite.roleName}</dd>
 `;
   const program =
-    elsewhere &&
-    html`<dt>Who asks</dt><dd>${elsewhere.name === undefined ? "A program on another machine" : `A program that calls itself ${elsewhere.name}`}</dd>
-<dt>The code that it shows</dt><dd class="code">${elsewhere.code}</dd>
+    recipient &&
+    html`<dt>Who asks</dt><dd>${recipient.name === undefined ? "A program on another machine" : `A program that calls itself ${recipient.name}`}</dd>
+<dt>The code that it shows</dt><dd class="code">${recipient.code}</dd>
 `;
   const warning =
-    elsewhere &&
+    recipient &&
     html`<p>It can act as you from then on. Continue only if you started this yourself and it shows this very code. If somebody sent you here, do not.</p>`;
-  const yes = invite === undefined ? "Yes, sign it in" : elsewhere === undefined ? "Join" : "Join, and sign it in";
+  const yes = invite === undefined ? "Yes, sign it in" : recipient === undefined ? "Join" : "Join, and sign it in";
   return page(
     200,
     title,

@@ -1,4 +1,4 @@
-/** Logins that are under way: in a browser, on a machine without one, on a device. */
+/** Creates the tables of running sign-ins: in a browser, for a program on another machine, on a device. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 

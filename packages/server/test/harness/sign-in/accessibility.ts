@@ -1,10 +1,10 @@
-/** What a page must have for people who cannot see it, use no pointer, or use a small screen. Looks at the page as the browser shows it. */
+/** Asserts that a page in a browser is accessible without sight, without a pointer, and on a small screen. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 
-/** WCAG 2.2, 1.4.6: of text, and it is all of it. */
+/** WCAG 2.2, 1.4.6: contrast of text, required of all text here. */
 const CONTRAST = 7;
 const IN_PAGE = readFileSync(join(import.meta.dirname, "in-page.js"), "utf8")
   .trim()
@@ -23,7 +23,7 @@ export async function assertAccessible(page: Page): Promise<void> {
   await assertKeyboard(page, title);
 }
 
-/** Everything that can be used is reached by the Tab key, in the order of the page, and shows that it is. */
+/** The Tab key reaches every control in the order of the page, and the focus is visible. */
 async function assertKeyboard(page: Page, title: string): Promise<void> {
   const count = await page.locator(USABLE).count();
   await page.evaluate("document.activeElement?.blur()");

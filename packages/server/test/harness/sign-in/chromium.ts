@@ -1,25 +1,25 @@
-/** A real Chromium without a window, with eyes on what pages must not do. */
+/** Starts a headless Chromium that records what pages must not do. */
 import chromium from "@sparticuz/chromium";
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from "playwright-core";
 
 export interface Watched extends AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What the pages asked of the content security policy and did not get, and what went wrong in them. */
+  /** Violations of the content security policy, and errors in the pages. */
   readonly violations: readonly string[];
   /** Origins of all requests so far. */
   readonly origins: ReadonlySet<string>;
 }
 
 /**
- * The package's own arguments turn off what is looked at here (`--disable-web-security`), and with all of Chromium in one process
- * (`--single-process`) it ends with the first person's browser.
+ * Without some of the package's arguments: `--disable-web-security` and others turn off what the tests check, and with
+ * `--single-process` Chromium exits with the first browser context.
  */
 const ARGUMENTS = chromium.args.filter(
   (argument) => !/web-security|insecure-content|site-isolation|single-process|zygote|IsolateOrigins/.test(argument),
 );
 
-/** Undefined, after saying why, on a machine where it cannot start. */
+/** @returns undefined if Chromium cannot start on this machine; the reason is printed */
 export async function launchChromium(): Promise<Browser | undefined> {
   try {
     return await playwright.launch({ executablePath: await chromium.executablePath(), args: ARGUMENTS });
@@ -31,7 +31,7 @@ export async function launchChromium(): Promise<Browser | undefined> {
   }
 }
 
-/** Somebody's browser, without cookies at first. */
+/** Opens a browser without cookies. */
 export async function openBrowser(browser: Browser): Promise<Watched> {
   const context = await browser.newContext();
   const violations: string[] = [];

@@ -1,4 +1,5 @@
-// Runs inside a page of Holt's, in the browser: what the page lacks, as the browser shows it. An expression that is a function of the wanted contrast.
+// Runs in a page in the browser and returns its accessibility problems. The file is one function expression; its
+// parameter is the required contrast.
 (wanted) => {
   const problems = [];
   const check = (isGood, problem) => void (isGood || problems.push(problem));

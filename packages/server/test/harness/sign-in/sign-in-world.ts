@@ -1,4 +1,4 @@
-/** A server with a provider beside it that signs people in: one for the operator, and one that an organization has registered. */
+/** Starts a server and an identity provider with two clients: one of the operator, one of an organization. */
 import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService, OrgKind } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -15,24 +15,24 @@ export interface SignInWorld extends TestServer {
   /** Stands still until a test moves it. */
   readonly clock: ManualClock;
   readonly upstream: UpstreamProvider;
-  /** A verified organization, `acme.test`, with an identity provider and a default role that reads its folders. */
+  /** A verified organization, `acme.test`, with an identity provider whose default role reads its folders. */
   readonly acme: { readonly uid: string; readonly provider: string; readonly defaultRole: string };
-  /** Somebody with a browser that nobody has used yet. */
+  /** A new visitor without cookies. */
   visitor(): Visitor;
   must<M extends DescMethodUnary>(method: M, request: MessageInitShape<M["input"]>, token?: string): Promise<MessageShape<M["output"]>>;
   role(group: string, capabilities: readonly Capability[]): Promise<string>;
-  /** `/oauth` with these parameters. */
+  /** URL of `/oauth` with these parameters. */
   oauth(parameters: Readonly<Record<string, string>>): string;
 }
 
 export interface SignInWorldOptions {
   readonly store?: StoreName;
-  /** Whether the operator has a provider, too. Default true. */
+  /** Whether the operator has a provider, too. Defaults to true. */
   readonly hasOperator?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Where no program listens: tests read the address that the browser is sent to. */
+/** A return URL where no program listens: tests read the address that the browser is sent to. */
 export const PROGRAM = "http://127.0.0.1:9/callback?token=true&error=true";
 
 export async function startSignInWorld({ store = "sqlite", hasOperator = true, env = {} }: SignInWorldOptions = {}): Promise<SignInWorld> {
@@ -74,7 +74,7 @@ export async function startSignInWorld({ store = "sqlite", hasOperator = true, e
   return { ...world, acme: { uid, provider, defaultRole }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Read without verifying: it is our own. */
+/** Claims of a token, without verification. */
 export function claimsOf(token: string): JWTPayload & Record<string, unknown> {
   return decodeJwt(token);
 }

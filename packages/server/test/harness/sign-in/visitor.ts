@@ -1,4 +1,7 @@
-/** A browser as far as sign-in needs one without looking at pages: cookies, redirects, forms. Real ones are in browser.test.ts. */
+/**
+ * Simulates a browser with cookies, redirects and forms, but without rendering. Tests with a real browser are in
+ * browser.test.ts.
+ */
 import assert from "node:assert/strict";
 
 export interface Answer {
@@ -9,17 +12,20 @@ export interface Answer {
 }
 
 export interface Visitor {
-  /** One request, without following where it leads. */
+  /** Sends one request without following redirects. */
   visit(url: string, init?: { readonly method?: string; readonly form?: Readonly<Record<string, string>> }): Promise<Answer>;
-  /** From the URL on to the first page of Holt's, or to a program's address, which is not visited. Signs in at the provider as `account`; without one, it cancels there. */
+  /**
+   * Follows redirects from the URL to the first page of Holt, or to a program's address, which it does not request.
+   * Signs in at the provider as `account`, or cancels there without one.
+   */
   walk(url: string, account: string | undefined): Promise<Answer>;
-  /** To the address with which the provider sends the browser back, which is not visited. */
+  /** Signs in at the provider. Returns the callback URL without requesting it. */
   walkToCallback(url: string, account: string): Promise<string>;
-  /** Fills in the form of a page. */
+  /** Submits the form of a page. */
   submit(page: Answer, fields: Readonly<Record<string, string>>): Promise<Answer>;
-  /** The header that goes to this origin. */
+  /** The cookie header for this origin. */
   cookieOf(origin: string): string;
-  /** Loses all cookies of Holt. */
+  /** Deletes all cookies of Holt. */
   forget(): void;
 }
 
@@ -93,7 +99,7 @@ export function createVisitor(baseUrl: string, issuer: string): Visitor {
   };
 }
 
-/** Where a page sends the browser on by itself. */
+/** The URL that a page redirects the browser to. */
 function refreshOf(text: string): string | undefined {
   const url = /<meta http-equiv="refresh" content="0; url=([^"]*)">/.exec(text)?.[1];
   return url === undefined ? undefined : unescaped(url);
