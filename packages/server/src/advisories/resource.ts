@@ -1,4 +1,4 @@
-/** What advisories are to the resource engine: they are listed like any resource, and written by advisories/store.ts alone. */
+/** Declares advisories to the resource engine, which lists them. Only storage/store.ts writes them. */
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { defineResource } from "../api/resource/define.ts";
 

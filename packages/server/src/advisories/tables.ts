@@ -1,4 +1,4 @@
-/** The tables of advisories. The migrations make them; column names equal proto field names. */
+/** The tables of advisories. The migrations create them. Columns are named after proto fields. */
 import type { ResourceTable } from "../db/schema.ts";
 
 declare module "../db/schema.ts" {
@@ -24,11 +24,16 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** An advisory has no name of its own; the column is the empty string. Its body is that of version 2 without severities, which are derived when it is read. */
+/**
+ * `name` is always the empty string. `body` is JSON of version 2 without severities, which are added when it is read.
+ */
 export interface AdvisoryTable extends ResourceTable {
-  /** Set on a deleted one, which lists leave out. */
+  /** Set for a deleted advisory. Lists leave it out. */
   delete_time: string | null;
-  /** What no two of a group have in common: advisory id, artifact and component, as a JSON array, or as the hash of a long one. */
+  /**
+   * The advisory's identity within its group: advisory id, artifact and component as a JSON array, or its SHA-256 if it
+   * is long.
+   */
   about: string;
   advisory_id: string;
   legacy_advisory_id: string | null;
@@ -38,24 +43,30 @@ export interface AdvisoryTable extends ResourceTable {
   component_name: string;
   component_type: string;
   component_location: string;
-  /** The empty string for none. */
+  /** The empty string if there are no aliases. */
   first_alias: string;
-  /** Number of EventTypeFilter of the most recent approved event; 0 for none. */
+  /** EventTypeFilter number of the latest approved event; 0 if there is none. */
   latest_type: number;
-  /** Bit n is set where some event is of type n. */
+  /** Bit n is set if an event has type n of EventTypeFilter. */
   event_types: number;
-  /** Bit n is set where some event is in ReviewState n. */
+  /** Bit n is set if an event is in ReviewState n. */
   review_states: number;
-  /** Who wrote the events, as in advisories/people.ts. */
+  /** The authors of the events, encoded as in model/people.ts. */
   authors: string;
   reviewers: string;
-  /** What approved events say of being resolved (`advisories/resolutions.ts`); the empty string for nothing. */
+  /** When and where approved events resolved it (storage/resolutions.ts); the empty string if they did not. */
   resolutions: string;
-  /** Events that version 2, and so the body, does not know: a JSON array of AdvisoryEvent of version 1; the empty string for none. */
+  /**
+   * Events of a type that version 2 does not have: a JSON array of AdvisoryEvent of version 1; the empty string if
+   * there are none.
+   */
   other_events: string;
 }
 
-/** How many advisories that are not deleted stand below a group and agree in all of this: a list's total is the sum of those it asks for. */
+/**
+ * Number of live advisories below a group that agree in all key columns. A list's total is the sum of the rows that
+ * match its filter.
+ */
 export interface AdvisoryCountTable {
   group_uid: string;
   artifact_type: string;
@@ -64,13 +75,13 @@ export interface AdvisoryCountTable {
   latest_type: number;
   event_types: number;
   review_states: number;
-  /** As in resource_count. */
+  /** As in `resource_count`. */
   slot: number;
   below: number;
   direct: number;
 }
 
-/** The same for all that have the same people as authors of their events, or as reviewers. */
+/** Number of live advisories below a group whose events have the same authors, or the same reviewers. */
 export interface AdvisoryPeopleCountTable {
   group_uid: string;
   facet: "authors" | "reviewers";
@@ -80,78 +91,81 @@ export interface AdvisoryPeopleCountTable {
   direct: number;
 }
 
-/** How often anything below a group was written, in slots as counts are. */
+/** Number of writes of advisories below a group, in slots like counts. */
 export interface AdvisoryChangeTable {
   group_uid: string;
   slot: number;
   changes: number;
 }
 
-/** As given: aliases are compared exactly. A deleted advisory has none. */
+/** Aliases as given; they are compared exactly. A deleted advisory has no rows. */
 export interface AdvisoryAliasTable {
   alias: string;
   advisory_uid: string;
 }
 
-/** What search looks through: names of artifact and component, and aliases, in lower case. A deleted advisory has none. */
+/** Search terms in lower case: names of artifact and component, and aliases. A deleted advisory has no rows. */
 export interface AdvisoryTermTable {
   term: string;
   advisory_uid: string;
 }
 
-/** A term from each of its characters on, as in advisories/search-terms.ts. A term may outlive its advisories. */
+/** The suffixes of each term, as in storage/search-terms.ts. A term may outlive its advisories. */
 export interface AdvisorySuffixTable {
   suffix: string;
   term: string;
 }
 
-/** What public databases say of a vulnerability; the same for all organizations. */
+/** The public record of a vulnerability, shared by all organizations. */
 export interface VulnerabilityTable {
   id: string;
   /** When it was last stored with a change. */
   update_time: string;
-  /** When its source changed it, or the empty string: an older record does not replace a newer one. */
+  /** When its source changed it, or the empty string. An older record does not replace a newer one. */
   modified_time: string;
-  /** JSON array of Severity (platform.vulnerabilities.v2), for the advisories that name it. */
+  /** JSON array of Severity of platform.vulnerabilities.v2; added to the advisories that have this alias. */
   severities: string;
-  /** VulnerabilityMetadata of version 2 as canonical proto-JSON. */
+  /** Canonical proto-JSON of VulnerabilityMetadata of version 2. */
   body: string;
 }
 
-/** A feed that is fetched again and again. Its body has what became of that, which changes without an update. */
+/**
+ * A feed that is fetched periodically. The body includes the result of the last fetch; recording it does not change
+ * `update_time`.
+ */
 export type AdvisoryMirrorTable = ResourceTable;
 
-/** When a mirror's feed is fetched, and what is known of it. */
+/** When a mirror is fetched next, and what is remembered of the last fetch. */
 export interface AdvisoryMirrorRunTable {
   mirror_uid: string;
-  /** JSON of a LastingSession: whom it acts for. */
+  /** JSON of the LastingSession on whose behalf it runs. */
   session: string;
-  /** When it is fetched, at the earliest; null while an import of it waits or runs. */
+  /** Earliest time of the next fetch; null while an import of this mirror waits or runs. */
   next_time: string | null;
-  /** Attempts that failed since the last one that did not. */
+  /** Failed attempts since the last success. */
   failures: number;
-  /** Of the answer that was last imported; empty where there was none. */
+  /** ETag of the response that was last imported, or the empty string. */
   etag: string;
   last_modified: string;
-  /** SHA-256 of its bytes. */
+  /** SHA-256 of the bytes that were last imported. */
   digest: string;
   /** The import that waits or runs. */
   import_uid: string | null;
-  /** Staged file of the fetch under way; null for none. */
+  /** Name of the staged file of the current fetch; null if there is none. */
   file: string | null;
   /** The server that fetches until `lease_time`; null for none. */
   lease_holder: string | null;
   lease_time: string | null;
 }
 
-/** A file that is being sent, or was, and what became of its records. */
+/** An import: its file, its state and its results. */
 export interface AdvisoryImportTable {
   uid: string;
   parent: string;
   org_uid: string;
-  /** The mirror that fetched the file; null where it was sent. */
+  /** The mirror that fetched the file; null if a client uploads it. */
   mirror_uid: string | null;
-  /** Identity that sends the file, alone; null where a mirror fetched it. */
+  /** The identity that uploads the file; nobody else may. Null if a mirror fetched it. */
   creator: string | null;
   kind: "advisories" | "vulnerabilities";
   file_name: string;
@@ -160,19 +174,19 @@ export interface AdvisoryImportTable {
   state: "uploading" | "waiting" | "running" | "done" | "failed";
   received_bytes: number;
   create_time: string;
-  /** When the last piece came. */
+  /** When the last part was received. */
   write_time: string;
   start_time: string | null;
   end_time: string | null;
-  /** JSON of a Session: whom it acts for. Null before it is started. */
+  /** JSON of the Session on whose behalf it runs. Null until it is started. */
   session: string | null;
-  /** 1 where whoever started it might approve. */
+  /** 1 if the identity that started it may approve events. */
   approves: number;
-  /** 1 where whoever started it might delete. */
+  /** 1 if the identity that started it may delete advisories. */
   may_delete: number;
-  /** How often a server began with it and did not end. */
+  /** Runs that started and did not finish. */
   attempts: number;
-  /** When a waiting one may be run; null for at once. */
+  /** Earliest time of the run; null for immediately. */
   due_time: string | null;
   /** The server that runs it until `lease_time`. */
   lease_holder: string | null;
@@ -183,19 +197,19 @@ export interface AdvisoryImportTable {
   unchanged_count: number;
   problem_count: number;
   error: string;
-  /** Of a mirror's feed, as in its run; empty otherwise. */
+  /** ETag of the mirror's feed, as in `advisory_mirror_run`; empty for an upload. */
   etag: string;
   last_modified: string;
   digest: string;
 }
 
-/** When an import of an organization was last begun. */
+/** When each organization last started an import. */
 export interface ImportTurnTable {
   org_uid: string;
   turn_time: string;
 }
 
-/** A piece of an import's file that was acknowledged. */
+/** A part of an import's file that was received and acknowledged. */
 export interface AdvisoryImportPartTable {
   import_uid: string;
   part_offset: number;

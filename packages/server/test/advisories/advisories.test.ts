@@ -15,7 +15,7 @@ import { sql } from "kysely";
 import { advisoryBodies } from "../../src/advisories/migrations/016-advisory-bodies.ts";
 import { eventTypeOf } from "../../src/advisories/model/event-types.ts";
 import { MAX_PEOPLE } from "../../src/advisories/model/people.ts";
-import { advisoryFrom } from "../../src/advisories/storage/load.ts";
+import { advisoryFromRow } from "../../src/advisories/storage/load.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { parentOf } from "../../src/lib/uid.ts";
@@ -201,7 +201,7 @@ describeWithWorld("advisories", (world: World) => {
       await sql
         .raw(`create table advisory_event (uid ${text}, advisory_uid ${text}, create_time ${text}, type ${integer}, body ${text})`)
         .execute(db);
-      const all = made.flatMap((row) => advisoryFrom(row).events);
+      const all = made.flatMap((row) => advisoryFromRow(row).events);
       for (const event of all.toReversed()) {
         const time = dateFromTimestamp(event.timestamp!).toISOString();
         const [uid, body] = [event.id, toJsonString(AdvisoryEventSchema, event, { alwaysEmitImplicit: true })];
@@ -210,7 +210,7 @@ describeWithWorld("advisories", (world: World) => {
       for (const statement of advisoryBodies.statements(store.dialect)) await sql.raw(statement).execute(db);
     });
     const migrated = await rows();
-    assert.deepEqual(migrated.map(advisoryFrom), made.map(advisoryFrom));
+    assert.deepEqual(migrated.map(advisoryFromRow), made.map(advisoryFromRow));
     assert.deepEqual(
       migrated.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
       made.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
@@ -344,7 +344,7 @@ describeWithWorld("advisories", (world: World) => {
       ...base,
       events: Array.from({ length: 5 }, () => ({ fixed: { fixedVersion: "1" }, findings: "A".repeat(64_000) })),
     });
-    assert.match(assertRefused(heavy, Code.INVALID_ARGUMENT).message, /smaller than 256 KiB/);
+    assert.match(assertRefused(heavy, Code.INVALID_ARGUMENT).message, /at most 256 KiB/);
     const { id } = await make();
     assertInvalid(await put(id, { artifactType: "apk" }), "artifact_name");
     assertInvalid(await postEvent(id, {}), "type");

@@ -14,7 +14,7 @@ import { filtersOf } from "../../src/advisories/api/list-advisories.ts";
 import { planAdvisories } from "../../src/advisories/api/plan-advisories.ts";
 import { eventTypeOf } from "../../src/advisories/model/event-types.ts";
 import { advisories } from "../../src/advisories/resource.ts";
-import { COUNTED, PEOPLE } from "../../src/advisories/storage/count.ts";
+import { COUNTED_COLUMNS, PEOPLE_COLUMNS } from "../../src/advisories/storage/count.ts";
 import { readRows } from "../../src/api/resource/read-rows.ts";
 import type { Selection } from "../../src/api/resource/selection.ts";
 import { viewOf } from "../../src/api/resource/visible.ts";
@@ -309,10 +309,10 @@ describeWithWorld("lists of advisories", (world: World) => {
     for (const row of rows)
       for (const group of [world.orgUid, "/", ...groups].filter((uid) => uid === "/" || row.uid.startsWith(`${uid}/`))) {
         const isDirect = parentOf(row.uid) === group;
-        const values = COUNTED.map((column) => row[column]);
+        const values = COUNTED_COLUMNS.map((column) => row[column]);
         count("kind", "below", group, ...values);
         if (isDirect) count("kind", "direct", group, ...values);
-        for (const facet of PEOPLE) {
+        for (const facet of PEOPLE_COLUMNS) {
           count(facet, "below", group, row[facet]);
           if (isDirect) count(facet, "direct", group, row[facet]);
         }
@@ -321,7 +321,7 @@ describeWithWorld("lists of advisories", (world: World) => {
     const add = (key: unknown[], n: number) => stored.set(JSON.stringify(key), (stored.get(JSON.stringify(key)) ?? 0) + n);
     for (const row of await world.store.reader.selectFrom("advisory_count").selectAll().execute())
       for (const which of ["below", "direct"] as const)
-        add(["kind", which, row.group_uid, ...COUNTED.map((column) => row[column])], row[which]);
+        add(["kind", which, row.group_uid, ...COUNTED_COLUMNS.map((column) => row[column])], row[which]);
     for (const row of await world.store.reader.selectFrom("advisory_people_count").selectAll().execute())
       for (const which of ["below", "direct"] as const) add([row.facet, which, row.group_uid, row.people], row[which]);
     const sorted = (map: Map<string, number>) => [...map].filter(([, n]) => n !== 0).toSorted(([a], [b]) => (a < b ? -1 : 1));

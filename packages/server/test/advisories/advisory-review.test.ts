@@ -71,7 +71,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
           assertPrecondition(
             answer,
             "EVENT_REVIEW_STATE",
-            `an event that is ${from} is final and changes no more; the transitions are ${TRANSITIONS}`,
+            `an event in state ${from} is final and cannot be changed; the allowed transitions are ${TRANSITIONS}`,
           );
         assert.equal((await stored(event)).status, isLegal ? STATES[to] : STATES[from]);
       });

@@ -284,7 +284,7 @@ describeWithWorld("documents", (world) => {
     await put(20_001);
     const { status, text } = await world.http("GET", "/advisory/v2/documents", undefined, {});
     assert.equal(status, 429);
-    assert.match(JSON.parse(text).message, /too many for one answer: ask with id or cves, or take an organization's feed/);
+    assert.match(JSON.parse(text).message, /too many for one answer: filter by id or cves, or download an organization's feed/);
     await world.store.transaction((db) => db.deleteFrom("advisory_count").where("slot", "=", 99).execute());
     assert.equal((await world.http("GET", "/advisory/v2/documents", undefined, {})).status, 200);
   });
@@ -316,11 +316,11 @@ describe("public organizations", () => {
       world.clock.advance(1);
       await world.group("", "second");
       const publication = createPublication({ organizations: "first" });
-      assert.deepEqual(await publication.groups(world.store.reader), [world.orgUid]);
+      assert.deepEqual(await publication.organizations(world.store.reader), [world.orgUid]);
       await world.store.transaction((db) => db.deleteFrom("server_state").where("name", "=", "first_organization").execute());
-      assert.deepEqual(await publication.groups(world.store.reader), []);
+      assert.deepEqual(await publication.organizations(world.store.reader), []);
       await bootstrap({ store: world.store, orgName: "ignored", issuer: world.baseUrl, now: world.clock.now() });
-      assert.deepEqual(await publication.groups(world.store.reader), [world.orgUid]);
+      assert.deepEqual(await publication.organizations(world.store.reader), [world.orgUid]);
       assert.equal(await publication.isPublic(world.store.reader, await world.group(world.orgUid)), true);
       assert.equal(await publication.isPublic(world.store.reader, await world.group("", "third")), false);
     });
@@ -329,8 +329,8 @@ describe("public organizations", () => {
       await using world = await startWorld({ store });
       const second = await world.group("", "second");
       const organizations = [second, MISSING, world.orgUid];
-      assert.deepEqual(await createPublication({ organizations }).groups(world.store.reader), [second, world.orgUid].sort());
-      assert.deepEqual(await createPublication({ organizations: [second] }).groups(world.store.reader), [second]);
+      assert.deepEqual(await createPublication({ organizations }).organizations(world.store.reader), [second, world.orgUid].sort());
+      assert.deepEqual(await createPublication({ organizations: [second] }).organizations(world.store.reader), [second]);
     });
   }
 });

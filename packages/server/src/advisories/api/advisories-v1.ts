@@ -16,7 +16,7 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { advisories } from "../resource.ts";
-import { advisoriesFrom, advisoryFrom } from "../storage/load.ts";
+import { advisoriesFromBodies, advisoryFromRow } from "../storage/load.ts";
 import { type AdvisoryListRequest, listAdvisories } from "./list-advisories.ts";
 import { addEvents, assertEvents } from "./new-events.ts";
 import { updateEvent } from "./update-event.ts";
@@ -42,7 +42,7 @@ export function advisoriesServiceV1({ pageTokens, profile }: AdvisoriesV1Collabo
 
       list: read(async (request, call) => {
         const page = await listAdvisories(requestOf(request), call, pageTokens, resource);
-        const items = await advisoriesFrom(call.db, page.uids, page.bodies);
+        const items = await advisoriesFromBodies(call.db, page.uids, page.bodies);
         const { totalCount, nextPageToken } = page;
         const id = request.uidp?.descendantsOf || request.uidp?.childrenOf || "";
         return create(AdvisoriesListSchema, {
@@ -66,7 +66,7 @@ export function advisoriesServiceV1({ pageTokens, profile }: AdvisoriesV1Collabo
       listAdvisoryEvents: read(async ({ parentId }, { db }) => {
         const row = await db.selectFrom("advisory").select(["body", "other_events"]).where("uid", "=", parentId).executeTakeFirst();
         if (row === undefined) throw notFound("Advisory", parentId);
-        return create(AdvisoryEventListSchema, { parentId, items: advisoryFrom(row).events });
+        return create(AdvisoryEventListSchema, { parentId, items: advisoryFromRow(row).events });
       }),
 
       updateAdvisoryEvent: write((request, call) => updateEvent(request, call)),

@@ -7,9 +7,9 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { ResourceCount } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
-import { personIn } from "../model/people.ts";
+import { encodePerson } from "../model/people.ts";
 import { advisories } from "../resource.ts";
-import { COUNTED, countAdvisories, countByPeople, ofGroups, type PEOPLE } from "../storage/count.ts";
+import { COUNTED_COLUMNS, countAdvisories, countByPeople, isInGroups, type PEOPLE_COLUMNS } from "../storage/count.ts";
 import { withText } from "./filter-values.ts";
 
 type Bool = RawBuilder<boolean>;
@@ -45,7 +45,7 @@ export function kindFilter(request: Wanted, dialect: Dialect): CountedFilter | u
     test: and(conditions((column) => dialect.unindexed(column))),
     uids: (selection, groups) =>
       uidsCountedIn(
-        { from: sql`advisory_count where ${ofGroups(groups, dialect)} and ${where}`, keys: COUNTED, columns: COUNTED },
+        { from: sql`advisory_count where ${isInGroups(groups, dialect)} and ${where}`, keys: COUNTED_COLUMNS, columns: COUNTED_COLUMNS },
         selection,
         dialect,
       ),
@@ -58,7 +58,7 @@ const MAX_PEOPLE = 100;
 
 /** @param some one of them must have a part in the advisory; empty for no such filter @param without none of them may have a part */
 export function peopleFilter(
-  facet: (typeof PEOPLE)[number],
+  facet: (typeof PEOPLE_COLUMNS)[number],
   some: readonly string[],
   without: readonly string[],
   dialect: Dialect,
@@ -81,7 +81,7 @@ export function peopleFilter(
     uids: (selection, groups) =>
       uidsCountedIn(
         {
-          from: sql`advisory_people_count where ${ofGroups(groups, dialect)} and facet = ${facet} and ${where}`,
+          from: sql`advisory_people_count where ${isInGroups(groups, dialect)} and facet = ${facet} and ${where}`,
           keys: ["people"],
           columns: [facet],
         },
@@ -94,7 +94,7 @@ export function peopleFilter(
 
 /** Not by LIKE, which ignores case on SQLite. */
 function has(column: RawBuilder<unknown>, person: string): Bool {
-  return sql<boolean>`replace(${column}, ${personIn(person)}, '') <> ${column}`;
+  return sql<boolean>`replace(${column}, ${encodePerson(person)}, '') <> ${column}`;
 }
 
 /** Rows of a table of counts. */

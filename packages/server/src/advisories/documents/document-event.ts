@@ -1,18 +1,24 @@
-/** A stored event of an advisory as the published documents show it, both as JSON objects. Pure. */
+/**
+ * Converts a stored event of an advisory to the event of the published documents (platform.advisory.v2), both as JSON
+ * objects. Pure.
+ */
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** An event in the body of an advisory, of version 2. */
+/** An event in the stored body of an advisory: JSON of version 2. */
 export interface StoredEvent {
   readonly createTime: string;
   readonly reviewState: string;
   readonly [payload: string]: unknown;
 }
 
-/** Payloads that are the same in both. */
+/** Payloads that are the same in both messages. */
 const SAME = ["truePositiveDetermination", "falsePositiveDetermination", "analysisNotPlanned", "fixNotPlanned", "pendingUpstreamFix"];
 
-/** Keys in the order of the contract. Undefined for what is not published: events that are not approved, and kinds that documents do not know. */
+/**
+ * Keys in the order of the contract. Undefined for events that are not published: those not approved, and those of a
+ * type that documents do not have.
+ */
 export function documentEventOf(event: StoredEvent): Json | undefined {
   const { createTime: timestamp, reviewState, fixed, detection } = event;
   if (reviewState !== "REVIEW_STATE_APPROVED") return undefined;

@@ -1,4 +1,7 @@
-/** The published documents: what is approved of public organizations' advisories, by the package that each is about. Built from what is stored, a few bodies at a time. */
+/**
+ * Builds the published documents: the approved content of public organizations' advisories, by package. Reads a few
+ * bodies at a time.
+ */
 import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
@@ -7,69 +10,73 @@ import { resourceExhausted } from "../../lib/errors.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
 import { countAdvisories } from "../storage/count.ts";
 import { documentEventOf, type StoredEvent } from "./document-event.ts";
-import { type DocumentFilter, type DocumentRow, keyOf, readDocumentRows } from "./document-rows.ts";
+import { type DocumentFilter, type DocumentRow, mergeKeyOf, readDocumentRows } from "./document-rows.ts";
 import type { Publication } from "./publication.ts";
 
 const MAX_ADVISORIES = 20_000;
-/** Of one answer, and of what is read for it: of bodies most may be what no document shows. */
+/** Limit of the characters of an answer, and of the bodies that are read for it, which may be mostly unpublished. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
-/** Anybody may ask: answers about more advisories than this are made for a few at once only. */
-const MANY = 1000;
-const MANY_AT_ONCE = 2;
-/** Bodies in memory at once; what scanners found is in them, too. */
-const CHUNK = 64;
+/** Anonymous callers may ask, so answers about more advisories than this have a concurrency limit. */
+const LARGE_ANSWER = 1000;
+const MAX_LARGE_ANSWERS = 2;
+/** Advisories whose bodies are in memory at once. Bodies include the findings of scanners. */
+const ADVISORIES_PER_QUERY = 64;
 
 export interface Documents {
-  /** A JSON array of Document (platform.advisory.v2). @throws RESOURCE_EXHAUSTED where it would be too much */
+  /**
+   * @returns a JSON array of Document (platform.advisory.v2)
+   * @throws RESOURCE_EXHAUSTED if the answer is too large, or too many large answers are being made
+   */
   list(filter: DocumentFilter, db: ReadDb): Promise<string>;
 }
 
 export function createDocuments(publication: Publication): Documents {
-  const largeAnswers = createConcurrencyLimit(MANY_AT_ONCE, () =>
-    resourceExhausted("others are being given very many documents; try again, or ask for fewer", 5),
+  const largeAnswers = createConcurrencyLimit(MAX_LARGE_ANSWERS, () =>
+    resourceExhausted("too many large answers are being made; try again, or ask for fewer documents", 5),
   );
 
   async function readRows(filter: DocumentFilter, db: ReadDb): Promise<DocumentRow[]> {
     const rows = await readDocumentRows(filter, MAX_ADVISORIES + 1, publication, db);
-    if (rows.length > MAX_ADVISORIES) throw tooMany(`more than ${MAX_ADVISORIES} advisories`);
+    if (rows.length > MAX_ADVISORIES) throw tooManyError(`more than ${MAX_ADVISORIES} advisories`);
     return rows;
   }
 
   return {
     async list(filter, db) {
       const isAll = filter.id === "" && filter.cves.length === 0;
-      // Where it is known before, reading which they are is part of the work.
-      if (isAll && (await countFew(publication, db)) > MANY) return largeAnswers.run(async () => textOf(await readRows(filter, db), db));
+      // If the size is known in advance, finding the rows is under the limit, too.
+      if (isAll && (await countPublished(publication, db)) > LARGE_ANSWER)
+        return largeAnswers.run(async () => encodeDocuments(await readRows(filter, db), db));
       const rows = await readRows(filter, db);
-      return rows.length <= MANY ? textOf(rows, db) : largeAnswers.run(() => textOf(rows, db));
+      return rows.length <= LARGE_ANSWER ? encodeDocuments(rows, db) : largeAnswers.run(() => encodeDocuments(rows, db));
     },
   };
 }
 
-/** By the maintained counts: a refusal costs nothing. */
-async function countFew(publication: Publication, db: ReadDb): Promise<number> {
-  const within = await publication.within(db);
-  const below = Number((await countAdvisories(db, within === "all" ? ["/"] : within, sql<boolean>`latest_type <> 0`)).below);
-  if (below > MAX_ADVISORIES) throw tooMany(`${below} advisories`);
+/** Reads the maintained counts, so that a refusal costs no scan. @throws RESOURCE_EXHAUSTED */
+async function countPublished(publication: Publication, db: ReadDb): Promise<number> {
+  const roots = await publication.roots(db);
+  const below = Number((await countAdvisories(db, roots === "all" ? ["/"] : roots, sql<boolean>`latest_type <> 0`)).below);
+  if (below > MAX_ADVISORIES) throw tooManyError(`${below} advisories`);
   return below;
 }
 
-function tooMany(many: string): Error {
-  return resourceExhausted(`${many} are too many for one answer: ask with id or cves, or take an organization's feed`);
+function tooManyError(amount: string): Error {
+  return resourceExhausted(`${amount} are too many for one answer: filter by id or cves, or download an organization's feed`);
 }
 
-/** Several advisories that are one in a document: about other architectures or components of the same package. */
-interface Merged {
+/** The advisories that are one entry in a document: about other architectures or components of the same package. */
+interface MergedAdvisory {
   readonly row: DocumentRow;
   readonly aliases: Set<string>;
-  /** Time by text. */
+  /** From the JSON of an event to its time. */
   readonly events: Map<string, string>;
 }
 
-async function textOf(rows: readonly DocumentRow[], db: ReadDb): Promise<string> {
+async function encodeDocuments(rows: readonly DocumentRow[], db: ReadDb): Promise<string> {
   const documents = new Map<string, string[]>();
   let length = 0;
-  for await (const { row, aliases, events } of merged(rows.toSorted(inOrder), db)) {
+  for await (const { row, aliases, events } of mergeAdvisories(rows.toSorted(compareRows), db)) {
     if (events.size === 0) continue;
     const history = [...events].sort(
       ([text, time], [otherText, otherTime]) => compareTexts(time, otherTime) || compareTexts(text, otherText),
@@ -77,7 +84,7 @@ async function textOf(rows: readonly DocumentRow[], db: ReadDb): Promise<string>
     const parts = `"events":[${history.map(([text]) => text).join(",")}],"aliases":${JSON.stringify([...aliases])}`;
     const text = `{"id":${JSON.stringify(row.advisory_id)},${parts},"packageNamespace":${JSON.stringify(row.namespace)}}`;
     length += text.length;
-    if (length > MAX_CHARACTERS) throw tooMany(`more than ${MAX_CHARACTERS} characters`);
+    if (length > MAX_CHARACTERS) throw tooManyError(`more than ${MAX_CHARACTERS} characters`);
     const document = documents.get(row.origin);
     if (document === undefined) documents.set(row.origin, [text]);
     else document.push(text);
@@ -85,23 +92,23 @@ async function textOf(rows: readonly DocumentRow[], db: ReadDb): Promise<string>
   return `[${[...documents].map(([id, texts]) => `{"id":${JSON.stringify(id)},"advisories":[${texts.join(",")}]}`).join(",")}]`;
 }
 
-/** @param rows in order, so that those that are one stand together */
-async function* merged(rows: readonly DocumentRow[], db: ReadDb): AsyncGenerator<Merged> {
-  let current: Merged | undefined;
+/** @param rows sorted, so that rows of one entry are adjacent */
+async function* mergeAdvisories(rows: readonly DocumentRow[], db: ReadDb): AsyncGenerator<MergedAdvisory> {
+  let current: MergedAdvisory | undefined;
   let length = 0;
-  for (let start = 0; start < rows.length; start += CHUNK) {
-    const chunk = rows.slice(start, start + CHUNK);
+  for (let start = 0; start < rows.length; start += ADVISORIES_PER_QUERY) {
+    const chunk = rows.slice(start, start + ADVISORIES_PER_QUERY);
     const bodies = await readBodies(chunk, db);
     for (const body of bodies.values()) length += body.length;
-    if (length > MAX_CHARACTERS) throw tooMany(`advisories of more than ${MAX_CHARACTERS} characters`);
+    if (length > MAX_CHARACTERS) throw tooManyError(`advisories with more than ${MAX_CHARACTERS} characters`);
     for (const row of chunk) {
-      if (current === undefined || keyOf(current.row) !== keyOf(row)) {
+      if (current === undefined || mergeKeyOf(current.row) !== mergeKeyOf(row)) {
         if (current !== undefined) yield current;
         current = { row, aliases: new Set(), events: new Map() };
       }
-      add(current, bodies.get(row.uid));
+      addBody(current, bodies.get(row.uid));
     }
-    // SQLite answers at once: without this nobody else would be answered between chunks.
+    // SQLite answers synchronously; yield so that other requests are served between chunks.
     await setImmediate();
   }
   if (current !== undefined) yield current;
@@ -114,7 +121,7 @@ async function readBodies(rows: readonly DocumentRow[], db: ReadDb): Promise<Rea
   return new Map(found.rows.map(({ uid, body }) => [uid, body]));
 }
 
-function add({ aliases, events }: Merged, body: string | undefined): void {
+function addBody({ aliases, events }: MergedAdvisory, body: string | undefined): void {
   if (body === undefined) return;
   const advisory = JSON.parse(body) as { aliases: string[]; events: StoredEvent[] };
   for (const alias of advisory.aliases) aliases.add(alias);
@@ -124,8 +131,8 @@ function add({ aliases, events }: Merged, body: string | undefined): void {
   }
 }
 
-/** Documents by their id, in them advisories by theirs. */
-function inOrder(a: DocumentRow, b: DocumentRow): number {
+/** Sorts by document, and within a document by advisory id. */
+function compareRows(a: DocumentRow, b: DocumentRow): number {
   return (
     compareTexts(a.origin, b.origin) ||
     compareTexts(a.advisory_id, b.advisory_id) ||

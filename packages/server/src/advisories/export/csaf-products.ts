@@ -1,4 +1,4 @@
-/** What a CSAF document speaks of: artifacts, and components in them. Pure. */
+/** Builds the products of a CSAF document: artifacts, and components of artifacts. Pure. */
 import { artifactUrl, componentUrl } from "./package-url.ts";
 import type { PublishedAdvisory, PublishedEvent } from "./published-advisory.ts";
 import type { Rendering } from "./rendering.ts";
@@ -6,7 +6,7 @@ import { type VexStatus, vexStatus } from "./vex-status.ts";
 
 export interface CsafProduct {
   readonly id: string;
-  /** Package URL of the artifact, with the version where it is fixed. */
+  /** Package URL of the artifact, with a version if it is fixed there. */
   readonly artifact: string;
   /** Package URL. */
   readonly component: string | undefined;
@@ -15,7 +15,7 @@ export interface CsafProduct {
   readonly event: PublishedEvent;
 }
 
-/** Each once: of two advisories about the same, the one counts that something happened to last. */
+/** Without duplicates. Of several advisories about one product, the one with the latest event counts. */
 export function productsOf(advisories: readonly PublishedAdvisory[], { distributions }: Rendering): readonly CsafProduct[] {
   const products = new Map<string, CsafProduct>();
   for (const advisory of [...advisories].sort((a, b) => (a.latest.time < b.latest.time ? -1 : 1))) {
@@ -31,7 +31,9 @@ export function productsOf(advisories: readonly PublishedAdvisory[], { distribut
   return [...products.values()];
 }
 
-/** §3.2.2: artifacts and components are products; a component in an artifact is a relationship of both. */
+/**
+ * CSAF 2.0 §3.2.2: artifacts and components are products; a component of an artifact is a relationship between them.
+ */
 export function productTree(products: readonly CsafProduct[]): object {
   const urls = new Set(products.flatMap(({ artifact, component }) => (component === undefined ? [artifact] : [artifact, component])));
   const relationships = products.flatMap(({ id, artifact, component, location }) =>

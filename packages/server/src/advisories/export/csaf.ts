@@ -1,11 +1,11 @@
-/** Advisories as documents of CSAF 2.0, profile 5 (VEX): one for each advisory id. Pure. */
+/** Renders advisories as CSAF 2.0 documents of profile 5 (VEX), one per advisory id. Pure. */
 import { createHash } from "node:crypto";
 import { type CsafProduct, productsOf, productTree } from "./csaf-products.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import { feedUrl, isCve, knownVulnerability, newest, type Rendering, vulnerabilityName } from "./rendering.ts";
 import { actionOf, impactOf, justificationOf, type VexStatus } from "./vex-status.ts";
 
-/** @param advisories with one id, at least one */
+/** @param advisories with the same id, at least one */
 export function csafDocument(advisories: readonly PublishedAdvisory[], rendering: Rendering): object {
   const products = productsOf(advisories, rendering);
   return {
@@ -15,16 +15,16 @@ export function csafDocument(advisories: readonly PublishedAdvisory[], rendering
   };
 }
 
-/** Ids of which no two have one name. */
+/** Ids that a lower-case file name represents without ambiguity. */
 const PLAIN = /^[A-Z]+(?:-(?:[-+a-z0-9]|:(?!:))*)?$/;
 
-/** §5.1: the name of the file that a document is stored in. Where another id might have the same one, it is told from that by a number at its end. */
+/** The document's file name (CSAF 2.0 §5.1). An id whose file name is ambiguous gets a hash appended. */
 export function csafFileName(advisoryId: string): string {
   const name = advisoryId.toLowerCase().replace(/[^+\-a-z0-9]+/g, "_");
   return `${PLAIN.test(advisoryId) ? name : `${name}_${createHash("sha256").update(advisoryId).digest("hex").slice(0, 12)}`}.json`;
 }
 
-/** §3.2.1. */
+/** CSAF 2.0 §3.2.1. */
 function documentOf(advisories: readonly PublishedAdvisory[], rendering: Rendering): object {
   const [{ advisoryId }] = advisories as [PublishedAdvisory];
   const name = vulnerabilityName(advisories[0] as PublishedAdvisory);
@@ -40,7 +40,7 @@ function documentOf(advisories: readonly PublishedAdvisory[], rendering: Renderi
   };
 }
 
-/** §3.2.1.12: each approved event is a revision, in the order of their times. */
+/** CSAF 2.0 §3.2.1.12: each approved event is a revision, in order of time. */
 function trackingOf(advisories: readonly PublishedAdvisory[], rendering: Rendering): object {
   const [{ advisoryId }] = advisories as [PublishedAdvisory];
   const events = advisories
@@ -63,7 +63,7 @@ function trackingOf(advisories: readonly PublishedAdvisory[], rendering: Renderi
   };
 }
 
-/** §3.2.3. */
+/** CSAF 2.0 §3.2.3. */
 function vulnerabilityOf(advisories: readonly PublishedAdvisory[], products: readonly CsafProduct[], rendering: Rendering): object {
   const [{ advisoryId }] = advisories as [PublishedAdvisory];
   const names = [...new Set([advisoryId, ...advisories.flatMap(({ aliases }) => aliases)])].filter((name) => name !== "");
@@ -75,13 +75,13 @@ function vulnerabilityOf(advisories: readonly PublishedAdvisory[], products: rea
     ...(ids.length > 0 && { ids }),
     notes: notesOf(advisories, rendering),
     product_status: statusesOf(products),
-    ...list("flags", products.flatMap(flagOf)),
-    ...list("threats", products.flatMap(threatOf)),
-    ...list("remediations", remediations),
+    ...optionalList("flags", products.flatMap(flagOf)),
+    ...optionalList("threats", products.flatMap(threatOf)),
+    ...optionalList("remediations", remediations),
   };
 }
 
-/** §3.2.3.5 wants to know whose id it is; ids begin with that. */
+/** The issuer of an id (CSAF 2.0 §3.2.3.5), taken from the id's prefix. */
 function systemOf(id: string): string {
   return /^[A-Za-z]+(?=-)/.exec(id)?.[0] ?? "other";
 }
@@ -96,8 +96,8 @@ function notesOf(advisories: readonly PublishedAdvisory[], rendering: Rendering)
   return [{ category: "description", title: `Description of ${name}`, text: description }, ...notes];
 }
 
-/** §3.2.3.9. */
-const lists: Readonly<Record<VexStatus, string>> = {
+/** CSAF 2.0 §3.2.3.9. */
+const statusLists: Readonly<Record<VexStatus, string>> = {
   affected: "known_affected",
   not_affected: "known_not_affected",
   fixed: "fixed",
@@ -107,13 +107,15 @@ const lists: Readonly<Record<VexStatus, string>> = {
 function statusesOf(products: readonly CsafProduct[]): object {
   const statuses: Record<string, string[]> = {};
   for (const { id, status } of products) {
-    statuses[lists[status]] ??= [];
-    statuses[lists[status]]?.push(id);
+    statuses[statusLists[status]] ??= [];
+    statuses[statusLists[status]]?.push(id);
   }
   return statuses;
 }
 
-/** §4.5 demands for each product that is not affected why that is, as a flag or in words ... */
+/**
+ * CSAF 2.0 §4.5 demands a reason for each product that is not affected: a flag, or a threat with an impact statement.
+ */
 function flagOf({ id, status, event }: CsafProduct): object[] {
   const label = status === "not_affected" ? justificationOf(event) : undefined;
   return label === undefined ? [] : [{ label, date: event.time, product_ids: [id] }];
@@ -124,14 +126,14 @@ function threatOf({ id, status, event }: CsafProduct): object[] {
   return [{ category: "impact", date: event.time, details: impactOf(event), product_ids: [id] }];
 }
 
-/** ... and for each that is affected what to do. */
+/** CSAF 2.0 §4.5 demands an action for each product that is affected. */
 function remediationOf({ id, status, event }: CsafProduct): object | undefined {
   if (status !== "affected") return undefined;
   const { category, text } = actionOf(event);
   return { category, date: event.time, details: text, product_ids: [id] };
 }
 
-/** Empty lists are not allowed. */
-function list(name: string, items: readonly object[]): object {
+/** CSAF does not allow empty arrays. */
+function optionalList(name: string, items: readonly object[]): object {
   return items.length === 0 ? {} : { [name]: items };
 }

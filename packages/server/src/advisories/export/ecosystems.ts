@@ -1,7 +1,7 @@
-/** What OSV calls the ecosystems of packages, and which distribution a group's packages are of: the tables that docs/advisories.md shows. Pure. */
+/** Maps package types to OSV ecosystems, and groups to Linux distributions: the tables of docs/advisories.md. Pure. */
 import { ancestry } from "../../lib/uid.ts";
 
-/** By the type of package URLs. Distributions' packages are not here: their ecosystem is the distribution. */
+/** OSV ecosystem by type of package URL. Distribution packages are not here, as their ecosystem is the distribution. */
 const ecosystems: Readonly<Record<string, string>> = {
   bitnami: "Bitnami",
   cargo: "crates.io",
@@ -22,13 +22,13 @@ const ecosystems: Readonly<Record<string, string>> = {
 };
 
 interface Distribution {
-  /** As OSV writes it. */
+  /** The name in OSV. */
   readonly name: string;
-  /** Of its package URLs. */
+  /** The namespace in package URLs. */
   readonly namespace: string;
 }
 
-/** By the format of their packages; the first is meant where no group tells. */
+/** Distributions by package format. The first is the default if no group names another. */
 const distributions: Readonly<Record<string, readonly [Distribution, ...Distribution[]]>> = {
   apk: [
     { name: "Wolfi", namespace: "wolfi" },
@@ -51,15 +51,18 @@ const distributions: Readonly<Record<string, readonly [Distribution, ...Distribu
   ],
 };
 
-/** Names of groups that say which distribution is theirs, in lower case. */
+/** Names of groups, in lower case, that select a distribution. */
 export const distributionNames: readonly string[] = Object.values(distributions).flatMap((all) =>
   all.map(({ name }) => name.toLowerCase()),
 );
 
-/** Names by the uids of groups, of those that have the name of a distribution; those of groups are always in lower case. */
+/** Uid → name of the groups that are named after a distribution. Names of groups are always lower case. */
 export type NamedGroups = ReadonlyMap<string, string>;
 
-/** The distribution that a package of this format is of: that of the nearest group above the advisory which is named after one of them. */
+/**
+ * The distribution that the nearest group at or above the advisory is named after, or the format's default. Undefined
+ * if the format is not a distribution's.
+ */
 export function distributionOf(type: string, advisoryUid: string, groups: NamedGroups): Distribution | undefined {
   const candidates = Object.hasOwn(distributions, type) ? distributions[type] : undefined;
   if (candidates === undefined) return undefined;
@@ -71,12 +74,12 @@ export function distributionOf(type: string, advisoryUid: string, groups: NamedG
   return candidates[0];
 }
 
-/** Undefined where OSV has no ecosystem for it. */
+/** Undefined if OSV has no ecosystem for the type. */
 export function ecosystemOf(type: string, advisoryUid: string, groups: NamedGroups): string | undefined {
   return distributionOf(type, advisoryUid, groups)?.name ?? (Object.hasOwn(ecosystems, type) ? ecosystems[type] : undefined);
 }
 
-/** What scanners call the types of components, where package URLs have another word. */
+/** Type of package URL by scanners' component type, where they differ. */
 const types: Readonly<Record<string, string>> = {
   "dart-pub": "pub",
   dotnet: "nuget",
@@ -92,7 +95,7 @@ const types: Readonly<Record<string, string>> = {
   "rust-crate": "cargo",
 };
 
-/** The type of package URLs; `generic` for what has none. */
+/** The type of package URL; `generic` for unknown types. */
 export function packageType(type: string): string {
   const name = type.toLowerCase();
   if (Object.hasOwn(types, name)) return types[name] as string;

@@ -1,10 +1,10 @@
-/** Advisories as statements of an OpenVEX 0.2 document. Pure. */
+/** Renders advisories as statements of an OpenVEX 0.2 document. Pure. */
 import { artifactUrl, componentUrl } from "./package-url.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import { type Frame, feedUrl, type Rendering, vulnerabilityName } from "./rendering.ts";
 import { actionOf, impactOf, justificationOf, vexStatus } from "./vex-status.ts";
 
-/** OpenVEX 0.2.0, "The VEX Statement". Its id keeps it apart from every other, as the schema demands. */
+/** OpenVEX 0.2.0, "The VEX Statement". The schema demands that statements differ; the `@id` ensures it. */
 export function openVexStatement(advisory: PublishedAdvisory, rendering: Rendering): object {
   const { uid, latest } = advisory;
   return {
@@ -16,14 +16,14 @@ export function openVexStatement(advisory: PublishedAdvisory, rendering: Renderi
   };
 }
 
-/** "Vulnerability Data Structure". */
+/** OpenVEX 0.2.0, "Vulnerability Data Structure". */
 function vulnerabilityOf(advisory: PublishedAdvisory): object {
   const name = vulnerabilityName(advisory);
   const aliases = [...new Set([advisory.advisoryId, ...advisory.aliases])].filter((alias) => alias !== name && alias !== "");
   return { name, ...(aliases.length > 0 && { aliases }) };
 }
 
-/** "Product Data Structure": where something is fixed, the versions that it is fixed in. */
+/** OpenVEX 0.2.0, "Product Data Structure". For a fixed advisory, one product per fixed version. */
 function productsOf(advisory: PublishedAdvisory, { distributions }: Rendering): object[] {
   const component = componentUrl(advisory, distributions);
   const versions = vexStatus(advisory.latest) === "fixed" ? [...new Set(advisory.latest.versions)] : [""];
@@ -37,7 +37,7 @@ function productsOf(advisory: PublishedAdvisory, { distributions }: Rendering): 
   });
 }
 
-/** "Status Labels" and "Status Justifications". */
+/** OpenVEX 0.2.0, "Status Labels" and "Status Justifications". */
 function statusOf({ latest }: PublishedAdvisory): object {
   const status = vexStatus(latest);
   if (status === "not_affected") {
@@ -48,7 +48,7 @@ function statusOf({ latest }: PublishedAdvisory): object {
   return { status, ...(latest.note !== "" && { status_notes: latest.note }) };
 }
 
-/** The document around the statements, in JSON: what comes before the first of them, and after the last. */
+/** The JSON before the first and after the last statement of the document. */
 export function openVexFrame(rendering: Rendering): Frame {
   const begin = {
     "@context": "https://openvex.dev/ns/v0.2.0",

@@ -1,17 +1,14 @@
-/** Advisories as records of the OSV schema 1.7: one for each advisory id, with every artifact that it is about. Pure. */
+/** Renders advisories as records of OSV schema 1.7: one per advisory id, listing all affected artifacts. Pure. */
 import { ecosystemOf, packageType } from "./ecosystems.ts";
 import { artifactUrl, componentUrl } from "./package-url.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import { knownVulnerability, newest, type Rendering } from "./rendering.ts";
 import type { Vulnerability } from "./vulnerability.ts";
 
-/** Of the schema's fields, "affected[].ranges[].events fields": before every version. */
+/** The version before all others, according to the OSV schema, "affected[].ranges[].events fields". */
 const BEFORE_ALL = "0";
 
-/**
- * @param advisories with one id
- * @returns undefined where OSV has no ecosystem for any of the artifacts
- */
+/** @param advisories with the same id @returns undefined if OSV has no ecosystem for any of the artifacts */
 export function osvRecord(advisories: readonly PublishedAdvisory[], rendering: Rendering): object | undefined {
   const [first] = advisories;
   const affected = advisories.flatMap((advisory) => affectedBy(advisory, rendering) ?? []);
@@ -48,19 +45,19 @@ function affectedBy(advisory: PublishedAdvisory, { distributions }: Rendering): 
           latest_event_timestamp: latest.time,
         },
       ],
-      // Versions after a patched one have the vulnerability again: no range says so.
+      // Versions after a patched one have the vulnerability again, which a range cannot express.
       ...(latest.kind === "patched" && { patched_versions: latest.versions }),
     },
   };
 }
 
-/** A range that is fixed before it begins says that no version is affected. */
+/** A range that is fixed before it begins means that no version is affected. */
 function fixes({ latest }: PublishedAdvisory): object[] {
   if (latest.kind === "falsePositiveDetermination") return [{ fixed: BEFORE_ALL }];
   return latest.kind === "fixed" ? latest.versions.map((fixed) => ({ fixed })) : [];
 }
 
-/** "severity field" and "references field". */
+/** OSV schema, "references[].type field". */
 const REFERENCES: ReadonlySet<string> = new Set([
   ...["ADVISORY", "ARTICLE", "DETECTION", "DISCUSSION", "REPORT", "FIX", "INTRODUCED", "PACKAGE", "EVIDENCE", "WEB"],
 ]);
@@ -76,7 +73,7 @@ function describe({ summary, details, severities, references }: Vulnerability): 
   };
 }
 
-/** The schema takes vectors that begin like these and have metrics of this form only. */
+/** The OSV schema, "severity field", only accepts vectors of these forms. */
 const vectors: Readonly<Record<string, RegExp>> = {
   CVSS_V2: /^(?:[A-Za-z]{1,3}:[A-Z]{1,3}\/)+[A-Za-z]{1,3}:[A-Z]{1,3}$/,
   CVSS_V3: /^CVSS:3\.[01](?:\/[A-Z]{1,3}:[A-Z])+$/,

@@ -1,27 +1,42 @@
-/** Package URLs of what advisories are about. Pure. */
+/** Builds package URLs of the artifacts and components of advisories. Pure. */
 import { formatPackageUrl } from "../../lib/package-url.ts";
 import { distributionOf, type NamedGroups, packageType } from "./ecosystems.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 
-/** @param version the empty string for all of them */
+/** @param version the empty string for all versions */
 export function artifactUrl(advisory: PublishedAdvisory, groups: NamedGroups, version = ""): string {
   const { uid, artifactType, artifactName, artifactArchitecture } = advisory;
   const type = packageType(artifactType);
   const distribution = distributionOf(type, uid, groups);
-  return urlOf(type, distribution?.namespace, artifactName, version, artifactArchitecture);
+  return createUrl({ type, namespace: distribution?.namespace, name: artifactName, version, architecture: artifactArchitecture });
 }
 
-/** Undefined where the advisory is about the artifact as such. */
+/** Undefined if the advisory is about the artifact as a whole. */
 export function componentUrl(advisory: PublishedAdvisory, groups: NamedGroups): string | undefined {
   const { uid, componentType, componentName } = advisory;
   if (componentName === "") return undefined;
   const type = packageType(componentType);
-  const url = urlOf(type, distributionOf(type, uid, groups)?.namespace, componentName, "", "");
+  const url = createUrl({
+    type,
+    namespace: distributionOf(type, uid, groups)?.namespace,
+    name: componentName,
+    version: "",
+    architecture: "",
+  });
   return url === artifactUrl({ ...advisory, artifactArchitecture: "" }, groups) ? undefined : url;
 }
 
-function urlOf(type: string, namespace: string | undefined, name: string, version: string, architecture: string): string {
-  const parts = namespace === undefined ? partsOf(type, name) : { namespace, name };
+interface UrlFields {
+  readonly type: string;
+  /** Undefined if the name includes the namespace. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly version: string;
+  readonly architecture: string;
+}
+
+function createUrl({ type, namespace, name, version, architecture }: UrlFields): string {
+  const parts = namespace === undefined ? splitName(type, name) : { namespace, name };
   const rest = { version, qualifiers: architecture === "" ? {} : { arch: architecture } };
   try {
     return formatPackageUrl({ type, ...parts, ...rest });
@@ -31,8 +46,8 @@ function urlOf(type: string, namespace: string | undefined, name: string, versio
   }
 }
 
-/** Where names have parts, all but the last are the namespace. */
-function partsOf(type: string, name: string): { readonly namespace: string; readonly name: string } {
+/** Splits a name into namespace and last part, for the ecosystems whose names have parts. */
+function splitName(type: string, name: string): { readonly namespace: string; readonly name: string } {
   const separator = type === "maven" ? ":" : "/";
   const at = ["maven", "npm", "golang", "composer", "githubactions", "swift"].includes(type) ? name.lastIndexOf(separator) : -1;
   return at < 0 ? { namespace: "", name } : { namespace: name.slice(0, at), name: name.slice(at + 1) };

@@ -1,6 +1,6 @@
-/** An advisory as everybody may know it who may read it at all: what is stored of it, with approved events alone. Pure. */
+/** Reads the public content of a stored advisory: its fields and its approved events. Pure. */
 
-/** The kinds of events, by their names in version 2 of the API. */
+/** Event types, by their field names in version 2 of the API. */
 export type EventKind = (typeof KINDS)[number];
 
 const KINDS = [
@@ -18,11 +18,11 @@ export interface PublishedEvent {
   /** RFC 3339, UTC. */
   readonly time: string;
   readonly kind: EventKind;
-  /** The empty string where the kind has none, or none was written. */
+  /** The empty string if there is no note. */
   readonly note: string;
-  /** Of a fix and of patches; empty for all others. */
+  /** The fixed version, or the patched versions; empty for other types. */
   readonly versions: readonly string[];
-  /** Of a false positive: the name of the API's enum value without its prefix. */
+  /** For a false positive, the name of the API's enum value without its prefix; otherwise empty. */
   readonly reason: string;
 }
 
@@ -40,7 +40,7 @@ export interface PublishedAdvisory {
   readonly updateTime: string;
   /** Oldest first, at least one. */
   readonly events: readonly PublishedEvent[];
-  /** The last of them, which says how things stand. */
+  /** The last event, which determines the current status. */
   readonly latest: PublishedEvent;
 }
 
@@ -57,10 +57,7 @@ interface Payload {
   readonly type?: unknown;
 }
 
-/**
- * @param body as the table has it: JSON of version 2, which this server wrote
- * @returns undefined where nothing is approved
- */
+/** @param body as stored: JSON of version 2, written by this server @returns undefined if no event is approved */
 export function publishedAdvisory(body: string): PublishedAdvisory | undefined {
   const { events: stored, ...advisory } = JSON.parse(body) as Omit<PublishedAdvisory, "events"> & {
     readonly events: readonly StoredEvent[];

@@ -1,27 +1,27 @@
-/** What every format is rendered with. */
+/** The common input of all feed formats, and small helpers for rendering. */
 
 import type { NamedGroups } from "./ecosystems.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import type { Vulnerability } from "./vulnerability.ts";
 
 export interface Rendering {
-  /** Of this server, without a trailing slash. */
+  /** Base URL of this server, without a trailing slash. */
   readonly baseUrl: string;
-  /** Uid of the group that the feed is of. */
+  /** Uid of the feed's group. */
   readonly group: string;
   readonly groupName: string;
-  /** Which groups say by their names what distribution their packages are of. */
+  /** The groups that select a distribution by their names. */
   readonly distributions: NamedGroups;
-  /** Of the apk packages that advisories are about, in order. */
+  /** Architectures of the apk packages of the feed's advisories, sorted. */
   readonly architectures: readonly string[];
-  /** What public databases say of the aliases, where they say anything. */
+  /** Public vulnerability records by alias, as far as they exist. */
   readonly vulnerabilities: ReadonlyMap<string, Vulnerability>;
 }
 
-/** Of a document that is a list of what advisories become. */
+/** The text around the entries of a feed that is a single JSON document. */
 export interface Frame {
   readonly head: string;
-  /** `version` grows with every change. */
+  /** @param state `newest` is the latest change (RFC 3339); `version` grows with every change */
   tail(state: { readonly newest: string; readonly version: number }): string;
 }
 
@@ -29,7 +29,7 @@ export function feedUrl({ baseUrl, group }: Rendering, file: string): string {
   return `${baseUrl}/holt/v1/feeds/${group}/${file}`;
 }
 
-/** The one of the aliases that something is known of; the first of them, as their order is the author's. */
+/** The record of the first alias that has one. The order of aliases is the author's. */
 export function knownVulnerability({ aliases }: PublishedAdvisory, { vulnerabilities }: Rendering): Vulnerability | undefined {
   for (const alias of aliases) {
     const found = vulnerabilities.get(alias);
@@ -38,7 +38,7 @@ export function knownVulnerability({ aliases }: PublishedAdvisory, { vulnerabili
   return undefined;
 }
 
-/** A public name of the vulnerability: its CVE id where it has one. */
+/** The first CVE id among the aliases, else the first alias, else the advisory id. */
 export function vulnerabilityName({ advisoryId, aliases }: PublishedAdvisory): string {
   return aliases.find((alias) => isCve(alias)) ?? aliases[0] ?? advisoryId;
 }
@@ -47,7 +47,7 @@ export function isCve(id: string): boolean {
   return /^CVE-[0-9]{4}-[0-9]{4,}$/.test(id);
 }
 
-/** The most recent change of what is rendered together. */
+/** The latest of these RFC 3339 times; the empty string if there are none. */
 export function newest(times: readonly string[]): string {
   return times.reduce((a, b) => (a > b ? a : b), "");
 }

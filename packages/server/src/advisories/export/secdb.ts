@@ -1,14 +1,17 @@
-/** Advisories about packages of Alpine's format as a security database, which says in which version of a package what was fixed. Pure. */
+/**
+ * Renders advisories about apk packages as an Alpine security database, which lists the vulnerabilities fixed in each
+ * version. Pure.
+ */
 import { packageType } from "./ecosystems.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import type { Frame, Rendering } from "./rendering.ts";
 
-/** In the place of a version: none was ever affected. */
+/** Stands in the place of a version: no version was ever affected. */
 const NEVER = "0";
 
 /**
- * @param advisories about artifacts of one name
- * @returns undefined where there is nothing to say in this format: it knows fixes and false positives of apk packages only
+ * @param advisories about artifacts of the same name
+ * @returns undefined if none is a fix or a false positive of an apk package, as the format has nothing else
  */
 export function secdbPackage(advisories: readonly PublishedAdvisory[]): object | undefined {
   const packages = advisories.filter(({ artifactType, artifactName }) => packageType(artifactType) === "apk" && artifactName !== "");
@@ -30,7 +33,7 @@ function versionsOf({ kind, versions }: PublishedAdvisory["latest"]): readonly s
   return kind === "fixed" ? versions : [];
 }
 
-/** What is around the packages. */
+/** The JSON before the first and after the last package. */
 export function secdbFrame({ baseUrl, groupName, architectures }: Rendering): Frame {
   const database = {
     apkurl: "{{urlprefix}}/{{reponame}}/{{arch}}/{{pkg.name}}-{{pkg.ver}}.apk",

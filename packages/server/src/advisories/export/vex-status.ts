@@ -1,4 +1,6 @@
-/** What an advisory's latest approved event means to VEX: the table that docs/advisories.md shows. OpenVEX and CSAF share it. Pure. */
+/**
+ * Maps an advisory's latest approved event to VEX terms for OpenVEX and CSAF: the table of docs/advisories.md. Pure.
+ */
 import type { EventKind, PublishedEvent } from "./published-advisory.ts";
 
 export type VexStatus = "not_affected" | "affected" | "fixed" | "under_investigation";
@@ -21,13 +23,13 @@ const statuses: Readonly<Record<EventKind, VexStatus>> = {
   pendingUpstreamFix: "affected",
 };
 
-/** Nobody is told that something is fixed without being told where. */
+/** A fix without a version is published as "affected", since consumers could not act on it. */
 export function vexStatus({ kind, versions }: PublishedEvent): VexStatus {
   const status = statuses[kind];
   return status === "fixed" && versions.length === 0 ? "affected" : status;
 }
 
-/** A contested record is none of VEX's reasons: it is told in words. */
+/** A contested vulnerability record has no counterpart in VEX; the impact statement says so. */
 const justifications: Readonly<Record<string, string>> = {
   COMPONENT_VULNERABILITY_MISMATCH: "component_not_present",
   VULNERABLE_CODE_VERSION_NOT_USED: "vulnerable_code_not_present",
@@ -37,12 +39,12 @@ const justifications: Readonly<Record<string, string>> = {
   INLINE_MITIGATIONS_EXIST: "inline_mitigations_already_exist",
 };
 
-/** Of something that is not affected; CSAF calls them flags, and spells them alike. */
+/** The OpenVEX justification, which is also the CSAF flag. */
 export function justificationOf({ reason }: PublishedEvent): string | undefined {
   return Object.hasOwn(justifications, reason) ? justifications[reason] : undefined;
 }
 
-/** Why something is not affected, in words; never empty. */
+/** A sentence that says why the product is not affected; never empty. */
 export function impactOf({ note, reason }: PublishedEvent): string {
   if (note !== "") return note;
   return reason === "VULNERABILITY_RECORD_ANALYSIS_CONTESTED"
@@ -56,7 +58,7 @@ const actions: Readonly<Partial<Record<EventKind, Action>>> = {
   pendingUpstreamFix: { category: "none_available", text: "A fix has to come from the component's own project." },
 };
 
-/** What to do about something that is affected. */
+/** What users of an affected product should do. */
 export function actionOf({ kind, note }: PublishedEvent): Action {
   const { category, text } = actions[kind] ?? { category: "none_available", text: "No fix is available yet." };
   return { category, text: note === "" ? text : note };

@@ -6,7 +6,7 @@ import { ancestry, rangeAtOrBelow, rangeBelow } from "../../lib/uid.ts";
 import { distributionNames, type NamedGroups } from "../export/ecosystems.ts";
 import { type PublishedAdvisory, publishedAdvisory } from "../export/published-advisory.ts";
 import { type Vulnerability, vulnerabilityFrom } from "../export/vulnerability.ts";
-import { changesBelow } from "../storage/changes.ts";
+import { countChangesBelow } from "../storage/changes.ts";
 import type { FeedFormat, Sibling } from "./feed-format.ts";
 
 /** Advisories that are rendered together, by their uids in order. */
@@ -132,7 +132,7 @@ export async function changeToken(
   group: string,
   { usesVulnerabilities }: FeedFormat,
 ): Promise<{ token: string; version: number }> {
-  const version = await changesBelow(db, group);
+  const version = await countChangesBelow(db, group);
   const { below } = await countOf(db, "advisory", group);
   const newest = usesVulnerabilities
     ? await db

@@ -2,7 +2,7 @@
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { newUid } from "../../lib/uid.ts";
-import { advisoryFrom } from "../storage/load.ts";
+import { advisoryFromRow } from "../storage/load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../storage/store.ts";
 import type { AdvisoryTable } from "../tables.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
@@ -60,7 +60,7 @@ async function findStored(db: ReadDb, parent: string, abouts: readonly string[],
   const wanted = db.selectFrom(db.dialect.valuesOf(abouts).as("v")).select("v.value");
   const query = db.selectFrom("advisory").selectAll().where("parent", "=", parent).where("about", "in", wanted).orderBy("uid");
   const rows = await (isLocked ? db.dialect.forUpdate(query) : query).execute();
-  return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFrom(row) }]));
+  return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFromRow(row) }]));
 }
 
 async function writeNews(

@@ -1,4 +1,4 @@
-/** Advisories with their events, and what public databases say of vulnerabilities. */
+/** Creates the tables of advisories, their events, and public vulnerability records. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -18,7 +18,7 @@ function advisory({ types: { text, integer, hotTable } }: Dialect): string[] {
       event_types ${integer} not null, review_states ${integer} not null, authors ${text} not null, reviewers ${text} not null,
       resolutions ${text} not null, body ${text} not null)`,
     "create unique index advisory_once on advisory (parent, about)",
-    // Only what is not deleted is ever listed, so that counting by an index need not look at rows.
+    // Lists contain live advisories only. Partial indexes let counts avoid the table.
     ...[
       "advisory_by_create_time on advisory (create_time, uid)",
       "advisory_by_update_time on advisory (update_time, uid)",
@@ -31,20 +31,20 @@ function advisory({ types: { text, integer, hotTable } }: Dialect): string[] {
       "advisory_by_kind on advisory (artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, uid)",
       "advisory_by_authors on advisory (authors, uid)",
       "advisory_by_reviewers on advisory (reviewers, uid)",
-      // Rows are long, so filters are tested here.
+      // Rows are long, so this index contains what filters test.
       `advisory_facts on advisory (uid, artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, authors,
         reviewers, artifact_name, component_name)`,
     ].map((index) => `create index ${index} where delete_time is null`),
-    // All that a report of resolved vulnerabilities asks of a package's advisories.
+    // Contains everything that a report of resolved vulnerabilities reads about a package's advisories.
     "create index advisory_by_resolutions on advisory (artifact_name, artifact_type, uid, resolutions) where delete_time is null and resolutions <> ''",
     "create index advisory_by_delete_time on advisory (delete_time, uid) where delete_time is not null",
-    // How many there are of each kind, so that a list's total needs no scan, whatever kinds it asks for.
+    // Counts of each combination of kinds, so that a list's total needs no scan.
     `create table advisory_count (
       group_uid ${text} not null, artifact_type ${text} not null, artifact_architecture ${text} not null, component_type ${text} not null,
       latest_type ${integer} not null, event_types ${integer} not null, review_states ${integer} not null, slot ${integer} not null,
       below ${integer} not null, direct ${integer} not null,
       primary key (group_uid, artifact_type, artifact_architecture, component_type, latest_type, event_types, review_states, slot)) ${hotTable}`,
-    // The same by who wrote or reviewed their events.
+    // Counts by the authors or reviewers of the events.
     `create table advisory_people_count (
       group_uid ${text} not null, facet ${text} not null, people ${text} not null, slot ${integer} not null, below ${integer} not null,
       direct ${integer} not null, primary key (group_uid, facet, people, slot)) ${hotTable}`,
@@ -64,7 +64,7 @@ function events({ types: { text, integer, keyTable } }: Dialect): string[] {
   ];
 }
 
-/** A search for a part of a name or alias finds the ends of terms that begin with it, by them the terms, and by them the advisories. */
+/** A substring search finds the suffixes that begin with it, then their terms, then the advisories of these. */
 function search({ types: { text, keyTable } }: Dialect): string[] {
   return [
     `create table advisory_term (

@@ -1,4 +1,4 @@
-/** Imports whose files are sent over the API, and mirrors of feeds, whose files are fetched. */
+/** Creates the tables of imports over the API and of mirrors of feeds. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -42,7 +42,7 @@ function imports({ types: { text, integer, bigint } }: Dialect): string[] {
     "create index advisory_import_unfinished on advisory_import (org_uid) where end_time is null",
     "create index advisory_import_uploading on advisory_import (write_time) where state = 'uploading'",
     "create index advisory_import_finished on advisory_import (end_time) where end_time is not null",
-    // What was acknowledged of a file, piece by piece.
+    // The acknowledged parts of a file.
     `create table advisory_import_part (
       import_uid ${text} not null references advisory_import (uid) on delete cascade, part_offset ${bigint} not null, size ${integer} not null,
       sha256 ${text} not null, primary key (import_uid, part_offset))`,

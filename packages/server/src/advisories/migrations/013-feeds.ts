@@ -1,4 +1,4 @@
-/** What feeds of advisories are known to be out of date by. */
+/** Creates the counter of changes by which feeds find out that they are out of date. */
 import type { Migration } from "../../db/migrate.ts";
 
 export const feeds: Migration = {

@@ -1,7 +1,10 @@
-/** Events of advisories are in their bodies alone; what those have no room for, a kind of event that only version 1 of the API knows, is beside them. */
+/**
+ * Moves the events of advisories into their bodies. Events of the type that only version 1 has go to a column of their
+ * own.
+ */
 import type { Migration } from "../../db/migrate.ts";
 
-/** EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED */
+/** EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED. */
 const LOCATION_CHANGED = 9;
 
 export const advisoryBodies: Migration = {

@@ -1,12 +1,12 @@
-/** Public identifiers of advisories, as they are made here; ids from elsewhere are taken as they come. Pure. */
+/** Makes public advisory ids such as `HOLT-2345-cfgh-jmpq`. Imported advisories keep the ids that they have. Pure. */
 import { randomInt } from "node:crypto";
 
-/** Without vowels, so that they spell nothing, and without what looks like something else. */
+/** No vowels, so that ids spell no words, and no characters that look alike. */
 const CHARACTERS = "23456789cfghjmpqrvwx";
 const GROUPS = 3;
 const GROUP_LENGTH = 4;
 
-/** @param prefix of the vendor profile */
+/** @param prefix from the vendor profile */
 export function newAdvisoryId(prefix: string): string {
   const group = () => Array.from({ length: GROUP_LENGTH }, () => CHARACTERS[randomInt(CHARACTERS.length)]).join("");
   return [prefix, ...Array.from({ length: GROUPS }, group)].join("-");

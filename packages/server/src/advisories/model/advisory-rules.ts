@@ -1,18 +1,21 @@
-/** What an advisory must have, and how large it may be; its events have rules of their own. Pure: the API and imports hold it to the same. */
+/**
+ * Checks the fields and the size of an advisory; event-rules.ts checks its events. Pure. The API and imports apply the
+ * same rules.
+ */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
 import type { AdvisoryTable } from "../tables.ts";
 import { countPeople, MAX_PEOPLE } from "./people.ts";
-import { lineViolations, required } from "./text-rules.ts";
+import { lineViolations, requiredViolations } from "./text-rules.ts";
 
 export const MAX_EVENTS = 500;
 const MAX_ALIASES = 100;
-const MAX_ALIAS = 128;
-/** Lists read bodies by the hundred. In characters, which is about bytes. */
-const MAX_BODY = 256 * 1024;
+const MAX_ALIAS_BYTES = 128;
+/** In characters of JSON, which is close to bytes. Lists read hundreds of bodies at once. */
+const MAX_BODY_LENGTH = 256 * 1024;
 
-/** In bytes, by proto name. */
-const maxima = {
+/** Largest size of each field in UTF-8 bytes, by proto field name. */
+const maxBytes = {
   artifact_type: 64,
   artifact_name: 255,
   artifact_architecture: 64,
@@ -24,9 +27,9 @@ const maxima = {
   author: 255,
 } as const;
 
-/** All that is wrong with it, events and size left out. */
+/** All violations except those of the events and of the total size. */
 export function advisoryViolations(advisory: Advisory): FieldViolation[] {
-  const texts: Readonly<Record<keyof typeof maxima, string>> = {
+  const texts: Readonly<Record<keyof typeof maxBytes, string>> = {
     artifact_type: advisory.artifactType,
     artifact_name: advisory.artifactName,
     artifact_architecture: advisory.artifactArchitecture,
@@ -38,36 +41,36 @@ export function advisoryViolations(advisory: Advisory): FieldViolation[] {
     author: advisory.author,
   };
   return [
-    ...required("artifact_type", texts.artifact_type),
-    ...required("artifact_name", texts.artifact_name),
-    ...Object.entries(maxima).flatMap(([field, max]) => lineViolations(field, texts[field as keyof typeof maxima], max)),
+    ...requiredViolations("artifact_type", texts.artifact_type),
+    ...requiredViolations("artifact_name", texts.artifact_name),
+    ...Object.entries(maxBytes).flatMap(([field, max]) => lineViolations(field, texts[field as keyof typeof maxBytes], max)),
     ...aliasesViolations(advisory.aliases),
   ];
 }
 
 function aliasesViolations(aliases: readonly string[]): FieldViolation[] {
-  if (aliases.length > MAX_ALIASES) return [{ field: "aliases", description: `an advisory has at most ${MAX_ALIASES} aliases` }];
+  if (aliases.length > MAX_ALIASES) return [{ field: "aliases", description: `must have at most ${MAX_ALIASES} aliases` }];
   return aliases.flatMap((alias, i) =>
     alias === ""
       ? [{ field: `aliases[${i}]`, description: "an alias must not be empty" }]
-      : lineViolations(`aliases[${i}]`, alias, MAX_ALIAS),
+      : lineViolations(`aliases[${i}]`, alias, MAX_ALIAS_BYTES),
   );
 }
 
-/** @param row the advisory as it would be stored */
+/** @param row the advisory as it will be stored */
 export function sizeViolations({ events }: Advisory, row: Pick<AdvisoryTable, "body" | "other_events">): FieldViolation[] {
   const size = row.body.length + row.other_events.length;
   const people = Math.max(countPeople(events.map(({ author }) => author)), countPeople(events.map(({ reviewer }) => reviewer)));
   return [
-    ...(events.length > MAX_EVENTS ? [{ field: "events", description: `an advisory has at most ${MAX_EVENTS} events` }] : []),
+    ...(events.length > MAX_EVENTS ? [{ field: "events", description: `must have at most ${MAX_EVENTS} events` }] : []),
     ...(people > MAX_PEOPLE
-      ? [{ field: "events", description: `the events have at most ${MAX_PEOPLE} authors and as many reviewers` }]
+      ? [{ field: "events", description: `must have at most ${MAX_PEOPLE} different authors and ${MAX_PEOPLE} different reviewers` }]
       : []),
-    ...(size > MAX_BODY
+    ...(size > MAX_BODY_LENGTH
       ? [
           {
             field: "",
-            description: `an advisory with its events must be smaller than ${MAX_BODY / 1024} KiB as JSON; this one has ${size} characters`,
+            description: `an advisory with its events must be at most ${MAX_BODY_LENGTH / 1024} KiB of JSON; this one has ${size} characters`,
           },
         ]
       : []),

@@ -1,4 +1,4 @@
-/** What an event of an advisory must have, and how large it may be. Pure: the API and imports hold it to the same. */
+/** Checks the fields and the size of an advisory's event. Pure. The API and imports apply the same rules. */
 import {
   type AdvisoryEvent,
   AdvisoryEvent_FalsePositiveDetermination_TypeSchema,
@@ -6,23 +6,25 @@ import {
   ReviewStatusSchema,
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
-import { lineViolations, MAX_NOTE, required } from "./text-rules.ts";
+import { lineViolations, MAX_NOTE_LENGTH, requiredViolations } from "./text-rules.ts";
 
-const MAX_FINDINGS = 64 * 1024;
-const MAX_PERSON = 255;
-const MAX_TEXT = 1024;
+const MAX_FINDINGS_BYTES = 64 * 1024;
+const MAX_PERSON_BYTES = 255;
+const MAX_TEXT_LENGTH = 1024;
 const MAX_VERSIONS = 100;
 
-/** All that is wrong with it. Its state of review is not the question here, only whether there is such a one. */
+/** All violations. For the review state it only checks that the value exists; review.ts has the allowed transitions. */
 export function eventViolations(event: AdvisoryEvent): FieldViolation[] {
   const { author, reviewer, issue, findings, status } = event;
   return [
     ...typeViolations(event),
-    ...lineViolations("author", author, MAX_PERSON),
-    ...lineViolations("reviewer", reviewer, MAX_PERSON),
+    ...lineViolations("author", author, MAX_PERSON_BYTES),
+    ...lineViolations("reviewer", reviewer, MAX_PERSON_BYTES),
     ...textViolations("issue", issue ?? ""),
-    ...(findings.length > MAX_FINDINGS ? [{ field: "findings", description: `must have at most ${MAX_FINDINGS / 1024} KiB` }] : []),
-    ...(ReviewStatusSchema.value[status] === undefined ? [{ field: "status", description: `status has no value ${status}` }] : []),
+    ...(findings.length > MAX_FINDINGS_BYTES
+      ? [{ field: "findings", description: `must be at most ${MAX_FINDINGS_BYTES / 1024} KiB` }]
+      : []),
+    ...(ReviewStatusSchema.value[status] === undefined ? [{ field: "status", description: `${status} is not a ReviewStatus` }] : []),
   ];
 }
 
@@ -32,15 +34,15 @@ function typeViolations({ type }: AdvisoryEvent): FieldViolation[] {
   const within = (violations: FieldViolation[]) => violations.map(({ field, ...rest }) => ({ field: `${name}.${field}`, ...rest }));
   switch (type.case) {
     case undefined:
-      return [{ field: "type", description: `exactly one must be set of ${names.map((field) => field.name).join(", ")}` }];
+      return [{ field: "type", description: `set exactly one of ${names.map((field) => field.name).join(", ")}` }];
     case "fixed":
-      return within([...required("fixed_version", type.value.fixedVersion), ...payloadViolations(type.value)]);
+      return within([...requiredViolations("fixed_version", type.value.fixedVersion), ...payloadViolations(type.value)]);
     case "falsePositiveDetermination":
       return within([...reasonViolations(type.value.type), ...payloadViolations(type.value)]);
     case "patched":
       return within([...versionsViolations(type.value.patchedVersions), ...payloadViolations(type.value)]);
     case "componentLocationChanged":
-      return within([...required("new_location", type.value.newLocation), ...payloadViolations(type.value)]);
+      return within([...requiredViolations("new_location", type.value.newLocation), ...payloadViolations(type.value)]);
     case "detection":
       return within(payloadViolations(type.value.type.value ?? {}));
     default:
@@ -59,12 +61,12 @@ function versionsViolations(versions: readonly string[]): FieldViolation[] {
   if (versions.length === 0 || versions.length > MAX_VERSIONS)
     return [{ field: "patched_versions", description: `must be between 1 and ${MAX_VERSIONS} versions` }];
   return versions.flatMap((version, i) => [
-    ...required(`patched_versions[${i}]`, version),
+    ...requiredViolations(`patched_versions[${i}]`, version),
     ...textViolations(`patched_versions[${i}]`, version),
   ]);
 }
 
-/** Of the texts that the payload has. */
+/** Checks the length of every string in the payload. */
 function payloadViolations(payload: object): FieldViolation[] {
   return Object.entries(payload).flatMap(([localName, value]) =>
     typeof value === "string" && localName !== "$typeName"
@@ -77,6 +79,6 @@ function payloadViolations(payload: object): FieldViolation[] {
 }
 
 function textViolations(field: string, text: string): FieldViolation[] {
-  const max = field === "note" ? MAX_NOTE : MAX_TEXT;
+  const max = field === "note" ? MAX_NOTE_LENGTH : MAX_TEXT_LENGTH;
   return text.length > max ? [{ field, description: `must have at most ${max} characters` }] : [];
 }

@@ -1,4 +1,7 @@
-/** The kinds of an advisory's events, by the numbers that both versions of the API give them in EventTypeFilter. Pure. */
+/**
+ * Maps the types of an advisory's events to their numbers in EventTypeFilter, which both versions of the API share.
+ * Pure.
+ */
 import { type AdvisoryEvent, EventTypeFilter } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 
 type Case = NonNullable<AdvisoryEvent["type"]["case"]>;

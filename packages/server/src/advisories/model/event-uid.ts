@@ -1,10 +1,12 @@
-/** Uids of events: of events at the same time the later one has the greater uid, so that they keep their order. */
+/**
+ * Makes uids of events. Among events of the same time, a later event gets a greater uid, so that they keep their order.
+ */
 import { randomBytes } from "node:crypto";
 import type { AdvisoryEvent } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
 
 const DIGITS = 16;
-/** The first bit is left to those that come later. */
+/** New uids start in the lower half of the range, so that later uids have room above them. */
 const HALF = 1n << 63n;
 
 export function newEventUid(advisoryUid: string, event: AdvisoryEvent, others: readonly AdvisoryEvent[]): string {

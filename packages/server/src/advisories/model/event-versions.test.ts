@@ -1,21 +1,21 @@
-/** Every kind of event that both versions know comes back from version 2 as it was in version 1. */
+/** Converts every type of event that both versions have from version 1 to version 2 and back. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoryEventSchema as AdvisoryEventSchemaV2 } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import { isOfBoth, v1EventFromV2, v2EventFromV1 } from "./event-versions.ts";
+import { isInBothVersions, v1EventFromV2, v2EventFromV1 } from "./event-versions.ts";
 
-test("events come back from version 2 as they were, whatever their kind", () => {
+test("every type of event that both versions have survives the conversion to version 2 and back", () => {
   const { fields } = AdvisoryEventSchema.oneofs[0]!;
   const known = fields.flatMap((field) => {
     const events = field.fieldKind === "message" ? valuesOf(field.message).map((value) => eventOf(field.localName, value)) : [];
-    return events.filter(isOfBoth);
+    return events.filter(isInBothVersions);
   });
-  assert.equal(known.length, fields.length + 1, "three kinds of detections, all others but one once");
+  assert.equal(known.length, fields.length + 1, "three types of detection, and all other types except one");
   for (const event of known) {
     const other = v2EventFromV1(event);
-    // As it is stored.
+    // As it is read from the database.
     const read = fromBinary(AdvisoryEventSchemaV2, toBinary(AdvisoryEventSchemaV2, other));
     assert.deepEqual(toBinary(AdvisoryEventSchema, v1EventFromV2(read)), toBinary(AdvisoryEventSchema, event));
     assert.deepEqual(v1EventFromV2(other), event);
@@ -35,7 +35,7 @@ function eventOf(name: string, value: object) {
   });
 }
 
-/** A message with something in every field; of those that exclude each other, one for each. */
+/** Messages with a value in every field; one message for each case of a oneof. */
 function valuesOf(schema: DescMessage): Message[] {
   const oneof = schema.oneofs[0];
   if (oneof !== undefined)

@@ -1,31 +1,37 @@
-/** Who wrote or reviewed the events of an advisory, as one short text that a database can index, compare and look into. Pure. */
+/**
+ * Encodes the authors or reviewers of an advisory's events as one short string that a database can index, compare and
+ * search. Pure.
+ */
 import { createHash } from "node:crypto";
 
-/** Further people are not found by lists. An index of PostgreSQL takes 2,704 bytes: authors, reviewers, names and the uid of 64 levels. */
+/**
+ * Lists do not find people beyond these. An index entry of PostgreSQL is limited to 2,704 bytes, which must hold
+ * authors, reviewers, names and a uid of 64 levels.
+ */
 export const MAX_PEOPLE = 32;
-/** Characters of the text that stands for a person. */
-const LENGTH = 10;
+/** Base64url characters of the SHA-256 of a person. */
+const HASH_LENGTH = 10;
 
-/** The same for the same people in any order; the empty string for nobody. */
-export function peopleText(people: readonly string[]): string {
-  const marks = [...differentPeople(people)].slice(0, MAX_PEOPLE).map(markOf);
+/** The same people give the same string in any order; no people give the empty string. Shape: `.<hash>.<hash>.` */
+export function encodePeople(people: readonly string[]): string {
+  const marks = [...distinctPeople(people)].slice(0, MAX_PEOPLE).map(personHash);
   return marks.length === 0 ? "" : `.${marks.toSorted().join("")}`;
 }
 
 export function countPeople(people: readonly string[]): number {
-  return differentPeople(people).size;
+  return distinctPeople(people).size;
 }
 
-/** The empty string is nobody. */
-function differentPeople(people: readonly string[]): ReadonlySet<string> {
+/** Leaves out the empty string, which stands for no person. */
+function distinctPeople(people: readonly string[]): ReadonlySet<string> {
   return new Set(people.filter((person) => person !== ""));
 }
 
-/** The part that such a text has where this person is one of them. */
-export function personIn(person: string): string {
-  return `.${markOf(person)}`;
+/** The substring that `encodePeople` contains if this person is among its people. */
+export function encodePerson(person: string): string {
+  return `.${personHash(person)}`;
 }
 
-function markOf(person: string): string {
-  return `${createHash("sha256").update(person).digest("base64url").slice(0, LENGTH)}.`;
+function personHash(person: string): string {
+  return `${createHash("sha256").update(person).digest("base64url").slice(0, HASH_LENGTH)}.`;
 }

@@ -1,13 +1,18 @@
-/** Advisories as the two versions of the API show them. Version 1 is the richer one: it knows one more kind of event. Pure. */
+/**
+ * Converts advisories between the two versions of the API. Version 1 has one event type that version 2 does not have.
+ * Pure.
+ */
 import { create } from "@bufbuild/protobuf";
 import * as v1 from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import * as v2 from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { byTime } from "./event-order.ts";
-import { isOfBoth, v1EventFromV2, v2EventFromV1 } from "./event-versions.ts";
+import { isInBothVersions, v1EventFromV2, v2EventFromV1 } from "./event-versions.ts";
 
 const emptyAdvisory = create(v1.AdvisorySchema);
 
-/** Without severities, which are derived when it is read, and without events that version 2 does not know. */
+/**
+ * Leaves out severities, which are added when an advisory is read, and events of a type that version 2 does not have.
+ */
 export function v2FromV1(advisory: v1.Advisory): v2.Advisory {
   const { id, createdAt, updatedAt, deletedAt, legacyAdvisoryID, events, ...same } = advisory;
   return create(v2.AdvisorySchema, {
@@ -16,7 +21,7 @@ export function v2FromV1(advisory: v1.Advisory): v2.Advisory {
     componentName: advisory.componentName ?? "",
     componentLocation: advisory.componentLocation ?? "",
     componentType: advisory.componentType ?? "",
-    events: events.filter(isOfBoth).map(v2EventFromV1),
+    events: events.filter(isInBothVersions).map(v2EventFromV1),
     ...(createdAt && { createTime: createdAt }),
     ...(updatedAt && { updateTime: updatedAt }),
     ...(deletedAt && { deleteTime: deletedAt }),
@@ -24,7 +29,7 @@ export function v2FromV1(advisory: v1.Advisory): v2.Advisory {
   });
 }
 
-/** @param others the events that version 2 does not know */
+/** @param others the events of a type that version 2 does not have */
 export function v1FromV2(advisory: v2.Advisory, others: readonly v1.AdvisoryEvent[]): v1.Advisory {
   const { uid, createTime, updateTime, deleteTime, legacyAdvisoryId } = advisory;
   const known = advisory.events.map(v1EventFromV2);
@@ -43,9 +48,9 @@ export function v1FromV2(advisory: v2.Advisory, others: readonly v1.AdvisoryEven
   };
 }
 
-/** The events that version 2 does not know. */
-export function othersOf({ events }: v1.Advisory): readonly v1.AdvisoryEvent[] {
-  return events.filter((event) => !isOfBoth(event));
+/** The events of a type that version 2 does not have. */
+export function v1OnlyEventsOf({ events }: v1.Advisory): readonly v1.AdvisoryEvent[] {
+  return events.filter((event) => !isInBothVersions(event));
 }
 
 function pick({

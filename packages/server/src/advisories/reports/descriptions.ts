@@ -1,34 +1,36 @@
-/** What a report says of advisories: their aliases, and how severe public databases say that they are. */
+/** Describes the advisories of a report: ids, aliases and the severities of public vulnerability records. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
 import type { History, ReportedAdvisory } from "./histories.ts";
 import { readAhead } from "./read-ahead.ts";
 
-/** Of one query. */
-const CHUNK = 1000;
-/** What nothing is known of has one severity, of no type. */
-const UNKNOWN = '{"type":"TYPE_UNSPECIFIED","score":""}';
+const ADVISORIES_PER_QUERY = 1000;
+/** The severities of an advisory without known severities. */
+const UNKNOWN_SEVERITY = '{"type":"TYPE_UNSPECIFIED","score":""}';
 
-interface Alias {
+interface DescribedAlias {
   readonly name: string;
-  /** As public databases have them, each as JSON. */
+  /** Severities of the public record, each as JSON. */
   readonly severities: readonly string[];
 }
 
 interface Description {
   readonly id: string;
-  readonly aliases: readonly Alias[];
-  /** All that is said, as JSON. */
+  readonly aliases: readonly DescribedAlias[];
+  /** The complete description as JSON. */
   readonly text: string;
 }
 
-/** @returns what a report says of some of these, in the order of their ids, as JSON text: advisories of one id are one */
+/**
+ * @returns a function that encodes some of the histories for a report: JSON objects joined by commas, sorted by
+ * advisory id; advisories of the same id are merged
+ */
 export async function readDescriptions(all: Iterable<History>, db: ReadDb): Promise<(histories: Iterable<History>) => string> {
   const descriptions = new Map<ReportedAdvisory, Description>();
-  const parts = partsOfTexts();
-  for await (const [chunk, rows] of readAhead(neighbours(advisoriesOf(all)), (chunk) => readAliases(chunk, db), db)) {
-    const aliases = aliasesOf(rows, parts);
+  const parse = createArrayParser();
+  for await (const [chunk, rows] of readAhead(chunkByUid(advisoriesOf(all)), (chunk) => readAliases(chunk, db), db)) {
+    const aliases = aliasesOf(rows, parse);
     for (const advisory of chunk) descriptions.set(advisory, describe(advisory.advisory_id, aliases.get(advisory.uid) ?? []));
   }
   return (histories) => {
@@ -36,9 +38,9 @@ export async function readDescriptions(all: Iterable<History>, db: ReadDb): Prom
     for (const advisory of advisoriesOf(histories)) {
       const description = descriptions.get(advisory) as Description;
       const same = byId.get(description.id);
-      byId.set(description.id, same === undefined ? description : merged(same, description));
+      byId.set(description.id, same === undefined ? description : mergeDescriptions(same, description));
     }
-    // Without a function that compares it is much faster.
+    // The default order is much faster than a comparison function.
     const ids = [...byId.keys()].sort();
     return ids.map((id) => byId.get(id)?.text).join(",");
   };
@@ -48,13 +50,13 @@ function advisoriesOf(histories: Iterable<History>): ReportedAdvisory[] {
   return [...histories].flatMap(({ advisories }) => advisories);
 }
 
-/** Chunks of advisories that are near each other in each group, in the order of an index: what is read for one of them is read for others, too. */
-function neighbours(advisories: readonly ReportedAdvisory[]): ReportedAdvisory[][] {
-  const chunks = Array.from({ length: Math.ceil(advisories.length / CHUNK) }, (): ReportedAdvisory[] => []);
+/** Chunks by uid, which is the order of an index, so that the rows of a chunk are near each other. */
+function chunkByUid(advisories: readonly ReportedAdvisory[]): ReportedAdvisory[][] {
+  const chunks = Array.from({ length: Math.ceil(advisories.length / ADVISORIES_PER_QUERY) }, (): ReportedAdvisory[] => []);
   for (const advisory of advisories) {
-    // The last part of a uid is random, so all have about as many.
-    const place = Number.parseInt(advisory.uid.slice(-16, -12), 16) / 2 ** 16;
-    chunks[Math.floor(place * chunks.length)]?.push(advisory);
+    // The last part of a uid is random, so the chunks are of about the same size.
+    const fraction = Number.parseInt(advisory.uid.slice(-16, -12), 16) / 2 ** 16;
+    chunks[Math.floor(fraction * chunks.length)]?.push(advisory);
   }
   return chunks;
 }
@@ -72,11 +74,11 @@ async function readAliases(advisories: readonly ReportedAdvisory[], db: ReadDb):
   return rows;
 }
 
-/** By the uid. */
-function aliasesOf(rows: readonly AliasRow[], parts: (text: string) => readonly string[]): ReadonlyMap<string, Alias[]> {
-  const aliases = new Map<string, Alias[]>();
+/** By uid of the advisory. */
+function aliasesOf(rows: readonly AliasRow[], parse: (json: string) => readonly string[]): ReadonlyMap<string, DescribedAlias[]> {
+  const aliases = new Map<string, DescribedAlias[]>();
   for (const { uid, alias, severities } of rows) {
-    const one = { name: alias, severities: parts(severities ?? "[]") };
+    const one = { name: alias, severities: parse(severities ?? "[]") };
     const ofAdvisory = aliases.get(uid);
     if (ofAdvisory === undefined) aliases.set(uid, [one]);
     else ofAdvisory.push(one);
@@ -84,18 +86,21 @@ function aliasesOf(rows: readonly AliasRow[], parts: (text: string) => readonly 
   return aliases;
 }
 
-/** Of texts of JSON arrays, what is in them, as JSON. There are few different ones: each is parsed once. */
-function partsOfTexts(): (text: string) => readonly string[] {
+/**
+ * Returns a function that parses a JSON array into the JSON of its elements. There are few different arrays, so results
+ * are cached.
+ */
+function createArrayParser(): (json: string) => readonly string[] {
   const known = new Map<string, readonly string[]>();
-  return (text) => {
-    const parts = known.get(text) ?? (JSON.parse(text) as unknown[]).map((part) => JSON.stringify(part));
-    known.set(text, parts);
-    return parts;
+  return (json) => {
+    const elements = known.get(json) ?? (JSON.parse(json) as unknown[]).map((element) => JSON.stringify(element));
+    known.set(json, elements);
+    return elements;
   };
 }
 
-/** @param aliases each once */
-function describe(id: string, aliases: readonly Alias[]): Description {
+/** @param aliases without duplicates */
+function describe(id: string, aliases: readonly DescribedAlias[]): Description {
   const sorted = aliases.toSorted((a, b) => compareTexts(a.name, b.name));
   const severities = new Set<string>();
   for (const alias of sorted) for (const severity of alias.severities) severities.add(severity);
@@ -103,11 +108,11 @@ function describe(id: string, aliases: readonly Alias[]): Description {
   return {
     id,
     aliases,
-    text: `{"id":${JSON.stringify(id)},"aliases":${names},"cvssSeverities":[${[...severities].join(",") || UNKNOWN}]}`,
+    text: `{"id":${JSON.stringify(id)},"aliases":${names},"cvssSeverities":[${[...severities].join(",") || UNKNOWN_SEVERITY}]}`,
   };
 }
 
-function merged(a: Description, b: Description): Description {
+function mergeDescriptions(a: Description, b: Description): Description {
   const aliases = new Map([...a.aliases, ...b.aliases].map((alias) => [alias.name, alias]));
   return describe(a.id, [...aliases.values()]);
 }

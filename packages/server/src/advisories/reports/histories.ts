@@ -1,19 +1,22 @@
-/** When advisories came to say that a package is fixed, or never was affected: what can resolve them in an image. */
+/**
+ * Reads which versions of packages advisories are fixed in, and since when. Reports derive from it when an advisory was
+ * resolved in an image.
+ */
 import { type RawBuilder, sql } from "kysely";
 import { within } from "../../api/resource/conditions.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { rangeAtOrBelow, rootOf } from "../../lib/uid.ts";
 import { compareVersions } from "../../lib/version-order/compare.ts";
-import { parseResolutions, type Resolution, resolutionsFrom, VERSIONLESS_LENGTH, withoutLatestTime } from "../storage/resolutions.ts";
+import { parseResolutions, type Resolution, resolutionsLowerBound, VERSIONLESS_LENGTH, withoutLatestTime } from "../storage/resolutions.ts";
 import type { PackageName } from "./package-lists.ts";
 import { readAhead } from "./read-ahead.ts";
 
-/** What makes advisories of one name and organization resolved at the same times, wherever it is. */
+/** Advisories of one package name and organization that are resolved at the same times in the same versions. */
 export interface History {
-  /** Organization of the advisories. */
+  /** Uid of the advisories' organization. */
   readonly root: string;
-  /** The latest first. Those before the range stand for others that are before it. */
+  /** The latest first. Times before the report's range may be those of another advisory with the same versions. */
   readonly resolutions: readonly Resolution[];
   readonly advisories: readonly ReportedAdvisory[];
 }
@@ -27,7 +30,10 @@ export interface ReportedAdvisory {
   readonly advisory_id: string;
 }
 
-/** A name of packages, and whether their versions changed: then what was said before the range counts, too. */
+/**
+ * A package name, and whether its versions changed in an image (0 or 1). If they did, resolutions before the range
+ * count, too.
+ */
 export interface WantedName extends PackageName {
   readonly index: number;
   readonly changed: number;
@@ -35,24 +41,27 @@ export interface WantedName extends PackageName {
 
 export interface HistoryQuery {
   readonly names: readonly WantedName[];
-  /** Organizations of which all is read. */
+  /** Organizations of which all advisories are read. */
   readonly publicRoots: readonly string[] | "all";
-  /** Groups at and below which it is read in others. */
+  /** In other organizations, advisories at and below these groups are read. */
   readonly scopes: readonly string[];
-  /** As columns have times: all that is earlier comes to the same in this report. */
+  /** In the format of time columns. The report does not distinguish times before it. */
   readonly start: string;
 }
 
 const MAX_HISTORIES = 400_000;
-/** Names of one query: a name may have thousands of advisories, and others are to be answered in between. */
-const CHUNK = 100;
+/** Names per query. A name may have thousands of advisories, and other requests are served between queries. */
+const NAMES_PER_QUERY = 100;
 
-/** By the index of the name. Only those that something was said of since the range began, or whose packages changed: no others can become resolved in it. */
+/**
+ * The histories of each name, in the order of the names. Leaves out advisories that cannot become resolved in the
+ * range: those without a resolution since its start, unless the versions of their package changed.
+ */
 export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<(readonly History[])[]> {
   const { names, start } = query;
   const histories = names.map(() => new Map<string, GrowingHistory>());
   const isKnown = isReadable(query, db);
-  const from = resolutionsFrom(start);
+  const from = resolutionsLowerBound(start);
   let left = MAX_HISTORIES;
   const read = (chunk: readonly WantedName[]) => {
     const wanted = db.dialect.rowsOf(chunk, { index: "bigint", type: "text", name: "text", changed: "bigint" });
@@ -61,11 +70,13 @@ export async function readHistories(query: HistoryQuery, db: ReadDb): Promise<(r
       where ((w.changed = 1 and length(a.resolutions) > ${VERSIONLESS_LENGTH}) or a.resolutions >= ${from}) and ${isKnown}
       limit ${left + 1}`.execute(db);
   };
-  const chunks = Array.from({ length: Math.ceil(names.length / CHUNK) }, (_, i) => names.slice(i * CHUNK, (i + 1) * CHUNK));
+  const chunks = Array.from({ length: Math.ceil(names.length / NAMES_PER_QUERY) }, (_, i) =>
+    names.slice(i * NAMES_PER_QUERY, (i + 1) * NAMES_PER_QUERY),
+  );
   for await (const [, { rows }] of readAhead(chunks, read, db)) {
     left -= rows.length;
-    if (left < 0) throw resourceExhausted("too many advisories are about the packages of these images: ask for fewer images or days");
-    for (const row of rows) add(row, histories[Number(row.index)] as Map<string, GrowingHistory>, from);
+    if (left < 0) throw resourceExhausted("these images have too many advisories; request fewer images or days");
+    for (const row of rows) addToHistories(row, histories[Number(row.index)] as Map<string, GrowingHistory>, from);
   }
   return histories.map((ofName) => [...ofName.values()]);
 }
@@ -75,8 +86,12 @@ interface AdvisoryRow extends ReportedAdvisory {
   readonly resolutions: string;
 }
 
-/** Most advisories of a package are fixed in the same few versions: from here on they are one. @param from the text before which all comes to the same */
-function add({ uid, advisory_id, resolutions }: AdvisoryRow, histories: Map<string, GrowingHistory>, from: string): void {
+/**
+ * Advisories with the same resolutions share a history: most advisories of a package are fixed in the same few
+ * versions.
+ * @param from times before it are not distinguished
+ */
+function addToHistories({ uid, advisory_id, resolutions }: AdvisoryRow, histories: Map<string, GrowingHistory>, from: string): void {
   const root = rootOf(uid);
   const key = root + (resolutions < from ? withoutLatestTime(resolutions) : resolutions);
   const known = histories.get(key);
@@ -84,16 +99,16 @@ function add({ uid, advisory_id, resolutions }: AdvisoryRow, histories: Map<stri
   else known.advisories.push({ uid, advisory_id });
 }
 
-/** Unindexed: names find fewer rows. */
+/** Not by index: the names find fewer rows. */
 function isReadable({ publicRoots, scopes }: HistoryQuery, { dialect }: ReadDb): RawBuilder<boolean> {
   if (publicRoots === "all") return sql`1 = 1`;
   const isPublic = sql`substr(a.uid, 1, 40) in (select open.value from ${dialect.valuesOf(publicRoots)} as open)`;
   return sql`(${isPublic} or ${within(scopes.map(rangeAtOrBelow), dialect.unindexed("a.uid"), dialect)})`;
 }
 
-/** From when on what each is about is resolved where these versions are: each version has to be fixed. Undefined for never. */
+/** For each history, since when it is resolved in all of these versions; undefined if it is not. */
 export function resolvedTimes(type: string, histories: readonly History[], versions: readonly string[]): (string | undefined)[] {
-  // Advisories of a package are often fixed in the same version.
+  // Advisories of a package are often fixed in the same version, so comparisons are cached.
   const known = versions.map(() => new Map<string, boolean>());
   const isIn = (fixed: string, index: number): boolean => {
     const answers = known[index] as Map<string, boolean>;
@@ -111,7 +126,7 @@ export function resolvedTimes(type: string, histories: readonly History[], versi
   });
 }
 
-/** Versions that have no order are at most each other where they are the same. */
+/** Unordered versions are compared for equality. */
 function isAtMost(type: string, fixed: string, version: string): boolean {
   return (compareVersions(type, fixed, version) ?? (fixed === version ? 0 : 1)) <= 0;
 }

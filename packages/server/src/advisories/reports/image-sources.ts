@@ -1,6 +1,6 @@
 /**
- * Which manifests say what is in images: of an index its images, and what brings SBOMs of them in their repo. As one image's packages are listed
- * (`registry/packages/descriptions.ts`), for many at once, and also for images that are gone.
+ * Finds the manifests that describe the content of images: the images of an index, and SBOMs and attestations in the
+ * same repo. Does for many images, including deleted ones, what registry/packages/descriptions.ts does for one.
  */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
@@ -13,15 +13,17 @@ export interface Image {
 }
 
 const MAX_SOURCES = 100_000;
-/** Images of one query. */
-const CHUNK = 500;
+/** Images per query. */
+const IMAGES_PER_QUERY = 500;
 
-/** Digests, in the order of the images. Not all of them need have been read. */
+/**
+ * The digests of the manifests of each image, in the order of the images. The packages of some may not have been read.
+ */
 export async function readImageSources(images: readonly Image[], db: ReadDb): Promise<string[][]> {
   const sources = images.map((): string[] => []);
   let left = MAX_SOURCES;
-  for (let start = 0; start < images.length; start += CHUNK) {
-    const wanted = images.slice(start, start + CHUNK).map((image, index) => ({ index: start + index, ...image }));
+  for (let start = 0; start < images.length; start += IMAGES_PER_QUERY) {
+    const wanted = images.slice(start, start + IMAGES_PER_QUERY).map((image, index) => ({ index: start + index, ...image }));
     const { rows } = await sql<{ index: number; digest: string }>`
       with wanted as materialized (select * from ${db.dialect.rowsOf(wanted, { index: "bigint", repo_uid: "text", digest: "text" })} as given),
       about as materialized (select w."index", w.repo_uid, w.digest from wanted as w
@@ -34,7 +36,7 @@ export async function readImageSources(images: readonly Image[], db: ReadDb): Pr
         join manifest_reference as r on r.repo_uid = w.repo_uid and r.manifest_digest = w.digest and r.kind = 'manifest'
       order by 1, 2 limit ${left + 1}`.execute(db);
     left -= rows.length;
-    if (left < 0) throw resourceExhausted(`more than ${MAX_SOURCES} manifests are about these images: ask for fewer images or days`);
+    if (left < 0) throw resourceExhausted(`more than ${MAX_SOURCES} manifests describe these images; request fewer images or days`);
     for (const { index, digest } of rows) sources[Number(index)]?.push(digest);
   }
   return sources;

@@ -1,25 +1,31 @@
-/** Which digest a tag named at the end of each day, as the history of tags says. A tag that was deleted stays what it was last. */
+/**
+ * Reads which digest a tag pointed to at the end of each day, from the tag history. A deleted tag keeps its last
+ * digest.
+ */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { type DayRange, dayOfTime, startOfDay } from "./days.ts";
 
-/** An image by its name. */
+/** A tag of a repo. */
 export interface ImageName {
   readonly repo_uid: string;
   readonly tag: string;
 }
 
-/** From the end of a day on, until the next state, the image is this. */
+/** The digest of a tag from the end of a day until the next state. */
 export interface ImageState {
-  /** The first day of the range at the earliest, or the day before it. */
+  /** A day of the range, or the day before it. */
   readonly day: number;
   readonly digest: string;
 }
 
 const MAX_STATES = 20_000;
 
-/** By the image's place in the list, in the order of days: the state on the day before the range, where there was one, and every one in the range. */
+/**
+ * The states of each image, in the order of the images and days: that of the day before the range, if any, and all in
+ * the range.
+ */
 export async function readImageStates(images: readonly ImageName[], { first, last }: DayRange, db: ReadDb): Promise<ImageState[][]> {
   const wanted = images.map((image, index) => ({ index, ...image }));
   const [start, end] = [startOfDay(first), startOfDay(last + 1)];
@@ -31,7 +37,7 @@ export async function readImageStates(images: readonly ImageName[], { first, las
       where h.time < ${end} group by w."index", case when h.time < ${start} then '' else substr(h.time, 1, 10) end)
     select latest."index", h.time, h.digest from latest join tag_history as h on h.seq = latest.seq
     order by h.seq limit ${MAX_STATES + 1}`.execute(db);
-  if (rows.length > MAX_STATES) throw resourceExhausted(`these tags moved on more than ${MAX_STATES} days: ask for fewer images or days`);
+  if (rows.length > MAX_STATES) throw resourceExhausted(`these tags moved on more than ${MAX_STATES} days; request fewer images or days`);
   const states: ImageState[][] = images.map(() => []);
   for (const { index, time, digest } of rows) {
     const before = states[Number(index)] ?? [];

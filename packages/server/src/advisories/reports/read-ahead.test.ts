@@ -5,7 +5,7 @@ import { readAhead } from "./read-ahead.ts";
 
 const [sqlite, postgres] = [{ dialect: sqliteDialect }, { dialect: postgresDialect }];
 
-it("reads the next chunks while somebody works on one, in their order", async () => {
+it("readAhead reads the next chunks while the consumer works on one, and yields them in order", async () => {
   let done: string[] = [];
   const read = async (chunk: number) => {
     done.push(`read ${chunk}`);
@@ -18,7 +18,7 @@ it("reads the next chunks while somebody works on one, in their order", async ()
   assert.deepEqual(done, ["read 1", "read 2", "read 3", "1 is 10", "read 4", "2 is 20", "3 is 30", "4 is 40"]);
 });
 
-it("fails as reading does, and no more once nobody listens", async () => {
+it("readAhead fails if a read fails, but not after the consumer has stopped", async () => {
   const read = async (chunk: number) => assert.notEqual(chunk, 2);
   await assert.rejects(async () => {
     for await (const _ of readAhead([1, 2, 3], read, sqlite));

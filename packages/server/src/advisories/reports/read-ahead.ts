@@ -1,11 +1,15 @@
-/** Large reads in chunks: while what is read of one is worked on, a database of its own reads the next ones. Others are answered in between. */
+/**
+ * Reads large data in chunks, the next ones while the consumer works on one, and yields to other requests in between.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { ReadDb } from "../../db/store.ts";
 
-/** Chunks that another process reads at the same time: it has processors of its own, and connections for others. */
+/**
+ * Chunks that PostgreSQL reads concurrently. It runs in another process and has connections left for other requests.
+ */
 const AHEAD = 2;
 
-/** Each chunk with what was read of it, in their order. */
+/** Each chunk with its answer, in order. */
 export async function* readAhead<C, R>(
   chunks: Iterable<C> | AsyncIterable<C>,
   read: (chunk: C) => Promise<R>,
@@ -15,10 +19,10 @@ export async function* readAhead<C, R>(
   const pending: (readonly [C, Promise<R>])[] = [];
   for await (const chunk of chunks) {
     const answer = read(chunk);
-    // Nobody may be there to hear of it, where what comes before is too much.
+    // Nobody may await this answer if the consumer stops earlier.
     answer.catch(() => {});
     pending.push([chunk, answer]);
-    // SQLite has answered by now: without this nobody else would be answered between chunks.
+    // SQLite answers synchronously; yield so that other requests are served between chunks.
     await setImmediate();
     if (pending.length > ahead) yield await next(pending);
   }

@@ -1,4 +1,7 @@
-/** Which vulnerabilities were resolved in images, day by day: from the history of tags, the packages of what they named, and the events of advisories. */
+/**
+ * Builds the report of the vulnerabilities that were resolved in images, day by day. It combines the tag history, the
+ * packages of the images and the events of advisories.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
@@ -12,57 +15,62 @@ import { type ImageName, type ImageState, readImageStates } from "./image-states
 import { type PackageList, type PackageLists, readPackageLists } from "./package-lists.ts";
 import { createResolvedDays, type ResolvedDays, type Timeline } from "./resolved-days.ts";
 
-const MAX_LOOKS = 20_000_000;
+const MAX_COMPARISONS = 20_000_000;
 
 export interface ReportQuery {
-  /** Each once. */
+  /** Without duplicates. */
   readonly images: readonly ImageName[];
   readonly range: DayRange;
   readonly now: Date;
-  /** Groups at and below which the caller may read advisories that are not public. */
+  /** Groups at and below which the caller may read unpublished advisories. */
   readonly readable: readonly string[];
 }
 
-/** A JSON array of ResolvedVulnsReport (platform.advisory.v2), one for each day. @throws RESOURCE_EXHAUSTED where it would be too much */
-export async function resolvedReports(
+/**
+ * @returns a JSON array of ResolvedVulnsReport (platform.advisory.v2), one per day
+ * @throws RESOURCE_EXHAUSTED if the report would be too large
+ */
+export async function buildResolvedReports(
   { images, range, now, readable }: ReportQuery,
   publication: Publication,
   db: ReadDb,
 ): Promise<string> {
   const states = await readImageStates(images, range, db);
   const { timelines, lists } = await readTimelines(images, states, db);
-  const publicRoots = await publication.within(db);
+  const publicRoots = await publication.roots(db);
   const ownRoots = new Set(timelines.map(({ root }) => root));
   const scopes = readable.filter((uid) => ownRoots.has(rootOf(uid)));
-  const names = wantedNames(timelines, lists);
-  const [start, today] = [startOfDay(range.first), now.toISOString()];
+  const names = listWantedNames(timelines, lists);
+  const start = startOfDay(range.first);
+  const today = now.toISOString();
   const histories = await readHistories({ names, publicRoots, scopes, start: start < today ? start : today }, db);
   const options = { range, now: today, histories, names, versions: lists.versions, publicRoots };
-  return reportsText(range, await resolvedIn(timelines, createResolvedDays(options)), db);
+  return encodeReports(range, await findResolved(timelines, createResolvedDays(options)), db);
 }
 
-/** By the day. */
-type Found = ReadonlyMap<number, ReadonlySet<History>>;
+/** The histories that were resolved on each day. */
+type HistoriesByDay = ReadonlyMap<number, ReadonlySet<History>>;
 
-async function resolvedIn(timelines: readonly Timeline[], resolvedDays: ResolvedDays): Promise<Found> {
+async function findResolved(timelines: readonly Timeline[], resolvedDays: ResolvedDays): Promise<HistoriesByDay> {
   const found = new Map<number, Set<History>>();
-  let looks = 0;
+  let comparisons = 0;
   for (const timeline of timelines) {
-    looks += resolvedDays.of(timeline, (day, history) => {
+    comparisons += resolvedDays.visit(timeline, (day, history) => {
       const ofDay = found.get(day);
       if (ofDay?.has(history)) return;
-      looks += history.advisories.length;
+      comparisons += history.advisories.length;
       if (ofDay === undefined) found.set(day, new Set([history]));
       else ofDay.add(history);
     });
-    if (looks > MAX_LOOKS) throw resourceExhausted("these images changed too much to compare them: ask for fewer images or days");
-    // Others are to be answered in between.
+    if (comparisons > MAX_COMPARISONS)
+      throw resourceExhausted("these images changed too often to compare them; request fewer images or days");
+    // Yield to other requests.
     await setImmediate();
   }
   return found;
 }
 
-/** What each image was when. What one repo had several times is read once. */
+/** The packages of each image over time. The packages of a digest that occurs several times in a repo are read once. */
 async function readTimelines(images: readonly ImageName[], states: readonly (readonly ImageState[])[], db: ReadDb) {
   const numbers = new Map<string, number>();
   const contents: Image[] = [];
@@ -84,8 +92,8 @@ async function readTimelines(images: readonly ImageName[], states: readonly (rea
   return { timelines, lists };
 }
 
-/** All names of packages, and of which one image had other versions after it changed. */
-function wantedNames(timelines: readonly Timeline[], { names }: PackageLists): WantedName[] {
+/** All package names. `changed` is 1 for a name whose versions changed within one image. */
+function listWantedNames(timelines: readonly Timeline[], { names }: PackageLists): WantedName[] {
   const changed = new Set<number>();
   for (const { states } of timelines) {
     for (const [index, { packages }] of states.entries()) {
@@ -97,7 +105,7 @@ function wantedNames(timelines: readonly Timeline[], { names }: PackageLists): W
   return names.map((name, index) => ({ ...name, index, changed: changed.has(index) ? 1 : 0 }));
 }
 
-async function reportsText({ first, last }: DayRange, found: Found, db: ReadDb): Promise<string> {
+async function encodeReports({ first, last }: DayRange, found: HistoriesByDay, db: ReadDb): Promise<string> {
   const describe = await readDescriptions(new Set([...found.values()].flatMap((ofDay) => [...ofDay])), db);
   const reports: string[] = [];
   for (let day = first; day <= last; day++) {

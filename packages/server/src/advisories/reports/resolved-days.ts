@@ -1,34 +1,34 @@
-/** On which days which advisories became resolved in an image. Pure. */
+/** Finds the days on which advisories became resolved in an image. Pure. */
 import { type DayRange, dayOfTime, startOfDay } from "./days.ts";
 import { type History, resolvedTimes } from "./histories.ts";
 import type { PackageList, PackageName } from "./package-lists.ts";
 
-/** What an image was when, in the order of days. */
+/** The packages of one image over time, in the order of days. */
 export interface Timeline {
   readonly states: readonly { readonly day: number; readonly packages: PackageList }[];
-  /** Organization of the image. */
+  /** Uid of the image's organization. */
   readonly root: string;
 }
 
 export interface ResolvedDays {
-  /** Calls `report` for advisories and the day. @returns how many histories were looked at */
-  of(timeline: Timeline, report: (day: number, history: History) => void): number;
+  /** Calls `report` for each history and the day on which it was resolved. @returns the number of comparisons */
+  visit(timeline: Timeline, report: (day: number, history: History) => void): number;
 }
 
 export interface ResolvedDaysOptions {
   readonly range: DayRange;
-  /** What is said to happen later has not happened. */
+  /** Resolutions after this time are ignored. */
   readonly now: string;
-  /** By the number of the name. */
+  /** By number of the name. */
   readonly histories: readonly (readonly History[])[];
   readonly names: readonly PackageName[];
-  /** By the number of the list. */
+  /** By number of the version list. */
   readonly versions: readonly (readonly string[])[];
-  /** Organizations whose advisories concern everybody's images. */
+  /** Organizations whose advisories apply to all images. */
   readonly publicRoots: readonly string[] | "all";
 }
 
-/** From a day on, a name has this list of versions; undefined while the image has nothing of the name. */
+/** The version list of a name from a day on; undefined while the image does not contain the name. */
 interface Segment {
   readonly day: number;
   readonly list: number | undefined;
@@ -39,23 +39,23 @@ type Days = readonly (number | undefined)[];
 export function createResolvedDays({ range, now, histories, names, versions, publicRoots }: ResolvedDaysOptions): ResolvedDays {
   const known = new Map<number, Days>();
   const start = startOfDay(range.first);
-  const open = publicRoots === "all" ? "all" : new Set(publicRoots);
+  const publicRootSet = publicRoots === "all" ? "all" : new Set(publicRoots);
 
-  /** The days from whose ends on what the histories of a name are about is resolved where these versions are. */
-  function resolvedDays(name: number, list: number): Days {
+  /** For each history of a name, the day since whose end it is resolved in these versions. */
+  function findDays(name: number, list: number): Days {
     const key = name * versions.length + list;
     const days = known.get(key) ?? resolvedTimes(names[name]?.type ?? "", histories[name] ?? [], versions[list] ?? []).map(dayOf);
     known.set(key, days);
     return days;
   }
 
-  /** All days before the range come to the same. */
+  /** Days before the range are not distinguished. */
   function dayOf(time: string | undefined): number | undefined {
     return time === undefined || time > now ? undefined : time < start ? range.first - 1 : dayOfTime(time);
   }
 
-  function concerns(history: History, root: string): boolean {
-    return open === "all" || history.root === root || open.has(history.root);
+  function appliesTo(history: History, root: string): boolean {
+    return publicRootSet === "all" || history.root === root || publicRootSet.has(history.root);
   }
 
   function reportName(name: number, segments: readonly Segment[], root: string, report: (day: number, history: History) => void): number {
@@ -64,12 +64,13 @@ export function createResolvedDays({ range, now, histories, names, versions, pub
       if (list === undefined) continue;
       const until = Math.min((segments[index + 1]?.day ?? Number.POSITIVE_INFINITY) - 1, range.last);
       const before = segments[index - 1]?.list;
-      const days = resolvedDays(name, list);
-      // What was not there the day before counts as if it had been.
-      const earlier = before === undefined ? days : resolvedDays(name, before);
+      const days = findDays(name, list);
+      // A new package counts as if it had been there the day before.
+      const earlier = before === undefined ? days : findDays(name, before);
       for (const [at, history] of ofName.entries()) {
-        const [resolved, was] = [days[at], earlier[at]];
-        if (resolved === undefined || resolved > until || !concerns(history, root)) continue;
+        const resolved = days[at];
+        const was = earlier[at];
+        if (resolved === undefined || resolved > until || !appliesTo(history, root)) continue;
         if (resolved > day) report(resolved, history);
         else if (day >= range.first && (was === undefined || was >= day)) report(day, history);
       }
@@ -78,15 +79,15 @@ export function createResolvedDays({ range, now, histories, names, versions, pub
   }
 
   return {
-    of({ states, root }, report) {
-      let looks = 0;
-      for (const [name, segments] of segmentsOf(states, histories)) looks += reportName(name, segments, root, report);
-      return looks;
+    visit({ states, root }, report) {
+      let comparisons = 0;
+      for (const [name, segments] of segmentsOf(states, histories)) comparisons += reportName(name, segments, root, report);
+      return comparisons;
     },
   };
 }
 
-/** Most packages stay the same when an image is replaced. */
+/** A segment for each change of a name's versions. Most packages stay the same when an image is replaced. */
 function segmentsOf(states: Timeline["states"], histories: readonly (readonly unknown[])[]): ReadonlyMap<number, Segment[]> {
   const segments = new Map<number, Segment[]>();
   let before: PackageList = new Map();

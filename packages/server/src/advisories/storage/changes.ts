@@ -1,11 +1,11 @@
-/** How often anything below a group was written: by that, whoever keeps what is made of advisories knows that it is out of date. */
+/** Counts the writes of advisories below each group. A cache compares the count to find out that it is out of date. */
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { ancestry, parentOf } from "../../lib/uid.ts";
 
-/** In the transaction that writes the advisories, and only there. */
+/** Call in the transaction that writes the advisories. @param advisories uids */
 export async function appendToChanges(db: WriteDb, advisories: readonly string[]): Promise<void> {
-  // Everybody locks in the same order, so nobody waits in a circle.
+  // All transactions lock these rows in the same order, which prevents deadlocks.
   const groups = [...new Set(advisories.flatMap((uid) => ancestry(parentOf(uid))))].sort();
   for (const group of groups) {
     await sql`insert into advisory_change (group_uid, slot, changes) values (${group}, ${db.dialect.countSlot}, 1)
@@ -13,7 +13,7 @@ export async function appendToChanges(db: WriteDb, advisories: readonly string[]
   }
 }
 
-export async function changesBelow(db: ReadDb, group: string): Promise<number> {
+export async function countChangesBelow(db: ReadDb, group: string): Promise<number> {
   const { rows } = await sql<{ changes: number }>`select cast(coalesce(sum(changes), 0) as bigint) as changes from advisory_change
     where group_uid = ${group}`.execute(db);
   return rows[0]?.changes ?? 0;

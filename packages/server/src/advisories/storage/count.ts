@@ -1,4 +1,7 @@
-/** How many advisories stand below a group, by all that few values are known of: a list's total is read here, whatever it filters by of that. */
+/**
+ * Maintains and reads the counts of advisories below a group, by the columns that have few different values. Totals of
+ * lists come from here.
+ */
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import { appendToCounts, type CountKind, type ResourceCount } from "../../db/resource-count.ts";
@@ -7,34 +10,40 @@ import { ancestry, parentOf } from "../../lib/uid.ts";
 import type { AdvisoryTable } from "../tables.ts";
 import { appendToChanges } from "./changes.ts";
 
-/** What is counted apart. */
-export const COUNTED = ["artifact_type", "artifact_architecture", "component_type", "latest_type", "event_types", "review_states"] as const;
+/** Each combination of values of these columns has a count of its own. */
+export const COUNTED_COLUMNS = [
+  "artifact_type",
+  "artifact_architecture",
+  "component_type",
+  "latest_type",
+  "event_types",
+  "review_states",
+] as const;
 
-/** What is counted apart from that, each by itself: people differ too much to be counted with all the rest. */
-export const PEOPLE = ["authors", "reviewers"] as const;
+/** Each value of these columns has a count of its own. They have too many values to be part of the combinations. */
+export const PEOPLE_COLUMNS = ["authors", "reviewers"] as const;
 
-/** The resource engine's own count: of advisories that are not deleted, as here. */
+/** The resource engine's count of advisories that are not deleted. */
 const TOTAL: CountKind = "advisory";
-/** Above all organizations. */
+/** The parent of all organizations. */
 const ROOT = "/";
-/** Rows of one statement. */
-const MAX_ROWS = 64;
+const ROWS_PER_STATEMENT = 64;
 
-type CountedRow = Pick<AdvisoryTable, "uid" | "delete_time" | (typeof COUNTED)[number] | (typeof PEOPLE)[number]>;
+type CountedRow = Pick<AdvisoryTable, "uid" | "delete_time" | (typeof COUNTED_COLUMNS)[number] | (typeof PEOPLE_COLUMNS)[number]>;
 
-/** One advisory that changed, as it was and as it is; a deleted one counts as none. */
+/** One advisory before and after a change. A deleted advisory counts as absent. */
 export interface CountChange {
   readonly before?: CountedRow | undefined;
   readonly after?: CountedRow | undefined;
 }
 
-/** In the transaction that changes the rows, and only there. */
+/** Call in the transaction that changes the advisories. */
 export async function appendToAdvisoryCounts(db: WriteDb, changes: readonly CountChange[]): Promise<void> {
-  const steps = changes.flatMap(({ before, after }) => [...stepOf(before, -1), ...stepOf(after, 1)]);
+  const deltas = changes.flatMap(({ before, after }) => [...countDeltas(before, -1), ...countDeltas(after, 1)]);
   for (const delta of [-1, 1]) {
-    const uids = steps.filter((step) => step.delta === delta).map((step) => step.row.uid);
-    // An advisory that stays does not change the total.
-    const others = new Set(steps.filter((step) => step.delta === -delta).map((step) => step.row.uid));
+    const uids = deltas.filter((change) => change.delta === delta).map(({ row }) => row.uid);
+    // An advisory that exists before and after does not change the total.
+    const others = new Set(deltas.filter((change) => change.delta === -delta).map(({ row }) => row.uid));
     await appendToCounts(
       db,
       TOTAL,
@@ -42,33 +51,41 @@ export async function appendToAdvisoryCounts(db: WriteDb, changes: readonly Coun
       delta,
     );
   }
-  await appendRows(db, "advisory_count", COUNTED, steps, (row) => [COUNTED.map((column) => row[column])]);
-  await appendRows(db, "advisory_people_count", ["facet", "people"], steps, (row) => PEOPLE.map((facet) => [facet, row[facet]]));
+  await appendToTable(db, deltas, {
+    table: "advisory_count",
+    keyColumns: COUNTED_COLUMNS,
+    keysOf: (row) => [COUNTED_COLUMNS.map((column) => row[column])],
+  });
+  await appendToTable(db, deltas, {
+    table: "advisory_people_count",
+    keyColumns: ["facet", "people"],
+    keysOf: (row) => PEOPLE_COLUMNS.map((facet) => [facet, row[facet]]),
+  });
   await appendToChanges(
     db,
     changes.flatMap(({ before, after }) => after?.uid ?? before?.uid ?? []),
   );
 }
 
-interface Step {
+interface CountDelta {
   readonly row: CountedRow;
   readonly delta: number;
 }
 
-function stepOf(row: CountedRow | undefined, delta: number): Step[] {
+function countDeltas(row: CountedRow | undefined, delta: number): CountDelta[] {
   return row === undefined || row.delete_time !== null ? [] : [{ row, delta }];
 }
 
-/** @param keysOf the rows of the table that count an advisory, each at every group above it */
-async function appendRows(
-  db: WriteDb,
-  table: "advisory_count" | "advisory_people_count",
-  keyColumns: readonly string[],
-  steps: readonly Step[],
-  keysOf: (row: CountedRow) => readonly (readonly (string | number)[])[],
-): Promise<void> {
+interface CountTable {
+  readonly table: "advisory_count" | "advisory_people_count";
+  readonly keyColumns: readonly string[];
+  /** The keys of an advisory's count rows, without the group. Each key is counted in every group above the advisory. */
+  keysOf(row: CountedRow): readonly (readonly (string | number)[])[];
+}
+
+async function appendToTable(db: WriteDb, deltas: readonly CountDelta[], { table, keyColumns, keysOf }: CountTable): Promise<void> {
   const sums = new Map<string, { key: readonly (string | number)[]; below: number; direct: number }>();
-  for (const { row, delta } of steps) {
+  for (const { row, delta } of deltas) {
     const parent = parentOf(row.uid);
     for (const group of [...ancestry(parent), ROOT]) {
       for (const values of keysOf(row)) {
@@ -79,11 +96,11 @@ async function appendRows(
       }
     }
   }
-  // Everybody locks in the same order, so nobody waits in a circle.
+  // All transactions lock these rows in the same order, which prevents deadlocks.
   const changes = [...sums].filter(([, { below, direct }]) => below !== 0 || direct !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
   const unique = sql.join(["group_uid", ...keyColumns, "slot"].map((column) => sql.ref(column)));
-  for (let start = 0; start < changes.length; start += MAX_ROWS) {
-    const rows = changes.slice(start, start + MAX_ROWS).map(([, { key, below, direct }]) => {
+  for (let start = 0; start < changes.length; start += ROWS_PER_STATEMENT) {
+    const rows = changes.slice(start, start + ROWS_PER_STATEMENT).map(([, { key, below, direct }]) => {
       return sql`(${sql.join(key)}, ${db.dialect.countSlot}, ${below}, ${direct})`;
     });
     const counts = sql.table(table);
@@ -92,23 +109,23 @@ async function appendRows(
   }
 }
 
-/** @param groups none of them below another; @param where on the columns of COUNTED alone */
+/** @param groups none of them below another @param where a condition on columns of COUNTED_COLUMNS only */
 export async function countAdvisories(db: ReadDb, groups: readonly string[], where: RawBuilder<boolean>): Promise<ResourceCount> {
-  return sum(db, sql`advisory_count where ${ofGroups(groups, db.dialect)} and ${where}`);
+  return sum(db, sql`advisory_count where ${isInGroups(groups, db.dialect)} and ${where}`);
 }
 
-/** @param groups none of them below another; @param where on the column `people` alone */
+/** @param groups none of them below another @param where a condition on the column `people` only */
 export async function countByPeople(
   db: ReadDb,
-  facet: (typeof PEOPLE)[number],
+  facet: (typeof PEOPLE_COLUMNS)[number],
   groups: readonly string[],
   where: RawBuilder<boolean>,
 ): Promise<ResourceCount> {
-  return sum(db, sql`advisory_people_count where ${ofGroups(groups, db.dialect)} and facet = ${facet} and ${where}`);
+  return sum(db, sql`advisory_people_count where ${isInGroups(groups, db.dialect)} and facet = ${facet} and ${where}`);
 }
 
-/** That a row of counts is of one of the groups. */
-export function ofGroups(groups: readonly string[], dialect: Dialect): RawBuilder<boolean> {
+/** The condition that a row of counts belongs to one of the groups. */
+export function isInGroups(groups: readonly string[], dialect: Dialect): RawBuilder<boolean> {
   if (groups.length === 1) return sql<boolean>`group_uid = ${groups[0]}`;
   return sql<boolean>`group_uid in (select wanted.value from ${dialect.valuesOf(groups)} as wanted)`;
 }
@@ -119,7 +136,7 @@ async function sum(db: ReadDb, from: RawBuilder<unknown>): Promise<ResourceCount
   return rows[0] ?? { below: 0, direct: 0 };
 }
 
-/** Forgets a group that was deleted. */
+/** Deletes the counts of a deleted group. */
 export async function dropAdvisoryCounts(db: WriteDb, groupUid: string): Promise<void> {
   await db.deleteFrom("advisory_count").where("group_uid", "=", groupUid).execute();
   await db.deleteFrom("advisory_people_count").where("group_uid", "=", groupUid).execute();

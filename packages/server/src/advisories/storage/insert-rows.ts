@@ -1,10 +1,15 @@
-/** Statements over many rows of the tables of advisories, of few shapes, so that they stay prepared. */
+/**
+ * Inserts and deletes many rows of the tables of advisories, with few different statements, so that they stay prepared.
+ */
 import { CompiledQuery, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import type { Schema } from "../../db/schema.ts";
 import type { WriteDb } from "../../db/store.ts";
 
-/** Columns by which a row that is there already is replaced; none, and it is left as it is; or that it is an error (ConstraintError). */
+/**
+ * What happens if a row exists: `[columns]` replaces the row with the same values there, `[]` keeps it, "new" fails
+ * (ConstraintError).
+ */
 type Key<T> = readonly (keyof T & string)[] | "new";
 
 export async function insertRows<T extends object>(db: WriteDb, table: keyof Schema, key: Key<T>, rows: readonly T[]): Promise<void> {
@@ -14,27 +19,29 @@ export async function insertRows<T extends object>(db: WriteDb, table: keyof Sch
   const executor = db.getExecutor();
   for (let start = 0, size = db.dialect.rowsPerInsert; start < rows.length; ) {
     while (size > rows.length - start) size /= 2;
-    const insertion = insertionOf(db.dialect, table, key, columns, size);
+    const insert = compileInsert(db.dialect, { table, key, columns, size });
     for (; start + size <= rows.length; start += size) {
       const parameters: unknown[] = [];
       for (let index = start; index < start + size; index++) for (const column of columns) parameters.push(rows[index]?.[column]);
-      await executor.executeQuery({ ...insertion, parameters });
+      await executor.executeQuery({ ...insert, parameters });
     }
   }
 }
 
-/** By what they insert. To put a statement together would take longer than to run it. There are few. */
-const insertions = new Map<string, CompiledQuery>();
+/** Compiled statements by their parameters. Building one takes longer than running it; there are few. */
+const compiledInserts = new Map<string, CompiledQuery>();
 
-function insertionOf(
-  dialect: Dialect,
-  table: string,
-  key: readonly string[] | "new",
-  columns: readonly string[],
-  size: number,
-): CompiledQuery {
+interface InsertShape {
+  readonly table: string;
+  readonly key: readonly string[] | "new";
+  readonly columns: readonly string[];
+  /** Number of rows. */
+  readonly size: number;
+}
+
+function compileInsert(dialect: Dialect, { table, key, columns, size }: InsertShape): CompiledQuery {
   const name = [dialect.name, table, size, key, columns].join(" ");
-  const known = insertions.get(name);
+  const known = compiledInserts.get(name);
   if (known !== undefined) return known;
   const row = (index: number) => `(${columns.map((_, column) => dialect.placeholder(index * columns.length + column + 1)).join(", ")})`;
   const replaced = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
@@ -45,18 +52,26 @@ function insertionOf(
         ? " on conflict do nothing"
         : ` on conflict (${key.join(", ")}) do update set ${replaced.join(", ")}`;
   const values = Array.from({ length: size }, (_, index) => row(index)).join(", ");
-  const insertion = CompiledQuery.raw(`insert into ${table} (${columns.join(", ")}) values ${values}${conflict}`);
-  insertions.set(name, insertion);
-  return insertion;
+  const insert = CompiledQuery.raw(`insert into ${table} (${columns.join(", ")}) values ${values}${conflict}`);
+  compiledInserts.set(name, insert);
+  return insert;
 }
 
-/** Removes what these advisories have beside the given rows. */
-export async function keepOnly<Column extends string>(
+/** A table of strings by which advisories are found. */
+export interface LinkTable<Column extends string> {
+  readonly table: "advisory_alias" | "advisory_term";
+  /** The column of the string. */
+  readonly column: Column;
+}
+
+export type Link<Column extends string> = { readonly [name in Column | "advisory_uid"]: string };
+
+/** Deletes the rows of these advisories that are not among `kept`. */
+export async function deleteOtherLinks<Column extends string>(
   db: WriteDb,
-  table: "advisory_alias" | "advisory_term",
-  column: Column,
+  { table, column }: LinkTable<Column>,
   advisories: readonly string[],
-  kept: readonly { readonly [name in Column | "advisory_uid"]: string }[],
+  kept: readonly Link<Column>[],
 ): Promise<void> {
   const rows = db.dialect.rowsOf(kept as readonly Record<string, string>[], { advisory_uid: "text", [column]: "text" });
   await sql`delete from ${sql.table(table)} where advisory_uid in (select a.value from ${db.dialect.valuesOf(advisories)} as a)

@@ -1,4 +1,4 @@
-/** Reads advisories whole, as version 1 shows them: with all their events. */
+/** Loads complete advisories as messages of version 1, with all their events. */
 import type { JsonValue } from "@bufbuild/protobuf";
 import { type Advisory, type AdvisoryEvent, AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
@@ -16,19 +16,22 @@ export interface LoadedAdvisory {
   readonly advisory: Advisory;
 }
 
-/** Locked until the transaction ends, in the order of their uids; those that are not there are left out. Whoever changes an advisory or its events does so under this lock. */
+/**
+ * Locks the advisories until the transaction ends, in the order of their uids, and leaves out those that do not exist.
+ * Every change of an advisory or its events takes this lock.
+ */
 export async function loadForUpdate(db: WriteDb, uids: readonly string[]): Promise<LoadedAdvisory[]> {
   const wanted = db.selectFrom(db.dialect.valuesOf(uids).as("wanted")).select("wanted.value");
   const rows = await db.dialect.forUpdate(db.selectFrom("advisory").selectAll().where("uid", "in", wanted).orderBy("uid")).execute();
-  return rows.map((row) => ({ row, advisory: advisoryFrom(row) }));
+  return rows.map((row) => ({ row, advisory: advisoryFromRow(row) }));
 }
 
-export function advisoryFrom({ body, other_events }: Pick<AdvisoryTable, "body" | "other_events">): Advisory {
-  return v1FromV2(messageFromJson(AdvisorySchema, body), othersFrom(other_events));
+export function advisoryFromRow({ body, other_events }: Pick<AdvisoryTable, "body" | "other_events">): Advisory {
+  return v1FromV2(messageFromJson(AdvisorySchema, body), parseOtherEvents(other_events));
 }
 
-/** Of the rows of a list, which has no more than their uids and bodies. */
-export async function advisoriesFrom(db: ReadDb, uids: readonly string[], bodies: readonly string[]): Promise<Advisory[]> {
+/** Completes the rows of a list, which have only uid and body. One query. */
+export async function advisoriesFromBodies(db: ReadDb, uids: readonly string[], bodies: readonly string[]): Promise<Advisory[]> {
   const rows = await db
     .selectFrom("advisory")
     .select(["uid", "other_events"])
@@ -36,10 +39,10 @@ export async function advisoriesFrom(db: ReadDb, uids: readonly string[], bodies
     .where("other_events", "<>", "")
     .execute();
   const others = new Map(rows.map(({ uid, other_events }) => [uid, other_events]));
-  return uids.map((uid, i) => advisoryFrom({ body: bodies[i]!, other_events: others.get(uid) ?? "" }));
+  return uids.map((uid, i) => advisoryFromRow({ body: bodies[i]!, other_events: others.get(uid) ?? "" }));
 }
 
-function othersFrom(text: string): AdvisoryEvent[] {
+function parseOtherEvents(text: string): AdvisoryEvent[] {
   if (text === "") return [];
   return (JSON.parse(text) as JsonValue[]).map(decodeEvent);
 }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type AdvisoryEvent, AdvisoryEventSchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { timestampFromText } from "../../lib/clock.ts";
-import { parseResolutions, resolutionsFrom, resolutionsText, VERSIONLESS_LENGTH, withoutLatestTime } from "./resolutions.ts";
+import { encodeResolutions, parseResolutions, resolutionsLowerBound, VERSIONLESS_LENGTH, withoutLatestTime } from "./resolutions.ts";
 
 const time = (day: number) => `2026-03-${String(day).padStart(2, "0")}T00:00:00.000Z`;
 function event(
@@ -16,9 +16,9 @@ function event(
   return create(AdvisoryEventSchema, { timestamp: timestampFromText(time(day)), type: { case: type, value } as never, status });
 }
 
-describe("the text of resolutions", () => {
-  it("has approved fixes and the first false positive, and gives them back, the latest first", () => {
-    const text = resolutionsText([
+describe("encoded resolutions", () => {
+  it("have approved fixes and the first false positive, and decode to them, the latest first", () => {
+    const text = encodeResolutions([
       event(1, "detection"),
       event(2, "fixed", "1", ReviewStatus.PENDING),
       event(3, "fixed", 'a"b'),
@@ -27,36 +27,36 @@ describe("the text of resolutions", () => {
       event(6, "fixed", "2"),
     ]);
     assert.deepEqual(parseResolutions(text), [[time(6), "2"], [time(4)], [time(3), 'a"b']]);
-    assert.equal(resolutionsText([event(1, "truePositiveDetermination")]), "");
+    assert.equal(encodeResolutions([event(1, "truePositiveDetermination")]), "");
   });
 
-  it("compares as its latest time does", () => {
-    const text = resolutionsText([event(3, "fixed", "1"), event(5, "fixed", "2")]);
+  it("compare as their latest times do", () => {
+    const text = encodeResolutions([event(3, "fixed", "1"), event(5, "fixed", "2")]);
     for (const [day, isFrom] of [
       [4, true],
       [5, true],
       [6, false],
     ] as const)
-      assert.equal(text >= resolutionsFrom(time(day)), isFrom, String(day));
+      assert.equal(text >= resolutionsLowerBound(time(day)), isFrom, String(day));
   });
 
-  it("is the same for the same versions, but for the latest time, and shortest where there is no version", () => {
-    const text = (day: number, ...versions: string[]) => resolutionsText(versions.map((version) => event(day, "fixed", version)));
+  it("are equal except for the latest time if the versions are equal, and shortest without versions", () => {
+    const text = (day: number, ...versions: string[]) => encodeResolutions(versions.map((version) => event(day, "fixed", version)));
     assert.equal(withoutLatestTime(text(1, "1")), withoutLatestTime(text(2, "1")));
     assert.notEqual(withoutLatestTime(text(1, "1")), withoutLatestTime(text(1, "2")));
-    assert.equal(resolutionsText([event(1, "falsePositiveDetermination")]).length, VERSIONLESS_LENGTH);
+    assert.equal(encodeResolutions([event(1, "falsePositiveDetermination")]).length, VERSIONLESS_LENGTH);
     assert.ok(text(1, "").length > VERSIONLESS_LENGTH);
   });
 
-  it("is never too long for an index, and keeps the latest", () => {
+  it("are short enough for an index, and keep the latest resolutions", () => {
     const many = Array.from({ length: 28 }, (_, index) =>
       event(index + 1, index === 0 ? "falsePositiveDetermination" : "fixed", `${index}-${"é".repeat(20)}`),
     );
-    const text = resolutionsText(many);
+    const text = encodeResolutions(many);
     assert.ok(Buffer.byteLength(text) <= 610, String(Buffer.byteLength(text)));
     const kept = parseResolutions(text);
     assert.deepEqual([kept[0]?.[0], kept.at(-1)], [time(28), [time(1)]]);
     assert.ok(kept.length > 5 && kept.length < 12);
-    assert.equal(resolutionsText([event(1, "fixed", "x".repeat(1000))]), "");
+    assert.equal(encodeResolutions([event(1, "fixed", "x".repeat(1000))]), "");
   });
 });

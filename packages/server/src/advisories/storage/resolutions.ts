@@ -1,19 +1,22 @@
-/** When approved events said that an advisory is resolved, and where: what the column `resolutions` holds. Pure. */
+/** Encodes when approved events resolved an advisory, and in which versions: the column `resolutions`. Pure. */
 import { type AdvisoryEvent, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { dateFromTimestamp } from "../../lib/clock.ts";
 
-/** When, and from which version on; without a version the advisory does not apply to any. */
+/** The time of the event and the first version without the vulnerability. Without a version, no version is affected. */
 export type Resolution = readonly [time: string, version?: string];
 
-/** Indexes have room for no more. An advisory that is fixed in dozens of versions is known by the latest of them. */
+/** The size of an index entry is limited. An advisory with dozens of fixed versions keeps the latest of them. */
 const MAX_BYTES = 600;
 
-/** Latest first, so that texts compare as their latest times do. The empty string for none. @param events in the order of time */
-export function resolutionsText(events: readonly AdvisoryEvent[]): string {
+/**
+ * A JSON array, latest first, so that the encodings sort by their latest time. The empty string if nothing is resolved.
+ * @param events in the order of time
+ */
+export function encodeResolutions(events: readonly AdvisoryEvent[]): string {
   const approved = events.filter(({ status }) => status === ReviewStatus.APPROVED);
   const firstFalse = approved.find(({ type }) => type.case === "falsePositiveDetermination");
   const kept: string[] = [];
-  // What applies to all versions matters most.
+  // Reserve room for the false positive, as it applies to all versions.
   let left = MAX_BYTES - (firstFalse === undefined ? 0 : entryOf(firstFalse).length);
   for (const event of approved.toReversed()) {
     if (event !== firstFalse && event.type.case !== "fixed") continue;
@@ -25,26 +28,26 @@ export function resolutionsText(events: readonly AdvisoryEvent[]): string {
 }
 
 function entryOf({ timestamp, type }: AdvisoryEvent): string {
-  if (timestamp === undefined) throw new Error("an event without its time");
+  if (timestamp === undefined) throw new Error("the event has no time");
   const time = dateFromTimestamp(timestamp).toISOString();
   return JSON.stringify(type.case === "fixed" ? [time, type.value.fixedVersion] : [time]);
 }
 
-/** Some such text whose latest time this is; none with an earlier one is greater. */
-export function resolutionsFrom(time: string): string {
+/** A lower bound of all encodings whose latest time is `time` or later; all others sort before it. */
+export function resolutionsLowerBound(time: string): string {
   return `[["${time}`;
 }
 
-const LATEST = resolutionsFrom("2026-03-01T00:00:00.000Z").length + 1;
-/** Of a text that says of no version that it has a fix, but that none is affected; every other text is longer. */
-export const VERSIONLESS_LENGTH = LATEST + "]]".length;
+const LATEST_LENGTH = resolutionsLowerBound("2026-03-01T00:00:00.000Z").length + 1;
+/** Length of the encoding of a single false positive. Every other encoding is longer. */
+export const VERSIONLESS_LENGTH = LATEST_LENGTH + "]]".length;
 
-/** What is left without the latest time. */
+/** What two encodings have in common if they differ only in their latest time. */
 export function withoutLatestTime(text: string): string {
-  return text.slice(LATEST);
+  return text.slice(LATEST_LENGTH);
 }
 
-/** The latest first. */
+/** The latest resolution first. */
 export function parseResolutions(text: string): readonly Resolution[] {
   return JSON.parse(text) as readonly Resolution[];
 }

@@ -3,14 +3,14 @@ import { test } from "node:test";
 import fc from "../../../test/harness/property.ts";
 import { firstSuffixOf, suffixesOf, suffixRangeOf } from "./search-terms.ts";
 
-test("a term has an end from each of its characters on, each once", () => {
+test("a term has one suffix from each of its characters on, without duplicates", () => {
   assert.deepEqual(suffixesOf("curl"), ["curl", "url", "rl", "l"]);
   assert.deepEqual(suffixesOf("aaaa"), ["aaaa", "aaa", "aa", "a"]);
   assert.deepEqual(suffixesOf("x😀y"), ["x😀y", "😀y", "y"]);
-  assert.equal(suffixesOf("ab".repeat(100)).length, 33, "the repeating ends of a long term are the same text");
+  assert.equal(suffixesOf("ab".repeat(100)).length, 33, "equal suffixes of a long repetitive term occur once");
 });
 
-test("just the terms with a text in them have an end in its range, for texts that an end can hold", () => {
+test("exactly the terms that contain a string have a suffix in its range, if the string fits into a suffix", () => {
   const letters = fc.string({ unit: fc.constantFrom("a", "b", "-", "é", "😀"), minLength: 1, maxLength: 40 });
   const inByteOrder = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
   fc.assert(
@@ -24,7 +24,7 @@ test("just the terms with a text in them have an end in its range, for texts tha
   );
 });
 
-test("the end that stands for the whole term is one of its ends", () => {
+test("the suffix of the whole term is one of its suffixes", () => {
   const term = "github.com/example/a-name-that-is-longer-than-an-end";
   assert.equal(suffixesOf(term)[0], firstSuffixOf(term));
 });

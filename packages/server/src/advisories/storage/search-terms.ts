@@ -1,29 +1,32 @@
-/** The index that finds an advisory by any part of its names and aliases: the ends of each term, from each of its characters on. Pure. */
+/**
+ * The suffixes of search terms. A range of their index finds an advisory by any substring of its names and aliases.
+ * Pure.
+ */
 
-/** Characters that are kept of an end; what is searched for may be longer, but no more of it than this is found by the index. */
-const LENGTH = 32;
-/** Above every character, in the byte order of both stores. */
+/** Characters that are stored of a suffix. Only this much of a longer search string is found by index. */
+const MAX_SUFFIX = 32;
+/** Sorts after every other character in the byte order of both stores. */
 const LAST = "\u{10ffff}";
 
-/** Each once. */
+/** The suffixes from each character on, without duplicates. */
 export function suffixesOf(term: string): readonly string[] {
   const characters = [...term];
-  return [...new Set(characters.map((_, start) => characters.slice(start, start + LENGTH).join("")))];
+  return [...new Set(characters.map((_, start) => characters.slice(start, start + MAX_SUFFIX).join("")))];
 }
 
-/** That of the whole term, by which is known whether a term has its suffixes already. */
+/** The suffix from the first character on. If it is stored, then all suffixes of the term are stored. */
 export function firstSuffixOf(term: string): string {
-  return [...term].slice(0, LENGTH).join("");
+  return [...term].slice(0, MAX_SUFFIX).join("");
 }
 
 export interface SuffixRange {
   readonly lower: string;
   readonly upper: string;
-  /** Set where the suffixes in the range are of all terms that have the text; else the terms must be looked at. */
+  /** Whether each suffix in the range belongs to a term that contains the string; otherwise compare the terms. */
   readonly isExact: boolean;
 }
 
-/** Where the suffixes are of the terms with this text in them. @param text in lower case */
+/** The range of the suffixes of all terms that contain this string. @param text in lower case */
 export function suffixRangeOf(text: string): SuffixRange {
   const lower = firstSuffixOf(text);
   return { lower, upper: lower + LAST, isExact: lower === text };

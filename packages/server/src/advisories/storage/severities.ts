@@ -1,16 +1,19 @@
-/** How severe the vulnerabilities of advisories are, as the public records say that their aliases name: added to bodies when they are read. */
+/**
+ * Adds severities to the bodies of advisories when they are read. They come from the public vulnerability records that
+ * the aliases name.
+ */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 
-/** How every stored body ends. */
-const NONE = '"severities":[]}';
+/** The end of every stored body. */
+const NO_SEVERITIES = '"severities":[]}';
 
 interface SeverityRow {
   readonly advisory_uid: string;
   readonly severities: string;
 }
 
-/** The bodies in their order, with all severities of each, by alias and each once. One query for all of them. */
+/** The bodies in their order, with the severities of all aliases in alias order, without duplicates. One query. */
 export async function addSeverities(db: ReadDb, rows: readonly { readonly uid: string; readonly body: string }[]): Promise<string[]> {
   if (rows.length === 0) return [];
   const uids = db.dialect.valuesOf(rows.map(({ uid }) => uid));
@@ -25,7 +28,7 @@ export async function addSeverities(db: ReadDb, rows: readonly { readonly uid: s
   return rows.map(({ uid, body }) => withSeverities(body, severitiesOf.get(uid)));
 }
 
-/** Two JSON arrays of texts in canonical form. */
+/** The union of two JSON arrays whose elements are in canonical form. */
 function union(a: string, b: string): string {
   const texts = [a, b].flatMap((array) => (JSON.parse(array) as unknown[]).map((item) => JSON.stringify(item)));
   return `[${[...new Set(texts)].join(",")}]`;
@@ -33,6 +36,6 @@ function union(a: string, b: string): string {
 
 function withSeverities(body: string, severities: string | undefined): string {
   if (severities === undefined) return body;
-  if (!body.endsWith(NONE)) throw new Error("the stored body of an advisory has severities of its own");
-  return `${body.slice(0, -NONE.length)}"severities":${severities}}`;
+  if (!body.endsWith(NO_SEVERITIES)) throw new Error("the stored body of an advisory already has severities");
+  return `${body.slice(0, -NO_SEVERITIES.length)}"severities":${severities}}`;
 }

@@ -1,23 +1,29 @@
-/** Stores advisories with all that is derived of them, many at a time: the only place that writes their tables. Whoever calls has locked what is there already. */
+/**
+ * Stores advisories and everything derived from them, many at a time. Only this file writes their tables. The caller
+ * holds the locks of existing rows.
+ */
 import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
 import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
 import type { DerivedAdvisory } from "./derive.ts";
-import { insertRows, keepOnly } from "./insert-rows.ts";
+import { deleteOtherLinks, insertRows, type Link, type LinkTable } from "./insert-rows.ts";
 import { firstSuffixOf, suffixesOf } from "./search-terms.ts";
 
 export interface AdvisoryChange {
-  /** As it is stored; undefined for a new one. */
+  /** The stored row; undefined for a new advisory. */
   readonly before: CountChange["before"];
-  /** With the time of its deletion set it is deleted. */
+  /** Deleted if its delete time is set. */
   readonly after: DerivedAdvisory;
 }
 
-/** In the caller's transaction. Each advisory once. @throws ConstraintError where a group would have two advisories about the same */
+/**
+ * Call in the caller's transaction, with each advisory once.
+ * @throws ConstraintError if a group would have two advisories with the same `about`
+ */
 export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryChange[]): Promise<void> {
   const rows = changes.map(({ after }) => after.row);
   const known = changes.flatMap(({ before }) => before?.uid ?? []);
-  // What is new is no replacement: on SQLite, one that might be takes as long as the transaction has changed pages.
+  // A plain insert for new rows: on SQLite, an upsert costs as much as the transaction has changed pages.
   const isNew = (_: unknown, i: number) => changes[i]?.before === undefined;
   await insertRows(db, "advisory", "new", rows.filter(isNew));
   await insertRows(
@@ -26,15 +32,10 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
     ["uid"],
     rows.filter((_, i) => !isNew(_, i)),
   );
-  await storeLinks(
-    db,
-    "advisory_alias",
-    "alias",
-    known,
-    linksOf(changes, "alias", ({ aliases }) => aliases),
-  );
-  const terms = linksOf(changes, "term", ({ terms }) => terms);
-  await storeLinks(db, "advisory_term", "term", known, terms);
+  const aliases = linksOf(changes, "alias", (advisory) => advisory.aliases);
+  await storeLinks(db, { table: "advisory_alias", column: "alias" }, known, aliases);
+  const terms = linksOf(changes, "term", (advisory) => advisory.terms);
+  await storeLinks(db, { table: "advisory_term", column: "term" }, known, terms);
   await storeSuffixes(db, [...new Set(terms.map(({ term }) => term))]);
   await appendToAdvisoryCounts(
     db,
@@ -42,28 +43,28 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
   );
 }
 
-type Link<Column extends string> = { readonly [name in Column | "advisory_uid"]: string };
-
 function linksOf<Column extends string>(
   changes: readonly AdvisoryChange[],
   column: Column,
-  textsOf: (advisory: DerivedAdvisory) => readonly string[],
+  stringsOf: (advisory: DerivedAdvisory) => readonly string[],
 ): Link<Column>[] {
-  return changes.flatMap(({ after }) => textsOf(after).map((text) => ({ [column]: text, advisory_uid: after.row.uid }) as Link<Column>));
+  return changes.flatMap(({ after }) =>
+    stringsOf(after).map((value) => ({ [column]: value, advisory_uid: after.row.uid }) as Link<Column>),
+  );
 }
 
+/** @param known uids of the advisories that may have links already */
 async function storeLinks<Column extends "alias" | "term">(
   db: WriteDb,
-  table: "advisory_alias" | "advisory_term",
-  column: Column,
+  target: LinkTable<Column>,
   known: readonly string[],
   links: readonly Link<Column>[],
 ): Promise<void> {
-  if (known.length > 0) await keepOnly(db, table, column, known, links);
-  await insertRows(db, table, [], links);
+  if (known.length > 0) await deleteOtherLinks(db, target, known, links);
+  await insertRows(db, target.table, [], links);
 }
 
-/** Of terms that no advisory had before. In order, as all do it, so that nobody waits in a circle. */
+/** Inserts the suffixes of terms that are new. The order is fixed, which prevents deadlocks. */
 async function storeSuffixes(db: WriteDb, terms: readonly string[]): Promise<void> {
   const firsts = terms.map((term) => ({ suffix: firstSuffixOf(term), term }));
   const wanted = db.dialect.rowsOf(firsts, { suffix: "text", term: "text" });

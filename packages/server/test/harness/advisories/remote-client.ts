@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
-import { advisoryFrom } from "../../../src/advisories/storage/load.ts";
+import { advisoryFromRow } from "../../../src/advisories/storage/load.ts";
 import { until } from "../holtd.ts";
 import type { World } from "../world.ts";
 
@@ -79,7 +79,7 @@ export async function found(world: World, uid: string, isSo: (found: Import) => 
 /** What the group's advisories are of, and whether their events are approved (2) or pending (1). */
 export async function advisoriesIn({ store }: World, parent: string) {
   const rows = await store.reader.selectFrom("advisory").selectAll().where("parent", "=", parent).orderBy("artifact_name").execute();
-  return rows.map(advisoryFrom).flatMap(({ artifactName: artifact_name, events }) => {
+  return rows.map(advisoryFromRow).flatMap(({ artifactName: artifact_name, events }) => {
     return events.map(({ status: review_state, author }) => ({ artifact_name, review_state, author }));
   });
 }

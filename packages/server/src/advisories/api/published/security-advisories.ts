@@ -14,7 +14,7 @@ import { invalidArgument } from "../../../lib/errors.ts";
 import { createDocuments, type Documents } from "../../documents/documents.ts";
 import type { Publication } from "../../documents/publication.ts";
 import { parseDayRange, type RangeFields } from "../../reports/days.ts";
-import { resolvedReports } from "../../reports/report.ts";
+import { buildResolvedReports } from "../../reports/report.ts";
 import { resolveImageRefs } from "./image-refs.ts";
 import { securityAdvisoriesV1 } from "./security-advisories-v1.ts";
 import { listVulnerabilityMetadata, type MetadataRequest } from "./vulnerability-metadata.ts";
@@ -71,7 +71,7 @@ function createSecurityAdvisories(
     async listResolvedVulnsReports({ imageRefs, startTime, endTime }, fields, call) {
       const range = parseDayRange(startTime, endTime, fields);
       const images = await resolveImageRefs(imageRefs, registryHost, call);
-      const text = await resolvedReports({ images, range, now: call.now, readable: call.access.scopes(READ) }, publication, call.db);
+      const text = await buildResolvedReports({ images, range, now: call.now, readable: call.access.scopes(READ) }, publication, call.db);
       return new JsonText(ListResolvedVulnsReportsResponseSchema, `{"resolvedVulnsReports":${text}}`);
     },
   };
