@@ -1,146 +1,156 @@
-/** Makes a feed's file: of all advisories, or of the file before it and what has changed since. */
+/** Builds a feed's file, either completely or from the previous file and the changes since. */
 import type { FileHandle } from "node:fs/promises";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { ReadDb } from "../../db/store.ts";
 import type { Frame } from "../export/rendering.ts";
 import { endArchive } from "./archive-end.ts";
-import { type Frameless, type PackedEntry, packEntries } from "./feed-entries.ts";
+import { type FeedRendering, type PackedEntry, packEntries } from "./feed-entries.ts";
 import type { FeedFormat } from "./feed-format.ts";
 import { fingerprint, type IndexEntry, readIndex } from "./feed-index.ts";
-import { siblingsOf, walkAdvisories } from "./feed-source.ts";
+import { findSiblings, walkAdvisories } from "./feed-source.ts";
 import { FeedWriter } from "./feed-writer.ts";
 
-export interface BuildParts {
+export interface BuildContext {
   readonly db: ReadDb;
   readonly format: FeedFormat;
-  readonly rendering: Frameless;
-  /** Grows with every change. */
+  readonly rendering: FeedRendering;
+  /** Increases with every change. */
   readonly version: number;
-  /** Throws where the server is about to stop. */
-  readonly assertGoing: () => void;
+  /** Throws if the server is shutting down. */
+  readonly assertNotClosing: () => void;
 }
 
-/** Two files that are open: of the feed, and of its index. */
+/** Handles of a feed's file and of its index file. */
 export interface FeedFiles {
   readonly data: FileHandle;
   readonly index: FileHandle;
 }
 
-export interface Built {
-  /** SHA-256 of the file. */
+export interface BuiltFeed {
+  /** SHA-256 of the file, base64url. */
   readonly sum: string;
   readonly size: number;
   readonly entries: number;
-  /** That are in the index, told of or not. */
+  /** Advisories in the index, including those without content. */
   readonly advisories: number;
-  /** The most recent change of what is told; the empty string where nothing is. */
+  /** The latest change of the content, RFC 3339; the empty string if there is no content. */
   readonly newest: string;
 }
 
-export async function buildWhole(parts: BuildParts, files: FeedFiles): Promise<Built> {
-  const { db, format, rendering, assertGoing } = parts;
-  const { writer, frame } = await begin(parts, files);
+export async function buildWhole(context: BuildContext, files: FeedFiles): Promise<BuiltFeed> {
+  const { db, format, rendering, assertNotClosing } = context;
+  const target = await begin(context, files);
   for await (const sets of walkAdvisories(db, rendering.group, format.sibling)) {
-    assertGoing();
+    assertNotClosing();
     for await (const packed of packEntries(db, format, sets, rendering)) {
-      for (const { entry, bytes } of packed) await writer.append(entry, bytes);
+      for (const { entry, bytes } of packed) await target.writer.append(entry, bytes);
     }
     await yieldToOthers();
   }
-  return end(parts, files, writer, frame);
+  return finish(context, files, target);
 }
 
 export interface Changes {
   readonly fresh: readonly PackedEntry[];
-  /** Advisories whose entries are not to be copied: uids without the group before them. */
+  /** Advisories whose entries must not be copied: uids without the group's prefix. */
   readonly dropped: ReadonlySet<string>;
-  /** Whether the file would be as it is. */
-  readonly isNone: boolean;
+  /** Whether the file would not change. */
+  readonly isEmpty: boolean;
 }
 
 /**
- * Renders what changed, and what it is or was rendered together with: a set may have lost some advisories and won others.
- * @param changed uids, whole
+ * Renders the changed advisories and all their old and new siblings: a change may move an advisory to another set.
+ * @param changed complete uids
  */
-export async function renderChanges(parts: BuildParts, previous: FeedFiles, changed: ReadonlySet<string>): Promise<Changes> {
-  const { db, format, rendering, assertGoing } = parts;
+export async function renderChanges(context: BuildContext, previous: FeedFiles, changed: ReadonlySet<string>): Promise<Changes> {
+  const { db, format, rendering, assertNotClosing } = context;
   const prefix = `${rendering.group}/`;
   const dropped = new Set([...changed].map((uid) => uid.slice(prefix.length)));
-  const together = await collect(previous, assertGoing, (entry) => (hasOneOf(entry, dropped) ? entry.uids : []));
-  for (const uid of together) dropped.add(uid);
+  const oldSiblings = await collect(previous, assertNotClosing, (entry) => (hasAnyOf(entry, dropped) ? entry.uids : []));
+  for (const uid of oldSiblings) dropped.add(uid);
   const wanted = [...dropped].map((uid) => prefix + uid);
-  const sets = await siblingsOf(db, rendering.group, format.sibling, wanted);
+  const sets = await findSiblings(db, rendering.group, format.sibling, wanted);
   const fresh: PackedEntry[] = [];
   for await (const packed of packEntries(db, format, sets, rendering)) {
     fresh.push(...packed);
-    assertGoing();
+    assertNotClosing();
   }
   for (const { entry } of fresh) for (const uid of entry.uids) dropped.add(uid);
-  const before = new Set(await collect(previous, assertGoing, (entry) => (hasOneOf(entry, dropped) ? [fingerprint(entry)] : [])));
-  const isNone = before.size === fresh.length && fresh.every(({ entry }) => before.has(fingerprint(entry)));
-  return { fresh, dropped, isNone };
+  const before = new Set(await collect(previous, assertNotClosing, (entry) => (hasAnyOf(entry, dropped) ? [fingerprint(entry)] : [])));
+  const isEmpty = before.size === fresh.length && fresh.every(({ entry }) => before.has(fingerprint(entry)));
+  return { fresh, dropped, isEmpty };
 }
 
-async function collect({ index }: FeedFiles, assertGoing: () => void, pick: (entry: IndexEntry) => readonly string[]): Promise<string[]> {
+async function collect(
+  { index }: FeedFiles,
+  assertNotClosing: () => void,
+  pick: (entry: IndexEntry) => readonly string[],
+): Promise<string[]> {
   const picked: string[] = [];
   for await (const entries of readIndex(index)) {
     for (const entry of entries) picked.push(...pick(entry));
-    assertGoing();
+    assertNotClosing();
   }
   return picked;
 }
 
-/** Entries without a changed advisory are copied as they are. */
-export async function buildChanged(parts: BuildParts, previous: FeedFiles, changes: Changes, files: FeedFiles): Promise<Built> {
-  const { writer, frame } = await begin(parts, files);
-  await copyOthers(parts, previous, writer, changes.dropped, frame);
-  for (const { entry, bytes } of changes.fresh) await writer.append(entry, bytes);
-  parts.assertGoing();
-  return end(parts, files, writer, frame);
+/** Copies the entries without changed advisories and appends the changed entries. */
+export async function buildChanged(context: BuildContext, previous: FeedFiles, changes: Changes, files: FeedFiles): Promise<BuiltFeed> {
+  const target = await begin(context, files);
+  await copyUnchanged(context, previous, changes.dropped, target);
+  for (const { entry, bytes } of changes.fresh) await target.writer.append(entry, bytes);
+  context.assertNotClosing();
+  return finish(context, files, target);
 }
 
-function hasOneOf({ uids }: IndexEntry, wanted: ReadonlySet<string>): boolean {
+function hasAnyOf({ uids }: IndexEntry, wanted: ReadonlySet<string>): boolean {
   return uids.some((uid) => wanted.has(uid));
 }
 
-/** Entries that follow each other are copied at once. */
-async function copyOthers(
-  { format, assertGoing }: BuildParts,
+/** Copies adjacent entries together. */
+async function copyUnchanged(
+  { format, assertNotClosing }: BuildContext,
   previous: FeedFiles,
-  writer: FeedWriter,
   dropped: ReadonlySet<string>,
-  { head }: Frame,
+  { writer, frame: { head } }: FeedTarget,
 ): Promise<void> {
   const gap = format.layout.kind === "list" ? SEPARATOR.length : 0;
   let at = Buffer.byteLength(head);
-  let run: { start: number; length: number } | undefined;
+  let range: { start: number; length: number } | undefined;
   let isFirst = true;
-  const copyRun = async () => {
-    if (run !== undefined) {
-      await writer.copy(previous.data, run, isFirst);
+  const copyRange = async () => {
+    if (range !== undefined) {
+      await writer.copy(previous.data, range, isFirst);
       isFirst = false;
     }
-    run = undefined;
+    range = undefined;
   };
   for await (const entries of readIndex(previous.index)) {
     for (const entry of entries) {
-      const isKept = !hasOneOf(entry, dropped);
-      if (isKept) await writer.note(entry);
+      const isKept = !hasAnyOf(entry, dropped);
+      if (isKept) await writer.index(entry);
       if (entry.length === 0) continue;
-      if (!isKept) await copyRun();
-      else if (run === undefined) run = { start: at, length: entry.length };
-      else run.length += gap + entry.length;
+      if (!isKept) await copyRange();
+      else if (range === undefined) range = { start: at, length: entry.length };
+      else range.length += gap + entry.length;
       at += entry.length + gap;
     }
-    assertGoing();
+    assertNotClosing();
   }
-  await copyRun();
+  await copyRange();
 }
 
 const SEPARATOR = ",\n";
 const NO_FRAME: Frame = { head: "", tail: () => "" };
 
-async function begin({ format, rendering }: BuildParts, { data, index }: FeedFiles): Promise<{ writer: FeedWriter; frame: Frame }> {
+/** Where a feed is written. */
+interface FeedTarget {
+  readonly writer: FeedWriter;
+  /** Empty for an archive. */
+  readonly frame: Frame;
+}
+
+async function begin({ format, rendering }: BuildContext, { data, index }: FeedFiles): Promise<FeedTarget> {
   const { layout } = format;
   const writer = new FeedWriter(data, index, layout.kind === "list" ? SEPARATOR : "");
   const frame = layout.kind === "list" ? layout.frame({ ...rendering, vulnerabilities: new Map() }) : NO_FRAME;
@@ -148,7 +158,7 @@ async function begin({ format, rendering }: BuildParts, { data, index }: FeedFil
   return { writer, frame };
 }
 
-async function end({ format, version }: BuildParts, files: FeedFiles, writer: FeedWriter, frame: Frame): Promise<Built> {
+async function finish({ format, version }: BuildContext, files: FeedFiles, { writer, frame }: FeedTarget): Promise<BuiltFeed> {
   const { newest, advisories, entries } = writer;
   if (format.layout.kind === "archive") await endArchive(files, writer, format.layout.isListed);
   else await writer.write(Buffer.from(frame.tail({ newest, version })));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { type CachedFeed, FeedCache } from "./feed-cache.ts";
 
-describe("the cache of feeds", () => {
+describe("FeedCache", () => {
   let dataDir: string;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "holt-feeds-"));
@@ -21,7 +21,7 @@ describe("the cache of feeds", () => {
   }
   const files = async () => (await readdir(join(dataDir, "feeds"), { recursive: true })).filter((name) => name.includes("."));
 
-  it("keeps one feed of a kind and a group", async () => {
+  it("keeps one feed per format and group", async () => {
     const cache = new FeedCache(dataDir);
     const first = await put(cache, "a");
     const second = await put(cache, "a", 50, first);
@@ -31,7 +31,7 @@ describe("the cache of feeds", () => {
     assert.equal(await cache.read("a", "csaf"), undefined);
   });
 
-  it("leaves nothing of what could not be made", async () => {
+  it("leaves no files behind if a feed cannot be built", async () => {
     const cache = new FeedCache(dataDir);
     await assert.rejects(
       cache.write("a", "osv", () => Promise.reject(new Error("no"))),
@@ -40,7 +40,7 @@ describe("the cache of feeds", () => {
     assert.deepEqual(await files(), []);
   });
 
-  it("removes feeds of groups that are gone, and files of no feed", async () => {
+  it("removes the feeds of deleted groups, and stale files without a feed", async () => {
     const cache = new FeedCache(dataDir);
     await put(cache, "gone");
     const kept = await put(cache, "kept");
@@ -60,7 +60,7 @@ describe("the cache of feeds", () => {
     assert.equal((await files()).length, 4);
   });
 
-  it("holds so much and no more, and keeps what was asked for last", async () => {
+  it("removes the feeds that were requested longest ago when it exceeds its size limit", async () => {
     const cache = new FeedCache(dataDir, 3000);
     const feeds = [];
     for (const [i, group] of ["a", "b", "c"].entries()) {

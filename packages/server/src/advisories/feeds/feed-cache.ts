@@ -1,37 +1,41 @@
-/** The folder of feeds that were made: what can always be made again. Servers that share a data folder share it, too. */
+/**
+ * Caches built feeds in a folder. Everything in it can be built again. Servers that share a data folder share the
+ * cache.
+ */
 import { randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256Hex } from "../../lib/sha256.ts";
 import type { FeedFiles } from "./feed-build.ts";
 
-/** A feed as it lies in the folder; this is its file's JSON. */
+/** A cached feed. It is stored as a JSON file next to the feed's files. */
 export interface CachedFeed {
   readonly group: string;
   readonly format: string;
-  /** Of the changes that are in it. */
+  /** Identifies the state of the data that the feed contains; see `readChangeToken`. */
   readonly token: string;
-  /** All else that shows in it. */
+  /** Identifies everything else that the feed depends on; see `contextOf`. */
   readonly context: string;
-  /** When its making began: what changed later may be missing. */
+  /** When the build began, RFC 3339. Later changes may be missing. */
   readonly built: string;
-  /** SHA-256. */
+  /** SHA-256 of the feed, base64url. */
   readonly sum: string;
   readonly size: number;
   readonly entries: number;
   readonly advisories: number;
   readonly lastModified: string;
-  /** Names of files. */
+  /** File names. */
   readonly data: string;
   readonly index: string;
 }
 
 type FileNames = Pick<CachedFeed, "data" | "index">;
 
-/** Of all files together; the feeds that nobody has asked for longest go first. */
+/** Limit of all files together. Beyond it, the feeds that were requested longest ago are removed. */
 const MAX_BYTES = 8 * 1024 ** 3;
-/** Files that nothing refers to, from a server that was killed. */
+/** Age at which a file without a feed is removed, such as one of a server that was killed. */
 const STALE_MS = 3_600_000;
+/** A feed's last request is recorded at most this often. */
 const TOUCH_MS = 60_000;
 
 export class FeedCache {
@@ -44,7 +48,7 @@ export class FeedCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Undefined where there is none that can be read. */
+  /** Undefined if there is no valid feed. */
   async read(group: string, format: string): Promise<CachedFeed | undefined> {
     const feed = await readState(join(this.#folder(group), `${format}.json`));
     if (feed?.group !== group || feed.format !== format) return undefined;
@@ -56,7 +60,7 @@ export class FeedCache {
     return join(this.#folder(feed.group), name);
   }
 
-  /** Says that somebody asked for it. */
+  /** Records a request for the feed. */
   async touch({ group, format }: CachedFeed): Promise<void> {
     const path = join(this.#folder(group), `${format}.json`);
     const now = Date.now();
@@ -66,7 +70,7 @@ export class FeedCache {
     await utimes(path, now / 1000, now / 1000).catch(() => {});
   }
 
-  /** For the caller to close; undefined where they are gone. */
+  /** Opens the feed's files, which the caller closes. Undefined if they no longer exist. */
   async open(feed: CachedFeed): Promise<(FeedFiles & AsyncDisposable) | undefined> {
     try {
       const data = await open(this.pathOf(feed), "r");
@@ -81,7 +85,10 @@ export class FeedCache {
     }
   }
 
-  /** Makes the two files of a feed; nothing is left of them where that fails. They are for the caller to `put` or to `discard`. */
+  /**
+   * Creates the two files of a feed. The caller passes their names to `put` or `discard`. If `work` fails, they are
+   * removed.
+   */
   async write<T>(
     group: string,
     format: string,
@@ -105,7 +112,10 @@ export class FeedCache {
     for (const name of [data, index]) await rm(join(this.#folder(group), name), { force: true });
   }
 
-  /** Takes the place of the feed before it, whose files go unless they are the same. Whoever has them open reads on. */
+  /**
+   * Replaces the previous feed and removes its files, unless they are the same. Readers that have them open are not
+   * affected.
+   */
   async put(feed: CachedFeed, before: CachedFeed | undefined): Promise<void> {
     const folder = this.#folder(feed.group);
     const made = join(folder, `${feed.format}-${randomUUID()}.new`);
@@ -116,19 +126,20 @@ export class FeedCache {
   }
 
   /**
-   * Removes what is of no use: feeds of groups that are gone, files that no feed has, and what is too much altogether.
-   * @param areThere which of these groups exist
+   * Removes feeds of deleted groups, files without a feed, and the least recently requested feeds beyond the size
+   * limit.
+   * @param findExisting returns those of these groups that exist
    */
-  async sweep(areThere: (groups: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
+  async sweep(findExisting: (groups: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
     const kept: { path: string; names: readonly string[]; size: number; used: number }[] = [];
     for (const name of await readdir(this.#root).catch(() => [])) {
       const folder = join(this.#root, name);
       const feeds = await this.#feedsIn(folder);
       const groups = [...new Set(feeds.map(({ group }) => group))];
-      const there = await areThere(groups);
-      const alive = feeds.filter(({ group }) => there.has(group));
+      const existing = await findExisting(groups);
+      const alive = feeds.filter(({ group }) => existing.has(group));
       const wanted = new Set(alive.flatMap((feed) => [`${feed.format}.json`, feed.data, feed.index, gzipName(feed.data)]));
-      await removeOthers(folder, wanted, feeds.length > 0 && alive.length === 0);
+      await removeUnwanted(folder, wanted, feeds.length > 0 && alive.length === 0);
       for (const feed of alive) {
         const state = await stat(join(folder, `${feed.format}.json`)).catch(() => undefined);
         const names = [`${feed.format}.json`, feed.data, feed.index, gzipName(feed.data)];
@@ -154,7 +165,7 @@ export class FeedCache {
   }
 }
 
-/** Of the same, packed, if somebody has asked for that. */
+/** Name of the gzip-compressed copy, which is made on request. */
 export function gzipName(data: string): string {
   return `${data}.gz`;
 }
@@ -179,13 +190,13 @@ async function readState(path: string): Promise<CachedFeed | undefined> {
   }
 }
 
-async function removeOthers(folder: string, wanted: ReadonlySet<string>, isOver: boolean): Promise<void> {
+async function removeUnwanted(folder: string, wanted: ReadonlySet<string>, isFolderUnused: boolean): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     if (wanted.has(name)) continue;
     const found = await stat(join(folder, name)).catch(() => undefined);
-    if (isOver || (found !== undefined && Date.now() - found.mtimeMs > STALE_MS)) await rm(join(folder, name), { force: true });
+    if (isFolderUnused || (found !== undefined && Date.now() - found.mtimeMs > STALE_MS)) await rm(join(folder, name), { force: true });
   }
-  if (isOver) await rm(folder, { recursive: true, force: true });
+  if (isFolderUnused) await rm(folder, { recursive: true, force: true });
 }
 
 async function sizeOf(folder: string, names: readonly string[]): Promise<number> {

@@ -1,4 +1,4 @@
-/** Renders sets of advisories and packs them as they stand in a feed's file. */
+/** Renders sets of advisories and encodes them as the entries of a feed's file. */
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { promisify } from "node:util";
 import { crc32, deflateRaw } from "node:zlib";
@@ -15,67 +15,69 @@ export interface PackedEntry {
   readonly bytes: Buffer;
 }
 
-/** What a feed is rendered with, but for what is read from piece to piece. */
-export type Frameless = Omit<Rendering, "vulnerabilities">;
+/** Rendering input that is the same for the whole feed. Vulnerabilities are loaded per batch. */
+export type FeedRendering = Omit<Rendering, "vulnerabilities">;
 
-/** Advisories of one piece: what is computed without a pause. */
-const PIECE = 100;
+/** Advisories that are rendered without yielding to other requests. */
+const ADVISORIES_PER_BATCH = 100;
 
-/** In the order of the sets. What is told of none of its advisories is an entry without bytes. */
+/** In the order of the sets. A set for which the format has no content is an entry without bytes. */
 export async function* packEntries(
   db: ReadDb,
   format: FeedFormat,
   sets: readonly Siblings[],
-  rendering: Frameless,
+  rendering: FeedRendering,
 ): AsyncIterable<readonly PackedEntry[]> {
-  let piece: Siblings[] = [];
+  let batch: Siblings[] = [];
   let advisories = 0;
   for (const [i, set] of sets.entries()) {
-    piece.push(set);
+    batch.push(set);
     advisories += set.length;
-    if (advisories < PIECE && i < sets.length - 1) continue;
-    yield await packPiece(db, format, piece, rendering);
+    if (advisories < ADVISORIES_PER_BATCH && i < sets.length - 1) continue;
+    yield await packBatch(db, format, batch, rendering);
     await yieldToOthers();
-    piece = [];
+    batch = [];
     advisories = 0;
   }
 }
 
-async function packPiece(db: ReadDb, format: FeedFormat, sets: readonly Siblings[], frameless: Frameless): Promise<PackedEntry[]> {
+async function packBatch(db: ReadDb, format: FeedFormat, sets: readonly Siblings[], feedRendering: FeedRendering): Promise<PackedEntry[]> {
   const advisories = await loadAdvisories(db, sets.flat());
-  const rendering = await withVulnerabilities(db, format, advisories, frameless);
+  const rendering = await addVulnerabilities(db, format, advisories, feedRendering);
   const byUid = new Map(advisories.map((advisory) => [advisory.uid, advisory]));
   const published = sets.map((set) => set.flatMap((uid) => byUid.get(uid) ?? []));
   return Promise.all(sets.map((set, i) => packEntry(format, set, published[i] ?? [], rendering)));
 }
 
-async function withVulnerabilities(
+async function addVulnerabilities(
   db: ReadDb,
   { usesVulnerabilities }: FeedFormat,
   advisories: readonly PublishedAdvisory[],
-  frameless: Frameless,
+  rendering: FeedRendering,
 ): Promise<Rendering> {
   const aliases = usesVulnerabilities ? new Set(advisories.flatMap((advisory) => advisory.aliases)) : [];
-  return { ...frameless, vulnerabilities: await loadVulnerabilities(db, [...aliases]) };
+  return { ...rendering, vulnerabilities: await loadVulnerabilities(db, [...aliases]) };
 }
 
-/** What is rendered together, as it stands in an archive. Undefined where the format has nothing to say. */
-export async function renderSet(db: ReadDb, format: FeedFormat, set: Siblings, frameless: Frameless): Promise<Rendered | undefined> {
+/** Renders one set as a file of an archive. Undefined if the format has no content for it. */
+export async function renderSet(db: ReadDb, format: FeedFormat, set: Siblings, rendering: FeedRendering): Promise<Rendered | undefined> {
   const advisories = await loadAdvisories(db, set);
-  return renderText(format, advisories, await withVulnerabilities(db, format, advisories, frameless));
+  return renderText(format, advisories, await addVulnerabilities(db, format, advisories, rendering));
 }
 
 export interface Rendered {
   readonly text: string;
-  /** The most recent change of what it tells. */
+  /** The latest change of the content, RFC 3339. */
   readonly time: string;
 }
 
 function renderText(format: FeedFormat, advisories: readonly PublishedAdvisory[], rendering: Rendering): Rendered | undefined {
   const rendered = advisories.length === 0 ? undefined : format.render(advisories, rendering);
   if (rendered === undefined) return undefined;
-  const told = advisories.flatMap(({ aliases }) => aliases.map((alias) => rendering.vulnerabilities.get(alias)?.updateTime ?? ""));
-  const time = newest([...advisories.map(({ updateTime }) => updateTime), ...told]);
+  const vulnerabilityTimes = advisories.flatMap(({ aliases }) =>
+    aliases.map((alias) => rendering.vulnerabilities.get(alias)?.updateTime ?? ""),
+  );
+  const time = newest([...advisories.map(({ updateTime }) => updateTime), ...vulnerabilityTimes]);
   return { text: `${JSON.stringify(rendered)}${format.layout.kind === "archive" ? "\n" : ""}`, time };
 }
 
@@ -98,10 +100,13 @@ async function packEntry(
 
 const EMPTY = Buffer.alloc(0);
 const deflate = promisify(deflateRaw) as (bytes: Buffer, options: object) => Promise<Buffer>;
-/** Most files are small: larger tables would only have to be cleared. */
+/** Most files are small. Larger tables cost more to clear than they save. */
 const SMALL = { windowBits: 12, memLevel: 5 };
 
-/** @param name of a file in an archive; the empty string for an element of a list */
+/**
+ * @param name of the file in an archive, whose content is deflated; the empty string for an element of a list, which is
+ * stored plain
+ */
 export async function pack(text: string, name: string, time: string): Promise<{ bytes: Buffer; size: number; crc: number }> {
   const plain = Buffer.from(text);
   const crc = crc32(plain);

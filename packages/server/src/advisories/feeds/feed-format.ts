@@ -1,4 +1,4 @@
-/** The formats that feeds are served in, as data. */
+/** Declares the formats in which feeds are served. */
 import { csafDocument, csafFileName } from "../export/csaf.ts";
 import { openVexFrame, openVexStatement } from "../export/openvex.ts";
 import { osvRecord } from "../export/osv.ts";
@@ -6,7 +6,7 @@ import type { PublishedAdvisory } from "../export/published-advisory.ts";
 import type { Frame, Rendering } from "../export/rendering.ts";
 import { secdbFrame, secdbPackage } from "../export/secdb.ts";
 
-/** What advisories have in common that are rendered together. */
+/** The column that advisories of one entry have in common. */
 export type Sibling = "uid" | "advisory_id" | "artifact_name";
 
 export interface FeedFormat {
@@ -15,11 +15,11 @@ export interface FeedFormat {
   readonly contentType: string;
   readonly description: string;
   readonly sibling: Sibling;
-  /** Whether it depends on what public databases say. */
+  /** Whether the format includes content of public vulnerability records. */
   readonly usesVulnerabilities: boolean;
-  /** @param advisories that are siblings, at least one; @returns undefined where the format has nothing to say of them */
+  /** @param advisories siblings, at least one @returns undefined if the format has no content for them */
   render(advisories: readonly PublishedAdvisory[], rendering: Rendering): object | undefined;
-  /** An archive has a file for each entry, a list stands in a frame. */
+  /** An archive has one file per entry; a list is a JSON document with one element per entry. */
   readonly layout:
     | { readonly kind: "archive"; fileName(first: PublishedAdvisory): string; readonly isListed: boolean }
     | { readonly kind: "list"; frame(rendering: Rendering): Frame; readonly mayBeEmpty: boolean };
@@ -55,7 +55,7 @@ const openvex: FeedFormat = {
   sibling: "uid",
   usesVulnerabilities: false,
   render: ([advisory], rendering) => (advisory === undefined ? undefined : openVexStatement(advisory, rendering)),
-  // A document without statements is none.
+  // An OpenVEX document must have at least one statement.
   layout: { kind: "list", frame: openVexFrame, mayBeEmpty: false },
 };
 
@@ -72,7 +72,7 @@ const secdb: FeedFormat = {
 
 export const feedFormats: readonly FeedFormat[] = [osv, openvex, csaf, secdb];
 
-/** An id as the name of a file that stays where it is unpacked. */
+/** Encodes an id as a file name that cannot leave the folder into which an archive is extracted. */
 function safeName(id: string): string {
   return encodeURIComponent(id)
     .replace(/^\./, "%2E")

@@ -1,21 +1,23 @@
-/** What stands where in a feed's file, as lines of a file beside it, so that the next one is made of it without looking into it. */
+/**
+ * Reads and writes the index of a feed's file. With it, the next build copies unchanged entries without parsing them.
+ */
 import type { FileHandle } from "node:fs/promises";
 
 export interface IndexEntry {
-  /** Of the bytes in the feed's file; 0 for advisories that nothing is told of. */
+  /** Bytes in the feed's file; 0 for advisories for which the format has no content. */
   readonly length: number;
-  /** Unpacked. */
+  /** Uncompressed bytes. */
   readonly size: number;
   readonly crc: number;
-  /** The most recent change, RFC 3339. */
+  /** The latest change, RFC 3339. */
   readonly time: string;
-  /** Of the file in an archive; the empty string in a list. */
+  /** File name in an archive; the empty string in a list. */
   readonly name: string;
-  /** Of the advisories, without the group's before them. */
+  /** Uids of the advisories, without the group's prefix. */
   readonly uids: readonly string[];
 }
 
-/** Names are escaped as in URLs and uids are hexadecimal: none has a tab or ends a line. */
+/** Names are URL-encoded and uids are hexadecimal, so that neither contains a tab or a newline. */
 export function indexLine({ length, size, crc, time, name, uids }: IndexEntry): string {
   return `${length}\t${size}\t${crc}\t${time}\t${name}\t${uids.join(",")}\n`;
 }
@@ -25,11 +27,11 @@ function entryFromLine(line: string): IndexEntry {
   return { length: Number(length), size: Number(size), crc: Number(crc), time, name, uids: uids.split(",") };
 }
 
-const CHUNK = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
-/** In order, some thousand at once. */
+/** The entries in order, in batches of some thousands. */
 export async function* readIndex(file: FileHandle): AsyncIterable<readonly IndexEntry[]> {
-  const stream = file.createReadStream({ start: 0, highWaterMark: CHUNK, encoding: "utf8", autoClose: false });
+  const stream = file.createReadStream({ start: 0, highWaterMark: CHUNK_BYTES, encoding: "utf8", autoClose: false });
   let rest = "";
   for await (const text of stream) {
     const lines = `${rest}${text as string}`.split("\n");
@@ -38,7 +40,7 @@ export async function* readIndex(file: FileHandle): AsyncIterable<readonly Index
   }
 }
 
-/** What tells that an entry is the same as another, beside the advisories that it is of. */
+/** Entries with the same fingerprint have the same advisories and the same content. */
 export function fingerprint({ length, size, crc, name, uids }: IndexEntry): string {
   return length === 0 ? `0 ${uids.join(",")}` : `${length} ${size} ${crc} ${name} ${uids.join(",")}`;
 }

@@ -1,4 +1,4 @@
-/** Reads what feeds are made of, in pieces: on SQLite a statement has the whole process to itself. */
+/** Reads the data of feeds in batches: on SQLite, a statement blocks the whole process. */
 import { type RawBuilder, sql } from "kysely";
 import { countOf } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
@@ -9,52 +9,55 @@ import { type Vulnerability, vulnerabilityFrom } from "../export/vulnerability.t
 import { countChangesBelow } from "../storage/changes.ts";
 import type { FeedFormat, Sibling } from "./feed-format.ts";
 
-/** Advisories that are rendered together, by their uids in order. */
+/** Uids, in order, of the advisories that are rendered together as one entry. */
 export type Siblings = readonly string[];
 
-const PIECE = 250;
+const ROWS_PER_QUERY = 250;
 
-/** All live advisories below the group, in the order of the first of each set of siblings. */
+/** All live advisories below the group, in the order of the first uid of each set. */
 export async function* walkAdvisories(db: ReadDb, group: string, sibling: Sibling): AsyncIterable<readonly Siblings[]> {
   const { upper } = rangeBelow(group);
   let { lower } = rangeBelow(group);
   for (;;) {
-    const piece = await db
+    const batch = await db
       .selectFrom("advisory")
       .select(["uid", `${sibling} as key` as const])
       .where("uid", ">", lower)
       .where("uid", "<", upper)
       .where("delete_time", "is", null)
       .orderBy("uid")
-      .limit(PIECE)
+      .limit(ROWS_PER_QUERY)
       .execute();
-    if (piece.length === 0) return;
-    lower = piece.at(-1)?.uid as string;
-    yield await siblingsLedBy(db, group, sibling, piece);
+    if (batch.length === 0) return;
+    lower = batch.at(-1)?.uid as string;
+    yield await findSetsStartingIn(batch, { db, group, sibling });
   }
 }
 
-/** Each set in the piece of its first advisory, and only there. */
-async function siblingsLedBy(
-  db: ReadDb,
-  group: string,
-  sibling: Sibling,
-  piece: readonly { readonly uid: string; readonly key: string }[],
+/** The sets whose first advisory is in the batch, so that each set is found once. */
+async function findSetsStartingIn(
+  batch: readonly { readonly uid: string; readonly key: string }[],
+  { db, group, sibling }: { readonly db: ReadDb; readonly group: string; readonly sibling: Sibling },
 ): Promise<readonly Siblings[]> {
-  if (sibling === "uid") return piece.map(({ uid }) => [uid]);
+  if (sibling === "uid") return batch.map(({ uid }) => [uid]);
   const range = rangeBelow(group);
-  const keys = [...new Set(piece.map(({ key }) => key))];
+  const keys = [...new Set(batch.map(({ key }) => key))];
   const { rows } = await sql<{ uid: string }>`select (select min(a.uid) from advisory as a where a.${sql.ref(sibling)} = k.value
     and a.uid >= ${range.lower} and a.uid < ${range.upper} and a.delete_time is null) as uid from ${db.dialect.valuesOf(keys)} as k`.execute(
     db,
   );
-  const leaders = new Set(rows.map(({ uid }) => uid));
-  const led = piece.filter(({ uid }) => leaders.has(uid)).map(({ key }) => key);
-  return siblingsWith(db, group, sibling, led);
+  const firstUids = new Set(rows.map(({ uid }) => uid));
+  const keysOfSets = batch.filter(({ uid }) => firstUids.has(uid)).map(({ key }) => key);
+  return findSiblingsByKey(db, group, sibling, keysOfSets);
 }
 
-/** Those that have these in common, of what is live. */
-export async function siblingsWith(db: ReadDb, group: string, sibling: Sibling, keys: readonly string[]): Promise<readonly Siblings[]> {
+/** The sets of live advisories that have these values in the sibling column. */
+export async function findSiblingsByKey(
+  db: ReadDb,
+  group: string,
+  sibling: Sibling,
+  keys: readonly string[],
+): Promise<readonly Siblings[]> {
   if (keys.length === 0) return [];
   const range = rangeBelow(group);
   const { rows } = await sql<{ key: string; uid: string }>`select k.value as key, a.uid as uid from ${db.dialect.valuesOf(keys)} as k
@@ -69,15 +72,15 @@ export async function siblingsWith(db: ReadDb, group: string, sibling: Sibling, 
   return [...sets.values()];
 }
 
-/** As things stand now, of those of the advisories that are live. */
-export async function siblingsOf(db: ReadDb, group: string, sibling: Sibling, uids: readonly string[]): Promise<readonly Siblings[]> {
+/** The current sets of those of the advisories that are live. */
+export async function findSiblings(db: ReadDb, group: string, sibling: Sibling, uids: readonly string[]): Promise<readonly Siblings[]> {
   const keys = new Set<string>();
   const live: string[] = [];
-  for (let start = 0; start < uids.length; start += PIECE) {
+  for (let start = 0; start < uids.length; start += ROWS_PER_QUERY) {
     const rows = await db
       .selectFrom("advisory")
       .select(["uid", `${sibling} as key` as const])
-      .where("uid", "in", db.selectFrom(db.dialect.valuesOf(uids.slice(start, start + PIECE)).as("v")).select("v.value"))
+      .where("uid", "in", db.selectFrom(db.dialect.valuesOf(uids.slice(start, start + ROWS_PER_QUERY)).as("v")).select("v.value"))
       .where("delete_time", "is", null)
       .execute();
     for (const { uid, key } of rows) {
@@ -88,20 +91,20 @@ export async function siblingsOf(db: ReadDb, group: string, sibling: Sibling, ui
   if (sibling === "uid") return live.map((uid) => [uid]);
   const sets: Siblings[] = [];
   const all = [...keys];
-  for (let start = 0; start < all.length; start += PIECE) {
-    sets.push(...(await siblingsWith(db, group, sibling, all.slice(start, start + PIECE))));
+  for (let start = 0; start < all.length; start += ROWS_PER_QUERY) {
+    sets.push(...(await findSiblingsByKey(db, group, sibling, all.slice(start, start + ROWS_PER_QUERY))));
   }
   return sets;
 }
 
-/** Those that are live and have something approved, in the order of the uids. */
+/** Those that are live and have an approved event, in the order of uids. */
 export async function loadAdvisories(db: ReadDb, uids: readonly string[]): Promise<readonly PublishedAdvisory[]> {
   const advisories: PublishedAdvisory[] = [];
-  for (let start = 0; start < uids.length; start += PIECE) {
+  for (let start = 0; start < uids.length; start += ROWS_PER_QUERY) {
     const rows = await db
       .selectFrom("advisory")
       .select("body")
-      .where("uid", "in", db.selectFrom(db.dialect.valuesOf(uids.slice(start, start + PIECE)).as("v")).select("v.value"))
+      .where("uid", "in", db.selectFrom(db.dialect.valuesOf(uids.slice(start, start + ROWS_PER_QUERY)).as("v")).select("v.value"))
       .where("delete_time", "is", null)
       .orderBy("uid")
       .execute();
@@ -115,19 +118,19 @@ export async function loadAdvisories(db: ReadDb, uids: readonly string[]): Promi
 
 export async function loadVulnerabilities(db: ReadDb, ids: readonly string[]): Promise<ReadonlyMap<string, Vulnerability>> {
   const known = new Map<string, Vulnerability>();
-  for (let start = 0; start < ids.length; start += PIECE) {
+  for (let start = 0; start < ids.length; start += ROWS_PER_QUERY) {
     const rows = await db
       .selectFrom("vulnerability")
       .select(["id", "update_time", "body"])
-      .where("id", "in", db.selectFrom(db.dialect.valuesOf(ids.slice(start, start + PIECE)).as("v")).select("v.value"))
+      .where("id", "in", db.selectFrom(db.dialect.valuesOf(ids.slice(start, start + ROWS_PER_QUERY)).as("v")).select("v.value"))
       .execute();
     for (const { id, update_time, body } of rows) known.set(id, vulnerabilityFrom(id, update_time, body));
   }
   return known;
 }
 
-/** Something else after every change of what the format shows of the group. */
-export async function changeToken(
+/** A token that differs after every change of the data that the format renders. */
+export async function readChangeToken(
   db: ReadDb,
   group: string,
   { usesVulnerabilities }: FeedFormat,
@@ -143,7 +146,7 @@ export async function changeToken(
   return { token: [version, below, newest?.time ?? ""].join(" "), version };
 }
 
-export async function existingGroups(db: ReadDb, groups: readonly string[]): Promise<ReadonlySet<string>> {
+export async function findExistingGroups(db: ReadDb, groups: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom("group")
     .select("uid")
@@ -152,14 +155,16 @@ export async function existingGroups(db: ReadDb, groups: readonly string[]): Pro
   return new Set(rows.map(({ uid }) => uid));
 }
 
-export function liveCount(db: ReadDb, group: string): Promise<number> {
+export function countLive(db: ReadDb, group: string): Promise<number> {
   return countOf(db, "advisory", group).then(({ below }) => below);
 }
 
-/** A group that is there, and what of the tree around it shows in its feeds. */
+/** An existing group and what its feeds depend on in the tree around it. */
 export interface FeedGroup {
   readonly name: string;
+  /** The groups that select a distribution. */
   readonly distributions: NamedGroups;
+  /** Architectures of the apk packages of its advisories, sorted. */
   readonly architectures: readonly string[];
 }
 
@@ -192,17 +197,21 @@ export async function findFeedGroup(db: ReadDb, group: string): Promise<FeedGrou
   };
 }
 
+export interface ChangeQuery {
+  readonly group: string;
+  /** RFC 3339. */
+  readonly since: string;
+  readonly format: FeedFormat;
+  readonly limit: number;
+}
+
 /**
- * Uids of advisories below the group that changed since then, deleted ones and those whose vulnerability changed among them.
- * @returns undefined where they are more than `limit`
+ * Uids of the advisories below the group that changed since then, including deleted ones and those whose vulnerability
+ * record changed.
+ * @returns undefined if there are more than `limit`
  */
-export async function changedSince(
-  db: ReadDb,
-  group: string,
-  since: string,
-  { usesVulnerabilities }: FeedFormat,
-  limit: number,
-): Promise<ReadonlySet<string> | undefined> {
+export async function findChanges(db: ReadDb, query: ChangeQuery): Promise<ReadonlySet<string> | undefined> {
+  const { group, since, format, limit } = query;
   const changed = new Set<string>();
   const { lower, upper } = rangeBelow(group);
   const uid = db.dialect.unindexed<string>("uid");
@@ -211,24 +220,24 @@ export async function changedSince(
     sql<boolean>`delete_time is null and update_time >= ${since}`,
     sql<boolean>`delete_time is not null and delete_time >= ${since}`,
   ]) {
-    const rows = await changedWhere(db, sql`${condition} and ${isOurs}`, limit);
+    const rows = await selectChanged(db, sql`${condition} and ${isOurs}`, limit);
     for (const row of rows) changed.add(row.uid);
     if (changed.size > limit) return undefined;
   }
-  if (usesVulnerabilities && !(await addNamingVulnerabilities(db, group, since, limit, changed))) return undefined;
+  if (format.usesVulnerabilities && !(await addByVulnerability(db, query, changed))) return undefined;
   return changed;
 }
 
-async function changedWhere(db: ReadDb, condition: RawBuilder<unknown>, limit: number): Promise<readonly { uid: string }[]> {
+async function selectChanged(db: ReadDb, condition: RawBuilder<unknown>, limit: number): Promise<readonly { uid: string }[]> {
   return (await sql<{ uid: string }>`select uid from advisory where ${condition} limit ${limit + 1}`.execute(db)).rows;
 }
 
-/** False where there are too many. */
-async function addNamingVulnerabilities(db: ReadDb, group: string, since: string, limit: number, changed: Set<string>): Promise<boolean> {
+/** Adds the advisories whose vulnerability record changed. False if there are more than `limit`. */
+async function addByVulnerability(db: ReadDb, { group, since, limit }: ChangeQuery, changed: Set<string>): Promise<boolean> {
   const { lower, upper } = rangeBelow(group);
   for (let after = { update_time: since, id: "" }; ; ) {
     const { rows } = await sql<{ update_time: string; id: string }>`select update_time, id from vulnerability
-      where (update_time, id) > (${after.update_time}, ${after.id}) order by update_time, id limit ${PIECE}`.execute(db);
+      where (update_time, id) > (${after.update_time}, ${after.id}) order by update_time, id limit ${ROWS_PER_QUERY}`.execute(db);
     const last = rows.at(-1);
     if (last === undefined) return true;
     after = last;

@@ -9,7 +9,7 @@ import type { Store } from "../../db/store.ts";
 import { createLog } from "../../lib/log.ts";
 import { createFeeds } from "./feeds.ts";
 
-it("servers that share a data folder can pack the same feed at the same time", async () => {
+it("servers that share a data folder can compress the same feed at the same time", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-feeds-"));
   try {
     const path = join(dataDir, "feed.data");
@@ -19,7 +19,7 @@ it("servers that share a data folder can pack the same feed at the same time", a
     const options = { store: {} as Store, dataDir, clock: { now: () => new Date() }, log: createLog("silent"), baseUrl: "" };
     await using one = createFeeds(options);
     await using other = createFeeds(options);
-    for (const packed of await Promise.all([one.gzipped(feed), other.gzipped(feed)])) {
+    for (const packed of await Promise.all([one.gzip(feed), other.gzip(feed)])) {
       const content = await readFile(packed.path);
       assert.equal(content.length, packed.size);
       assert.ok(gunzipSync(content).equals(bytes));

@@ -1,4 +1,7 @@
-/** Feeds of advisories on demand: made once for all who ask, kept while nothing changes, and never made so often that others would feel it. */
+/**
+ * Serves feeds of advisories on demand. A feed is built once for all requests, cached while nothing changes, and
+ * rebuilt at a limited rate.
+ */
 import { randomUUID } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
@@ -13,8 +16,8 @@ import { Lru } from "../../lib/lru.ts";
 import { type CachedFeed, FeedCache, gzipName } from "./feed-cache.ts";
 import { type Rendered, renderSet } from "./feed-entries.ts";
 import type { FeedFormat } from "./feed-format.ts";
-import { contextOf, frameless, type MakerParts, makeFeed } from "./feed-maker.ts";
-import { changeToken, existingGroups, siblingsWith } from "./feed-source.ts";
+import { contextOf, loadRendering, type MakerContext, makeFeed } from "./feed-maker.ts";
+import { findExistingGroups, findSiblingsByKey, readChangeToken } from "./feed-source.ts";
 
 export interface Feed {
   readonly path: string;
@@ -26,17 +29,17 @@ export interface Feed {
 }
 
 export interface Feeds extends AsyncDisposable {
-  /** @throws NOT_FOUND where there is no such group */
+  /** @throws NOT_FOUND if the group does not exist */
   assertGroup(group: string): Promise<void>;
   /**
-   * The feed as things stand, or, where it is being made for too long or was made a moment ago, as they stood.
-   * @param isStranger whether nobody knows who asks: for them, feeds are not made as often
+   * The current feed. If the build takes too long, or the feed was built a moment ago, the previous one.
+   * @param isAnonymous whether the caller is unauthenticated; for them, feeds are rebuilt less often
    * @throws NOT_FOUND, UNAVAILABLE, RESOURCE_EXHAUSTED
    */
-  feed(group: string, format: FeedFormat, isStranger: boolean): Promise<Feed>;
-  /** The same, compressed. */
-  gzipped(feed: Feed): Promise<Feed>;
-  /** What stands in the feed's archive for an advisory id, as things stand. @throws NOT_FOUND */
+  feed(group: string, format: FeedFormat, isAnonymous: boolean): Promise<Feed>;
+  /** The same feed, compressed with gzip. */
+  gzip(feed: Feed): Promise<Feed>;
+  /** The file that the feed's archive has for an advisory id, rendered now. @throws NOT_FOUND */
   record(group: string, format: FeedFormat, advisoryId: string): Promise<Rendered>;
 }
 
@@ -48,59 +51,60 @@ export interface FeedsOptions {
   readonly baseUrl: string;
 }
 
-/** How long a request waits for a feed to be made. */
+/** How long a request waits for a build. */
 const WAIT_MS = 20_000;
-/** After what took that long, the same feed is not made again for nine times as long. */
+/** After a longer build, the feed is not rebuilt for `COOLDOWN_FACTOR` times the duration of the build. */
 const LONG_MS = 1000;
-const REST_FACTOR = 9;
-/** Nor for strangers for this long, however little it took. */
-const STRANGERS_REST_MS = 5000;
-/** Feeds that wait to be made, one after the other. */
+const COOLDOWN_FACTOR = 9;
+/** After any build, anonymous callers do not cause another one for this long. */
+const ANONYMOUS_COOLDOWN_MS = 5000;
+/** Feeds in the build queue. They are built one after another. */
 const MAX_WAITING = 32;
-/** How often the folder is tidied, at the latest ... */
+/** The cache is swept after this time, at the next build ... */
 const SWEEP_MS = 300_000;
-/** ... and after how many bytes of new feeds at once. */
+/** ... or earlier, after this many bytes of new feeds. */
 const SWEEP_BYTES = 1024 ** 3;
 
-interface Rest {
-  /** Of performance.now(). */
-  readonly known: number;
-  readonly strangers: number;
+interface Cooldown {
+  /** End of the cooldown for authenticated callers, as a value of performance.now(). */
+  readonly authenticated: number;
+  /** The same for anonymous callers. */
+  readonly anonymous: number;
 }
 
 export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOptions): Feeds {
   const cache = new FeedCache(dataDir);
   const db = store.reader;
-  const making = new Map<string, Promise<CachedFeed>>();
-  const packing = new Map<string, Promise<void>>();
-  const rests = new Lru<string, Rest>(10_000);
+  const builds = new Map<string, Promise<CachedFeed>>();
+  const compressions = new Map<string, Promise<void>>();
+  const cooldowns = new Lru<string, Cooldown>(10_000);
   let last: Promise<unknown> = Promise.resolve();
   let isClosed = false;
   let swept = Number.NEGATIVE_INFINITY;
   let unsweptBytes = 0;
 
-  const assertGoing = () => {
+  const assertNotClosing = () => {
     if (isClosed) throw unavailable("the server is shutting down");
   };
-  const parts: MakerParts = { db, cache, baseUrl, now: () => clock.now(), assertGoing };
+  const context: MakerContext = { db, cache, baseUrl, now: () => clock.now(), assertNotClosing };
 
-  async function current(group: string, format: FeedFormat, isStranger: boolean): Promise<CachedFeed> {
-    const context = contextOf(await frameless(parts, group));
+  async function findCurrent(group: string, format: FeedFormat, isAnonymous: boolean): Promise<CachedFeed> {
+    const feedContext = contextOf(await loadRendering(context, group));
     const cached = await cache.read(group, format.name);
-    const { token } = await changeToken(db, group, format);
-    if (cached?.token === token && cached.context === context) return cached;
+    const { token } = await readChangeToken(db, group, format);
+    if (cached?.token === token && cached.context === feedContext) return cached;
     const key = `${group} ${format.name}`;
-    const rest = rests.get(key)?.[isStranger ? "strangers" : "known"] ?? 0;
-    if (performance.now() >= rest || making.has(key)) return inTime(making.get(key) ?? begin(key, group, format), cached);
-    return cached ?? refuse();
+    const cooldownEnd = cooldowns.get(key)?.[isAnonymous ? "anonymous" : "authenticated"] ?? 0;
+    if (performance.now() >= cooldownEnd || builds.has(key)) return waitForBuild(builds.get(key) ?? enqueue(key, group, format), cached);
+    return cached ?? throwStillBuilding();
   }
 
-  function begin(key: string, group: string, format: FeedFormat): Promise<CachedFeed> {
-    if (making.size >= MAX_WAITING) throw resourceExhausted("too many feeds are being made; try again shortly", 5);
-    const made = last.then(() => make(key, group, format)).finally(() => making.delete(key));
-    making.set(key, made);
+  function enqueue(key: string, group: string, format: FeedFormat): Promise<CachedFeed> {
+    if (builds.size >= MAX_WAITING) throw resourceExhausted("too many feeds are being built; try again shortly", 5);
+    const made = last.then(() => make(key, group, format)).finally(() => builds.delete(key));
+    builds.set(key, made);
     last = made.catch((error: unknown) => {
-      if (!(error instanceof HoltError)) log.error({ err: error, group, format: format.name }, "a feed could not be made");
+      if (!(error instanceof HoltError)) log.error({ err: error, group, format: format.name }, "building a feed failed");
     });
     return made;
   }
@@ -108,14 +112,14 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
   async function make(key: string, group: string, format: FeedFormat): Promise<CachedFeed> {
     const started = performance.now();
     try {
-      const feed = await makeFeed(parts, group, format);
+      const feed = await makeFeed(context, group, format);
       unsweptBytes += feed.size;
-      log.info({ group, format: format.name, entries: feed.entries, ms: Math.round(performance.now() - started) }, "made a feed");
+      log.info({ group, format: format.name, entries: feed.entries, ms: Math.round(performance.now() - started) }, "built a feed");
       return feed;
     } finally {
       const now = performance.now();
-      const known = now - started < LONG_MS ? 0 : now + REST_FACTOR * (now - started);
-      rests.set(key, { known, strangers: Math.max(known, now + STRANGERS_REST_MS) });
+      const authenticated = now - started < LONG_MS ? 0 : now + COOLDOWN_FACTOR * (now - started);
+      cooldowns.set(key, { authenticated, anonymous: Math.max(authenticated, now + ANONYMOUS_COOLDOWN_MS) });
       last = last.then(sweep);
     }
   }
@@ -125,31 +129,31 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
     swept = performance.now();
     unsweptBytes = 0;
     await cache
-      .sweep((groups) => existingGroups(db, groups))
-      .catch((error: unknown) => log.warn({ err: error }, "old feeds could not be removed"));
+      .sweep((groups) => findExistingGroups(db, groups))
+      .catch((error: unknown) => log.warn({ err: error }, "removing old feeds failed"));
   }
 
   return {
     async assertGroup(group) {
-      await frameless(parts, group);
+      await loadRendering(context, group);
     },
-    async feed(group, format, isStranger) {
-      const feed = await current(group, format, isStranger);
+    async feed(group, format, isAnonymous) {
+      const feed = await findCurrent(group, format, isAnonymous);
       if (feed.entries === 0 && format.layout.kind === "list" && !format.layout.mayBeEmpty)
         throw notFound("Feed", `${group}/${format.file}`);
       await cache.touch(feed);
       return { path: cache.pathOf(feed), size: feed.size, sum: feed.sum, lastModified: feed.lastModified };
     },
-    async gzipped(feed) {
+    async gzip(feed) {
       const path = gzipName(feed.path);
-      const packed = packing.get(path) ?? packFile(feed.path, path).finally(() => packing.delete(path));
-      packing.set(path, packed);
+      const packed = compressions.get(path) ?? gzipFile(feed.path, path).finally(() => compressions.delete(path));
+      compressions.set(path, packed);
       await packed;
       return { ...feed, path, size: (await stat(path)).size };
     },
     async record(group, format, advisoryId) {
-      const rendering = await frameless(parts, group);
-      const [set = []] = await siblingsWith(db, group, format.sibling, [advisoryId]);
+      const rendering = await loadRendering(context, group);
+      const [set = []] = await findSiblingsByKey(db, group, format.sibling, [advisoryId]);
       const rendered = await renderSet(db, format, set, rendering);
       if (rendered === undefined) throw notFound("Advisory", advisoryId);
       return rendered;
@@ -157,29 +161,32 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
     async [Symbol.asyncDispose]() {
       isClosed = true;
       await last;
-      await Promise.allSettled(packing.values());
+      await Promise.allSettled(compressions.values());
     },
   };
 }
 
-/** What was there before is better than to wait for long, and a client that is told when to come back is better than one that hangs. */
-async function inTime(made: Promise<CachedFeed>, before: CachedFeed | undefined): Promise<CachedFeed> {
-  const tooLate = new AbortController();
+/** Waits for a limited time, then falls back to the previous feed, or else tells the client to try again. */
+async function waitForBuild(made: Promise<CachedFeed>, before: CachedFeed | undefined): Promise<CachedFeed> {
+  const timeout = new AbortController();
   made.catch(() => {});
   try {
-    const first = await Promise.race([made, sleep(WAIT_MS, undefined, { signal: tooLate.signal, ref: false })]);
-    return first ?? before ?? refuse();
+    const first = await Promise.race([made, sleep(WAIT_MS, undefined, { signal: timeout.signal, ref: false })]);
+    return first ?? before ?? throwStillBuilding();
   } finally {
-    tooLate.abort();
+    timeout.abort();
   }
 }
 
-function refuse(): never {
-  throw unavailable("the feed is being made, which takes a while; try again shortly");
+function throwStillBuilding(): never {
+  throw unavailable("the feed is still being built; try again shortly");
 }
 
-/** Takes its name when it is whole; until then its own, as another server may be packing the same. What a server that was killed leaves, the cache sweeps. */
-async function packFile(from: string, to: string): Promise<void> {
+/**
+ * Renames the file when it is complete. The temporary name is unique, as another server may compress the same feed. The
+ * cache sweeps what a killed server leaves.
+ */
+async function gzipFile(from: string, to: string): Promise<void> {
   if ((await stat(to).catch(() => undefined)) !== undefined) return;
   const made = `${to}-${randomUUID()}.new`;
   try {

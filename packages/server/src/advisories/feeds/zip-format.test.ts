@@ -7,24 +7,27 @@ import { centralHeader, localHeader, localHeaderSize, zipEnd } from "./zip-forma
 
 const TIME = "2026-03-04T05:06:08.000Z";
 
-/** Every file has one text. Nothing is there before the first but as many bytes as given. */
+/**
+ * Builds an archive whose files all have the same content.
+ * @param before number of bytes before the first file, which are left out of `tail`
+ */
 function archive(names: readonly string[], text: string, before = 0): { tail: Buffer; size: number } {
   const packed = deflateRawSync(text);
-  const pieces: Buffer[] = [];
+  const parts: Buffer[] = [];
   const headers: Buffer[] = [];
   let offset = before;
   for (const name of names) {
     const entry = { name, time: TIME, size: Buffer.byteLength(text), crc: crc32(text), packedSize: packed.length };
     headers.push(centralHeader(entry, offset));
-    pieces.push(localHeader(entry), packed);
+    parts.push(localHeader(entry), packed);
     offset += localHeaderSize(name) + packed.length;
   }
   const directory = Buffer.concat(headers);
-  const tail = Buffer.concat([...pieces, directory, zipEnd(names.length, offset, directory.length)]);
+  const tail = Buffer.concat([...parts, directory, zipEnd(names.length, offset, directory.length)]);
   return { tail, size: before + tail.length };
 }
 
-/** Reads as if zeros were before the tail. */
+/** Reads zeros before the tail. */
 class Sparse extends yauzl.RandomAccessReader {
   readonly #tail: Buffer;
   readonly #start: number;
@@ -44,7 +47,7 @@ class Sparse extends yauzl.RandomAccessReader {
   }
 }
 
-/** @param isRead of which files the text is wanted; of all others, the empty string */
+/** @param isRead selects the files to read; the others get the empty string */
 async function textsOf({ tail, size }: { tail: Buffer; size: number }, isRead: (name: string) => boolean = () => true) {
   const zip = await yauzl.fromRandomAccessReaderPromise(new Sparse(tail, size), size, { lazyEntries: true, validateEntrySizes: true });
   const texts = new Map<string, string>();
@@ -58,7 +61,7 @@ async function textsOf({ tail, size }: { tail: Buffer; size: number }, isRead: (
 }
 
 describe("zip archives", () => {
-  it("have what was put into them", async () => {
+  it("contain the files that were written to them", async () => {
     const text = "x".repeat(1000);
     assert.deepEqual(
       [...(await textsOf(archive(["a.json", "ü.json"], text)))],
@@ -69,14 +72,14 @@ describe("zip archives", () => {
     );
   });
 
-  it("may have more entries than 65,535", async () => {
+  it("may have more than 65,535 entries", async () => {
     const names = Array.from({ length: 65_540 }, (_, i) => `${i}.json`);
     const texts = await textsOf(archive(names, "text"), (name) => name === names.at(-1));
     assert.deepEqual([...texts.keys()], names);
     assert.equal(texts.get("65539.json"), "text");
   });
 
-  it("may be larger than four gibibytes", async () => {
+  it("may be larger than 4 GiB", async () => {
     const texts = await textsOf(archive(["a.json", "b.json"], "text", 2 ** 32 - 20));
     assert.deepEqual(
       [...texts],

@@ -1,6 +1,6 @@
 /**
- * The bytes around the files of a zip archive (PKWARE APPNOTE 6.3). Written here because entries that did not change are copied from one archive to
- * the next as they are, and because there are more of them than most libraries count to. Pure.
+ * Encodes the records of a zip archive (PKWARE APPNOTE 6.3). We do not use a library, because unchanged entries are
+ * copied between archives as bytes, and because most libraries lack zip64. Pure.
  */
 const LOCAL_HEADER = 0x04034b50;
 const CENTRAL_HEADER = 0x02014b50;
@@ -8,11 +8,11 @@ const END = 0x06054b50;
 const END_64 = 0x06064b50;
 const LOCATOR_64 = 0x07064b50;
 const DEFLATED = 8;
-/** Names are UTF-8 (§4.4.4). */
+/** Bit 11: names are UTF-8 (§4.4.4). */
 const FLAGS = 0x0800;
 const VERSION = 20;
 const VERSION_64 = 45;
-/** Stands for a number that does not fit, and is in the 64-bit record. */
+/** A field with this value has its actual value in the zip64 record. */
 const MAX_16 = 0xffff;
 const MAX_32 = 0xffffffff;
 
@@ -21,12 +21,12 @@ export interface ZipEntry {
   /** RFC 3339, UTC. */
   readonly time: string;
   readonly crc: number;
-  /** Unpacked. */
+  /** Uncompressed bytes. */
   readonly size: number;
   readonly packedSize: number;
 }
 
-/** §4.3.7; the packed bytes follow. */
+/** The local file header (§4.3.7), which precedes the compressed bytes. */
 export function localHeader(entry: ZipEntry): Buffer {
   const name = Buffer.from(entry.name);
   const header = Buffer.alloc(30 + name.length);
@@ -41,7 +41,7 @@ export function localHeaderSize(name: string): number {
   return 30 + Buffer.byteLength(name);
 }
 
-/** §4.3.12. @param offset of the entry's local header */
+/** The central directory file header (§4.3.12). @param offset of the entry's local header */
 export function centralHeader(entry: ZipEntry, offset: number): Buffer {
   const name = Buffer.from(entry.name);
   const isFar = offset >= MAX_32;
@@ -54,7 +54,7 @@ export function centralHeader(entry: ZipEntry, offset: number): Buffer {
   header.writeUInt32LE(isFar ? MAX_32 : offset, 42);
   name.copy(header, 46);
   if (isFar) {
-    // §4.5.3: the fields that are full, here one.
+    // The zip64 extra field (§4.5.3) contains the values of fields that overflow, here only the offset.
     header.writeUInt16LE(1, 46 + name.length);
     header.writeUInt16LE(8, 48 + name.length);
     header.writeBigUInt64LE(BigInt(offset), 50 + name.length);
@@ -62,7 +62,7 @@ export function centralHeader(entry: ZipEntry, offset: number): Buffer {
   return header;
 }
 
-/** Flags, method, time, sums and lengths are the same in both headers. */
+/** Writes flags, method, time, CRC, sizes and name length, which are the same in both headers. */
 function writeCommon(header: Buffer, at: number, { time, crc, packedSize, size }: ZipEntry, nameLength: number): void {
   header.writeUInt16LE(FLAGS, at);
   header.writeUInt16LE(DEFLATED, at + 2);
@@ -73,7 +73,7 @@ function writeCommon(header: Buffer, at: number, { time, crc, packedSize, size }
   header.writeUInt16LE(nameLength, at + 20);
 }
 
-/** §4.4.6: date above time, to two seconds, from 1980 to 2107. */
+/** MS-DOS date and time (§4.4.6): the date in the upper 16 bits, to two seconds, from 1980 to 2107. */
 function dosTime(text: string): number {
   const time = new Date(text);
   const year = time.getUTCFullYear();
@@ -82,7 +82,10 @@ function dosTime(text: string): number {
   return ((date << 16) | (time.getUTCHours() << 11) | (time.getUTCMinutes() << 5) | (time.getUTCSeconds() >> 1)) >>> 0;
 }
 
-/** §4.3.14 to §4.3.16: what ends an archive. @param start of the central directory, which ends where this begins */
+/**
+ * The end of central directory record, with the zip64 records before it if needed (§4.3.14 to §4.3.16).
+ * @param start offset of the central directory, which ends where these records begin
+ */
 export function zipEnd(entries: number, start: number, size: number): Buffer {
   const isLarge = entries >= MAX_16 || start >= MAX_32 || size >= MAX_32;
   const end = Buffer.alloc(22);

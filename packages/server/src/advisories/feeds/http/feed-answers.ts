@@ -44,7 +44,7 @@ async function answerFeedOnce(exchange: FeedExchange, format: FeedFormat, feeds:
   const headers = { etag: isGzip ? etags[1] : etags[0], ...(isList && { vary: "accept-encoding" }) };
   if (isKnown(request, validators)) answerKnown(exchange, validators, headers);
   else
-    await answerFile(exchange, validators, isGzip ? await feeds.gzipped(feed) : feed, {
+    await answerFile(exchange, validators, isGzip ? await feeds.gzip(feed) : feed, {
       ...headers,
       "content-type": format.contentType,
       ...(isGzip && { "content-encoding": "gzip" }),
