@@ -1,17 +1,20 @@
-/** From the name of a repository, as registry clients write it, to the repo or to where it would be made. Tells nobody of what they hold no right at. */
+/**
+ * Resolves the name of a repository, as registry clients write it, to a repo or to the group where the repo would be
+ * created. It does not reveal anything at which the caller holds no right.
+ */
 import type { Access } from "../access/capabilities.ts";
 import { AmbiguousName, findNamedGroup, isUidSegment } from "../api/resource/named-groups.ts";
 import type { ReadDb } from "../db/store.ts";
 import { parentOf } from "../lib/uid.ts";
 import { OciError } from "./oci-error.ts";
 
-/** Distribution specification 1.1, "Pulling manifests": the grammar of `<name>`. */
+/** OCI distribution specification 1.1, "Pulling manifests": the grammar of `<name>`. */
 const NAME = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
-/** Room for a path of uids as deep as the tree may be. */
+/** Allows a path of uids at the maximum depth of the tree. */
 const MAX_NAME = 1200;
 
-/** Where a name leads. Without a repo: the name would be `name` in that group. */
-export type Place =
+/** An existing repo; or, with `repoUid` undefined, the group and the name that the repo would have. */
+export type RepositoryTarget =
   | { readonly repoUid: string; readonly groupUid: string }
   | { readonly repoUid: undefined; readonly groupUid: string; readonly name: string };
 
@@ -23,12 +26,12 @@ export function parseRepositoryName(name: string): readonly string[] {
 }
 
 /**
- * `<organization's name or uid>/[folder/…/]<repo>`; the last 16 digits of a uid stand for a folder or a repo, too. Groups at and
- * above which and below which the caller holds nothing do not exist for it.
- * @returns undefined where nothing that the caller may know of has such a name
- * @throws OciError NAME_INVALID where the name is malformed, or stands for several
+ * Resolves `<organization's name or uid>/[folder/…/]<repo>`. The last 16 digits of a uid may replace the name of a
+ * folder or a repo. Groups where the caller holds nothing, neither at, above nor below them, do not exist for it.
+ * @returns undefined if nothing that is visible to the caller has this name
+ * @throws OciError NAME_INVALID if the name is malformed or ambiguous
  */
-export async function findPlace(db: ReadDb, name: string, access: Access): Promise<Place | undefined> {
+export async function findRepository(db: ReadDb, name: string, access: Access): Promise<RepositoryTarget | undefined> {
   const segments = parseRepositoryName(name);
   const last = segments.at(-1) ?? "";
   if (segments.length < 2) return undefined;
@@ -36,11 +39,11 @@ export async function findPlace(db: ReadDb, name: string, access: Access): Promi
     throw error instanceof AmbiguousName ? new OciError("NAME_INVALID", error.message) : error;
   });
   if (groupUid === undefined) return undefined;
-  const repoUid = await repoNamed(db, groupUid, last);
+  const repoUid = await findRepoNamed(db, groupUid, last);
   return repoUid === undefined ? { repoUid, groupUid, name: last } : { repoUid, groupUid: parentOf(repoUid) };
 }
 
-async function repoNamed(db: ReadDb, parent: string, name: string): Promise<string | undefined> {
+async function findRepoNamed(db: ReadDb, parent: string, name: string): Promise<string | undefined> {
   if (isUidSegment(name)) {
     const uid = `${parent}/${name}`;
     const row = await db.selectFrom("repo").select("uid").where("uid", "=", uid).executeTakeFirst();

@@ -1,6 +1,6 @@
-/** Errors of the registry, with the codes of the OCI distribution specification. `oci/error.ts` has their HTTP status and body. */
+/** The errors of the registry, by the codes of the OCI distribution specification. `oci/error.ts` maps them to HTTP. */
 
-/** Distribution specification 1.1, "Error codes". */
+/** OCI distribution specification 1.1, "Error Codes". */
 export type OciCode =
   | "BLOB_UNKNOWN"
   | "BLOB_UPLOAD_INVALID"
@@ -20,7 +20,7 @@ export type OciCode =
 export class OciError extends Error {
   override readonly name = "OciError";
   readonly code: OciCode;
-  /** JSON for programs. */
+  /** Machine-readable details as JSON, as the specification allows. */
   readonly detail: unknown;
   constructor(code: OciCode, message: string, detail?: unknown, options?: ErrorOptions) {
     super(message, options);

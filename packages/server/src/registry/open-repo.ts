@@ -1,4 +1,7 @@
-/** The repo behind a request, if the caller may do there what it asks for. Rights are looked at as they stand now, at every use; a token only narrows them. */
+/**
+ * Finds or creates the repo of a request and checks the caller's rights. Rights are evaluated at every use; a registry
+ * token can only narrow them.
+ */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
@@ -9,21 +12,36 @@ import { assertGroupExists, insert, isDuplicate } from "../api/resource/write.ts
 import type { ReadDb, Store } from "../db/store.ts";
 import { newUid } from "../lib/uid.ts";
 import { appendRepoCreated, type Origin, type RegistryNames } from "./content/oci-events.ts";
-import { findPlace, type Place } from "./names.ts";
+import { findRepository, type RepositoryTarget } from "./names.ts";
 import { OciError } from "./oci-error.ts";
 import { repos } from "./resources.ts";
 import { rights } from "./rights.ts";
 
-/** What a token's scope can name. */
+/** The actions in the scope of a registry token. */
 export type RegistryAction = "pull" | "push" | "delete";
 
 export interface RegistryCaller {
   readonly principal: Principal;
-  /** Live, and narrowed by what the token leaves. */
+  /** The current rights, narrowed by the token. */
   readonly access: Access;
 }
 
-/** The identity may, but its token was made for less: another one would do. */
+export interface RepoRequest {
+  /** Name of the repository as the client wrote it. */
+  readonly name: string;
+  readonly action: RegistryAction;
+  /** Capabilities at the repo. */
+  readonly needed: bigint;
+}
+
+export interface PushRequest {
+  readonly name: string;
+  readonly caller: RegistryCaller;
+  readonly origin: Origin;
+  readonly now: Date;
+}
+
+/** The identity has the right, but the token's scope lacks it. A client answers with a request for another token. */
 export class InsufficientScope extends OciError {
   readonly repository: string;
   readonly action: RegistryAction;
@@ -35,97 +53,94 @@ export class InsufficientScope extends OciError {
 }
 
 /**
- * A repo that is there.
- * @param needed capabilities at the repo
- * @throws OciError NAME_UNKNOWN where there is no such repo or the caller holds nothing at it, in the same words; DENIED; InsufficientScope
+ * Finds an existing repo.
+ * @throws OciError NAME_UNKNOWN, with the same message whether the repo does not exist or the caller holds nothing at
+ * it; DENIED; InsufficientScope
  */
-export async function openRepo(db: ReadDb, name: string, caller: RegistryCaller, action: RegistryAction, needed: bigint): Promise<string> {
-  return openAt(await findPlace(db, name, caller.access), name, caller, action, needed);
+export async function openRepo(db: ReadDb, caller: RegistryCaller, request: RepoRequest): Promise<string> {
+  return authorizeRepo(await findRepository(db, request.name, caller.access), caller, request);
 }
 
-/** The same, but undefined where there is none and the caller would see it if there were: who holds what is needed at its group. */
-export async function openRepoIfAny(
-  db: ReadDb,
-  name: string,
-  caller: RegistryCaller,
-  action: RegistryAction,
-  needed: bigint,
-): Promise<string | undefined> {
-  const place = await findPlace(db, name, caller.access);
-  const isMissing = place !== undefined && place.repoUid === undefined && caller.access.holds(needed, place.groupUid);
-  if (!isMissing) return openAt(place, name, caller, action, needed);
+/**
+ * The same, but undefined if the repo does not exist and the caller holds the capabilities at its group, so that it
+ * would see the repo.
+ */
+export async function openRepoIfAny(db: ReadDb, caller: RegistryCaller, request: RepoRequest): Promise<string | undefined> {
+  const { name, action, needed } = request;
+  const target = await findRepository(db, name, caller.access);
+  const isMissing = target !== undefined && target.repoUid === undefined && caller.access.holds(needed, target.groupUid);
+  if (!isMissing) return authorizeRepo(target, caller, request);
   assertInScope(caller, name, action);
   return undefined;
 }
 
-function openAt(place: Place | undefined, name: string, caller: RegistryCaller, action: RegistryAction, needed: bigint): string {
-  if (place?.repoUid === undefined || caller.access.capabilitiesAt(place.repoUid) === 0n)
+function authorizeRepo(target: RepositoryTarget | undefined, caller: RegistryCaller, request: RepoRequest): string {
+  const { name, action, needed } = request;
+  if (target?.repoUid === undefined || caller.access.capabilitiesAt(target.repoUid) === 0n)
     throw new OciError("NAME_UNKNOWN", `there is no repository ${name}`);
-  assertHolds(caller, place.repoUid, needed);
+  assertHolds(caller, target.repoUid, needed);
   assertInScope(caller, name, action);
-  return place.repoUid;
+  return target.repoUid;
 }
 
 /**
- * A repo to push into, made where there is none and the caller may make one.
- * @throws OciError DENIED where the caller may not, in the same words whether there is one; InsufficientScope
+ * Finds the repo to push into, or creates it if the caller may.
+ * @throws OciError DENIED, with the same message whether or not the repo exists; InsufficientScope
  */
 export async function openRepoForPush(
-  name: string,
-  caller: RegistryCaller,
-  origin: Origin,
-  now: Date,
+  { name, caller, origin, now }: PushRequest,
   { store, names }: { readonly store: Store; readonly names: RegistryNames },
 ): Promise<string> {
-  const place = await findPlace(store.reader, name, caller.access);
-  if (place === undefined || caller.access.capabilitiesAt(place.repoUid ?? place.groupUid) === 0n)
-    throw new OciError("DENIED", `you may not push to ${name}; its organization and folders must be there, too`);
-  assertHolds(caller, place.repoUid ?? place.groupUid, neededToPush(place));
+  const target = await findRepository(store.reader, name, caller.access);
+  if (target === undefined || caller.access.capabilitiesAt(target.repoUid ?? target.groupUid) === 0n)
+    throw new OciError("DENIED", `you may not push to ${name}; its organization and folders must exist`);
+  assertHolds(caller, target.repoUid ?? target.groupUid, neededToPush(target));
   assertInScope(caller, name, "push");
-  return place.repoUid ?? (await makeRepo(place, origin, now, store, names));
+  return target.repoUid ?? (await createRepo({ ...target, origin, now }, store, names));
 }
 
-function neededToPush(place: Place): bigint {
-  return place.repoUid === undefined ? rights.push | rights.createRepo : rights.push;
+function neededToPush(target: RepositoryTarget): bigint {
+  return target.repoUid === undefined ? rights.push | rights.createRepo : rights.push;
 }
 
-async function makeRepo(
-  { groupUid, name }: { readonly groupUid: string; readonly name: string },
-  origin: Origin,
-  now: Date,
-  store: Store,
-  names: RegistryNames,
-): Promise<string> {
+interface RepoCreation {
+  readonly groupUid: string;
+  readonly name: string;
+  readonly origin: Origin;
+  readonly now: Date;
+}
+
+async function createRepo({ groupUid, name, origin, now }: RepoCreation, store: Store, names: RegistryNames): Promise<string> {
   try {
     return await store.transaction(async (db) => {
       await assertGroupExists(groupUid, db);
       const repo = createMessage(RepoSchema, { name });
       await insert(repos, newUid(groupUid), repo, { now, db });
-      await appendRepoCreated(db, repo, origin, now, names);
+      await appendRepoCreated(db, { repo, origin, now }, names);
       return repo.uid;
     });
   } catch (error) {
-    // A client pushes the layers of one image at once, and each of them may be the first.
+    // Clients push the layers of an image concurrently, so another request may have created the repo.
     if (!isDuplicate(error)) throw error;
     const query = store.reader.selectFrom("repo").select("uid").where("parent", "=", groupUid).where("name", "=", name);
     return (await query.executeTakeFirstOrThrow()).uid;
   }
 }
 
-/** Of the actions that a client asks for, those that would be allowed now: what a token is made for. */
+/** The subset of the requested actions that the caller may do now: the scope of its new token. */
 export async function allowedActions(
   db: ReadDb,
   name: string,
   { access }: RegistryCaller,
   wanted: readonly string[],
 ): Promise<RegistryAction[]> {
-  const place = await findPlace(db, name, access).catch((error: unknown) => {
+  const target = await findRepository(db, name, access).catch((error: unknown) => {
     if (error instanceof OciError) return undefined;
     throw error;
   });
-  if (place === undefined) return [];
-  const at = place.repoUid ?? place.groupUid;
-  const needed: Record<RegistryAction, bigint> = { pull: rights.pullManifest, push: neededToPush(place), delete: rights.deleteManifest };
+  if (target === undefined) return [];
+  const at = target.repoUid ?? target.groupUid;
+  const needed: Record<RegistryAction, bigint> = { pull: rights.pullManifest, push: neededToPush(target), delete: rights.deleteManifest };
   const asksFor = (action: RegistryAction) => wanted.includes(action) || wanted.includes("*");
   return (["pull", "push", "delete"] as const).filter((action) => asksFor(action) && access.holds(needed[action], at));
 }

@@ -1,4 +1,4 @@
-/** What repos and tags are to the resource engine. Shared by the management API and by pushes, which store the same rows. */
+/** Declares repos and tags to the resource engine. The management API and pushes store the same rows. */
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { defineResource } from "../api/resource/define.ts";
@@ -20,7 +20,7 @@ export const tags = defineResource(TagSchema, {
 /** Bits of the `class` column. */
 export const TagClass = { REFERRER: 1, DATE: 2, EPOCH: 4 } as const;
 
-/** What a tag's name looks like; 0 for a plain one. */
+/** Bits of TagClass that a tag's name matches; 0 for a plain tag. */
 export function classOf(name: string): number {
   return (
     (name.startsWith("sha256-") ? TagClass.REFERRER : 0) |

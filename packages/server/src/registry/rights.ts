@@ -1,4 +1,4 @@
-/** What registry traffic needs at a repo, as capability sets. The one place that says which capability a pull or a push is. */
+/** Maps registry actions to the capabilities that they need at a repo. No other file does. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { capabilitySet } from "../access/capability-set.ts";
 
@@ -10,6 +10,6 @@ export const rights = {
   push: capabilitySet([Capability.CAP_MANIFEST_CREATE, Capability.CAP_TAG_CREATE]),
   deleteManifest: capabilitySet([Capability.CAP_MANIFEST_DELETE]),
   deleteTag: capabilitySet([Capability.CAP_TAG_DELETE]),
-  /** At the group that the repo is made in. */
+  /** Needed at the group in which the repo is created. */
   createRepo: capabilitySet([Capability.CAP_REPO_CREATE]),
 } as const;

@@ -1,4 +1,4 @@
-/** The tables of the registry. The migrations make them; column names equal proto field names. */
+/** The tables of the registry. The migrations create them. Columns are named after proto fields. */
 import type { Generated } from "kysely";
 import type { ResourceTable } from "../db/schema.ts";
 
@@ -26,9 +26,9 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** Named `group/…/name` under its organization; a repo's tags are its children. */
+/** A repo is the child of a group and the parent of its tags. */
 export interface RepoTable extends ResourceTable {
-  /** Uid of the repo it is synced from. */
+  /** Uid of the repo that it is synced from. */
   source: string | null;
 }
 
@@ -39,36 +39,42 @@ export interface RepoReadmeTable {
 
 export interface TagTable extends ResourceTable {
   digest: string;
-  /** What its name looks like, as bits: 1 a referrer (`sha256-…`), 2 a date (`…-20yymmdd`), 4 an epoch (`…-r1`). 0 is a plain tag. */
+  /**
+   * Bits by the shape of its name: 1 for a referrer (`sha256-…`), 2 for a date (`…-20yymmdd`), 4 for an epoch (`…-r1`).
+   * 0 for a plain tag.
+   */
   class: number;
 }
 
-/** A blob can be read only through a repo that links it. */
+/** A link from a repo to a blob. A blob can only be read through a repo that links it. */
 export interface RepoBlobTable {
   repo_uid: string;
   digest: string;
-  /** When it was last linked, asked for by a push, or let go by a deleted manifest: the grace period before collection begins here. */
+  /**
+   * Start of the grace period before collection: when the blob was last linked, requested by a push, or released by a
+   * deleted manifest.
+   */
   touch_time: string;
 }
 
-/** Manifests and indexes, with their bytes: they are small, and read more than anything else. */
+/** Manifests and indexes with their bytes, which are small and read more than anything else. */
 export interface ManifestTable {
   repo_uid: string;
   digest: string;
   media_type: string;
   artifact_type: string | null;
-  /** Digest of the manifest that this one refers to, present or not. */
+  /** Digest of the manifest that this one refers to, which need not exist. */
   subject: string | null;
   size: number;
   create_time: string;
-  /** When it was last pushed, or let go by a tag or a parent: the grace period before collection begins here. */
+  /** Start of the grace period before collection: when it was last pushed, or released by a tag or a parent. */
   touch_time: string;
-  /** JSON object, for the referrers API. */
+  /** JSON object for the referrers API. */
   annotations: string | null;
   content: Uint8Array;
 }
 
-/** What a manifest needs to be pulled whole: collection follows it. */
+/** What a manifest refers to. Collection follows these references. */
 export interface ManifestReferenceTable {
   repo_uid: string;
   manifest_digest: string;
@@ -76,7 +82,7 @@ export interface ManifestReferenceTable {
   kind: "blob" | "manifest";
 }
 
-/** Facts of an image by platform; an index has a row for each of its platforms. */
+/** The facts about an image per platform. An index has one row for each of its platforms. */
 export interface ImageTable {
   repo_uid: string;
   digest: string;
@@ -85,22 +91,22 @@ export interface ImageTable {
   variant: string;
   manifest_digest: string;
   config_digest: string;
-  /** Of all layers and the config. */
+  /** Bytes of all layers and the config. */
   size: number;
 }
 
-/** Each digest that a tag has had. Outlives the tag. */
+/** Each digest that a tag has pointed to. Outlives the tag. */
 export interface TagHistoryTable {
   seq: Generated<number>;
   repo_uid: string;
   tag: string;
   digest: string;
   time: string;
-  /** Uid of the identity that moved it. */
+  /** Uid of the identity that moved the tag. */
   actor: string;
 }
 
-/** An upload under way; its bytes are in the blob store under the same name. */
+/** An unfinished upload. The blob store has its bytes under the same uid. */
 export interface UploadTable {
   uid: string;
   repo_uid: string;
@@ -109,57 +115,69 @@ export interface UploadTable {
   update_time: string;
 }
 
-/** How far the packages of a manifest are read: of an image, or of what brings SBOMs of one. It follows from its bytes, so it is the same for all repos that have it. */
+/**
+ * The progress of reading the packages of a manifest: that of an image, or one with SBOMs. It depends on the bytes
+ * only, so all repos share it.
+ */
 export interface ImageScanTable {
-  /** Of a manifest that is no index. */
+  /** Digest of a manifest that is not an index. */
   digest: string;
   state: "pending" | "done" | "failed";
   attempts: number;
-  /** The server that reads it until `lease_time`; null for none. */
+  /** The server that reads it until `lease_time`; null if none does. */
   lease_holder: string | null;
   lease_time: string | null;
   read_time: string | null;
-  /** `ID VERSION_ID` of os-release; the empty string where there is none. */
+  /** `ID VERSION_ID` of os-release; the empty string if unknown. */
   distribution: string;
-  /** What could not be read, for people; the empty string where all could. */
+  /** What could not be read, as a message for people; the empty string if everything was read. */
   error: string;
   package_count: number;
 }
 
-/** An organization waits for a manifest: to be read, and then to be told its origins. */
+/** The organizations that wait for a manifest to be read and for its origins. */
 export interface ImageWaitTable {
   digest: string;
   org_uid: string;
-  /** Not before. */
+  /** Earliest time of the reading. */
   due_time: string;
 }
 
-/** Whose images were read when. */
+/** When each organization had its last run. */
 export interface ImageTurnTable {
   org_uid: string;
-  /** When its last turn ended, later by as long as that took: who waits and has the earliest is next. */
+  /**
+   * The end of the organization's last run plus the duration of that run. The waiting organization with the earliest
+   * time is next.
+   */
   turn_time: string;
 }
 
-/** Which SBOMs are about an image, each repo says for itself (`registry/packages/descriptions.ts`): what one repo's users attach says nothing in others. */
+/**
+ * A package of a manifest. Which SBOMs describe an image depends on the repo (registry/packages/descriptions.ts), so
+ * that users of one repo cannot describe images of another.
+ */
 export interface ImagePackageTable {
-  /** Of the manifest that says so: the image's, or that of what brings an SBOM. */
+  /** Digest of the manifest that names the package: the image's, or that of an SBOM. */
   digest: string;
-  /** As in package URLs: `apk`, `deb`, `rpm`, `pypi`, `npm`, `golang`, `maven` … */
+  /** Type of package URL: `apk`, `deb`, `rpm`, `pypi`, `npm`, `golang`, `maven` … */
   type: string;
   name: string;
   version: string;
   architecture: string;
-  /** The source package that it is built from; its own name where nothing else is said. */
+  /** The source package that it is built from; its own name if unknown. */
   origin: string;
-  /** Path of the database, or digest of the SBOM, that says so. */
+  /** Path of the package database, or digest of the SBOM. */
   location: string;
   /** `image` for a package database in a layer, else the media type of the SBOM. */
   source: string;
   purl: string;
 }
 
-/** Images of which an index is made, one for each platform. Refers to nothing and follows from the index's bytes: like the history of tags, it outlives manifests. */
+/**
+ * The images of an index, one per platform. It depends on the index's bytes only and has no foreign keys, as it
+ * outlives manifests.
+ */
 export interface IndexPlatformTable {
   digest: string;
   manifest_digest: string;

@@ -128,15 +128,15 @@ describeWithWorld("SBOMs of images", (world) => {
     const other = `sha256:${"1".repeat(64)}`;
     const deep = `${'{"components":['.repeat(100_000)}${"]}".repeat(100_000)}`;
     const cases: readonly (readonly [content: string, mediaType: string, error: RegExp])[] = [
-      ["{", SPDX, /: it is not JSON$/],
-      [spdx(EXPRESS).slice(0, -5), SPDX, /: it is not JSON$/],
-      ["[]", SPDX, /: it is not a JSON object$/],
-      ['{"packages":[]}', SPDX, /: it is neither SPDX nor CycloneDX$/],
-      [envelope("no statement"), DSSE, /: it is not JSON$/],
-      [statement(SPDX_PREDICATE, null, other), IN_TOTO, /: it is a statement about another image$/],
-      [statement(SPDX_PREDICATE, JSON.parse(spdx(EXPRESS)), other), IN_TOTO, /: it is a statement about another image$/],
-      [deep, CYCLONE_DX, /: it is n/],
-      [`${spdx(EXPRESS)}${" ".repeat(32 * 1024 * 1024)}`, SPDX, /: it is larger than 32 MiB$/],
+      ["{", SPDX, /: the document is not JSON$/],
+      [spdx(EXPRESS).slice(0, -5), SPDX, /: the document is not JSON$/],
+      ["[]", SPDX, /: the document is not a JSON object$/],
+      ['{"packages":[]}', SPDX, /: the document is neither SPDX nor CycloneDX$/],
+      [envelope("no statement"), DSSE, /: the document is not JSON$/],
+      [statement(SPDX_PREDICATE, null, other), IN_TOTO, /: the statement is about another image$/],
+      [statement(SPDX_PREDICATE, JSON.parse(spdx(EXPRESS)), other), IN_TOTO, /: the statement is about another image$/],
+      [deep, CYCLONE_DX, /: the document is n/],
+      [`${spdx(EXPRESS)}${" ".repeat(32 * 1024 * 1024)}`, SPDX, /: the document is larger than 32 MiB$/],
     ];
     for (const [content, mediaType, error] of cases) {
       const image = await imageIn(repo);
@@ -158,7 +158,7 @@ describeWithWorld("SBOMs of images", (world) => {
     assert.deepEqual(named(found), ["npm %zz 2", "npm @scope/name 1.0", "rpm bash 2:5-1", "apk musl 1.2.5-r9"]);
     assert.equal(found.packages[2]?.architecture, "noarch");
     assert.equal(found.state, ImageScan_State.DONE);
-    assert.match(found.scans[1]?.error ?? "", /: 4 entries are without a name and version that can be read$/);
+    assert.match(found.scans[1]?.error ?? "", /: 4 entries are without a readable name and version$/);
   });
 
   test("a statement about anything but what an image consists of is none, and says nothing", async () => {

@@ -207,7 +207,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       const image = await pushImage();
       await using _reader = startPackageReader({ ...world, log: createLog("silent"), maxTimeMs: 1 });
       const scan = await settled(image);
-      assert.deepEqual([scan.state, scan.attempts, scan.error], ["failed", 0, "it takes longer than 5 minutes"]);
+      assert.deepEqual([scan.state, scan.attempts, scan.error], ["failed", 0, "reading it takes longer than 5 minutes"]);
     });
 
     test("a server that stops gives back what it is at", async () => {

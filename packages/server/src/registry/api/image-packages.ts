@@ -15,7 +15,7 @@ import { isDigest } from "../../blobs/digest.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import { type Description, findDescriptions } from "../packages/descriptions.ts";
-import { keyOf, type ListedPackage, listPackages, type PackageKey } from "../packages/list-packages.ts";
+import { type ListedPackage, listPackages, type PackageKey, packageKeyOf } from "../packages/list-packages.ts";
 
 const states = { pending: ImageScan_State.PENDING, done: ImageScan_State.DONE, failed: ImageScan_State.FAILED } as const;
 
@@ -36,7 +36,8 @@ export function imagePackagesService({ pageTokens }: { readonly pageTokens: Page
         const last = found.length > limit ? packages.at(-1) : undefined;
         return create(ListImagePackagesResponseSchema, {
           packages: packages.map(packageOf),
-          nextPageToken: last === undefined ? "" : pageTokens.seal({ key: JSON.stringify(keyOf(last)), uid: "", skipped: 0 }, binding, now),
+          nextPageToken:
+            last === undefined ? "" : pageTokens.seal({ key: JSON.stringify(packageKeyOf(last)), uid: "", skipped: 0 }, binding, now),
           state: stateOf(descriptions),
           scans: descriptions.map(scanOf),
         });

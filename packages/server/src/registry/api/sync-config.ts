@@ -8,7 +8,7 @@ import { save } from "../../api/resource/write.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { type FieldViolation, type HoltError, invalidArgument, invalidArguments } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
-import { findPlace } from "../names.ts";
+import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
 import { repos } from "../resources.ts";
 
@@ -87,7 +87,7 @@ async function resolveSource(text: string, { db, access }: WriteCall, { registry
 
   async function uidOfName(path: string): Promise<string | undefined> {
     try {
-      return (await findPlace(db, path, access))?.repoUid;
+      return (await findRepository(db, path, access))?.repoUid;
     } catch (error) {
       throw error instanceof OciError ? invalidSource(error.message) : error;
     }

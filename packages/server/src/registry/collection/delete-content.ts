@@ -22,7 +22,7 @@ export function deleteTag(name: string, deletion: Deletion, { store, names }: De
     const tag = await findTagForUpdate(db, deletion.repoUid, name);
     if (tag === undefined) throw new OciError("MANIFEST_UNKNOWN", `there is no tag "${name}"`);
     await removeTag(db, tag, deletion.now);
-    await appendTagDeleted(db, tag.uid, deletion.origin, deletion.now, names);
+    await appendTagDeleted(db, { uid: tag.uid, origin: deletion.origin, now: deletion.now }, names);
   });
 }
 
@@ -39,7 +39,7 @@ export function deleteManifest(digest: string, deletion: Deletion, { store, name
       .execute();
     for (const tag of tags) {
       await removeTag(db, tag, now);
-      await appendTagDeleted(db, tag.uid, origin, now, names);
+      await appendTagDeleted(db, { uid: tag.uid, origin, now }, names);
     }
     await touchReferences(db, repoUid, digest, now);
     const { numDeletedRows } = await db

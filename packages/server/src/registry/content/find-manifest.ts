@@ -1,19 +1,21 @@
-/** Reads a manifest by its tag or digest: what registries are asked for most, so one query each. */
+/**
+ * Finds a manifest by its tag or digest. Clients request manifests more than anything else, so this takes one query.
+ */
 import { isDigest } from "../../blobs/digest.ts";
 import type { ReadDb } from "../../db/store.ts";
 
 export interface StoredManifest {
   readonly digest: string;
   readonly mediaType: string;
-  /** Exactly as it was pushed. */
+  /** The exact bytes that were pushed. */
   readonly content: Uint8Array;
 }
 
 export async function findManifest(db: ReadDb, repoUid: string, reference: string): Promise<StoredManifest | undefined> {
-  return isDigest(reference) ? byDigest(db, repoUid, reference) : byTag(db, repoUid, reference);
+  return isDigest(reference) ? findByDigest(db, repoUid, reference) : findByTag(db, repoUid, reference);
 }
 
-function byDigest(db: ReadDb, repoUid: string, digest: string): Promise<StoredManifest | undefined> {
+function findByDigest(db: ReadDb, repoUid: string, digest: string): Promise<StoredManifest | undefined> {
   return db
     .selectFrom("manifest")
     .select(["digest", "media_type as mediaType", "content"])
@@ -22,7 +24,7 @@ function byDigest(db: ReadDb, repoUid: string, digest: string): Promise<StoredMa
     .executeTakeFirst();
 }
 
-function byTag(db: ReadDb, repoUid: string, tag: string): Promise<StoredManifest | undefined> {
+function findByTag(db: ReadDb, repoUid: string, tag: string): Promise<StoredManifest | undefined> {
   return db
     .selectFrom("tag as t")
     .innerJoin("manifest as m", (join) => join.onRef("m.repo_uid", "=", "t.parent").onRef("m.digest", "=", "t.digest"))

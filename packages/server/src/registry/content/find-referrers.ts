@@ -1,4 +1,4 @@
-/** Lists the manifests whose subject is a digest (distribution specification 1.1, "Listing referrers"). */
+/** Lists the manifests whose subject is a digest (OCI distribution specification 1.1, "Listing Referrers"). */
 import type { ReadDb } from "../../db/store.ts";
 
 export interface Referrer {
@@ -11,12 +11,12 @@ export interface Referrer {
 
 export interface Referrers {
   readonly descriptors: readonly Referrer[];
-  /** Digest to go on after; undefined at the end. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-const MAX_PAGE = 500;
-/** Annotations are the pusher's, and may be large; a page is no larger than a manifest may be. */
+const MAX_REFERRERS_PER_PAGE = 500;
+/** Clients choose the annotations, which may be large. A page must not be larger than a manifest may be. */
 const MAX_ANNOTATION_BYTES = 3 * 1024 * 1024;
 
 export async function findReferrers(
@@ -34,13 +34,13 @@ export async function findReferrers(
   if (after !== undefined) query = query.where("digest", ">", after);
   const rows = await query
     .orderBy("digest")
-    .limit(MAX_PAGE + 1)
+    .limit(MAX_REFERRERS_PER_PAGE + 1)
     .execute();
   const descriptors: Referrer[] = [];
   let bytes = 0;
   for (const { digest, media_type: mediaType, size, artifact_type: type, annotations } of rows) {
     bytes += annotations?.length ?? 0;
-    if (descriptors.length === MAX_PAGE || (bytes > MAX_ANNOTATION_BYTES && descriptors.length > 0))
+    if (descriptors.length === MAX_REFERRERS_PER_PAGE || (bytes > MAX_ANNOTATION_BYTES && descriptors.length > 0))
       return { descriptors, next: descriptors.at(-1)?.digest };
     descriptors.push({
       mediaType,

@@ -1,4 +1,4 @@
-/** Reads manifests and indexes from strangers: what they are, and what they refer to. Looks at nothing but the bytes. */
+/** Parses untrusted manifests and indexes into their type and references. It only looks at the bytes. */
 import { isDigest } from "../../blobs/digest.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import { OciError } from "../oci-error.ts";
@@ -11,13 +11,16 @@ const KINDS: ReadonlyMap<string, Manifest["kind"]> = new Map([
   ["application/vnd.docker.distribution.manifest.list.v2+json", "index"],
 ]);
 
-/** Image specification, descriptor.md, as far as the registry reads it. */
+/** A descriptor (OCI image specification, descriptor.md), reduced to what the registry uses. */
 export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
   readonly platform: Platform | undefined;
-  /** Whether a client may have it from elsewhere, so that the registry need not (layers that may not be distributed). */
+  /**
+   * Whether the content may be elsewhere, at `urls`, such as a layer that must not be distributed. The registry need
+   * not have it.
+   */
   readonly isForeign: boolean;
 }
 
@@ -30,13 +33,16 @@ export interface Platform {
 export interface Manifest {
   readonly kind: "manifest" | "index";
   readonly mediaType: string;
-  /** What the referrers API calls its type: its own, or its config's media type; undefined for an index without one. */
+  /**
+   * The artifact type in the referrers API: that of the manifest, else the media type of its config; undefined for an
+   * index without one.
+   */
   readonly artifactType: string | undefined;
   readonly config: Descriptor | undefined;
   readonly layers: readonly Descriptor[];
-  /** Of an index. */
+  /** The manifests of an index; empty for a manifest. */
   readonly children: readonly Descriptor[];
-  /** Digest, of a manifest that may be there or not. */
+  /** Digest of a manifest, which need not exist. */
   readonly subject: string | undefined;
   readonly annotations: Readonly<Record<string, string>> | undefined;
 }
@@ -46,32 +52,33 @@ export function isManifestType(mediaType: string): boolean {
 }
 
 /**
- * @param contentType of the request; its parameters are ignored. Without one, the manifest's own word counts
+ * @param contentType of the request; its parameters are ignored. Without it, the manifest's own mediaType counts
  * @throws OciError MANIFEST_INVALID
  */
 export function parseManifest(content: Uint8Array, contentType: string | undefined): Manifest {
-  const fields = record(parseJson(content), "the manifest");
+  const fields = requireObject(parseJson(content), "the manifest");
   const claimed = contentType?.split(";", 1)[0]?.trim().toLowerCase();
-  const own = fields.mediaType === undefined ? undefined : text(fields.mediaType, "mediaType");
+  const own = fields.mediaType === undefined ? undefined : requireString(fields.mediaType, "mediaType");
   const mediaType = own ?? claimed ?? "";
-  // A parser that believes the one would read other things out of it than a parser that believes the other.
-  if (own !== undefined && claimed !== undefined && own !== claimed) throw invalid(`mediaType is ${own}, but Content-Type is ${claimed}`);
+  // Clients that trust one of the two would interpret the bytes differently from clients that trust the other.
+  if (own !== undefined && claimed !== undefined && own !== claimed)
+    throw invalidManifest(`mediaType is ${own}, but Content-Type is ${claimed}`);
   const kind = KINDS.get(mediaType);
-  if (kind === undefined) throw invalid(`"${mediaType.slice(0, 200)}" is not the type of a manifest that this registry takes`);
-  if (fields.schemaVersion !== 2) throw invalid("schemaVersion must be 2");
+  if (kind === undefined) throw invalidManifest(`"${mediaType.slice(0, 200)}" is not a supported manifest type`);
+  if (fields.schemaVersion !== 2) throw invalidManifest("schemaVersion must be 2");
   if (kind === "manifest" ? fields.manifests !== undefined : fields.layers !== undefined || fields.config !== undefined)
-    throw invalid("it has the fields of both an image manifest and an index");
-  const config = kind === "manifest" ? descriptor(fields.config, "config") : undefined;
-  const ownType = fields.artifactType === undefined ? "" : text(fields.artifactType, "artifactType");
+    throw invalidManifest("it has the fields of both an image manifest and an index");
+  const config = kind === "manifest" ? parseDescriptor(fields.config, "config") : undefined;
+  const ownType = fields.artifactType === undefined ? "" : requireString(fields.artifactType, "artifactType");
   return {
     kind,
     mediaType,
     artifactType: ownType || config?.mediaType,
     config,
-    layers: kind === "manifest" ? descriptors(fields.layers, "layers") : [],
-    children: kind === "index" ? descriptors(fields.manifests, "manifests") : [],
-    subject: fields.subject === undefined || fields.subject === null ? undefined : descriptor(fields.subject, "subject").digest,
-    annotations: annotations(fields.annotations),
+    layers: kind === "manifest" ? parseDescriptors(fields.layers, "layers") : [],
+    children: kind === "index" ? parseDescriptors(fields.manifests, "manifests") : [],
+    subject: fields.subject === undefined || fields.subject === null ? undefined : parseDescriptor(fields.subject, "subject").digest,
+    annotations: parseAnnotations(fields.annotations),
   };
 }
 
@@ -79,59 +86,59 @@ function parseJson(content: Uint8Array): unknown {
   try {
     return parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(content));
   } catch (error) {
-    throw invalid(`it is not JSON: ${(error as Error).message}`);
+    throw invalidManifest(`it is not JSON: ${(error as Error).message}`);
   }
 }
 
-function descriptors(value: unknown, field: string): Descriptor[] {
-  if (value === null || value === undefined) throw invalid(`${field} is missing`);
-  if (!Array.isArray(value)) throw invalid(`${field} must be an array`);
-  return value.map((element, at) => descriptor(element, `${field}[${at}]`));
+function parseDescriptors(value: unknown, field: string): Descriptor[] {
+  if (value === null || value === undefined) throw invalidManifest(`${field} is missing`);
+  if (!Array.isArray(value)) throw invalidManifest(`${field} must be an array`);
+  return value.map((element, at) => parseDescriptor(element, `${field}[${at}]`));
 }
 
-function descriptor(value: unknown, field: string): Descriptor {
-  const fields = record(value, field);
-  const digest = text(fields.digest, `${field}.digest`);
-  if (!isDigest(digest)) throw invalid(`${field}.digest is not a sha256 or sha512 digest`);
+function parseDescriptor(value: unknown, field: string): Descriptor {
+  const fields = requireObject(value, field);
+  const digest = requireString(fields.digest, `${field}.digest`);
+  if (!isDigest(digest)) throw invalidManifest(`${field}.digest is not a sha256 or sha512 digest`);
   const { size } = fields;
-  if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) throw invalid(`${field}.size must be a number of bytes`);
+  if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) throw invalidManifest(`${field}.size must be a number of bytes`);
   const urls = fields.urls;
   return {
-    mediaType: text(fields.mediaType, `${field}.mediaType`),
+    mediaType: requireString(fields.mediaType, `${field}.mediaType`),
     digest,
     size,
-    platform: platform(fields.platform, `${field}.platform`),
+    platform: parsePlatform(fields.platform, `${field}.platform`),
     isForeign: Array.isArray(urls) && urls.length > 0,
   };
 }
 
-function platform(value: unknown, field: string): Platform | undefined {
+function parsePlatform(value: unknown, field: string): Platform | undefined {
   if (value === undefined || value === null) return undefined;
-  const { architecture = "", os = "", variant = "" } = record(value, field);
+  const { architecture = "", os = "", variant = "" } = requireObject(value, field);
   return {
-    architecture: text(architecture, `${field}.architecture`),
-    os: text(os, `${field}.os`),
-    variant: text(variant, `${field}.variant`),
+    architecture: requireString(architecture, `${field}.architecture`),
+    os: requireString(os, `${field}.os`),
+    variant: requireString(variant, `${field}.variant`),
   };
 }
 
-function annotations(value: unknown): Record<string, string> | undefined {
+function parseAnnotations(value: unknown): Record<string, string> | undefined {
   if (value === undefined || value === null) return undefined;
-  const fields = record(value, "annotations");
-  for (const key of Object.keys(fields)) text(fields[key], `annotations["${key.slice(0, 200)}"]`);
+  const fields = requireObject(value, "annotations");
+  for (const key of Object.keys(fields)) requireString(fields[key], `annotations["${key.slice(0, 200)}"]`);
   return fields as Record<string, string>;
 }
 
-function record(value: unknown, field: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(`${field} must be an object`);
+function requireObject(value: unknown, field: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalidManifest(`${field} must be an object`);
   return value as Record<string, unknown>;
 }
 
-function text(value: unknown, field: string): string {
-  if (typeof value !== "string") throw invalid(`${field} must be a string`);
+function requireString(value: unknown, field: string): string {
+  if (typeof value !== "string") throw invalidManifest(`${field} must be a string`);
   return value;
 }
 
-function invalid(description: string): OciError {
+function invalidManifest(description: string): OciError {
   return new OciError("MANIFEST_INVALID", `the manifest is invalid: ${description}`);
 }

@@ -1,5 +1,8 @@
-/** What registry traffic tells subscribers: tags moved, manifests pushed, content pulled. Bodies of pushes and pulls are plain JSON. */
-import { create as createMessage, type DescMethodUnary, getOption, type Message } from "@bufbuild/protobuf";
+/**
+ * Appends the events of registry traffic: tags that moved, manifests that were pushed, content that was pulled. The
+ * bodies of push and pull events are plain JSON.
+ */
+import { create as createMessage, getOption } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { events, http } from "@holt/api";
 import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
@@ -9,11 +12,14 @@ import { parentOf } from "../../lib/uid.ts";
 import { appendEvent, appendPlainEvents, type EventNames, type Happening, type PlainEvent } from "../../outbox/outbox.ts";
 
 export interface RegistryNames extends EventNames {
-  /** Under which clients reach the registry: source of its events, and what its tokens are for. */
+  /**
+   * The host under which clients reach the registry. It is the source of the events and the audience of registry
+   * tokens.
+   */
   readonly registryHost: string;
 }
 
-/** Who did it, from where, and by which name of the repository. */
+/** Who made a request, from which address, and by which name of the repository. */
 export interface Origin {
   readonly repository: string;
   readonly remoteAddress: string;
@@ -41,31 +47,47 @@ export interface Push {
   readonly now: Date;
 }
 
-/** As the management API does for the same change: subscribers need not know which way it came. */
-export function appendTagCreated(db: WriteDb, tag: Tag, { actor }: Origin, now: Date, names: EventNames): Promise<void> {
-  return appendApiEvent(db, TagsService.method.createTag, tag, tag, { actor, now }, names);
+/** The event is the same as that of the management API, so that subscribers need not distinguish the two. */
+export function appendTagCreated(db: WriteDb, { tag, origin, now }: TagCreation, names: EventNames): Promise<void> {
+  return appendApiEvent(db, { method: TagsService.method.createTag, request: tag, response: tag, actor: origin.actor, now }, names);
 }
 
-export function appendTagDeleted(db: WriteDb, uid: string, { actor }: Origin, now: Date, names: EventNames): Promise<void> {
+interface TagCreation {
+  readonly tag: Tag;
+  readonly origin: Origin;
+  readonly now: Date;
+}
+
+export function appendTagDeleted(db: WriteDb, { uid, origin, now }: TagDeletion, names: EventNames): Promise<void> {
   const request = createMessage(DeleteTagRequestSchema, { uid });
-  return appendApiEvent(db, TagsService.method.deleteTag, request, createMessage(EmptySchema), { actor, now }, names);
+  const response = createMessage(EmptySchema);
+  return appendApiEvent(db, { method: TagsService.method.deleteTag, request, response, actor: origin.actor, now }, names);
 }
 
-export function appendRepoCreated(db: WriteDb, repo: Repo, { actor }: Origin, now: Date, names: EventNames): Promise<void> {
-  return appendApiEvent(db, ReposService.method.createRepo, repo, repo, { actor, now }, names);
+interface TagDeletion {
+  readonly uid: string;
+  readonly origin: Origin;
+  readonly now: Date;
 }
 
-function appendApiEvent(
-  db: WriteDb,
-  method: DescMethodUnary,
-  request: Message,
-  response: Message,
-  { actor, now }: Pick<Happening, "actor" | "now">,
-  names: EventNames,
-): Promise<void> {
+export function appendRepoCreated(db: WriteDb, { repo, origin, now }: RepoCreation, names: EventNames): Promise<void> {
+  const method = ReposService.method.createRepo;
+  return appendApiEvent(db, { method, request: repo, response: repo, actor: origin.actor, now }, names);
+}
+
+interface RepoCreation {
+  readonly repo: Repo;
+  readonly origin: Origin;
+  readonly now: Date;
+}
+
+type ApiChange = Pick<Happening, "method" | "request" | "response" | "actor" | "now">;
+
+function appendApiEvent(db: WriteDb, change: ApiChange, names: EventNames): Promise<void> {
+  const { method } = change;
   const { type } = getOption(method, events);
   const path = getOption(method, http).pattern.value as string;
-  return appendEvent(db, { method, type, audience: "customer", path, alias: undefined, request, response, actor, now }, names);
+  return appendEvent(db, { ...change, type, audience: "customer", path, alias: undefined }, names);
 }
 
 export function appendPush(db: WriteDb, push: Push, names: RegistryNames): Promise<void> {
@@ -78,14 +100,15 @@ export function appendPush(db: WriteDb, push: Push, names: RegistryNames): Promi
     ...(previousDigest !== undefined && { tag_previous_digest: previousDigest }),
     type: "manifest",
   };
-  return appendPlainEvents(db, [eventOf("registry.push.v1", push, body, extensions, names)], names);
+  return appendPlainEvents(db, [createEvent("registry.push.v1", push, { body, extensions }, names)], names);
 }
 
-/** Many at once: what pulls cost is spread over them. */
+/** Appends the events of many pulls at once, which is cheaper per pull. */
 export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: RegistryNames): Promise<void> {
   const all = pulls.map((pull) => {
     const { tag, method, type } = pull;
-    return eventOf("registry.pull.v1", pull, { ...bodyOf(pull), ...(tag !== undefined && { tag }), method, type }, {}, names);
+    const body = { ...bodyOf(pull), ...(tag !== undefined && { tag }), method, type };
+    return createEvent("registry.pull.v1", pull, { body, extensions: {} }, names);
   });
   return appendPlainEvents(db, all, names);
 }
@@ -95,7 +118,7 @@ function bodyOf({ repoUid, digest, origin, now }: Pull | Push) {
     repository: origin.repository,
     repo_id: repoUid,
     digest,
-    // A civil time in UTC with microseconds and without a zone, as its readers parse it.
+    // UTC with microseconds and without a zone, which is what consumers parse.
     when: now.toISOString().replace("Z", "000"),
     location: "",
     remote_address: origin.remoteAddress,
@@ -103,12 +126,11 @@ function bodyOf({ repoUid, digest, origin, now }: Pull | Push) {
   };
 }
 
-function eventOf(
+function createEvent(
   type: string,
   { repoUid, origin, now }: Pull | Push,
-  body: unknown,
-  extensions: Record<string, string>,
+  content: Pick<PlainEvent, "body" | "extensions">,
   { registryHost: source }: RegistryNames,
 ): PlainEvent {
-  return { type, source, subject: repoUid, group: parentOf(repoUid), extensions, actor: origin.actor, body, now };
+  return { type, source, subject: repoUid, group: parentOf(repoUid), actor: origin.actor, now, ...content };
 }

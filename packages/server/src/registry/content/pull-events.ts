@@ -1,15 +1,19 @@
-/** Collects the events of pulls and writes them together, so that a pull does not wait for a commit. Those of the last moment are lost with the process. */
+/**
+ * Buffers the events of pulls and writes them in batches, so that a pull does not wait for a commit. Events of the last
+ * moment are lost if the process is killed.
+ */
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
 import { appendPulls, type Pull, type RegistryNames } from "./oci-events.ts";
 
-/** With SQLite the pulls of that time are written while no other is served, so it is short; and a commit waits for the disk, so it is not shorter. */
+/**
+ * Time between writes. Shorter means more waits for the disk; longer means larger batches, during which SQLite serves
+ * no other write.
+ */
 const FLUSH_MS = 100;
-/** Of one transaction. */
-const BATCH = 5000;
-/** Of one statement. */
-const ROWS = 500;
-/** While the database does not take them. More than that are dropped: pulls go on. */
+const EVENTS_PER_TRANSACTION = 5000;
+const EVENTS_PER_STATEMENT = 500;
+/** Limit of the buffer. If the database is down, further events are dropped, and pulls go on. */
 const MAX_WAITING = 20_000;
 
 export interface PullEventsOptions {
@@ -31,37 +35,38 @@ export class PullEvents implements AsyncDisposable {
   record(pull: Pull): void {
     if (this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(pull);
-    this.#timer ??= this.#later();
+    this.#timer ??= this.#schedule();
   }
 
-  /** Resolves when all that was recorded before is written, or could not be. */
+  /** Resolves when all earlier events are written, or failed to be. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    // What came after the one under way began is not in it.
+    // The current write does not include events that were recorded after it began.
     await this.#flushing;
     this.#flushing ??= this.#write().finally(() => {
       this.#flushing = undefined;
-      if (this.#waiting.length > 0) this.#timer ??= this.#later();
+      if (this.#waiting.length > 0) this.#timer ??= this.#schedule();
     });
     return this.#flushing;
   }
 
-  #later(): NodeJS.Timeout {
+  #schedule(): NodeJS.Timeout {
     return setTimeout(() => void this.flush(), FLUSH_MS).unref();
   }
 
-  /** Only what is there now: under load something always comes meanwhile, and it would be a commit for a few pulls, without an end. */
+  /** Takes a snapshot of the buffer; draining until it is empty would never end under load. */
   async #write(): Promise<void> {
     const { store, names, log } = this.#options;
     for (let left = this.#waiting.length; left > 0; ) {
-      const batch = this.#waiting.slice(0, Math.min(left, BATCH));
+      const batch = this.#waiting.slice(0, Math.min(left, EVENTS_PER_TRANSACTION));
       try {
         await store.transaction(async (db) => {
-          for (let start = 0; start < batch.length; start += ROWS) await appendPulls(db, batch.slice(start, start + ROWS), names);
+          for (let start = 0; start < batch.length; start += EVENTS_PER_STATEMENT)
+            await appendPulls(db, batch.slice(start, start + EVENTS_PER_STATEMENT), names);
         });
       } catch (error) {
-        log.error({ err: error, waiting: this.#waiting.length }, "the events of pulls could not be written");
+        log.error({ err: error, waiting: this.#waiting.length }, "writing the events of pulls failed");
         return;
       }
       this.#waiting = this.#waiting.slice(batch.length);

@@ -1,4 +1,7 @@
-/** A push of a manifest, in one transaction: its bytes, what it refers to, its tag with history, what is known of the image, the events. */
+/**
+ * Pushes a manifest in one transaction: its bytes, its references, its tag with history, the facts about the image, and
+ * the events.
+ */
 
 import { digestOf, parseDigest } from "../../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
@@ -7,7 +10,7 @@ import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
 import { readingOf } from "../packages/reading-of.ts";
 import { appendScan } from "../packages/scan-queue.ts";
-import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts } from "./image-facts.ts";
+import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts, type StoredImage } from "./image-facts.ts";
 import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
 import { appendPush, appendTagCreated, type Origin, type RegistryNames } from "./oci-events.ts";
 import { upsertTag } from "./tags.ts";
@@ -31,7 +34,7 @@ export interface PushOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly names: RegistryNames;
-  /** Told, after the commit, that there may be a manifest to read. Must not throw. */
+  /** Called after the commit if there may be a manifest whose packages are to be read. Must not throw. */
   readonly onManifest: () => void;
 }
 
@@ -43,28 +46,28 @@ export async function pushManifest(push: ManifestPush, { store, blobs, names, on
   const digest = digestOf(content, wanted?.algorithm);
   if (wanted !== undefined && digest !== reference) throw new OciError("DIGEST_INVALID", `the manifest has the digest ${digest}`);
   const tag = wanted === undefined ? reference : undefined;
-  const platform = await platformOf(manifest, repoUid, store, blobs);
+  const platform = await readPlatform(manifest, repoUid, store, blobs);
 
   return store.transaction(async (db) => {
-    // Who pushes into a repo waits for who pushes into it already; so the repo stays, and nobody else makes the same tag meanwhile.
+    // The lock serializes pushes into a repo: the repo cannot be deleted, and no other push can create the same tag.
     const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
     if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
     await assertHasBlobs(db, repoUid, manifest);
-    await storeManifest(db, push, digest, manifest, platform);
+    await storeManifest(db, push, { repoUid, digest, manifest, platform });
     db.afterCommit(onManifest);
     let previousDigest: string | undefined;
     if (tag !== undefined) {
       const move = await upsertTag(db, { repoUid, name: tag, digest, now, actor: origin.actor.subject });
       previousDigest = move.previous;
-      if (move.changed) await appendTagCreated(db, move.tag, origin, now, names);
+      if (move.changed) await appendTagCreated(db, { tag: move.tag, origin, now }, names);
     }
     await appendPush(db, { repoUid, digest, mediaType: manifest.mediaType, tag, previousDigest, origin, now }, names);
     return { digest, subject: manifest.subject };
   });
 }
 
-/** Before the transaction, in which no blob is read. */
-async function platformOf({ config }: Manifest, repoUid: string, store: Store, blobs: BlobStore): Promise<Platform | undefined> {
+/** Reads the config's blob. Runs before the transaction, as transactions do no file I/O. */
+async function readPlatform({ config }: Manifest, repoUid: string, store: Store, blobs: BlobStore): Promise<Platform | undefined> {
   if (config === undefined || config.size > MAX_CONFIG_BYTES) return undefined;
   const link = await store.reader
     .selectFrom("repo_blob as l")
@@ -76,7 +79,7 @@ async function platformOf({ config }: Manifest, repoUid: string, store: Store, b
   if (link === undefined || link.size === 0 || link.size > MAX_CONFIG_BYTES) return undefined;
   const chunks: Buffer[] = [];
   try {
-    // A file may be longer than its blob.
+    // The file may be longer than the blob.
     for await (const chunk of await blobs.read(config.digest, { start: 0, end: link.size - 1 })) chunks.push(chunk as Buffer);
   } catch (error) {
     throw error instanceof NoSuchBlob ? blobUnknown(config.digest) : error;
@@ -85,8 +88,9 @@ async function platformOf({ config }: Manifest, repoUid: string, store: Store, b
 }
 
 /**
- * The blobs of a manifest must be in the repo; the manifests of an index need not ("sparse" indexes are pushed on purpose, image
- * specification, image-index.md). Locks the links, so that collection cannot take them away before the manifest holds them.
+ * Checks that the repo has the blobs of a manifest. The manifests of an index may be missing ("sparse" indexes, OCI
+ * image specification, image-index.md). Locks the links, so that collection cannot delete them before the manifest
+ * refers to them.
  */
 async function assertHasBlobs(db: WriteDb, repoUid: string, { config, layers }: Manifest): Promise<void> {
   const needed = [...(config === undefined ? [] : [config]), ...layers];
@@ -102,7 +106,7 @@ async function assertHasBlobs(db: WriteDb, repoUid: string, { config, layers }: 
     const stored = sizes.get(digest);
     if (stored === undefined && !isForeign) throw blobUnknown(digest);
     if (stored !== undefined && stored !== size)
-      throw new OciError("MANIFEST_INVALID", `the manifest says that ${digest} has ${size} bytes, but it has ${stored}`, { digest });
+      throw new OciError("MANIFEST_INVALID", `the manifest says that ${digest} has ${size} bytes, but the blob has ${stored}`, { digest });
   }
 }
 
@@ -110,13 +114,8 @@ function blobUnknown(digest: string): OciError {
   return new OciError("MANIFEST_BLOB_UNKNOWN", `the manifest needs the blob ${digest}, which this repository does not have`, { digest });
 }
 
-async function storeManifest(
-  db: WriteDb,
-  { repoUid, content, now }: ManifestPush,
-  digest: string,
-  manifest: Manifest,
-  platform: Platform | undefined,
-): Promise<void> {
+async function storeManifest(db: WriteDb, { content, now }: ManifestPush, stored: StoredImage): Promise<void> {
+  const { repoUid, digest, manifest } = stored;
   const time = now.toISOString();
   const { numUpdatedRows } = await db
     .updateTable("manifest")
@@ -124,7 +123,7 @@ async function storeManifest(
     .where("repo_uid", "=", repoUid)
     .where("digest", "=", digest)
     .executeTakeFirstOrThrow();
-  // The same bytes refer to the same.
+  // The same bytes have the same references, which are stored already.
   if (numUpdatedRows > 0n) return;
   await db
     .insertInto("manifest")
@@ -142,20 +141,19 @@ async function storeManifest(
     })
     .execute();
   const references = referencesOf(manifest);
-  for (let start = 0; start < references.length; start += MAX_ROWS) {
+  for (let start = 0; start < references.length; start += ROWS_PER_STATEMENT) {
     const rows = references
-      .slice(start, start + MAX_ROWS)
+      .slice(start, start + ROWS_PER_STATEMENT)
       .map((reference) => ({ repo_uid: repoUid, manifest_digest: digest, ...reference }));
     await db.insertInto("manifest_reference").values(rows).execute();
   }
-  await recordImageFacts(db, repoUid, digest, manifest, platform);
+  await recordImageFacts(db, stored);
   if (readingOf(manifest) !== undefined) await appendScan(db, digest, rootOf(repoUid), now);
 }
 
-/** Of one statement. */
-const MAX_ROWS = 500;
+const ROWS_PER_STATEMENT = 500;
 
-/** Each digest once. An index may hold blobs, too: builders keep their caches so. */
+/** Without duplicates. An index may also refer to blobs: some builders store their caches that way. */
 function referencesOf({ config, layers, children }: Manifest): { digest: string; kind: "blob" | "manifest" }[] {
   const kinds = new Map<string, "blob" | "manifest">();
   const add = ({ digest }: Descriptor, kind: "blob" | "manifest") => kinds.set(digest, kind);

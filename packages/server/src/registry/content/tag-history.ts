@@ -1,16 +1,19 @@
-/** The digests that a tag has had, oldest first. Appended in the transaction that moves the tag; outlives the tag. */
+/**
+ * Appends to and reads the history of a tag's digests, oldest first. It is written in the transaction that moves the
+ * tag, and outlives the tag.
+ */
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 
-export interface TagMove {
+export interface TagHistoryEntry {
   readonly repoUid: string;
   readonly tag: string;
   readonly digest: string;
   readonly now: Date;
-  /** Uid of the identity that moved it. */
+  /** Uid of the identity that moved the tag. */
   readonly actor: string;
 }
 
-export async function appendTagHistory(db: WriteDb, { repoUid, tag, digest, now, actor }: TagMove): Promise<void> {
+export async function appendTagHistory(db: WriteDb, { repoUid, tag, digest, now, actor }: TagHistoryEntry): Promise<void> {
   await db.insertInto("tag_history").values({ repo_uid: repoUid, tag, digest, time: now.toISOString(), actor }).execute();
 }
 
@@ -19,10 +22,10 @@ export interface PastDigest {
   readonly digest: string;
 }
 
-/** Of one answer: who wants more moves `start`. */
+/** Entries per answer. For more, a client advances `start`. */
 export const MAX_HISTORY = 1000;
 
-/** From `start` to `end`, both included; the first MAX_HISTORY of them. */
+/** The first MAX_HISTORY entries from `start` to `end`, both inclusive. */
 export function readTagHistory(
   db: ReadDb,
   repoUid: string,

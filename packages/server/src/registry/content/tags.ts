@@ -1,4 +1,7 @@
-/** Writes tags, for pushes and for the management API alike: the row, the count of plain tags, the history. Which event tells of it is the caller's. */
+/**
+ * Writes tags for pushes and for the management API: the row, the count of plain tags and the history. The caller
+ * appends the event.
+ */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { type Tag, TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { insert, remove } from "../../api/resource/write.ts";
@@ -10,14 +13,14 @@ import { newUid, parentOf } from "../../lib/uid.ts";
 import { classOf, tags } from "../resources.ts";
 import { appendTagHistory } from "./tag-history.ts";
 
-/** Fields that come with the digest; left out, they stay as they are. */
+/** Fields that are set together with the digest. Omitted fields keep their value. */
 export type TagFields = Partial<Pick<Tag, "deprecated" | "bundles">>;
 
-export interface TagMove {
+export interface TagUpsert {
   readonly tag: Tag;
-  /** Digest that the tag had before, undefined for a new tag. */
+  /** The tag's previous digest; undefined for a new tag. */
   readonly previous: string | undefined;
-  /** False where the tag was already like that, and nothing was written. */
+  /** False if the tag was already as requested, and nothing was written. */
   readonly changed: boolean;
 }
 
@@ -32,10 +35,10 @@ export interface TagWrite {
 }
 
 /**
- * Makes the tag, or moves it to the digest. Hold a lock on the repo: two who make one tag at once would meet at its unique name.
- * The manifest it leaves gets its grace period before collection anew.
+ * Creates the tag, or moves it to the digest. The caller holds the lock on the repo, since concurrent creations of a
+ * tag would violate its unique name. The grace period of the tag's previous manifest starts again.
  */
-export async function upsertTag(db: WriteDb, { repoUid, name, digest, fields = {}, now, actor }: TagWrite): Promise<TagMove> {
+export async function upsertTag(db: WriteDb, { repoUid, name, digest, fields = {}, now, actor }: TagWrite): Promise<TagUpsert> {
   const current = await findTagForUpdate(db, repoUid, name);
   if (current === undefined) {
     const tag = createMessage(TagSchema, { name, digest, ...fields });
@@ -59,7 +62,7 @@ export async function upsertTag(db: WriteDb, { repoUid, name, digest, fields = {
   return { tag: next, previous: current.digest, changed: true };
 }
 
-/** Deletes the tag; its history stays. @throws NOT_FOUND */
+/** Deletes the tag but not its history. @throws NOT_FOUND */
 export async function removeTag(
   db: WriteDb,
   tag: { readonly uid: string; readonly name: string; readonly digest: string },
@@ -70,7 +73,7 @@ export async function removeTag(
   await touchManifests(db, parentOf(tag.uid), [tag.digest], now);
 }
 
-/** Begins the grace period of manifests that something has let go. */
+/** Starts the grace period of manifests that lost a reference. */
 export async function touchManifests(db: WriteDb, repoUid: string, digests: readonly string[], now: Date): Promise<void> {
   if (digests.length === 0) return;
   await db

@@ -1,4 +1,4 @@
-/** Uploads under way, and how their bytes become blobs of a repo. Knows no HTTP and no rights. */
+/** Manages uploads, and turns their bytes into blobs of a repo. It knows neither HTTP nor rights. */
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { linkBlob } from "../../blobs/link-blob.ts";
@@ -17,29 +17,34 @@ export interface Upload {
 }
 
 export interface Uploads {
-  /** Begins an upload. @throws OciError NAME_UNKNOWN where the repo is gone */
+  /** @throws OciError NAME_UNKNOWN if the repo was deleted */
   begin(repoUid: string, identityUid: string): Promise<Upload>;
-  /** @throws OciError BLOB_UPLOAD_UNKNOWN, also for another repo's */
+  /** @throws OciError BLOB_UPLOAD_UNKNOWN, also for an upload of another repo */
   find(repoUid: string, uid: string): Promise<Upload>;
-  /** The upload's new size, see BlobStore.append. @throws RangeMismatch; UNAVAILABLE */
+  /** @returns the upload's new size in bytes; see BlobStore.append @throws RangeMismatch, UNAVAILABLE */
   append(upload: Upload, bytes: Readable, offset: number): Promise<number>;
   /**
-   * Makes the upload a blob that the repo links, durably.
-   * @throws OciError DIGEST_INVALID, and the upload is gone; BLOB_UPLOAD_UNKNOWN; NAME_UNKNOWN; UNAVAILABLE, and it can be tried again
+   * Turns the upload into a blob that the repo links, durably.
+   * @throws OciError DIGEST_INVALID (the upload is deleted), BLOB_UPLOAD_UNKNOWN, NAME_UNKNOWN; UNAVAILABLE (the client
+   * may retry)
    */
   commit(upload: Upload, digest: string): Promise<{ readonly size: number }>;
-  /** A whole blob in one request: like begin, append and commit, with one transaction instead of two. @param isWhole asked at the end of the bytes */
+  /**
+   * Stores a blob from one request: begin, append and commit with one transaction instead of two.
+   * @param isWhole called at the end of the bytes; whether the request was complete
+   */
   put(repoUid: string, bytes: Readable, digest: string, isWhole: () => boolean): Promise<{ readonly size: number }>;
-  /** One that does not exist is no error. */
+  /** An unknown upload is not an error. */
   cancel(upload: Pick<Upload, "uid">): Promise<void>;
-  /** Links a blob of another repo; undefined where that one has no such blob. @throws OciError NAME_UNKNOWN */
+  /** Links a blob of another repo; undefined if that repo does not have it. @throws OciError NAME_UNKNOWN */
   mount(fromRepoUid: string, repoUid: string, digest: string): Promise<{ readonly size: number } | undefined>;
   /**
-   * A blob that the repo links.
-   * @param keep begins its grace period anew where half of it has passed: for a push that will leave it out if it is there
+   * Finds a blob that the repo links.
+   * @param keep restarts the blob's grace period if half of it has passed; set it when a client asks in order to skip
+   * an upload
    */
   findBlob(repoUid: string, digest: string, keep?: boolean): Promise<{ readonly size: number } | undefined>;
-  /** Uploads that got no bytes for the grace period. */
+  /** Uploads that received no bytes during the grace period. */
   findStale(): Promise<readonly string[]>;
 }
 
@@ -47,14 +52,14 @@ export interface UploadOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly clock: Clock;
-  /** Of collection. */
+  /** The grace period of the collector. */
   readonly graceMs: number;
 }
 
 export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): Uploads {
   async function commit(uid: string, repoUid: string, digest: string): Promise<{ size: number }> {
     try {
-      const size = await inRepo(
+      const size = await requireRepo(
         linkBlob(
           store,
           digest,
@@ -65,7 +70,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
           },
         ),
       );
-      // If this fails, the upload is found stale one day.
+      // If this fails, the upload is collected as stale later.
       await blobs.abort(uid).catch(() => {});
       return { size };
     } catch (error) {
@@ -73,7 +78,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
         await store.transaction((db) => db.deleteFrom("upload").where("uid", "=", uid).execute());
         throw new OciError("DIGEST_INVALID", error.message, { digest });
       }
-      throw error instanceof NoSuchUpload ? new OciError("BLOB_UPLOAD_UNKNOWN", "there is no such upload") : error;
+      throw error instanceof NoSuchUpload ? new OciError("BLOB_UPLOAD_UNKNOWN", "the upload does not exist") : error;
     }
   }
 
@@ -82,7 +87,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
       const uid = randomUUID();
       const time = clock.now().toISOString();
       const row = { uid, repo_uid: repoUid, identity_uid: identityUid, create_time: time, update_time: time };
-      await inRepo(store.transaction((db) => db.insertInto("upload").values(row).execute()));
+      await requireRepo(store.transaction((db) => db.insertInto("upload").values(row).execute()));
       return { uid, repoUid, identityUid, size: 0 };
     },
 
@@ -93,7 +98,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
         .where("uid", "=", uid)
         .where("repo_uid", "=", repoUid)
         .executeTakeFirst();
-      if (row === undefined) throw new OciError("BLOB_UPLOAD_UNKNOWN", "there is no such upload");
+      if (row === undefined) throw new OciError("BLOB_UPLOAD_UNKNOWN", "the upload does not exist");
       return { uid, repoUid, identityUid: row.identity_uid, size: (await blobs.sizeOfUpload(uid)) ?? 0 };
     },
 
@@ -108,7 +113,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
         if (!isWhole()) throw new OciError("SIZE_INVALID", "the request ended before the blob");
         return await commit(uid, repoUid, digest);
       } catch (error) {
-        // Nobody can go on with it.
+        // No client knows the upload, so it cannot be resumed.
         await blobs.abort(uid).catch(() => {});
         throw error;
       }
@@ -120,10 +125,10 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
     },
 
     mount: (fromRepoUid, repoUid, digest) =>
-      inRepo(
+      requireRepo(
         store.transaction(async (db) => {
           const source = db.selectFrom("repo_blob").select("digest").where("repo_uid", "=", fromRepoUid).where("digest", "=", digest);
-          // While the source links it, nobody removes it.
+          // The lock keeps the source's link, and with it the blob.
           if ((await db.dialect.forKeyShare(source).executeTakeFirst()) === undefined) return undefined;
           const { size } = await db.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirstOrThrow();
           await appendLink(db, repoUid, digest, clock.now());
@@ -157,7 +162,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
       const before = new Date(clock.now().getTime() - graceMs);
       const stale: string[] = [];
       for await (const uid of blobs.staleUploads(before)) stale.push(uid);
-      // Those that were begun and never got a byte.
+      // Add uploads that never received a byte.
       const rows = await store.reader.selectFrom("upload").select("uid").where("update_time", "<", before.toISOString()).execute();
       for (const { uid } of rows) if ((await blobs.sizeOfUpload(uid)) === undefined) stale.push(uid);
       return stale;
@@ -173,8 +178,8 @@ async function appendLink(db: WriteDb, repoUid: string, digest: string, now: Dat
     .execute();
 }
 
-/** Whatever is written for a repo refers to it. */
-async function inRepo<T>(work: Promise<T>): Promise<T> {
+/** Translates a violated foreign key: the row refers to a repo that was deleted. */
+async function requireRepo<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Repos, tags and what a container registry stores behind them. */
+/** Creates the tables of repos, tags, blobs, manifests and uploads. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -12,7 +12,7 @@ function resources({ types: { text, integer } }: Dialect): string[] {
   const common = (parent: string) =>
     `uid ${text} not null primary key, parent ${text} not null references "${parent}" (uid), name ${text} not null, create_time ${text} not null, update_time ${text} not null`;
   return [
-    // Names of repositories are walked down from folder to folder.
+    // Names of repositories are resolved from folder to folder.
     index("group", "parent", "name"),
     `create table repo (${common("group")}, source ${text}, body ${text} not null)`,
     unique("repo", "parent", "name"),
@@ -22,7 +22,7 @@ function resources({ types: { text, integer } }: Dialect): string[] {
     index("repo", "parent", "uid"),
     "create index repo_by_source on repo (source) where source is not null",
     `create table repo_readme (uid ${text} not null primary key references repo (uid) on delete cascade, content ${text} not null)`,
-    // A tag may name a digest that nobody has pushed, so there is no reference to a manifest.
+    // A tag may point to a digest that was never pushed, so this is not a foreign key to manifests.
     `create table tag (${common("repo")}, digest ${text} not null, class ${integer} not null, body ${text} not null)`,
     unique("tag", "parent", "name"),
     index("tag", "parent", "class", "name"),
@@ -52,7 +52,7 @@ function blobs({ types: { text, bigint } }: Dialect): string[] {
 function manifests({ types: { text, bigint, bytes } }: Dialect): string[] {
   const ofManifest = (digest: string) => `foreign key (repo_uid, ${digest}) references manifest (repo_uid, digest) on delete cascade`;
   return [
-    // The content comes last: SQLite then reads the other columns without walking over its pages.
+    // The content is the last column, so that SQLite reads the others without its overflow pages.
     `create table manifest (
       repo_uid ${text} not null references repo (uid) on delete cascade, digest ${text} not null, media_type ${text} not null, artifact_type ${text},
       subject ${text}, size ${bigint} not null, create_time ${text} not null, touch_time ${text} not null, annotations ${text}, content ${bytes} not null,
@@ -69,7 +69,7 @@ function manifests({ types: { text, bigint, bytes } }: Dialect): string[] {
   ];
 }
 
-/** Refers to nothing: it outlives tags and, until somebody asks for them to go, repos. */
+/** No foreign keys: the history outlives tags and, until a deletion requests otherwise, repos. */
 function history({ types: { text, sequence } }: Dialect): string[] {
   return [
     `create table tag_history (

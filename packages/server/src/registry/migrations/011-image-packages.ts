@@ -1,4 +1,4 @@
-/** What is in an image: the packages of each manifest, read in the background. */
+/** Creates the tables of the packages of images, which are read in the background. */
 import type { Migration } from "../../db/migrate.ts";
 
 export const imagePackages: Migration = {
@@ -14,9 +14,9 @@ export const imagePackages: Migration = {
       version ${text} not null, architecture ${text} not null, origin ${text} not null, location ${text} not null, source ${text} not null,
       purl ${text} not null, primary key (digest, name, type, version, architecture, location))`,
     "create index image_package_by_name on image_package (name, type)",
-    // Which repos have a manifest that was read.
+    // Finds the repos that have a manifest.
     "create index manifest_by_digest on manifest (digest)",
-    // Of one organization: which package each is built from, as its images say.
+    // For each organization, the origin of each package according to its images.
     `create table package_origin (
       org_uid ${text} not null, type ${text} not null, name ${text} not null, origin ${text} not null, primary key (org_uid, type, name))`,
     "create index package_origin_by_origin on package_origin (org_uid, origin)",

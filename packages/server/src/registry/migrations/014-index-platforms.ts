@@ -1,4 +1,7 @@
-/** Which images an index is made of, and which images tags have named: what was is asked for when the manifests are gone. */
+/**
+ * Adds the images of each index, and an index by digest of the tag history. Reports use both after the manifests are
+ * deleted.
+ */
 import type { Migration } from "../../db/migrate.ts";
 
 export const indexPlatforms: Migration = {

@@ -1,4 +1,4 @@
-/** Images are read in turns: which organizations wait for which image, and when each had its last turn. Before, there was one line for all. */
+/** Replaces the queue of unread images by one queue per organization, so that organizations take turns. */
 import type { Migration } from "../../db/migrate.ts";
 
 export const readingTurns: Migration = {

@@ -31,7 +31,7 @@ async function pull(
   { store, blobs, uploads, pulls, clock, transferIdleMs }: OciParts,
 ): Promise<void> {
   const { method, name, caller, origin } = exchange;
-  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.pullBlob);
+  const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.pullBlob });
   // A client that is about to push skips blobs that exist, so these must not be collected for a while.
   const blob = await uploads.findBlob(repoUid, digest, method === "HEAD" && caller.access.holds(rights.push, repoUid));
   if (blob === undefined) throw new OciError("BLOB_UNKNOWN", `there is no blob ${digest} in this repository`, { digest });
@@ -42,7 +42,7 @@ async function pull(
 
 async function remove(exchange: OciRequest, digest: string, { store, names, clock }: OciParts): Promise<void> {
   const { name, caller, origin } = exchange;
-  const repoUid = await openRepo(store.reader, name, caller, "delete", rights.deleteManifest);
+  const repoUid = await openRepo(store.reader, caller, { name, action: "delete", needed: rights.deleteManifest });
   await deleteBlob(digest, { repoUid, origin, now: clock.now() }, { store, names });
   answer(exchange, 202);
 }

@@ -17,7 +17,7 @@ const MAX_TAGS = 10_000;
 export async function listTags(exchange: OciRequest, { store }: OciParts): Promise<void> {
   assertRead(exchange);
   const { name, query, caller } = exchange;
-  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.listTags);
+  const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.listTags });
   const limit = Math.min(numberOf(query.get("n")) ?? DEFAULT_TAGS, MAX_TAGS);
   if (limit === 0) return answerJson(exchange, { name, tags: [] });
   const rows = await store.reader
@@ -48,7 +48,7 @@ export async function listReferrers(exchange: OciRequest, subject: string, { sto
   if (!isDigest(subject))
     throw new OciError("DIGEST_INVALID", "the digest must be sha256: or sha512: and its lower-case hexadecimal digits");
   const { name, query, caller } = exchange;
-  const repoUid = await openRepoIfAny(store.reader, name, caller, "pull", rights.listReferrers);
+  const repoUid = await openRepoIfAny(store.reader, caller, { name, action: "pull", needed: rights.listReferrers });
   const artifactType = query.get("artifactType") || undefined;
   const page = { artifactType, after: query.get("last") ?? undefined };
   const { descriptors, next } =
@@ -66,7 +66,7 @@ export async function listReferrers(exchange: OciRequest, subject: string, { sto
 export async function listHistory(exchange: OciRequest, tag: string, { store }: OciParts): Promise<void> {
   assertRead(exchange);
   const { name, query, caller } = exchange;
-  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.listTags);
+  const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.listTags });
   const history = await readTagHistory(store.reader, repoUid, tag, { start: timeOf(query, "start"), end: timeOf(query, "end") });
   answerJson(exchange, { history: history.map(({ time, digest }) => ({ updateTimestamp: time, digest })) });
 }

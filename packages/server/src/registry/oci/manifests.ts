@@ -33,7 +33,7 @@ export async function serveManifest(exchange: OciRequest, reference: string, par
 
 async function pull(exchange: OciRequest, reference: string, { store, pulls, clock }: OciParts): Promise<void> {
   const { request, response, method, name, caller, origin } = exchange;
-  const repoUid = await openRepo(store.reader, name, caller, "pull", rights.pullManifest);
+  const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.pullManifest });
   const manifest = await findManifest(store.reader, repoUid, reference);
   if (manifest === undefined) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${reference.slice(0, 200)} in this repository`);
   const { digest, mediaType, content } = manifest;
@@ -49,7 +49,7 @@ async function push(exchange: OciRequest, reference: string, parts: OciParts): P
   const { request, name, caller, origin } = exchange;
   if (!isDigest(reference) && !TAG.test(reference)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
   const now = parts.clock.now();
-  const repoUid = await openRepoForPush(name, caller, origin, now, parts);
+  const repoUid = await openRepoForPush({ name, caller, origin, now }, parts);
   const allowance = parts.memory.allowKnown();
   try {
     const content = await readManifest(exchange, allowance);
@@ -83,7 +83,11 @@ async function readManifest({ request }: OciRequest, allowance: Allowance): Prom
 async function remove(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
   const { name, caller, origin } = exchange;
   const byDigest = isDigest(reference);
-  const repoUid = await openRepo(parts.store.reader, name, caller, "delete", byDigest ? rights.deleteManifest : rights.deleteTag);
+  const repoUid = await openRepo(parts.store.reader, caller, {
+    name,
+    action: "delete",
+    needed: byDigest ? rights.deleteManifest : rights.deleteTag,
+  });
   const deletion = { repoUid, origin, now: parts.clock.now() };
   await (byDigest ? deleteManifest(reference, deletion, parts) : deleteTag(reference, deletion, parts));
   answer(exchange, 202);

@@ -4,7 +4,7 @@ import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
-import { findPlace } from "../names.ts";
+import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
 import type { RegistryCaller } from "../open-repo.ts";
 import { serveBlob } from "./blobs.ts";
@@ -76,8 +76,8 @@ function repositoryOf(route: Route | undefined): string | undefined {
 async function assertTerms(name: string, { access }: RegistryCaller, { parts, requiredTerms }: OciOptions): Promise<void> {
   if (requiredTerms.length === 0 || name === "") return;
   const { reader } = parts.store;
-  const place = await findPlace(reader, name, access);
-  const uid = place && (place.repoUid ?? place.groupUid);
+  const target = await findRepository(reader, name, access);
+  const uid = target && (target.repoUid ?? target.groupUid);
   if (uid !== undefined && access.capabilitiesAt(uid) !== 0n) await assertTermsAccepted(uid, requiredTerms, reader);
 }
 

@@ -21,7 +21,7 @@ export async function beginUpload(exchange: OciRequest, parts: OciParts): Promis
   const digest = query.get("digest");
   if (mount !== null) assertDigest(mount);
   if (digest !== null) assertDigest(digest);
-  const repoUid = await openRepoForPush(name, caller, origin, parts.clock.now(), parts);
+  const repoUid = await openRepoForPush({ name, caller, origin, now: parts.clock.now() }, parts);
   if (mount !== null && from !== null && (await mountBlob(exchange, { repoUid, digest: mount, from }, parts)))
     return created(exchange, mount);
   if (digest !== null) return pushWhole(exchange, repoUid, digest, parts);
@@ -37,7 +37,7 @@ interface Mount {
 
 /** @returns false if the source is not accessible, for any reason: the client then uploads, and does not learn what exists */
 async function mountBlob({ caller }: OciRequest, { repoUid, digest, from }: Mount, { store, uploads }: OciParts): Promise<boolean> {
-  const source = await openRepo(store.reader, from, caller, "pull", rights.pullBlob).catch((error: unknown) => {
+  const source = await openRepo(store.reader, caller, { name: from, action: "pull", needed: rights.pullBlob }).catch((error: unknown) => {
     if (error instanceof OciError) return undefined;
     throw error;
   });
@@ -53,7 +53,7 @@ async function pushWhole(exchange: OciRequest, repoUid: string, digest: string, 
 /** `/v2/<name>/blobs/uploads/<uid>` */
 export async function serveUpload(exchange: OciRequest, uid: string, parts: OciParts): Promise<void> {
   const { method, name, caller } = exchange;
-  const repoUid = await openRepo(parts.store.reader, name, caller, "push", rights.push);
+  const repoUid = await openRepo(parts.store.reader, caller, { name, action: "push", needed: rights.push });
   const upload = await parts.uploads.find(repoUid, uid);
   switch (method) {
     case "GET":

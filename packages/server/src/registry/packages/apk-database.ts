@@ -1,8 +1,8 @@
-/** Reads `lib/apk/db/installed`: what apk has installed. Pure. */
+/** Reads `lib/apk/db/installed`, the database of packages that apk installed. Pure. */
 import type { DatabaseEntry } from "./found-package.ts";
 import { readRecords } from "./text-records.ts";
 
-/** Package, version, architecture, origin; checksums, dependencies and files are not read. */
+/** Package, version, architecture and origin; other fields are skipped. */
 const KEYS = new Set(["P", "V", "A", "o"]);
 
 export function* readApkDatabase(text: string): Generator<DatabaseEntry> {

@@ -1,4 +1,7 @@
-/** Reads the packages of a manifest on a thread, and sends it the bytes. Bounded in time and memory, whatever the content is. */
+/**
+ * Reads the packages of a manifest in a thread, and supplies the thread with bytes. Limits the time and the memory of
+ * each reading.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,22 +11,22 @@ import { JobThreads } from "../../jobs/job-threads.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 
-/** Time per manifest: all other manifests wait meanwhile. */
+/** Limit for one manifest, during which no other manifest is read. */
 const MAX_TIME_MS = 5 * 60_000;
-/** A malicious SBOM of the largest size takes 24 times its length. */
+/** A malicious SBOM can need 24 times its size as memory. */
 const MAX_HEAP_MB = 1024;
 
-/** The content of a manifest that is to be read. */
+/** What to read of a manifest. */
 export type Reading =
   | { readonly kind: "image"; readonly layers: readonly BlobDescriptor[] }
   | { readonly kind: "sbom"; readonly documents: readonly BlobDescriptor[]; readonly subject: string | undefined };
 
 export interface ContentReader extends AsyncDisposable {
   /**
-   * Not to be called again before it has settled.
-   * @param onPackages awaited before reading goes on; its error ends the reading and is thrown
-   * @throws Unreadable where it takes too long, as it would again
-   * @throws Error where the thread was stopped: by the signal, by its other limits, or by a fault of its own
+   * Reads one manifest at a time.
+   * @param onPackages is awaited; if it throws, the reading ends and throws the same
+   * @throws Unreadable if the time limit is exceeded, as it would be again
+   * @throws Error if the thread was stopped by the signal or another limit, or failed
    */
   read(reading: Reading, onPackages: (packages: readonly FoundPackage[]) => Promise<void>, signal: AbortSignal): Promise<ReadResult>;
 }
@@ -44,7 +47,7 @@ export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): 
         return await threads.run(jobOf(reading, tempFolder), async (question, reply) => reply(await answers.answer(question)), limit);
       } catch (error) {
         throw deadline.aborted && error === deadline.reason
-          ? new Unreadable(`it takes longer than ${MAX_TIME_MS / 60_000} minutes`)
+          ? new Unreadable(`reading it takes longer than ${MAX_TIME_MS / 60_000} minutes`)
           : error;
       } finally {
         answers.close();
@@ -55,7 +58,7 @@ export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): 
   };
 }
 
-/** Copies only the fields that the thread needs. */
+/** Sends the thread only those fields of descriptors that it needs. */
 function jobOf(reading: Reading, tempFolder: string): Job {
   const blob = ({ digest, size, isForeign }: BlobDescriptor) => ({ digest, size, isForeign });
   if (reading.kind === "image") return { kind: "image", layers: reading.layers.map(blob), tempFolder };
@@ -69,7 +72,7 @@ function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPa
   async function open({ digest, size }: BlobDescriptor): Promise<Answer> {
     close();
     try {
-      // A file may be longer than its blob.
+      // The file may be longer than the blob.
       chunks = size === 0 ? Readable.from([]) : await blobs.read(digest, { start: 0, end: size - 1 });
     } catch (error) {
       if (error instanceof NoSuchBlob) return "missing";

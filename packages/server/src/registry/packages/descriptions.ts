@@ -1,6 +1,7 @@
 /**
- * Which manifests say what is in an image: the image itself, and in its repo what refers to it, the tags that cosign gives SBOMs, and the attestations that
- * builders put into an index. Only what the repo has counts: what others attach to the same image elsewhere says nothing here.
+ * Finds the manifests that describe the content of an image. These are the image itself, and in the same repo its
+ * referrers, cosign's SBOM tags, and attestations in its index. What other repos attach to the same image does not
+ * count.
  */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
@@ -8,28 +9,28 @@ import { failedPrecondition } from "../../lib/errors.ts";
 import type { ImageScanTable } from "../tables.ts";
 
 export interface Description {
-  /** Of the manifest that was read, or is to be. */
+  /** Digest of the manifest that is read. */
   readonly digest: string;
-  /** What it is about: the image, or an index to which SBOMs are attached. */
+  /** Digest of the described image, or of the index to which an SBOM is attached. */
   readonly imageDigest: string;
-  /** `linux/arm/v7`; empty where the image's config names none. */
+  /** Such as `linux/arm/v7`; empty if the image's config does not say. */
   readonly platform: string;
   readonly isSbom: boolean;
   readonly scan: Omit<ImageScanTable, "digest" | "attempts" | "lease_holder" | "lease_time">;
 }
 
 const MAX_IMAGES = 100;
-/** Newest first. */
+/** The newest are used. */
 const MAX_SBOMS = 50;
 
-/** Images first; undefined where the repo has no such manifest. */
+/** Images first; undefined if the repo does not have the manifest. */
 export async function findDescriptions(db: ReadDb, repoUid: string, digest: string): Promise<Description[] | undefined> {
   const query = db.selectFrom("manifest").select("content").where("repo_uid", "=", repoUid).where("digest", "=", digest);
   const manifest = await query.executeTakeFirst();
   if (manifest === undefined) return undefined;
-  const platforms = await platformsOf(db, repoUid, digest);
+  const platforms = await readPlatforms(db, repoUid, digest);
   const attested = attestationsIn(manifest.content);
-  // What an index holds of attestations is about its images, not about what it is itself.
+  // The attestations in an index describe its images.
   const images = platforms.size === 0 ? new Map([[digest, ""]]) : platforms;
   const about = new Map([...(await findAttached(db, repoUid, [...new Set([digest, ...images.keys()])])), ...attested]);
   const wanted = [...images.keys(), ...[...about.keys()].filter((each) => !images.has(each))];
@@ -42,8 +43,8 @@ export async function findDescriptions(db: ReadDb, repoUid: string, digest: stri
   });
 }
 
-/** Digest of each image below a manifest → its platform. */
-async function platformsOf(db: ReadDb, repoUid: string, digest: string): Promise<Map<string, string>> {
+/** From the digest of each image below a manifest to its platform. */
+async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom("image")
     .select(["manifest_digest", "os", "architecture", "variant"])
@@ -55,11 +56,11 @@ async function platformsOf(db: ReadDb, repoUid: string, digest: string): Promise
     .limit(MAX_IMAGES + 1)
     .execute();
   if (rows.length > MAX_IMAGES)
-    throw failedPrecondition("TOO_MANY_IMAGES", `the index has more than ${MAX_IMAGES} images: ask for each by its own digest`);
+    throw failedPrecondition("TOO_MANY_IMAGES", `the index has more than ${MAX_IMAGES} images; request each by its own digest`);
   return new Map(rows.map((row) => [row.manifest_digest, [row.os, row.architecture, row.variant].filter((part) => part !== "").join("/")]));
 }
 
-/** SBOM → what it is attached to. */
+/** Pairs of an SBOM's digest and the digest that it is attached to. */
 async function findAttached(db: ReadDb, repoUid: string, subjects: readonly string[]): Promise<[digest: string, subject: string][]> {
   const referrers = await db
     .selectFrom("manifest as m")
@@ -85,7 +86,7 @@ async function findAttached(db: ReadDb, repoUid: string, subjects: readonly stri
   ];
 }
 
-/** As BuildKit attaches them: entries of the index whose annotations name another entry. */
+/** Attestations as BuildKit stores them: entries of the index whose annotations name another entry. */
 function attestationsIn(content: Uint8Array): [digest: string, subject: string][] {
   const { manifests } = JSON.parse(Buffer.from(content).toString("utf8")) as { manifests?: readonly IndexEntry[] };
   const found = (manifests ?? []).flatMap(({ digest, annotations }): [string, string][] => {
@@ -100,7 +101,7 @@ interface IndexEntry {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Of those that the repo has. */
+/** Only of manifests that the repo has. */
 async function readScans(db: ReadDb, repoUid: string, digests: readonly string[]): Promise<Map<string, Description["scan"]>> {
   const rows = await db
     .selectFrom("image_scan as s")

@@ -1,9 +1,9 @@
-/** Reads `var/lib/dpkg/status`, and the files of `status.d` that images without dpkg have in its place. Pure. */
+/** Reads `var/lib/dpkg/status`, and the files of `status.d` that images without dpkg have instead. Pure. */
 import type { DatabaseEntry } from "./found-package.ts";
 import { readRecords } from "./text-records.ts";
 
 const KEYS = new Set(["package", "version", "architecture", "source", "status"]);
-/** Third word of the status, where no file of the package is there any more. */
+/** Values of the third word of `Status` for packages whose files are removed. */
 const ABSENT = new Set(["not-installed", "config-files"]);
 
 export function* readDpkgStatus(text: string): Generator<DatabaseEntry> {
@@ -15,7 +15,7 @@ export function* readDpkgStatus(text: string): Generator<DatabaseEntry> {
       name,
       version: record.get("version") ?? "",
       architecture: record.get("architecture") ?? "",
-      // `openssl (3.0.1-1)`, where the source has another version.
+      // `openssl (3.0.1-1)` if the source package has another version.
       origin: record.get("source")?.split(/[\s(]/, 1)[0] || name,
       epoch: "",
     };

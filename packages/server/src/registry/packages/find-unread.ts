@@ -3,7 +3,7 @@ import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { parseManifest } from "../content/manifest.ts";
 import { OciError } from "../oci-error.ts";
-import { organizationsWith } from "./package-origins.ts";
+import { findOrganizationsWith } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
 import { appendScan } from "./scan-queue.ts";
 
@@ -36,7 +36,7 @@ export async function findUnread(store: Store, now: Date): Promise<Date | undefi
     for (const { digest, content, media_type } of found.rows)
       if (content !== null && isScannable(content, media_type))
         // The search skips further repos that have the same manifest, so its organizations are found now.
-        for (const orgUid of await organizationsWith(db, digest)) await appendScan(db, digest, orgUid, now);
+        for (const orgUid of await findOrganizationsWith(db, digest)) await appendScan(db, digest, orgUid, now);
     const next: SearchProgress =
       found.next === undefined ? endOfPass(progress, now) : { ...progress, after: found.next, due: now.toISOString() };
     await writeState(db, NAME, next);

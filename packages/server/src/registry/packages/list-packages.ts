@@ -8,7 +8,9 @@ export interface ListedPackage extends ImagePackageTable {
   readonly description: Description;
 }
 
-/** The position of a package in the list. `digest` is that of the manifest that names the package. */
+/**
+ * The position of a package in the list: name, type, version, architecture and location, then the manifest's digest.
+ */
 export type PackageKey = readonly [name: string, type: string, version: string, architecture: string, location: string, digest: string];
 
 export async function listPackages(
@@ -20,17 +22,17 @@ export async function listPackages(
   const pages = [];
   for (const [index, description] of descriptions.entries()) {
     if (description.scan.package_count === 0) continue;
-    const rows = await readPage(db, description, namedBefore(descriptions, index), after, limit);
+    const rows = await readPackages(db, description, { excluded: describedBefore(descriptions, index), after, limit });
     pages.push(...rows.map((row) => ({ ...row, description })));
   }
-  return pages.sort((a, b) => compareKeys(keyOf(a), keyOf(b))).slice(0, limit);
+  return pages.sort((a, b) => compareKeys(packageKeyOf(a), packageKeyOf(b))).slice(0, limit);
 }
 
-export function keyOf({ name, type, version, architecture, location, digest }: ImagePackageTable): PackageKey {
+export function packageKeyOf({ name, type, version, architecture, location, digest }: ImagePackageTable): PackageKey {
   return [name, type, version, architecture, location, digest];
 }
 
-/** Compares bytes, as the database does. */
+/** Compares bytes, as both stores do. */
 function compareKeys(a: PackageKey, b: PackageKey): number {
   for (const [index, part] of a.entries()) {
     const order = Buffer.compare(Buffer.from(part), Buffer.from(b[index] ?? ""));
@@ -39,25 +41,32 @@ function compareKeys(a: PackageKey, b: PackageKey): number {
   return 0;
 }
 
-/** The digests whose packages an SBOM does not list again: of the image itself, and of earlier SBOMs. */
-function namedBefore(descriptions: readonly Description[], index: number): string[] {
+/** Digests of the manifests whose packages an SBOM need not repeat: that of its image, and those of earlier SBOMs. */
+function describedBefore(descriptions: readonly Description[], index: number): string[] {
   const description = descriptions[index];
   if (description === undefined || !description.isSbom) return [];
-  const isOfAll = !descriptions.some(({ digest }) => digest === description.imageDigest);
+  const isForAllImages = !descriptions.some(({ digest }) => digest === description.imageDigest);
   return descriptions
     .slice(0, index)
-    .filter(({ imageDigest }) => isOfAll || imageDigest === description.imageDigest)
+    .filter(({ imageDigest }) => isForAllImages || imageDigest === description.imageDigest)
     .map(({ digest }) => digest);
 }
 
-function readPage(db: ReadDb, { digest }: Description, others: readonly string[], after: PackageKey | undefined, limit: number) {
+interface PackageQuery {
+  /** Packages of these manifests are left out. */
+  readonly excluded: readonly string[];
+  readonly after: PackageKey | undefined;
+  readonly limit: number;
+}
+
+function readPackages(db: ReadDb, { digest }: Description, { excluded, after, limit }: PackageQuery) {
   const [name = "", type = "", version = "", architecture = "", location = "", last = ""] = after ?? [];
   return (
     db
       .selectFrom("image_package as p")
       .selectAll("p")
       .where("p.digest", "=", digest)
-      // A package at the same position was listed already for the digests up to the last one.
+      // The page before may have ended between manifests that name the same package.
       .$if(after !== undefined, (query) =>
         query.where(({ eb, refTuple, tuple }) =>
           eb(
@@ -67,13 +76,13 @@ function readPage(db: ReadDb, { digest }: Description, others: readonly string[]
           ),
         ),
       )
-      .$if(others.length > 0, (query) =>
+      .$if(excluded.length > 0, (query) =>
         query.where(({ not, exists, selectFrom }) =>
           not(
             exists(
               selectFrom("image_package as o")
                 .select("o.digest")
-                .where("o.digest", "in", selectFrom(db.dialect.valuesOf(others).as("v")).select("v.value"))
+                .where("o.digest", "in", selectFrom(db.dialect.valuesOf(excluded).as("v")).select("v.value"))
                 .whereRef("o.name", "=", "p.name")
                 .whereRef("o.type", "=", "p.type")
                 .whereRef("o.version", "=", "p.version"),

@@ -1,7 +1,7 @@
-/** Reads os-release: which distribution an image is made of. Pure. */
+/** Reads os-release, which names the distribution of an image. Pure. */
 
 export interface Distribution {
-  /** As package URLs have it: `alpine`, `debian`; empty where nothing says. */
+  /** As in package URLs, such as `alpine`; empty if unknown. */
   readonly id: string;
   readonly version: string;
 }

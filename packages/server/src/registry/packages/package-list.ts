@@ -1,15 +1,15 @@
-/** Collects the packages of one manifest: each once, those that can be kept, no more than may be; hands them on some at a time. */
-import { type FoundPackage, isKeepable, Unreadable } from "./found-package.ts";
+/** Collects the packages of one manifest without duplicates, up to a limit, and passes them on in batches. */
+import { type FoundPackage, isStorable, Unreadable } from "./found-package.ts";
 
 export const MAX_PACKAGES = 100_000;
-const BATCH = 500;
+const PACKAGES_PER_BATCH = 500;
 
 export interface PackageList {
-  /** @throws Unreadable where there are too many */
+  /** @throws Unreadable if there are too many packages */
   add(found: FoundPackage): Promise<void>;
-  /** Hands on what is left. */
+  /** Passes on the last batch. */
   flush(): Promise<void>;
-  /** How many were named that could not be kept, by location. */
+  /** Number of packages that cannot be stored, by location. */
   readonly unreadable: ReadonlyMap<string, number>;
 }
 
@@ -26,13 +26,13 @@ export function createPackageList(onPackages: (batch: readonly FoundPackage[]) =
     unreadable,
     flush,
     async add(found) {
-      if (!isKeepable(found)) return void unreadable.set(found.location, (unreadable.get(found.location) ?? 0) + 1);
+      if (!isStorable(found)) return void unreadable.set(found.location, (unreadable.get(found.location) ?? 0) + 1);
       const key = [found.type, found.name, found.version, found.architecture, found.location].join("\n");
       if (known.has(key)) return;
       if (known.size === MAX_PACKAGES) throw new Unreadable(`there are more than ${MAX_PACKAGES} packages`);
       known.add(key);
       batch.push(found);
-      if (batch.length === BATCH) await flush();
+      if (batch.length === PACKAGES_PER_BATCH) await flush();
     },
   };
 }

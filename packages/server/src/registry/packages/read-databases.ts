@@ -1,33 +1,36 @@
-/** The packages of an image, out of the databases that its layers leave in the end. */
+/** Reads the packages of an image from the package databases that remain after all layers are applied. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readStrangersTable } from "../../db/sqlite-file.ts";
 import { readApkDatabase } from "./apk-database.ts";
-import { type FileKind, kindOf } from "./database-paths.ts";
+import { type ImageFileKind, kindOf } from "./database-paths.ts";
 import { readDpkgStatus } from "./dpkg-status.ts";
 import type { DatabaseEntry, FoundPackage } from "./found-package.ts";
-import type { ImageFiles } from "./image-files.ts";
+import type { FileContent, ImageFiles } from "./image-files.ts";
 import { type Distribution, readOsRelease } from "./os-release.ts";
 import { type DatabaseType, packageFromEntry } from "./package-url.ts";
 import { readRpmHeader } from "./rpm-header.ts";
 
-/** Of one package; those of kernels with all their modules have about 2 MiB. */
-const MAX_HEADER = 16 * 1024 * 1024;
+/** Bytes of one package's header. Kernels with all their modules have about 2 MiB. */
+const MAX_HEADER_BYTES = 16 * 1024 * 1024;
 const RPM_TABLE = {
   table: "Packages",
   column: "blob",
   definition: /^create table\s+['"]?Packages['"]?\s*\(\s*hnum integer primary key autoincrement\s*,\s*blob blob not null\s*\)$/i,
-  maxBytes: MAX_HEADER,
+  maxBytes: MAX_HEADER_BYTES,
 } as const;
 
-const types: Partial<Record<FileKind, DatabaseType>> = { apk: "apk", dpkg: "deb", rpm: "rpm" };
+const types: Partial<Record<ImageFileKind, DatabaseType>> = { apk: "apk", dpkg: "deb", rpm: "rpm" };
 
 export function distributionOf(files: ImageFiles): Distribution {
   const content = ["etc/os-release", "usr/lib/os-release"].map((path) => files.get(path)).find((found) => Buffer.isBuffer(found));
   return readOsRelease(content?.toString("utf8", 0, 64 * 1024) ?? "");
 }
 
-/** @param tempFolder for databases that can only be read as files */
+/**
+ * @param tempFolder for databases that can only be read from a file
+ * @param onProblem receives databases that cannot be read
+ */
 export function* readDatabases(
   files: ImageFiles,
   tempFolder: string,
@@ -40,25 +43,34 @@ export function* readDatabases(
       onProblem(path, content);
       continue;
     }
-    if (kind === "rpm-foreign") onProblem(path, "databases of RPM are read where they are rpmdb.sqlite; this one is of an older kind");
+    if (kind === "rpm-foreign") onProblem(path, "unsupported RPM database format; only rpmdb.sqlite is supported");
     const type = kind === undefined ? undefined : types[kind];
     if (type === undefined) continue;
     try {
-      for (const entry of readEntries(type, path, content, files, tempFolder)) yield packageFromEntry(entry, type, path, distribution);
+      const database: Database = { type, path, content, log: files.get(`${path}-wal`) };
+      for (const entry of readEntries(database, tempFolder)) yield packageFromEntry(entry, type, path, distribution);
     } catch (error) {
       onProblem(path, (error as Error).message.slice(0, 200));
     }
   }
 }
 
-function readEntries(type: DatabaseType, path: string, content: Buffer, files: ImageFiles, tempFolder: string): Iterable<DatabaseEntry> {
-  if (type === "rpm") return readRpmDatabase(content, files.get(`${path}-wal`), tempFolder);
+interface Database {
+  readonly type: DatabaseType;
+  readonly path: string;
+  readonly content: Buffer;
+  /** SQLite's write-ahead log, if there is one. */
+  readonly log: FileContent | undefined;
+}
+
+function readEntries({ type, content, log }: Database, tempFolder: string): Iterable<DatabaseEntry> {
+  if (type === "rpm") return readRpmDatabase(content, log, tempFolder);
   const text = content.toString("utf8");
   return type === "apk" ? readApkDatabase(text) : readDpkgStatus(text);
 }
 
-/** @param log what was written since the last checkpoint */
-function* readRpmDatabase(content: Buffer, log: Buffer | string | undefined, tempFolder: string): Generator<DatabaseEntry> {
+/** @param log SQLite's write-ahead log: what was written since the last checkpoint */
+function* readRpmDatabase(content: Buffer, log: FileContent | undefined, tempFolder: string): Generator<DatabaseEntry> {
   const folder = mkdtempSync(join(tempFolder, "rpm-"));
   try {
     const path = join(folder, "rpmdb.sqlite");

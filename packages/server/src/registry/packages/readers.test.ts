@@ -11,12 +11,12 @@ import { readSbom } from "./sbom.ts";
 
 const document = { location: "here", source: "application/spdx+json" };
 
-test("no text or bytes make a reader fail, but for what is no SBOM", () => {
-  const piece = fc.oneof(
+test("readers accept any text or bytes, and readSbom only throws Unreadable", () => {
+  const part = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.constantFrom("P:", "V:", "\n", "\n\n", "Package:", "Status: a b c", "ID=", '"', "pkg:", "@", "?", "%", "{", "[", ":", "purl", "1.0"),
   );
-  const text = fc.array(piece, { maxLength: 20 }).map((pieces) => pieces.join(""));
+  const text = fc.array(part, { maxLength: 20 }).map((parts) => parts.join(""));
   fc.assert(
     fc.property(text, fc.uint8Array({ maxLength: 200 }), fc.json(), (any, bytes, json) => {
       for (const entry of [...readApkDatabase(any), ...readDpkgStatus(any)]) packageFromEntry(entry, "apk", "here", readOsRelease(any));
@@ -34,7 +34,7 @@ test("no text or bytes make a reader fail, but for what is no SBOM", () => {
   );
 });
 
-test("the package URL of an entry leads back to it", () => {
+test("the package URL of an entry converts back to the same package", () => {
   const word = fc.string({ minLength: 1 }).filter((text) => !text.includes("/") && text.trim() !== "");
   fc.assert(
     fc.property(word, word, word, word, (name, version, architecture, id) => {
@@ -47,13 +47,13 @@ test("the package URL of an entry leads back to it", () => {
   );
 });
 
-test("os-release is read however its values are quoted, and what is no word is not believed", () => {
+test("readOsRelease accepts all ways of quoting, and ignores invalid values", () => {
   assert.deepEqual(readOsRelease('NAME=x\nID="Wolfi"\nVERSION_ID=20230201\n'), { id: "wolfi", version: "20230201" });
   assert.deepEqual(readOsRelease("ID='opensuse-leap'\r\nVERSION_ID='15.6'\r\n"), { id: "opensuse-leap", version: "15.6" });
   assert.deepEqual(readOsRelease("XID=a\nID_LIKE=b\nVERSION_ID=$(rm -rf)\nID=a b\n"), { id: "", version: "" });
 });
 
-test("the status of dpkg is read with its folded fields, and without packages that are not installed", () => {
+test("readDpkgStatus reads folded fields, and leaves out packages that are not installed", () => {
   const status = `Package: libssl3
 Status: install ok installed
 Priority: optional

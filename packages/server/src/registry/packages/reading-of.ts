@@ -12,13 +12,13 @@ const DOCUMENT =
 /** Undefined where there is nothing to read. */
 export function readingOf({ layers, subject }: Pick<Manifest, "layers" | "subject">): Reading | undefined {
   const documents = layers.filter(({ mediaType }) => DOCUMENT.test(mediaType));
-  if (documents.length > 0) return { kind: "sbom", documents: eachOnce(documents), subject };
+  if (documents.length > 0) return { kind: "sbom", documents: withoutDuplicates(documents), subject };
   const isImage = layers.some(({ mediaType }) => LAYER.test(mediaType));
-  return isImage ? { kind: "image", layers: eachOnce(layers) } : undefined;
+  return isImage ? { kind: "image", layers: withoutDuplicates(layers) } : undefined;
 }
 
 /** A blob that a manifest names several times is read once: a layer has its effect at its last position. */
-function eachOnce(blobs: readonly Descriptor[]): Descriptor[] {
+function withoutDuplicates(blobs: readonly Descriptor[]): Descriptor[] {
   const last = new Map<string, Descriptor>();
   for (const blob of blobs) {
     last.delete(blob.digest);

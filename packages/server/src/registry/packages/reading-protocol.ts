@@ -1,11 +1,14 @@
-/** The messages between a reading thread and the server. The thread asks one question at a time; only the server reads blobs and the database. */
+/**
+ * The messages between a reading thread and the server. The thread sends one question at a time; only the server has
+ * access to blobs and the database.
+ */
 import type { FoundPackage } from "./found-package.ts";
 
-/** A blob that is to be read. */
+/** The blob to read. */
 export interface BlobDescriptor {
   readonly digest: string;
   readonly size: number;
-  /** Whether the blob may be missing in the registry. */
+  /** Whether the blob may be missing from the registry. */
   readonly isForeign: boolean;
 }
 
@@ -14,19 +17,19 @@ export type Job =
   | { readonly kind: "sbom"; readonly documents: readonly BlobDescriptor[]; readonly subject: string | undefined };
 
 export interface ReadResult {
-  /** `ID VERSION_ID` of os-release, or the empty string. */
+  /** `ID VERSION_ID`, or the empty string if unknown. */
   readonly distribution: string;
-  /** Whether every layer, database and document could be read; single entries may be missing. */
+  /** Whether every layer, database and document could be read. Single entries may have been left out. */
   readonly isWhole: boolean;
-  /** What could not be read, in words for users. */
+  /** What could not be read, as messages for people. */
   readonly problems: readonly string[];
 }
 
 export type Question =
   | { readonly kind: "open"; readonly blob: BlobDescriptor }
-  /** Asks for the next bytes of the blob that was opened last. */
+  /** Requests the next bytes of the blob that was opened last. */
   | { readonly kind: "next" }
   | { readonly kind: "found"; readonly packages: readonly FoundPackage[] };
 
-/** `missing` answers "open"; the next bytes, or undefined at the end, answer "next". */
+/** To "open": "missing", or undefined if it is open. To "next": the next bytes, or undefined at the end. */
 export type Answer = Uint8Array | "missing" | undefined;

@@ -1,4 +1,7 @@
-/** Reads images and SBOMs on a thread of its own: unpacking and parsing do not delay calls, and can be ended at any time. */
+/**
+ * The thread that reads images and SBOMs, so that unpacking and parsing do not block calls, and can be aborted at any
+ * time.
+ */
 import { doJobs } from "../../jobs/job-thread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
@@ -8,8 +11,8 @@ import { Allowance, readLayer } from "./read-layer.ts";
 import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
 import { readSbom } from "./sbom.ts";
 
-/** Bytes of a document, which is parsed as a whole. */
-const MAX_DOCUMENT = 32 * 1024 * 1024;
+/** In bytes. Documents are parsed as a whole. */
+const MAX_DOCUMENT_BYTES = 32 * 1024 * 1024;
 
 type Ask = (question: Question) => Promise<Answer>;
 
@@ -20,10 +23,13 @@ doJobs<Job, Question, Answer, ReadResult>((job, { say, reply }) =>
   }),
 );
 
-/** Does not ask for a foreign blob, even if the registry has it: the client that pushed the manifest may not have had it. @throws Unreadable where the blob is missing */
-async function* chunksOf(blob: BlobDescriptor, ask: Ask): AsyncGenerator<Uint8Array> {
-  if (blob.isForeign) throw new Unreadable("clients have it from elsewhere");
-  if ((await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have it");
+/**
+ * Does not read foreign blobs: the client that pushed the manifest need not have had access to them.
+ * @throws Unreadable if the blob is foreign or missing
+ */
+async function* readChunks(blob: BlobDescriptor, ask: Ask): AsyncGenerator<Uint8Array> {
+  if (blob.isForeign) throw new Unreadable("the content is not stored in this registry (it has urls)");
+  if ((await ask({ kind: "open", blob })) === "missing") throw new Unreadable("the registry does not have the blob");
   for (let bytes = await ask({ kind: "next" }); bytes instanceof Uint8Array; bytes = await ask({ kind: "next" })) yield bytes;
 }
 
@@ -39,7 +45,7 @@ async function read(job: Job, ask: Ask): Promise<ReadResult> {
   await list.flush();
   const isWhole = problems.length === 0;
   for (const [location, count] of list.unreadable)
-    problems.push(`${location}: ${count === 1 ? "an entry is" : `${count} entries are`} without a name and version that can be read`);
+    problems.push(`${location}: ${count === 1 ? "one entry is" : `${count} entries are`} without a readable name and version`);
   return { distribution, isWhole, problems };
 }
 
@@ -53,7 +59,7 @@ async function readImage(
   const allowance = new Allowance();
   for (const layer of layers) {
     try {
-      files.apply(await readLayer(chunksOf(layer, ask), layer.size, files, allowance));
+      files.apply(await readLayer(readChunks(layer, ask), layer.size, files, allowance));
     } catch (error) {
       problems.push(`layer ${layer.digest}: ${reasonOf(error)}`);
     }
@@ -74,7 +80,7 @@ async function readDocuments(
 ): Promise<string> {
   for (const document of documents) {
     try {
-      await addAll(readSbom(await wholeOf(document, ask), { location: document.digest, subject }), list);
+      await addAll(readSbom(await readWhole(document, ask), { location: document.digest, subject }), list);
     } catch (error) {
       problems.push(`${document.digest}: ${reasonOf(error)}`);
     }
@@ -86,14 +92,14 @@ async function addAll(packages: Iterable<FoundPackage>, list: PackageList): Prom
   for (const found of packages) await list.add(found);
 }
 
-async function wholeOf(document: BlobDescriptor, ask: Ask): Promise<Uint8Array> {
-  if (document.size > MAX_DOCUMENT) throw new Unreadable(`it is larger than ${MAX_DOCUMENT >> 20} MiB`);
+async function readWhole(document: BlobDescriptor, ask: Ask): Promise<Uint8Array> {
+  if (document.size > MAX_DOCUMENT_BYTES) throw new Unreadable(`the document is larger than ${MAX_DOCUMENT_BYTES >> 20} MiB`);
   const chunks: Uint8Array[] = [];
-  for await (const chunk of chunksOf(document, ask)) chunks.push(chunk);
+  for await (const chunk of readChunks(document, ask)) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
-/** @throws an error that the content did not cause */
+/** The message of an Unreadable. @throws every other error */
 function reasonOf(error: unknown): string {
   if (error instanceof Unreadable) return error.message;
   throw error;

@@ -1,4 +1,4 @@
-/** Reads SBOMs in SPDX and CycloneDX JSON, as they are or in the envelopes and statements that attest them: which packages they name by URL. Pure. */
+/** Reads the package URLs in SBOMs: SPDX and CycloneDX JSON, plain or attested in statements and envelopes. Pure. */
 import { isRecord } from "../../lib/is-record.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { packageFromUrl } from "./package-url.ts";
@@ -7,22 +7,22 @@ export const SPDX = "application/spdx+json";
 export const CYCLONE_DX = "application/vnd.cyclonedx+json";
 
 export interface SbomDocument {
-  /** Digest of its bytes. */
+  /** Digest of the document. */
   readonly location: string;
-  /** Of the image that it must be about, where a statement says what it is about; undefined where the registry does not know. */
+  /** Digest of the image that a statement must be about; undefined if the registry does not know it. */
   readonly subject: string | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Nothing where the document is a statement about other things than what an image consists of. @throws Unreadable */
+/** Empty if the document is a statement that is not an SBOM. @throws Unreadable */
 export function readSbom(content: Uint8Array, { location, subject }: SbomDocument): Iterable<FoundPackage> {
   const sbom = sbomIn(parse(Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8")), subject);
   if (sbom === undefined) return [];
   if (sbom.bomFormat === "CycloneDX") return packagesAt(urlsOfCycloneDx(sbom), { location, source: CYCLONE_DX });
   if (typeof sbom.spdxVersion === "string" || Array.isArray(sbom["@graph"]))
     return packagesAt(urlsOfSpdx(sbom), { location, source: SPDX });
-  throw new Unreadable("it is neither SPDX nor CycloneDX");
+  throw new Unreadable("the document is neither SPDX nor CycloneDX");
 }
 
 function* packagesAt(urls: Iterable<unknown>, document: Pick<FoundPackage, "location" | "source">): Generator<FoundPackage> {
@@ -35,11 +35,11 @@ function* packagesAt(urls: Iterable<unknown>, document: Pick<FoundPackage, "loca
 function* urlsOfSpdx(sbom: Json): Generator<unknown> {
   for (const each of records(sbom.packages))
     for (const { referenceType, referenceLocator } of records(each.externalRefs)) if (referenceType === "purl") yield referenceLocator;
-  // Version 3.
+  // SPDX 3.
   for (const each of records(sbom["@graph"])) yield each.software_packageUrl;
 }
 
-/** Components may have components. What the document is about is not among them. */
+/** Includes nested components, but not the component that the document describes. */
 function* urlsOfCycloneDx(sbom: Json): Generator<unknown> {
   const waiting = [sbom.components];
   while (waiting.length > 0) {
@@ -50,16 +50,16 @@ function* urlsOfCycloneDx(sbom: Json): Generator<unknown> {
   }
 }
 
-/** The SBOM in a DSSE envelope, in a Sigstore bundle, in an in-toto statement, or the document itself. */
+/** The SBOM in a DSSE envelope, a Sigstore bundle or an in-toto statement; else the document itself. */
 function sbomIn(document: Json, subject: string | undefined): Json | undefined {
   const envelope = recordOf(document.dsseEnvelope) ?? document;
   const statement = typeof envelope.payload === "string" ? parse(Buffer.from(envelope.payload, "base64").toString("utf8")) : document;
   if (typeof statement.predicateType !== "string") return statement;
   if (!/spdx|cyclonedx/i.test(statement.predicateType)) return undefined;
-  if (subject !== undefined && !isAbout(statement, subject)) throw new Unreadable("it is a statement about another image");
-  // Some tools put the document in as text.
+  if (subject !== undefined && !isAbout(statement, subject)) throw new Unreadable("the statement is about another image");
+  // Some tools embed the document as a string.
   const predicate = typeof statement.predicate === "string" ? parse(statement.predicate) : recordOf(statement.predicate);
-  if (predicate === undefined) throw new Unreadable("its statement has no predicate");
+  if (predicate === undefined) throw new Unreadable("the statement has no predicate");
   return predicate;
 }
 
@@ -73,10 +73,10 @@ function parse(text: string): Json {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Unreadable("it is not JSON");
+    throw new Unreadable("the document is not JSON");
   }
   const record = recordOf(value);
-  if (record === undefined) throw new Unreadable("it is not a JSON object");
+  if (record === undefined) throw new Unreadable("the document is not a JSON object");
   return record;
 }
 

@@ -1,9 +1,12 @@
-/** Records of `key: value` lines with empty lines between them, as apk and dpkg write their databases. Pure. */
+/** Reads records of `key: value` lines that are separated by empty lines, as apk and dpkg write them. Pure. */
 
-/** Beyond this, a line is no field that anybody reads. */
-const MAX_LINE = 4096;
+/** In characters. Longer lines are skipped. */
+const MAX_LINE_LENGTH = 4096;
 
-/** Of each record the first value of each of these keys; records that have none are left out. */
+/**
+ * The first value of each of these keys for each record; skips records that have none.
+ * @param keyOf the key of a line; undefined to skip the line
+ */
 export function* readRecords(text: string, keyOf: (line: string) => string | undefined): Generator<ReadonlyMap<string, string>> {
   let record = new Map<string, string>();
   for (const line of linesOf(text)) {
@@ -12,7 +15,7 @@ export function* readRecords(text: string, keyOf: (line: string) => string | und
       record = new Map();
       continue;
     }
-    const key = line.length > MAX_LINE ? undefined : keyOf(line);
+    const key = line.length > MAX_LINE_LENGTH ? undefined : keyOf(line);
     if (key !== undefined && !record.has(key)) record.set(key, line.slice(line.indexOf(":") + 1).trim());
   }
   if (record.size > 0) yield record;
