@@ -1,4 +1,7 @@
-/** What is special to advisories: version 1 writes them, version 2 shows them, deleting keeps them, and severities come from elsewhere. */
+/**
+ * Tests of advisories beyond the conformance suites: writing with version 1, reading with version 2, deletion, and
+ * severities.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { before, test } from "node:test";
@@ -56,7 +59,7 @@ describeWithWorld("advisories", (world: World) => {
     world.raw("POST", `/vulnerabilities/v1/advisories/${id}/events`, { advisoryEvent });
   const get = async (uid: string) => JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories/${uid}`)).text) as JsonObject;
 
-  test("what is written reads back in both versions, over REST and gRPC, lists in order", async () => {
+  test("a written advisory reads back in both versions, over REST and gRPC, with its lists in order", async () => {
     for (const client of [world.rest, world.grpc]) {
       const made: Advisory = answerOf(
         await client.call(v1.create, { parentId: group, advisory: { ...full, events: [{ type: fixed }, { type: later }] } }, world.token),
@@ -95,7 +98,7 @@ describeWithWorld("advisories", (world: World) => {
     }
   });
 
-  test("version 2 shows the whole object, with the same text in Get and List", async () => {
+  test("version 2 returns the whole advisory, and Get and List return the same bytes", async () => {
     const { id } = await make({ ...base, artifactName: "whole" });
     const { text } = await world.raw("GET", `/vulnerabilities/v2/advisories/${id}`);
     const list = await world.raw("GET", "/vulnerabilities/v2/advisories?artifactNames=whole");
@@ -118,7 +121,7 @@ describeWithWorld("advisories", (world: World) => {
     ]);
   });
 
-  test("ids and times that a client gives of itself are not taken, an advisory id is", async () => {
+  test("the server ignores ids and times of the client, but accepts an advisory id", async () => {
     const made = await make({
       ...base,
       id: "x",
@@ -131,7 +134,7 @@ describeWithWorld("advisories", (world: World) => {
     assert.deepEqual([made.createdAt, made.deletedAt], [timestampFromDate(world.clock.now()), undefined]);
   });
 
-  test("an event may have happened before it is told, and takes its place among the others", async () => {
+  test("an event with a past time is accepted and sorted among the others by its time", async () => {
     const earlier = timestampFromDate(new Date("2024-01-02T03:04:05.678Z"));
     const made = await make({
       ...base,
@@ -158,7 +161,7 @@ describeWithWorld("advisories", (world: World) => {
     assert.equal(items[1]?.id, between.id);
   });
 
-  test("events of the same moment stay in the order in which they were told", async () => {
+  test("events of the same time keep the order in which they were created", async () => {
     const issues = Array.from({ length: 12 }, (_, i) => `${i}`);
     const { id } = await make({ ...base, events: issues.slice(0, 8).map((issue) => ({ type: fixed, issue })) });
     for (const issue of issues.slice(8)) await world.must(v1.createAdvisoryEvent, { parentId: id, advisoryEvent: { type: fixed, issue } });
@@ -172,7 +175,7 @@ describeWithWorld("advisories", (world: World) => {
     );
   });
 
-  test("a component that moved is known to version 1 alone", async () => {
+  test("only version 1 returns an event of the type componentLocationChanged", async () => {
     const { id, events } = await make({
       ...base,
       events: [{ type: { case: "componentLocationChanged", value: { newLocation: "/opt" } } }, { type: fixed }],
@@ -184,7 +187,7 @@ describeWithWorld("advisories", (world: World) => {
     assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: id })).items.length, 2);
   });
 
-  test("of the events that had a table of their own, none is lost", async () => {
+  test("migration 016 loses no event of the former event table", async () => {
     const moved = (newLocation: string) => ({ case: "componentLocationChanged", value: { newLocation } }) as const;
     const { id, events } = await make({
       ...base,
@@ -219,7 +222,7 @@ describeWithWorld("advisories", (world: World) => {
     assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: other.id })).items, other.events);
   });
 
-  test("an update replaces what it is about, keeps ids, author and events, and changes no time where it changes nothing", async () => {
+  test("an update replaces the fields, keeps ids, author and events, and changes no time if it changes nothing", async () => {
     const made = await make({ ...full, artifactName: "replaced", advisoryId: "KEEP-1", events: [{ type: fixed }] });
     world.clock.advance(1000);
     const same = await put(made.id, toJson(AdvisorySchema, made) as JsonObject);
@@ -262,7 +265,7 @@ describeWithWorld("advisories", (world: World) => {
     );
   });
 
-  test("a deleted advisory is in no list, answers to Get, and changes no more", async () => {
+  test("a deleted advisory is in no list, is returned by Get, and cannot be changed", async () => {
     const made = await make({ ...full, artifactName: "deleted", advisoryId: "DEL-1", events: [{ type: fixed }] });
     const remove = () => world.raw("DELETE", `/vulnerabilities/v1/advisories/${made.id}`);
     world.clock.advance(1000);
@@ -291,7 +294,7 @@ describeWithWorld("advisories", (world: World) => {
     assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: made.id })).items.length, 1);
   });
 
-  test("a group has one advisory about the same under one id; a deleted one gives way", async () => {
+  test("a group cannot have two live advisories with the same identity, and a deleted one is replaced", async () => {
     const about = { ...full, advisoryId: "ONE-1", artifactName: "once" };
     const first = await make(about);
     const { details } = assertRefused(await post({ ...about, aliases: [] }), Code.ALREADY_EXISTS);
@@ -306,13 +309,13 @@ describeWithWorld("advisories", (world: World) => {
     assert.equal((await get(first.id)).uid, first.id);
   });
 
-  test("of many who make the same at once one does", async () => {
+  test("exactly one of many concurrent creations of the same advisory succeeds", async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => post({ ...base, advisoryId: "RACE-1" })));
     assert.equal(answers.filter(({ status }) => status === 200).length, 1);
     for (const answer of answers) if (answer.status !== 200) assertRefused(answer, Code.ALREADY_EXISTS);
   });
 
-  test("what lacks something or is too large is refused by the name of its field", async () => {
+  test("a missing or too large field is refused with its name", async () => {
     assertInvalid(await post({}), "artifact_type", "artifact_name");
     assertInvalid(await post({ ...base, aliases: ["", "x".repeat(129), "a\nb"] }), "aliases[0]", "aliases[1]", "aliases[2]");
     assertInvalid(await post({ ...base, aliases: Array.from({ length: 101 }, (_, i) => `CVE-${i}`) }), "aliases");
@@ -362,8 +365,8 @@ describeWithWorld("advisories", (world: World) => {
     assertInvalid(await world.raw("GET", "/vulnerabilities/v1/advisories?page_size=-1"), "page_size");
   });
 
-  test("the largest that is allowed is stored, found and shown", async () => {
-    // What repeats itself would be compressed, and so be shorter in an index.
+  test("an advisory of the maximum size is stored, found and returned", async () => {
+    // Random data, since repetitive data would be compressed and take less space in an index.
     const textOf = (length: number) => randomBytes(length).toString("hex").slice(0, length);
     const long = {
       artifactType: textOf(64),
@@ -393,7 +396,7 @@ describeWithWorld("advisories", (world: World) => {
     assertInvalid(await postEvent(id, { fixed: { fixedVersion: "1" }, author: people[0] }), "events");
   });
 
-  test("severities are those of the records that its aliases name, each once, and follow them", async () => {
+  test("an advisory has the severities of the records that its aliases name, without duplicates, and follows their changes", async () => {
     const score = (vector: string) => ({ type: "TYPE_CVSS_V3", score: vector });
     const record = (id: string, severities: object[]) => ({
       id,
@@ -432,7 +435,7 @@ describeWithWorld("advisories", (world: World) => {
     assert.deepEqual((await get(one.id)).severities, [score("d")]);
   });
 
-  test("a group with advisories cannot be deleted; what is left of deleted ones goes with it", async () => {
+  test("a group with live advisories cannot be deleted, and deleting a group deletes its deleted advisories", async () => {
     const folder = await world.group(group, "to delete");
     const { id } = await make({ ...full, events: [{ type: fixed }] }, folder);
     const remove = () => world.raw("DELETE", `/iam/v2/groups/${folder}`);
@@ -445,7 +448,7 @@ describeWithWorld("advisories", (world: World) => {
       assert.deepEqual(await world.store.reader.selectFrom(table).select("group_uid").where("group_uid", "=", folder).execute(), []);
   });
 
-  test("nobody sees, writes or counts what is not theirs", async () => {
+  test("a caller without rights at a group cannot read, write or count its advisories", async () => {
     const [mine, theirs] = [await world.group(world.orgUid, "mine"), await world.group(world.orgUid, "theirs")];
     await make({ ...base, artifactName: "private" }, mine);
     const reader = await world.robot(theirs);
@@ -462,9 +465,9 @@ describeWithWorld("advisories", (world: World) => {
 });
 
 describeWithWorld(
-  "advisories of a vendor's profile",
+  "advisories with a vendor profile",
   (world: World) => {
-    test("have ids with the vendor's letters", async () => {
+    test("advisory ids begin with the vendor profile's prefix", async () => {
       await world.bind(world.owner.uid, await builtInRole(world, "advisories.admin"), world.orgUid);
       const { advisoryId } = await world.must(v1.create, { parentId: world.orgUid, advisory: base });
       assert.match(advisoryId, /^CGA(-[23456789cfghjmpqrvwx]{4}){3}$/);

@@ -1,4 +1,4 @@
-/** Lists of advisories by all their filters, held against a plain filter over what was written. */
+/** Tests lists of advisories with every filter against a plain filter in memory. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { create, type MessageInitShape, toJson } from "@bufbuild/protobuf";
@@ -65,7 +65,7 @@ const arbitraryAdvisory = fc.record({
 
 const some = <T>(values: readonly T[]) => fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 2 });
 
-/** Mostly one or two filters, as people use them. */
+/** Mostly one or two filters, as in practice. */
 const arbitraryFilter: fc.Arbitrary<Filter> = fc
   .record(
     {
@@ -96,7 +96,7 @@ const arbitraryFilter: fc.Arbitrary<Filter> = fc
 describeWithWorld("lists of advisories", (world: World) => {
   const groups: string[] = [];
   let written: Advisory[] = [];
-  /** As the database's images say of packages of Alpine, openssl-dev is built from openssl. */
+  /** According to the images in the database, Alpine's openssl-dev is built from openssl. */
   const origins = new Map([["openssl-dev", "openssl"]]);
 
   before(async () => {
@@ -161,7 +161,7 @@ describeWithWorld("lists of advisories", (world: World) => {
     return { uids, totals };
   }
 
-  test("each combination of filters finds what a plain filter finds, in order, page by page, with its total", async () => {
+  test("each combination of filters finds the same as a plain filter, in order, across pages, with the right total", async () => {
     const places = fc.constantFrom(
       () => ({}),
       () => ({ descendantsOf: groups[0] as string }),
@@ -184,10 +184,10 @@ describeWithWorld("lists of advisories", (world: World) => {
       }),
       { numRuns: 150 },
     );
-    assert.ok(found > 300, "the filters find something");
+    assert.ok(found > 300, "the filters match rows");
   });
 
-  test("where each filter finds more than is counted, the rows are the same, and the total is right or left out", async () => {
+  test("when each filter matches too many rows to count, the rows are the same, and the total is right or left out", async () => {
     const { reader } = world.store;
     const all = viewOf([world.orgUid], undefined, advisories, reader.dialect);
     const selection: Selection = {
@@ -218,10 +218,10 @@ describeWithWorld("lists of advisories", (world: World) => {
       }),
       { numRuns: 100 },
     );
-    assert.ok(leftOut > 20, "the total is left out where it should be");
+    assert.ok(leftOut > 20, "the total is left out for large results");
   });
 
-  test("version 1 finds the same, whole advisories with their events, under the group that was asked for", async () => {
+  test("version 1 finds the same advisories, complete with events, below the requested group", async () => {
     const [uidp] = [{ descendantsOf: groups[0] as string }];
     const page = await world.must(v1.list, { uidp, artifactName: ["openssl", "curl"], pageSize: 200n });
     const wanted = written.filter(({ id, artifactName }) => id.startsWith(`${groups[0]}/`) && ["openssl", "curl"].includes(artifactName));
@@ -244,7 +244,7 @@ describeWithWorld("lists of advisories", (world: World) => {
     );
   });
 
-  test("every order of both versions holds over pages", async () => {
+  test("every order of both versions is kept across pages", async () => {
     const keys = {
       uid: "id",
       create_time: "createdAt",
@@ -277,7 +277,7 @@ describeWithWorld("lists of advisories", (world: World) => {
     );
   });
 
-  test("names and advisory ids may be one list with commas, and repeated parameters, over REST", async () => {
+  test("over REST, names and advisory ids may be comma-separated or repeated parameters", async () => {
     const of = async (query: string) => JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories?pageSize=200&${query}`)).text);
     const byNames = await of("artifactNames=openssl,go");
     assert.ok(byNames.advisories.length > 0);
@@ -288,21 +288,21 @@ describeWithWorld("lists of advisories", (world: World) => {
     assert.equal((await of("event_types=EVENT_TYPE_FILTER_FIXED")).totalCount, (await of("eventTypes=3")).totalCount);
   });
 
-  test("a page token is good for its filters alone", async () => {
+  test("a page token is refused with different filters", async () => {
     const { nextPageToken: pageToken } = await world.must(listAdvisories, { artifactTypes: ["apk"], pageSize: 1 });
     await assert.rejects(world.must(listAdvisories, { artifactTypes: ["deb"], pageSize: 1, pageToken }), /page_token/);
     await assert.rejects(world.must(listAdvisories, { pageSize: 1, pageToken }), /page_token/);
     await assert.rejects(world.must(listAdvisories, { artifactTypes: ["apk"], query: "a", pageSize: 1, pageToken }), /page_token/);
   });
 
-  test("texts that no row can hold find nothing", async () => {
+  test("filter values that no row can contain match nothing", async () => {
     for (const filter of [{ artifactNames: ["\0"] }, { aliases: ["a\0"] }, { eventAuthors: ["\0"] }, { query: "\0" }, { origin: "\0" }])
       assert.equal((await world.must(listAdvisories, filter)).totalCount, 0n, JSON.stringify(filter));
     await assert.rejects(world.must(listAdvisories, { query: "x".repeat(201) }), /query/);
     await assert.rejects(world.must(listAdvisories, { eventAuthors: Array.from({ length: 101 }, (_, i) => `a${i}`) }), /100/);
   });
 
-  test("the maintained counts are those of the rows", async () => {
+  test("the maintained counts equal the counted rows", async () => {
     const rows = await world.store.reader.selectFrom("advisory").selectAll().where("delete_time", "is", null).execute();
     const expected = new Map<string, number>();
     const count = (...key: unknown[]) => expected.set(JSON.stringify(key), (expected.get(JSON.stringify(key)) ?? 0) + 1);

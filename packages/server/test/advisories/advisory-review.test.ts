@@ -1,4 +1,4 @@
-/** The review of events: every transition, who may make it, and what is final. */
+/** Tests the review of events: every transition, the rights that it needs, and final states. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -63,7 +63,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
   for (const from of Object.keys(STATES) as State[])
     for (const to of Object.keys(STATES) as State[]) {
       const isLegal = LEGAL[from].includes(to);
-      test(`from ${from} to ${to}: ${from === to ? "nothing changes" : isLegal ? "it goes" : "it is refused, and said where it can go"}`, async () => {
+      test(`a review from ${from} to ${to} ${from === to ? "changes nothing" : isLegal ? "succeeds" : "is refused with the allowed transitions"}`, async () => {
         const event = await eventIn(from);
         const answer = await update(event.id, { status: to });
         if (from === to || isLegal) assert.equal(answer.status, 200, answer.text);
@@ -75,7 +75,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
           );
         assert.equal((await stored(event)).status, isLegal ? STATES[to] : STATES[from]);
       });
-      test(`from ${from} to ${to} by who may not approve: ${isLegal && to === "PENDING" ? "it goes" : "no decision is made"}`, async () => {
+      test(`without the right to approve, a review from ${from} to ${to} ${isLegal && to === "PENDING" ? "succeeds" : "is refused"}`, async () => {
         const event = await eventIn(from);
         const answer = await update(event.id, { status: to }, author);
         if (from === to || (isLegal && to === "PENDING")) assert.equal(answer.status, 200, answer.text);
@@ -85,7 +85,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     }
 
   for (const state of Object.keys(STATES) as State[]) {
-    test(`what an event says can ${FINAL.includes(state) ? "not be" : "be"} changed while it is ${state}`, async () => {
+    test(`the content of an event in state ${state} can${FINAL.includes(state) ? "not" : ""} be changed`, async () => {
       const event = await eventIn(state);
       const answer = await update(event.id, { fixed: { fixedVersion: "2.0" }, findings: "AQID", issue: "https://example.com/1" }, author);
       if (FINAL.includes(state)) assertRefused(answer, Code.FAILED_PRECONDITION);
@@ -95,7 +95,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
       assert.deepEqual([version, after.status], [FINAL.includes(state) ? "1.2-r0" : "2.0", STATES[state]]);
     });
 
-    test(`only who may approve makes an event that is ${state}${state === "PENDING" ? ", but for this" : ""}`, async () => {
+    test(`creating an event in state ${state} ${state === "PENDING" ? "does not need" : "needs"} the right to approve`, async () => {
       const advisory = { artifactType: "apk", artifactName: "curl", events: [{ type: fixed, status: STATES[state] }] };
       for (const { rest, grpc } of [world])
         for (const client of [rest, grpc]) {
@@ -113,7 +113,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     });
   }
 
-  test("a decision alone leaves all else as it is, and is signed by who makes it", async () => {
+  test("a decision changes nothing but the state, and records its reviewer", async () => {
     const findings = new Uint8Array([1, 2, 3]);
     const event = await eventIn("PENDING", { findings, issue: "https://example.com/1", reviewer: "asked" });
     world.clock.advance(1000);
@@ -125,7 +125,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     assert.equal((await stored(named)).reviewer, "the board");
   });
 
-  test("a review moves the advisory's update time, and saying the same again does not", async () => {
+  test("a decision changes the advisory's update time, and repeating it does not", async () => {
     const event = await eventIn("PENDING");
     const uid = event.id.slice(0, event.id.lastIndexOf("/"));
     const timeOf = async () => (await world.must(AdvisoriesService.method.getAdvisory, { uid }, author.token)).updateTime;
@@ -139,7 +139,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     assert.deepEqual(await timeOf(), approved);
   });
 
-  test("what an approved event speaks of is changed by who may approve, and by nobody else", async () => {
+  test("only approvers can change the fields that an approved event is about", async () => {
     const uidOf = ({ id }: AdvisoryEvent) => id.slice(0, id.lastIndexOf("/"));
     const change = (uid: string, body: object, { token }: Caller) =>
       world.raw("PUT", `/vulnerabilities/v1/advisories/${uid}`, { artifactType: "apk", artifactName: "openssl", ...body }, token);
@@ -156,7 +156,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
       assert.equal((await change(uidOf(await eventIn(state)), { artifactName: `curl-${state}` }, author)).status, 200, state);
   });
 
-  test("of many who decide at once one does, and all others learn that it is decided", async () => {
+  test("exactly one of many concurrent decisions succeeds, and the others get an error", async () => {
     const event = await eventIn("PENDING");
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) => update(event.id, { status: i % 2 === 0 ? "APPROVED" : "REJECTED", reviewer: `reviewer ${i}` })),
@@ -168,7 +168,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     assert.deepEqual([status, reviewer], [winner % 2 === 0 ? APPROVED : REJECTED, `reviewer ${winner}`]);
   });
 
-  test("of events that many add at once none is lost", async () => {
+  test("concurrently added events are all stored", async () => {
     const event = await eventIn("PENDING");
     const parentId = event.id.slice(0, event.id.lastIndexOf("/"));
     const add = (i: number) =>
@@ -183,7 +183,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     );
   });
 
-  test("an event that is not there is missing, and so is its advisory", async () => {
+  test("an unknown event and an event of an unknown advisory are not found", async () => {
     const event = await eventIn("PENDING");
     const advisory = event.id.slice(0, event.id.lastIndexOf("/"));
     for (const [id, kind] of [
@@ -196,7 +196,7 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     assertRefused(await update("nonsense", {}), Code.NOT_FOUND);
   });
 
-  test("rights end where the group does", async () => {
+  test("rights at one group do not permit changes in another", async () => {
     const stranger = await world.robot(await world.group(world.orgUid, "elsewhere"), [
       Capability.CAP_ADVISORIES_UPDATE,
       Capability.CAP_ADVISORIES_APPROVE,

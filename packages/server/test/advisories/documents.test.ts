@@ -24,7 +24,7 @@ const { listDocuments } = SecurityAdvisoryService.method;
 const DAY = "2026-02-03";
 const at = (hour: number) => `${DAY}T0${hour}:00:00.000Z`;
 
-/** Over both wires and both versions, nobody asking: what they say is the same. */
+/** Lists documents anonymously over REST and gRPC and both versions, and asserts that the answers are the same. */
 async function documentsOf(world: World, request: { id?: string; cves?: string[] }): Promise<Document[]> {
   const { documents } = answerOf(await world.rest.call(listDocuments, request, undefined));
   assert.deepEqual(answerOf(await world.grpc.call(listDocuments, request, undefined)).documents, documents);
@@ -48,7 +48,7 @@ describeWithWorld("documents", (world) => {
     namespace = await world.group(world.orgUid, "wolfi");
     cve = `CVE-2026-${1000 + count}`;
   });
-  /** About this test's CVE where nothing else is said, in a document of its own. */
+  /** By default about this test's CVE, in a document of its own. */
   const put = (...given: (Partial<GivenAdvisory> & { events?: readonly GivenEvent[] })[]) =>
     putAdvisories(
       world.store,
@@ -62,7 +62,7 @@ describeWithWorld("documents", (world) => {
       })),
     );
 
-  it("are told to everybody, as JSON of the contract", async () => {
+  it("anonymous callers can list documents, which are JSON of the contract", async () => {
     await put({
       id: "CGA-json",
       aliases: [cve, "GHSA-1"],
@@ -109,7 +109,7 @@ describeWithWorld("documents", (world) => {
     assert.equal(v1.items[0].advisories[0].events[2].falsePositiveDetermination.type, "FPT_TYPE_VULNERABLE_CODE_VERSION_NOT_USED");
   });
 
-  it("have approved events only, and no advisory without one", async () => {
+  it("documents contain approved events only, and no advisory without one", async () => {
     const unapproved = [ReviewStatus.UNKNOWN, ReviewStatus.PENDING, ReviewStatus.REQUEST_CHANGES, ReviewStatus.REJECTED];
     await put(
       { id: "CGA-mixed", events: [...unapproved.map((status) => fixed(at(1), `secret-${status}`, status)), fixed(at(2), "2")] },
@@ -124,7 +124,7 @@ describeWithWorld("documents", (world) => {
     assert.doesNotMatch((await world.http("GET", `/advisory/v2/documents?cves=${cve}`, undefined, {})).text, /secret/);
   });
 
-  it("leave out kinds of events that they have no place for", async () => {
+  it("documents leave out event types that their contract does not have", async () => {
     const patched: EventType = { case: "patched", value: { patchedVersions: ["1"] } };
     const moved: EventType = { case: "componentLocationChanged", value: { newLocation: "x" } };
     await put(
@@ -144,7 +144,7 @@ describeWithWorld("documents", (world) => {
     );
   });
 
-  it("of organizations that are not public are nobody's, nor is anything found by them", async () => {
+  it("documents do not contain advisories of private organizations, and cannot be searched by them", async () => {
     const other = await world.group("", `other-${count}`);
     await put({ id: "CGA-private", parent: other, name: "private" }, { id: `CGA-public-${count}` });
     assert.deepEqual(idsOf(await documentsOf(world, { cves: [cve] })), [[`package${count}`, [`CGA-public-${count}`]]]);
@@ -154,7 +154,7 @@ describeWithWorld("documents", (world) => {
     assert.doesNotMatch(all, /CGA-private/);
   });
 
-  it("are found by aliases and by ids of advisories, exactly, of which one has to match", async () => {
+  it("documents are found by exact aliases or advisory ids, one of which must match", async () => {
     await put(
       { id: `CGA-a-${count}`, name: `a${count}`, aliases: [`${cve}0`, cve] },
       { id: `CGA-b-${count}`, name: `b${count}`, aliases: [`GHSA-${count}`] },
@@ -172,7 +172,7 @@ describeWithWorld("documents", (world) => {
     assert.deepEqual(await documentsOf(world, { id: `b${count}`, cves: [cve] }), []);
   });
 
-  it("are about origin packages, as images of the organization say, and else about the package itself", async () => {
+  it("a document is about the origin package according to the organization's images, else about the package itself", async () => {
     const [base, lib, dev, other] = [`base${count}`, `lib${count}`, `dev${count}`, `other${count}`];
     const elsewhere = await world.group("", `elsewhere-${count}`);
     const origin = (org_uid: string, type: string, name: string, of: string) => ({ org_uid, type, name, origin: of });
@@ -200,7 +200,7 @@ describeWithWorld("documents", (world) => {
     assert.deepEqual(await documentsOf(world, { id: other }), []);
   });
 
-  it("have one advisory for those of one id, whatever architectures they are about, in each namespace", async () => {
+  it("advisories of one id and namespace are merged across architectures", async () => {
     const chainguard = await world.group(world.orgUid, "chainguard");
     const same = { id: "CGA-same" };
     await put(
@@ -226,7 +226,7 @@ describeWithWorld("documents", (world) => {
     ]);
   });
 
-  it("come in the order of their ids, and so do their advisories", async () => {
+  it("documents are sorted by id, and so are their advisories", async () => {
     await put({ id: "CGA-z", name: `b${cve}` }, { id: "CGA-b", name: `a${cve}` }, { id: "CGA-a", name: `a${cve}` });
     assert.deepEqual(idsOf(await documentsOf(world, { cves: [cve] })), [
       [`a${cve}`, ["CGA-a", "CGA-b"]],
@@ -234,12 +234,12 @@ describeWithWorld("documents", (world) => {
     ]);
   });
 
-  it("are refused where more CVEs are asked for than anybody needs", async () => {
+  it("a request with too many CVEs is refused", async () => {
     const query = Array.from({ length: 1001 }, (_, index) => `cves=C${index}`).join("&");
     assertRefused(await world.http("GET", `/advisory/v2/documents?${query}`, undefined, {}), Code.INVALID_ARGUMENT);
   });
 
-  it("are refused where too much would be read for them, however little they show", async () => {
+  it("a request that would read too many bytes is refused, even if little of it would be published", async () => {
     const uids = await put({ id: "CGA-1" }, { id: "CGA-2" }, { id: "CGA-3" });
     const body = `{"aliases":[],"events":[],"findings":"${"x".repeat(11 * 1024 * 1024)}"}`;
     const fill = (uid: string) =>
@@ -253,7 +253,7 @@ describeWithWorld("documents", (world) => {
     await world.store.transaction((db) => db.deleteFrom("advisory").where("uid", "in", uids).execute());
   });
 
-  it("let others have their turn while many are read", async () => {
+  it("reading many documents yields to other requests", async () => {
     await put(...Array.from({ length: 200 }, () => ({})));
     let turns = 0;
     let next = setImmediate(function turn() {
@@ -265,7 +265,7 @@ describeWithWorld("documents", (world) => {
     assert.ok(turns >= 4, `${turns} turns`);
   });
 
-  it("that are too many for one answer are refused with what to do", async () => {
+  it("a request for too many documents is refused with advice", async () => {
     const put = (below: number) =>
       world.store.transaction((db) =>
         db
@@ -298,7 +298,7 @@ describe("public organizations", () => {
       ["none", []],
       [`${MISSING}`, []],
     ] as const) {
-      it(`are those that the setting "${setting}" names, on ${store}`, async () => {
+      it(`the setting "${setting}" selects the public organizations on ${store}`, async () => {
         await using world = await startWorld({ store, env: { HOLT_PUBLIC_ADVISORIES: setting } });
         const second = await world.group("", "second");
         const events = [fixed(at(1), "1")];
@@ -311,7 +311,7 @@ describe("public organizations", () => {
       });
     }
 
-    it(`by default are the first one, also of an installation that did not record which that is, on ${store}`, async () => {
+    it(`by default the first organization is public, even if the installation did not record it, on ${store}`, async () => {
       await using world = await startWorld({ store });
       world.clock.advance(1);
       await world.group("", "second");
@@ -325,7 +325,7 @@ describe("public organizations", () => {
       assert.equal(await publication.isPublic(world.store.reader, await world.group("", "third")), false);
     });
 
-    it(`may be several by their uids, on ${store}`, async () => {
+    it(`the setting may name several public organizations by uid on ${store}`, async () => {
       await using world = await startWorld({ store });
       const second = await world.group("", "second");
       const organizations = [second, MISSING, world.orgUid];

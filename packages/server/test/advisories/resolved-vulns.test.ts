@@ -36,18 +36,18 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
   let repo: string;
   let name: string;
   let count = 0;
-  /** The first of the days that a test is about; `day(0)` is its start. */
+  /** A day of the test by its offset; `day(0)` is the start of the range. */
   let epoch: number;
   beforeEach(async () => {
     name = `app${count++}`;
     org = await world.group("", `org-${name}`);
     repo = (await world.must(ReposService.method.createRepo, { parent: org, repo: { name } })).uid;
-    // Long ago: what has not happened yet is in no report.
+    // In the past, since reports leave out the future.
     epoch = (Math.floor(world.clock.now().getTime() / DAY_MS) - 20) * DAY_MS;
   });
   const day = (offset: number, hours = 0) => new Date(epoch + offset * DAY_MS + hours * 3_600_000).toISOString();
 
-  /** An image with packages, and the tags that get it. */
+  /** Pushes an image with packages, and moves the tags to it. */
   let pushed = 0;
   async function push(packages: readonly GivenPackage[], tags: Readonly<Record<string, string>> = {}): Promise<string> {
     using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
@@ -57,7 +57,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     for (const [tag, time] of Object.entries(tags)) await move(tag, digest, time);
     return digest;
   }
-  /** As the history has it, whenever a test pushes. */
+  /** Writes the tag history directly, so that its times are independent of the test's. */
   const move = (tag: string, digest: string, time: string) =>
     world.store.transaction((db) => db.insertInto("tag_history").values({ repo_uid: repo, tag, digest, time, actor: "" }).execute());
   const advise = (...given: Partial<GivenAdvisory>[]) =>
@@ -86,7 +86,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(answers[0], answers[1]);
     return answers[0]!;
   }
-  /** Ids by the offset of their day, of days that have some. */
+  /** Advisory ids by the offset of their day, without empty days. */
   async function resolved(asked: Asked = {}): Promise<Record<number, string[]>> {
     const found = (await reports(asked)).map(
       ({ date, resolvedVulns }) => [Number(date?.seconds) * 1000, resolvedVulns.map(({ id }) => id)] as const,
@@ -94,7 +94,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     return Object.fromEntries(found.filter(([, ids]) => ids.length > 0).map(([time, ids]) => [(time - epoch) / DAY_MS, ids]));
   }
 
-  it("have one for every day, each with what was resolved on it", async () => {
+  it("there is one report per day, with what was resolved on that day", async () => {
     await push([{ name: "openssl", version: "3.0.1-r0" }], { latest: day(-3) });
     await advise(
       { id: "CGA-b", events: [fixed(day(1, 3), "3.0.1-r0")], aliases: [`CVE-${name}`, `GHSA-${name}`] },
@@ -134,7 +134,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     );
   });
 
-  it("tell of an image that was replaced by one with the fix, on the day on which that was", async () => {
+  it("an advisory is resolved on the day on which its image is replaced by one with the fix", async () => {
     await advise(
       { id: "CGA-old", events: [fixed(day(-10), "3.0.2-r0")] },
       { id: "CGA-long-resolved", events: [fixed(day(-10), "3.0.0-r0")] },
@@ -147,7 +147,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved({ days: [day(1), day(1)] }), { 1: ["CGA-old"] });
   });
 
-  it("tell of all advisories that a new version resolves, whenever each was said to be fixed in it", async () => {
+  it("a new version resolves all advisories that are fixed in it, whenever that was recorded", async () => {
     await advise(
       { id: "CGA-a", events: [fixed(day(-10), "2-r0")] },
       { id: "CGA-b", events: [fixed(day(-9), "2-r0")] },
@@ -160,12 +160,12 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await push([{ name: "openssl", version: "2-r0" }], { latest: day(2) });
     assert.deepEqual(await resolved(), { 2: ["CGA-a", "CGA-b", "CGA-both", "CGA-on-the-day"] });
-    // Where they are said in the range, and where it is yet to come.
+    // Once with events within the range, and once with the replacement at its end.
     assert.deepEqual(await resolved({ days: [day(-9), day(2)] }), { 2: ["CGA-a", "CGA-b", "CGA-both", "CGA-on-the-day"] });
     assert.deepEqual(await resolved({ days: [day(40), day(41)] }), {});
   });
 
-  it("know names and versions of any characters", async () => {
+  it("names and versions may contain any characters", async () => {
     const names = ['quo"ted', "two\nlines", "back\\slash", "ümläut", "\u{1f600}"];
     await advise(...names.map((text, index) => ({ id: `CGA-${index}`, name: text, type: "swift", events: [fixed(day(1), `v ${text}`)] })));
     await push(
@@ -175,7 +175,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), { 1: names.map((_, index) => `CGA-${index}`) });
   });
 
-  it("tell again of what came back and was resolved again", async () => {
+  it("an advisory that came back is reported again when it is resolved again", async () => {
     await advise({ events: [fixed(day(-10), "2-r0")] });
     const old = await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     const next = await push([{ name: "openssl", version: "2-r0" }], { latest: day(1) });
@@ -184,7 +184,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), { 1: ["CGA-0"], 4: ["CGA-0"] });
   });
 
-  it("look at what a tag was at the end of a day, not at what it was meanwhile", async () => {
+  it("only the digest at the end of a day counts, not those during the day", async () => {
     await advise({ events: [fixed(day(-10), "2-r0")] });
     const old = await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await push([{ name: "openssl", version: "2-r0" }], { latest: day(1, 3) });
@@ -192,7 +192,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), {});
   });
 
-  it("tell of a new tag, and of a package new to it, only what was said on that very day", async () => {
+  it("for a new tag or a new package, only resolutions of that day count", async () => {
     await advise(
       { id: "CGA-before", events: [fixed(day(-10), "1-r0")] },
       { id: "CGA-that-day", events: [fixed(day(1, 1), "1-r0")] },
@@ -205,7 +205,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), { 1: ["CGA-that-day"], 3: ["CGA-zlib-that-day"] });
   });
 
-  it("count days of UTC, wherever those who ask are", async () => {
+  it("days are UTC days, independent of the caller's time zone", async () => {
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await advise(
       { id: "CGA-first", events: [fixed(day(1), "1-r0")] },
@@ -213,7 +213,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     );
     assert.deepEqual(await resolved(), { 1: ["CGA-first", "CGA-last"] });
     const date = (offset: number) => day(offset).slice(0, 10);
-    // Both ends are instants in the same day of UTC.
+    // Both ends are times within the same UTC day.
     const query = `imageRefs=${name}&start_time=${date(0)}T23:00:00-05:00&end_time=${encodeURIComponent(`${date(2)}T01:30:00+02:00`)}`;
     const { resolvedVulnsReports } = JSON.parse((await world.raw("GET", `${PATH}?${query}`)).text);
     assert.deepEqual(
@@ -222,7 +222,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     );
   });
 
-  it("leave out what is not approved, deleted, or has not happened yet", async () => {
+  it("reports leave out unapproved events, deleted advisories and future times", async () => {
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await advise(
       { id: "CGA-pending", events: [fixed(day(1), "1-r0", ReviewStatus.PENDING)] },
@@ -235,7 +235,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved({ days: [day(59), day(61)] }), {});
   });
 
-  it("look into all platforms of an index, each of which must have the fix", async () => {
+  it("an index is resolved when all its platforms have the fix", async () => {
     using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
     const path = `org-${name}/${name}`;
     await advise(
@@ -261,12 +261,12 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     await move("latest", digest, day(-1));
     const expected = { 1: ["CGA-all", "CGA-arm-only"] };
     assert.deepEqual(await resolved(), expected);
-    // What was in an image is still known when nobody has its manifests any more.
+    // The packages of an image are kept after its manifests are deleted.
     await world.store.transaction((db) => db.deleteFrom("manifest").where("repo_uid", "=", repo).execute());
     assert.deepEqual(await resolved(), expected);
   });
 
-  it("look into SBOMs that are attached to an image in its repo, and nowhere else", async () => {
+  it("reports include SBOMs that are attached to the image in its repo, but not in other repos", async () => {
     using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
     const digest = await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await advise({ id: "CGA-sbom", type: "pypi", name: "requests", events: [fixed(day(1), "2.0")] });
@@ -295,7 +295,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved({ repo: elsewhere }), {});
   });
 
-  it("take an advisory for all packages built from what it is about", async () => {
+  it("an advisory applies to all packages that are built from its artifact", async () => {
     await push(
       [
         { name: "libssl3", version: "3.0.1-r0", origin: "openssl" },
@@ -311,7 +311,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), { 1: ["CGA-both"], 2: ["CGA-lib"] });
   });
 
-  it("compare versions as their ecosystem does, and where nobody can, only find the same one", async () => {
+  it("versions are compared by the rules of their ecosystem, and for equality if there are none", async () => {
     await push(
       [
         { name: "a", version: "1.10-r0" },
@@ -328,7 +328,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), { 1: ["CGA-natural", "CGA-same"] });
   });
 
-  it("are about the tags that are asked for, `latest` by default, each advisory once a day", async () => {
+  it("reports are about the requested tags, `latest` by default, with each advisory once a day", async () => {
     await advise(
       { events: [fixed(day(1), "1-r0")], aliases: [`C-${name}`, `A-${name}`] },
       { id: "CGA-0", name: "zlib", events: [fixed(day(1), "1-r0")], aliases: [`B-${name}`, `A-${name}`] },
@@ -354,14 +354,14 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     );
   });
 
-  it("take a deleted tag for what it was last", async () => {
+  it("a deleted tag keeps its last digest", async () => {
     await advise({ events: [fixed(day(1), "1-r0")] });
     const digest = await push([{ name: "openssl", version: "1-r0" }]);
     await move("gone", digest, day(-1));
     assert.deepEqual(await resolved({ tags: ["gone"] }), { 1: ["CGA-0"] });
   });
 
-  it("use advisories of the image's organization and of public ones, and nobody else's", async () => {
+  it("reports use advisories of the image's organization and of public organizations only", async () => {
     const other = await world.group("", `other-${name}`);
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     const events = [fixed(day(1), "1-r0")];
@@ -372,14 +372,14 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
       { parent: other, id: "CGA-private", events },
     ]);
     assert.deepEqual(await resolved(), { 1: ["CGA-own", "CGA-public"] });
-    // Two images of different organizations in one report do not share what is private.
+    // The private advisories of two organizations in one report are kept apart.
     const theirs = (await world.must(ReposService.method.createRepo, { parent: other, repo: { name: `theirs-${name}` } })).uid;
     const query = `imageRefs=${repo}&imageRefs=${theirs}&startTime=${day(0)}&endTime=${day(2)}`;
     assert.doesNotMatch((await world.raw("GET", `${PATH}?${query}`)).text, /CGA-private/);
     await world.store.transaction((db) => db.deleteFrom("advisory").where("parent", "=", world.orgUid).execute());
   });
 
-  it("show of the image's organization what the caller may read, where it is not public", async () => {
+  it("reports contain private advisories only if the caller may read them", async () => {
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     const events = [fixed(day(1), "1-r0")];
     const [folder, other] = [await world.group(org), await world.group(org)];
@@ -395,7 +395,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     const reader = async (group: string) => world.bind(caller.uid, await world.role(group, [Capability.CAP_ADVISORIES_LIST]), group);
     await reader(folder);
     assert.deepEqual(await asCaller(), { 1: ["CGA-below", "CGA-public"] });
-    // More groups than one condition has words for.
+    // More groups than one SQL condition holds.
     for (let group = 0; group < 33; group++) await reader(await world.group(org));
     assert.deepEqual(await asCaller(), { 1: ["CGA-below", "CGA-public"] });
     await reader(org);
@@ -403,7 +403,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     await world.store.transaction((db) => db.deleteFrom("advisory").where("parent", "=", world.orgUid).execute());
   });
 
-  it("know repos by name, path and uid, and only those where the caller holds all four capabilities", async () => {
+  it("repos are found by name, path and uid, and only if the caller holds all four capabilities", async () => {
     await push([{ name: "openssl", version: "1-r0" }], { latest: day(-3) });
     await advise({ events: [fixed(day(1), "1-r0")] });
     const caller = await world.robot(org, [...NEEDED, Capability.CAP_ADVISORIES_LIST]);
@@ -435,7 +435,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     );
   });
 
-  it("ask for the uid where several repos have a name", async () => {
+  it("an ambiguous name of a repo is refused with a request for its uid", async () => {
     const folder = await world.group(org);
     const { uid } = await world.must(ReposService.method.createRepo, { parent: folder, repo: { name } });
     const query = `startTime=${day(0)}&endTime=${day(1)}`;
@@ -447,7 +447,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.equal((await world.raw("GET", `${PATH}?imageRefs=${name}&${query}`, undefined, token)).status, 200);
   });
 
-  it("are refused without images, with too many, and for days that nobody can mean", async () => {
+  it("a request is refused without images, with too many images, or with an invalid range of days", async () => {
     const days = `startTime=${day(0)}&endTime=${day(1)}`;
     const ask = (query: string) => world.raw("GET", `${PATH}?${query}`);
     assertInvalid(await ask(days), "image_refs");

@@ -1,4 +1,4 @@
-/** Who may do what in the registry: the token flow, passwords, names, and that rights are looked at when they are used. */
+/** Tests rights in the registry: the token flow, passwords, names, and that rights are checked at every use. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -41,7 +41,7 @@ function claimsOf(token: string): { aud: unknown; access: unknown; exp: number; 
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
 }
 
-test("nobody gets in without a token, and is told where to get one and for what", async () => {
+test("a request without a token is refused with a challenge that names the realm and the scope", async () => {
   const nobody = as(undefined);
   for (const [method, path, scope] of [
     ["GET", "", undefined],
@@ -58,7 +58,7 @@ test("nobody gets in without a token, and is told where to get one and for what"
   assert.equal((await nobody.send("GET", "/token?scope=repository:my-org/hidden:pull")).status, 401);
 });
 
-test("a Holt token is a password, a bearer, and good for a registry token that can do no more than was asked for", async () => {
+test("a Holt token serves as password and bearer token, and a registry token can do no more than it was requested for", async () => {
   await owner.image("my-org/app", "1");
   const password = basic("_token", world.token);
   for (const authorization of [password, `Bearer ${world.token}`]) assert.equal((await as(authorization).send("GET", "")).status, 200);
@@ -77,7 +77,7 @@ test("a Holt token is a password, a bearer, and good for a registry token that c
     assert.equal(status, 401);
     assert.match(String(headers["www-authenticate"]), /error="insufficient_scope"/);
   }
-  // Exchanged once more it does not become more, and the API does not take it.
+  // Exchanging it again adds no rights, and the API does not accept it.
   const again = await tokenFor(basic("_token", token), "repository:my-org/app:pull,push", "repository:my-org/other:pull");
   assert.deepEqual(claimsOf(again.token).access, claims.access);
   const api = await world.http("GET", "/registry/v2/repos", undefined, { authorization: `Bearer ${token}` });
@@ -89,7 +89,7 @@ test("a Holt token is a password, a bearer, and good for a registry token that c
   assert.notEqual(exchanged.status, 200);
 });
 
-test("tokens are also made by the OAuth 2 form, with password and refresh token", async () => {
+test("the token endpoint accepts the OAuth 2 form with password and refresh token", async () => {
   const post = (form: Record<string, string>) =>
     as(undefined).send("POST", "/token", {
       headers: { "content-type": "application/x-www-form-urlencoded" },
@@ -109,7 +109,7 @@ test("tokens are also made by the OAuth 2 form, with password and refresh token"
   assert.equal((await post({ grant_type: "authorization_code" })).status, 400);
 });
 
-test("a job with only registry.pull pulls and cannot push; revoking the binding stops the next pull", async () => {
+test("a job with only registry.pull can pull but not push, and revoking its binding stops the next pull", async () => {
   await owner.image("my-org/ci", "1");
   const { uid, token: apiToken } = await world.robot(world.orgUid);
   const binding = await world.must(RoleBindingsService.method.createRoleBinding, {
@@ -141,7 +141,7 @@ test("a job with only registry.pull pulls and cannot push; revoking the binding 
   }
 });
 
-test("registry.push pushes and makes repos; where it may not, it is not told what there is", async () => {
+test("registry.push permits pushing and creating repos, and a denied push does not reveal what exists", async () => {
   const folder = await world.group(world.orgUid, "team");
   const { uid, token } = await world.robot(folder);
   await world.bind(uid, roleUid("registry.push"), folder);
@@ -162,14 +162,14 @@ test("registry.push pushes and makes repos; where it may not, it is not told wha
     ["my-org/above", "my-org/absent", "elsewhere/absent"].map((name) => robot.send("POST", `${name}/blobs/uploads/`)),
   );
   for (const { status, code } of pushes) assert.deepEqual([status, code], [403, "DENIED"]);
-  // Nor is it told by a mount.
+  // Nor does a mount reveal it.
   const { body } = await owner.send("GET", "my-org/above/manifests/1");
   const { layers } = JSON.parse(body.toString()) as { layers: { digest: string }[] };
   const mount = await robot.send("POST", `my-org/team/tool2/blobs/uploads/?mount=${layers[0]?.digest}&from=my-org/above`);
   assert.equal(mount.status, 202);
 });
 
-test("a pull token is an identity's uid and a JWT of that identity", async () => {
+test("a pull token consists of an identity's uid and a JWT of that identity", async () => {
   await owner.image("my-org/pulled", "1");
   const { uid } = await world.robot(world.orgUid);
   await world.bind(uid, roleUid("registry.pull"), world.orgUid);
@@ -192,7 +192,7 @@ test("a pull token is an identity's uid and a JWT of that identity", async () =>
   assert.equal((await as(`Bearer ${token}`).send("GET", "my-org/pulled/manifests/1")).status, 401);
 });
 
-test("a name leads to one repo: uids stand for names, and what is ambiguous is refused", async () => {
+test("a name resolves to one repo: uids may replace names, and an ambiguous name is refused", async () => {
   const { orgUid } = world;
   const one = await world.group(orgUid, "twin");
   await owner.image("my-org/twin/app", "1");
@@ -208,7 +208,7 @@ test("a name leads to one repo: uids stand for names, and what is ambiguous is r
     assert.deepEqual([status, code], [400, "NAME_INVALID"]);
     assert.match(body.toString(), /use the uid/);
   }
-  // Who sees only one of them has no doubt.
+  // A caller who sees only one of them gets that one.
   const robot = await world.robot(two, [
     Capability.CAP_MANIFEST_CREATE,
     Capability.CAP_TAG_CREATE,
@@ -221,7 +221,7 @@ test("a name leads to one repo: uids stand for names, and what is ambiguous is r
   assert.equal((await owner.send("GET", `${two}/app/manifests/2`)).status, 200);
 });
 
-test("another's organization of the same name is not in the way of who cannot see it", async () => {
+test("an invisible organization of the same name does not make a name ambiguous", async () => {
   const user = await world.user();
   await world.must(GroupsService.method.createGroup, { parent: "", group: { name: "my-org" } }, user.token);
   assert.equal((await owner.send("GET", "my-org/app/manifests/1")).status, 200);
@@ -229,7 +229,7 @@ test("another's organization of the same name is not in the way of who cannot se
   assert.equal((await owner.send("GET", "my-org/mine/manifests/1")).code, "NAME_UNKNOWN");
 });
 
-test("a token narrowed to a folder is good for that folder", async () => {
+test("a token that is narrowed to a folder is valid for that folder only", async () => {
   const folder = await world.group(world.orgUid, "narrow");
   await owner.image("my-org/narrow/app", "1");
   const { token } = await world.narrow(world.owner, { scopes: [folder] });

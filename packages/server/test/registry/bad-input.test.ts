@@ -1,4 +1,7 @@
-/** What strangers send: each gets the specification's error, nothing half written stays, and the next push works. */
+/**
+ * Tests untrusted input: each request gets the specification's error, leaves nothing half-written, and the next push
+ * works.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -43,7 +46,7 @@ async function countOf(table: "blob" | "repo_blob" | "manifest" | "upload"): Pro
     .n;
 }
 
-test("content with another digest is refused, however it comes", async () => {
+test("content that does not match its digest is refused in every kind of upload", async () => {
   const wrong = digestOf("other");
   const location = await begin();
   const before = await countOf("blob");
@@ -57,7 +60,7 @@ test("content with another digest is refused, however it comes", async () => {
   assert.deepEqual([await countOf("blob"), await countOf("upload")], [before, 0]);
 });
 
-test("a manifest whose config is lost is refused as one whose config was never pushed", async () => {
+test("a manifest whose config's file is lost is refused like one whose config was never pushed", async () => {
   const config = await client.blob(NAME, JSON.stringify({ architecture: "amd64", os: "linux", author: "lost" }), CONFIG);
   const hex = config.digest.slice("sha256:".length);
   rmSync(join(server.dataDir, "blobs", "sha256", hex.slice(0, 2), hex));
@@ -66,7 +69,7 @@ test("a manifest whose config is lost is refused as one whose config was never p
   assert.equal((await client.send("GET", `${NAME}/manifests/lost`)).status, 404);
 });
 
-test("digests that are none are refused", async () => {
+test("malformed digests are refused", async () => {
   const tricks = [
     "sha256:abc",
     "sha256:",
@@ -94,7 +97,7 @@ test("digests that are none are refused", async () => {
   assert.equal((await client.send("PUT", await begin(), { body: "x" })).code, "DIGEST_INVALID");
 });
 
-test("names with tricks in them lead nowhere", async () => {
+test("malformed or malicious names of repositories are refused", async () => {
   const names = [
     "my-org/..",
     "my-org/%2e%2e",
@@ -126,7 +129,7 @@ test("names with tricks in them lead nowhere", async () => {
     );
 });
 
-test("chunks out of order are refused with where to go on", async () => {
+test("a chunk out of order is refused with the expected range", async () => {
   const location = await begin();
   const chunk = (range: string, body: string, headers = {}) =>
     client.send("PATCH", location, { headers: { "content-range": range, ...headers }, body });
@@ -141,7 +144,7 @@ test("chunks out of order are refused with where to go on", async () => {
   assert.equal((await client.send("PUT", `${location}?digest=${digestOf("helloworld")}`)).status, 201);
 });
 
-test("an upload that is not there, or is another repository's, is unknown", async () => {
+test("an unknown upload and an upload of another repository are not found", async () => {
   await client.image("my-org/other", "1");
   const uid = (await begin()).split("/").at(-1);
   for (const path of [
@@ -158,7 +161,7 @@ test("an upload that is not there, or is another repository's, is unknown", asyn
   assert.equal((await client.send("GET", `${NAME}/blobs/uploads/${uid}`)).status, 404);
 });
 
-test("a manifest must be whole: its blobs in this repository, with the sizes it says", async () => {
+test("a manifest is refused unless its blobs are in the repository with the sizes that it states", async () => {
   const config = await client.blob(NAME, '{"architecture":"amd64","os":"linux"}', CONFIG);
   const elsewhere = await client.blob("my-org/good", "only there");
   const image = (layers: object[]) => JSON.stringify({ schemaVersion: 2, mediaType: MANIFEST, config, layers });
@@ -168,13 +171,13 @@ test("a manifest must be whole: its blobs in this repository, with the sizes it 
   const layer = await client.blob(NAME, "layer");
   assert.equal((await put("1", image([{ ...layer, size: 4 }]))).code, "MANIFEST_INVALID");
   assert.equal((await client.send("GET", `${NAME}/manifests/1`)).status, 404);
-  // A layer that may not be distributed can be had elsewhere; children of an index may be, too.
+  // A foreign layer may be missing, and so may the children of an index.
   assert.equal((await put("foreign", image([{ ...layer, digest: digestOf("far"), urls: ["https://example.com/far"] }]))).status, 201);
   const sparse = { schemaVersion: 2, mediaType: INDEX, manifests: [{ mediaType: MANIFEST, digest: digestOf("no"), size: 2 }] };
   assert.equal((await put("sparse", JSON.stringify(sparse), INDEX)).status, 201);
 });
 
-test("what is no manifest is refused", async () => {
+test("content that is not a manifest is refused", async () => {
   const config = await client.blob(NAME, "{}", CONFIG);
   const good = { schemaVersion: 2, mediaType: MANIFEST, config, layers: [] };
   const before = await countOf("manifest");
@@ -213,7 +216,7 @@ test("what is no manifest is refused", async () => {
   assert.equal((await client.send("GET", `${NAME}/manifests/large`)).body.toString(), fits);
 });
 
-test("methods that do not belong to a path are refused with those that do", async () => {
+test("an unsupported method is refused with the supported ones", async () => {
   for (const [method, path] of [
     ["PUT", `${NAME}/tags/list`],
     ["POST", `${NAME}/manifests/1`],
@@ -227,7 +230,7 @@ test("methods that do not belong to a path are refused with those that do", asyn
   assert.equal((await client.send("GET", `${NAME}/tags/list?n=-1`)).status, 400);
 });
 
-test("an upload that breaks off keeps what came, and goes on from there", async () => {
+test("an interrupted upload keeps the received bytes and can be resumed", async () => {
   const location = await begin();
   const [half, rest] = ["a".repeat(100_000), "b".repeat(100_000)];
   const request = client.open("PATCH", location, { "content-length": "200000" });
@@ -240,7 +243,7 @@ test("an upload that breaks off keeps what came, and goes on from there", async 
   assert.equal((await client.send("PUT", `${location}?digest=${digestOf(half + rest)}`)).status, 201);
 });
 
-test("a push in one request that breaks off leaves nothing", async () => {
+test("an interrupted single-request push leaves nothing behind", async () => {
   await client.image(NAME, "there");
   const before = [await countOf("blob"), await countOf("upload")];
   const content = "c".repeat(100_000);
@@ -254,7 +257,7 @@ test("a push in one request that breaks off leaves nothing", async () => {
   assert.equal((await client.send("HEAD", `${NAME}/blobs/${digestOf(content)}`)).status, 404);
 });
 
-test("an endless body without a right to send it is cut off", async () => {
+test("an endless body without the right to push is cut off", async () => {
   const socket = connect(server.port, "127.0.0.1");
   await once(socket, "connect");
   socket.write(`PATCH /v2/${NAME}/blobs/uploads/x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -262,12 +265,12 @@ test("an endless body without a right to send it is cut off", async () => {
   assert.match(answer.toString(), /^HTTP\/1.1 401 /);
   socket.on("error", () => {});
   const sending = setInterval(() => socket.write("4\r\nmore\r\n"), 100);
-  // A reset is as good an end as any.
+  // A connection reset is fine, too.
   await new Promise((resolve) => socket.once("close", resolve));
   clearInterval(sending);
 });
 
-test("a full disk is an error of the server, and the next push works once there is room", { skip: !mayMount() }, async () => {
+test("a full disk is a server error, and the next push works once there is space", { skip: !mayMount() }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "holt-small-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", folder]);
   try {
@@ -307,7 +310,7 @@ function mayMount(): boolean {
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 5000; !(await holds()); ) {
-    if (Date.now() > end) throw new Error("it did not come to that in 5 s");
+    if (Date.now() > end) throw new Error("the condition did not hold within 5 s");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

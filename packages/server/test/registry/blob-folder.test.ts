@@ -1,4 +1,4 @@
-/** Servers that share a PostgreSQL must share the folder of blobs, too. */
+/** Tests that servers that share a PostgreSQL database must share the folder of blobs. */
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { startServer } from "../harness/harness.ts";
 import { createDatabase } from "../harness/postgres.ts";
 
-test("a second server with another folder is refused, and one with the same folder is not", async () => {
+test("a server refuses to start with another folder than its database's, and starts with the same folder", async () => {
   const HOLT_DATABASE_URL = await createDatabase();
   const folder = await mkdtemp(join(tmpdir(), "holt-blobs-"));
   try {
@@ -18,7 +18,7 @@ test("a second server with another folder is refused, and one with the same fold
       assert.ok(error.message.includes(folder));
       return true;
     });
-    // Nor is the wrong folder made to look like a right one.
+    // The refused server must not mark the wrong folder as the database's.
     assert.deepEqual(await readdir(folder), []);
     await using _second = await startServer({ env: { HOLT_DATABASE_URL, HOLT_DATA_DIR: first.dataDir } });
   } finally {

@@ -1,4 +1,7 @@
-/** Fifty clients push, pull and delete while collection runs without end: nothing that is tagged becomes unreadable, and in the end nothing is left over. */
+/**
+ * Fifty clients push, pull and delete during permanent collection. Nothing tagged becomes unreadable, and at the end
+ * nothing is left over.
+ */
 import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { readdir } from "node:fs/promises";
@@ -11,17 +14,17 @@ import { OciError } from "../../src/registry/oci-error.ts";
 import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 
 const CLIENTS = 50;
-/** Short, so that much is collected, and longer than any push that is not counted as slow. */
+/** Short enough to collect much, and longer than any push that does not count as slow. */
 const SHORT_GRACE_MS = 1500;
 const TAGS = 8;
 
 describe("collection under load", () => {
-  test("on SQLite, for a minute", async () => {
+  test("collection on SQLite keeps tagged content under load for a minute", async () => {
     await using world = await createStorageFixture("sqlite", SHORT_GRACE_MS);
     await stress([world], 60_000);
   });
 
-  test("on PostgreSQL with two servers, for ten seconds", async () => {
+  test("collection on PostgreSQL with two servers keeps tagged content under load for ten seconds", async () => {
     await using world = await createStorageFixture("postgres", SHORT_GRACE_MS);
     await using other = await createStorageFixture("postgres", SHORT_GRACE_MS, world);
     await stress([world, other], 10_000);
@@ -31,9 +34,9 @@ describe("collection under load", () => {
 async function stress(servers: readonly StorageFixture[], durationMs: number): Promise<void> {
   const world = servers[0]!;
   const repos = await Promise.all(Array.from({ length: 4 }, () => world.newRepo()));
-  // Few contents, so that they are pushed, linked, let go and removed over and over.
+  // Few different contents, so that they are pushed, linked, released and removed over and over.
   const contents = Array.from({ length: 12 }, () => randomBytes(randomInt(1, 40_000)));
-  /** Pushed so slowly that what they rest on may have been collected meanwhile. */
+  /** Tags whose push was so slow that its blobs may have been collected in the meantime. */
   const slow = new Set<string>();
   const done = { push: 0, index: 0, pull: 0, gone: 0, delete: 0, abandon: 0, mount: 0, runs: 0, collected: 0 };
   const end = performance.now() + durationMs;
@@ -75,7 +78,7 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
     else await mount(server, repo);
   }
 
-  /** As clients do: asks for each blob, and sends what is not there. */
+  /** Asks for each blob and uploads the missing ones, as clients do. */
   async function pushLayers(server: StorageFixture, repo: string): Promise<Descriptor[]> {
     const layers: Descriptor[] = [];
     for (const content of new Set(Array.from({ length: randomInt(1, 4) }, () => contents[randomInt(contents.length)]!))) {
@@ -110,7 +113,7 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
       ];
       return server.pushIndex(repo, { manifests, tag });
     });
-    // An index may be pushed without its children, so nobody told the client.
+    // An index may be pushed without its children, so the push succeeded.
     if (value !== undefined && isSlow) slow.add(value.digest);
     done.index++;
   }
@@ -140,7 +143,7 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
     done.mount++;
   }
 
-  /** Whoever finds something missing must find that the tag has moved meanwhile. */
+  /** If something is missing, the tag must have moved in the meantime. */
   async function pull(server: StorageFixture, repo: string, tag: string): Promise<void> {
     const digest = await digestOfTag(server, repo, tag);
     if (digest === undefined) return;
@@ -177,7 +180,7 @@ async function digestOfTag({ store }: StorageFixture, repo: string, name: string
   return row?.digest;
 }
 
-/** The tag was gone, or moved, before it could be deleted. */
+/** Ignores that the tag was deleted or moved before the deletion. */
 function onlyOci(error: unknown): void {
   if (!(error instanceof OciError)) throw error;
 }

@@ -1,4 +1,7 @@
-/** Collection on both stores: what stays, what goes and when, what is told of it beforehand, and that it goes on where it was cut short. */
+/**
+ * Tests collection on both stores: what stays, what is deleted and when, the preview, and that an interrupted run is
+ * resumed.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readdir, utimes } from "node:fs/promises";
@@ -40,14 +43,14 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok(report?.finished);
       return report;
     }
-    /** Nothing but what this test makes has its grace period before it any more. */
+    /** Collects after the grace period of everything that existed before. */
     async function collectAfterGrace(): Promise<CollectionReport> {
       world.clock.advance(GRACE_MS + 1000);
       return collect();
     }
     const nothing = { uploads: 0, manifests: 0, links: 0, blobs: 0, bytes: 0, finished: true };
 
-    test("what is tagged stays, with everything it needs and everything that refers to it", async () => {
+    test("a tagged manifest stays, with everything that it refers to and everything that refers to it", async () => {
       const children = [await world.pushImage(repo), await world.pushImage(repo)];
       const inner = await world.pushIndex(repo, { manifests: children });
       const outer = await world.pushIndex(repo, { tag: "latest", manifests: [inner] });
@@ -66,7 +69,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok(report.bytes > 5 * 500);
     });
 
-    test("everything has its grace period, from when nothing needed it any more", async () => {
+    test("an unreferenced manifest stays for a grace period after it lost its last reference", async () => {
       const layer = await world.pushBlob(repo);
       const image = await world.pushImage(repo, { tag: "a", layers: [layer] });
       const unused = await world.pushBlob(repo);
@@ -84,7 +87,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok(!(await manifests()).has(image.digest) && !(await hasBytes(layer)) && !(await hasBytes(late)));
     });
 
-    test("what a deleted manifest lets go stays for a grace period", async () => {
+    test("the blobs of a deleted manifest stay for a grace period", async () => {
       const layer = await world.pushBlob(repo);
       const image = await world.pushImage(repo, { tag: "a", layers: [layer] });
       await collectAfterGrace();
@@ -96,7 +99,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok(!(await hasBytes(layer)));
     });
 
-    test("a referrer to what is not there goes when its time has come", async () => {
+    test("a referrer of a missing manifest is deleted after its grace period", async () => {
       const absent = { mediaType: "application/vnd.oci.image.manifest.v1+json", digest: digestOf(randomBytes(9)), size: 9 };
       const referrer = await world.pushImage(repo, { subject: absent });
       await collect();
@@ -105,7 +108,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await manifests()).size, 0);
     });
 
-    test("an index that has itself as its child's subject is no exception", async () => {
+    test("an index that is the subject of its own child is collected like any other", async () => {
       const subject = await world.pushImage(repo);
       const index = await world.pushIndex(repo, { manifests: [subject], subject });
       const kept = await world.pushIndex(repo, { tag: "x", manifests: [await world.pushImage(repo)] });
@@ -127,7 +130,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok(await hasBytes(layer));
     });
 
-    test("the blobs of a deleted repo go with the next run", async () => {
+    test("the blobs of a deleted repo are deleted in the next run", async () => {
       const layer = await world.pushBlob(repo);
       await world.pushImage(repo, { layers: [layer] });
       await world.store.transaction((db) => db.deleteFrom("repo").where("uid", "=", repo).execute());
@@ -148,7 +151,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal(await world.uploads.findBlob(repo, layer.digest), undefined);
     });
 
-    test("uploads that were left alone go, with and without bytes", async () => {
+    test("abandoned uploads are deleted, with and without bytes", async () => {
       const [empty, begun, recent] = [
         await world.uploads.begin(repo, "somebody"),
         await world.uploads.begin(repo, "somebody"),
@@ -164,12 +167,12 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await world.uploads.cancel(recent);
     });
 
-    test("bytes that were never linked go when they are old", async () => {
+    test("files that were never linked are deleted when they are old", async () => {
       const content = randomBytes(700);
       await world.blobs.append("interrupted", Readable.from([content]), 0);
       await world.blobs.commit("interrupted", digestOf(content));
       await world.blobs.abort("interrupted");
-      // The clock of this world is far ahead of the file's time by now.
+      // The world's clock is far ahead of the file's time by now.
       const now = world.clock.now();
       const path = join(world.dataDir, "blobs", "sha256", digestOf(content).slice(7, 9), digestOf(content).slice(7));
       await utimes(path, now, now);
@@ -181,7 +184,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok((await links()).has(digestOf(content)));
     });
 
-    test("a preview tells exactly what the run then removes, and removes nothing", async () => {
+    test("a preview lists exactly what the next run deletes, and deletes nothing", async () => {
       await collectAfterGrace();
       const other = await world.newRepo();
       const shared = await world.pushBlob(repo);
@@ -203,7 +206,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.deepEqual({ ...report, bytes: 0 }, { ...nothing, uploads: 1, manifests: 2, links: 5, blobs: 4 });
     });
 
-    test("one at a time; and one that was cut short goes on, and then looks at all of it", async () => {
+    test("only one run is active at a time, and an interrupted run is resumed and followed by a complete one", async () => {
       await Promise.all(Array.from({ length: 40 }, () => world.pushImage(repo)));
       world.clock.advance(GRACE_MS + 1000);
       const stop = new AbortController();
@@ -223,7 +226,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.deepEqual(await collect(), nothing);
     });
 
-    test("a blob that is pushed while it is removed is there, or pushed again", async () => {
+    test("a blob that is pushed while it is being deleted exists afterwards, or is uploaded again", async () => {
       const content = randomBytes(2000);
       const digest = digestOf(content);
       for (const moment of ["before its bytes go", "after its bytes went"] as const) {
@@ -253,7 +256,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       }
     });
 
-    test("a removal whose server died holds a push up only until its time is over", async () => {
+    test("a deletion whose server was killed delays a push only until its deadline", async () => {
       const content = randomBytes(100);
       const blob = await world.pushBlob(repo, content);
       await world.store.transaction(async (db) => {
@@ -269,7 +272,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok((await links()).has(blob.digest));
     });
 
-    test("whatever the graph, exactly what a tag reaches stays", async () => {
+    test("for any graph of manifests, exactly what a tag reaches stays", async () => {
       const property = fc.asyncProperty(
         fc.array(fc.record({ holds: fc.array(fc.nat(20), { maxLength: 3 }), subject: fc.option(fc.nat(20)), isTagged: fc.boolean() }), {
           minLength: 1,

@@ -1,4 +1,7 @@
-/** The conformance suite's other half: each kind of content, under both digest algorithms, pushed in each way, pulled, listed and deleted. */
+/**
+ * Tests the conformance suite's content: each kind, under both digest algorithms, pushed in each way, pulled, listed
+ * and deleted.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -21,7 +24,7 @@ const ALGORITHMS = ["sha256", "sha512"] as const;
 const EMPTY_TYPE = "application/vnd.oci.empty.v1+json";
 const UNKNOWN_FIELD = { "org.example.custom": { nested: ["kept"] } };
 
-/** Manifests in the order that they are pushed in, and the last one's tag. */
+/** Manifests in the order of their pushes, and the tag of the last one. */
 interface Content {
   readonly manifests: readonly Pushed[];
   readonly tag: string;
@@ -31,11 +34,11 @@ interface Pushed extends Descriptor {
 }
 
 for (const store of storeNames) {
-  test(`conformance: every kind of content, every way to push it (${store})`, async (t) => {
+  test(`the registry handles every kind of content, pushed in every way (${store})`, async (t) => {
     await using server = await startServer({ store });
     using client = createRegistryClient(server.baseUrl, `Bearer ${server.token}`);
 
-    await t.test("a repository that is not there has no tags and no referrers", async () => {
+    await t.test("a repository that does not exist has no tags and no referrers", async () => {
       assert.equal((await client.send("GET", `${NAME}/tags/list`)).status, 404);
       const answer = await client.send("GET", `${NAME}/referrers/${digestOf("x")}`);
       assert.deepEqual([answer.status, answer.headers["content-type"]], [200, INDEX]);
@@ -89,8 +92,12 @@ async function begin(client: RegistryClient): Promise<string> {
   return headers.location ?? "";
 }
 
-/** Sends a chunk that is out of turn, and asks where to go on. */
-async function stumble(client: RegistryClient, location: string, method: "PATCH" | "PUT", digest: string, from: number): Promise<string> {
+/** Sends a chunk out of order, and asks for the expected range. */
+async function sendOutOfOrder(
+  client: RegistryClient,
+  location: string,
+  { method, digest, from }: { readonly method: "PATCH" | "PUT"; readonly digest: string; readonly from: number },
+): Promise<string> {
   const headers = { "content-range": `${from + 5000}-${from + 5003}` };
   const refused = await client.send(method, `${location}${method === "PUT" ? `?digest=${digest}` : ""}`, { headers, body: "skip" });
   assert.equal(refused.status, 416);
@@ -108,7 +115,7 @@ const chunked =
       const body = content.subarray(start, start + size);
       const isLast = start + size >= content.length;
       const method = putsLast && isLast ? "PUT" : "PATCH";
-      if (stumbles) location = await stumble(client, location, method, digest, start);
+      if (stumbles) location = await sendOutOfOrder(client, location, { method, digest, from: start });
       const headers = { "content-range": `${start}-${start + body.length - 1}` };
       const answer = await client.send(method, `${location}${method === "PUT" ? `?digest=${digest}` : ""}`, { headers, body });
       if (method === "PUT") return answer;
@@ -240,7 +247,7 @@ async function artifactFields(client: RegistryClient, algorithm: string, artifac
   return { artifactType, config, layers: [await blob(client, randomBytes(64), artifactType, algorithm)] };
 }
 
-/** What it lists is pushed, it is not. */
+/** Pushes config and layers, but not the manifest itself. */
 async function image(client: RegistryClient, algorithm: string, fields: object = {}): Promise<Pushed> {
   const config = await blob(
     client,
@@ -269,9 +276,9 @@ async function pushAndPull(client: RegistryClient, { manifests, tag }: Content):
   const last = manifests.at(-1);
   const references = [...manifests.map((manifest) => [manifest.digest, manifest] as const), ...(last ? [[tag, last] as const] : [])];
   for (const [reference, { text, mediaType, digest }] of references) {
-    // Only the tag's digest is the registry's to choose: it names a manifest by SHA-256 unless it was told otherwise.
+    // The registry chooses the digest of a tag only: SHA-256 unless the client asked for another.
     const named = reference === tag ? digestOf(text) : digest;
-    // Without a length, as clients that stream send it.
+    // Without a content length, as streaming clients send it.
     const request = client.open("PUT", `${NAME}/manifests/${reference}`, { "content-type": mediaType, "transfer-encoding": "chunked" });
     request.end(text);
     const put = await answerOf(request);
@@ -301,7 +308,7 @@ async function assertRefers(client: RegistryClient, subject: string, digest: str
   }
 }
 
-/** In the opposite order, and each is gone at once. */
+/** Deletes them in reverse order, and asserts that each is gone at once. */
 async function remove(client: RegistryClient, { manifests, tag }: Content): Promise<void> {
   const tagged = (await client.send("HEAD", `${NAME}/manifests/${tag}`)).headers["docker-content-digest"];
   for (const reference of [tag, String(tagged), ...manifests.map(({ digest }) => digest).reverse()]) {

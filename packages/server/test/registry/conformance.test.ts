@@ -1,4 +1,4 @@
-/** The cases of the OCI distribution conformance suite (1.1): its four workflows, in its order, over both stores. */
+/** Tests the cases of the OCI distribution conformance suite (1.1): its four workflows in its order, on both stores. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ const ABSENT = digestOf("hello world");
 const EMPTY = { mediaType: "application/vnd.oci.empty.v1+json", digest: digestOf("{}"), size: 2 };
 
 for (const store of storeNames) {
-  test(`conformance: pull, push, content discovery and content management (${store})`, async (t) => {
+  test(`the registry passes the four workflows of the OCI conformance suite (${store})`, async (t) => {
     await using server = await startServer({ store });
     using client = createRegistryClient(server.baseUrl, `Bearer ${server.token}`);
     const begin = async (name = NAME) => (await client.send("POST", `${name}/blobs/uploads/`)).headers.location ?? "";
@@ -37,11 +37,11 @@ for (const store of storeNames) {
       assert.equal(answer.status, 201);
       return { mediaType, digest: digestOf(content), size: content.length };
     }
-    /** Each workflow has an image of its own. */
+    /** Each workflow has its own image. */
     async function imageOf(workflow: string) {
       const config = JSON.stringify({ architecture: "amd64", os: "linux", author: workflow, rootfs: { type: "layers", diff_ids: [] } });
       const descriptor = await pushed(config, CONFIG);
-      // Fields that the specification knows nothing of must be kept as they are.
+      // Fields that the specification does not define must be preserved.
       const extended = { ...descriptor, data: Buffer.from(config).toString("base64"), newUnspecifiedField: "aGVsbG8=" };
       const content = JSON.stringify({ schemaVersion: 2, mediaType: MANIFEST, config: extended, layers: [layer] }, null, "\t");
       return { config: descriptor, content, digest: digestOf(content) };
@@ -61,7 +61,7 @@ for (const store of storeNames) {
           assert.equal(answer.headers["content-length"], String(config.size));
         }
       });
-      await t.test("HEAD and GET of a missing manifest are 404, also where its name could be none", async () => {
+      await t.test("HEAD and GET of a missing manifest are 404, even if the reference is malformed", async () => {
         for (const reference of [".INVALID_MANIFEST_NAME", "absent", ABSENT]) {
           assert.equal((await client.send("HEAD", `${NAME}/manifests/${reference}`)).status, 404);
           assert.equal((await client.send("GET", `${NAME}/manifests/${reference}`)).status, 404);
@@ -90,14 +90,14 @@ for (const store of storeNames) {
     });
 
     await t.test("push", async (t) => {
-      await t.test("streamed: PATCH with the blob, then PUT", async () => {
+      await t.test("a streamed upload is a PATCH with the blob, then a PUT", async () => {
         const blob = randomBytes(42);
         const patched = await client.send("PATCH", await begin(), { headers: OCTETS, body: blob });
         assert.equal(patched.status, 202);
         const put = await finish(patched.headers.location ?? "", digestOf(blob), "");
         assert.deepEqual([put.status, put.headers.location], [201, `/v2/${NAME}/blobs/${digestOf(blob)}`]);
       });
-      await t.test("monolithic: one POST, or POST and PUT", async () => {
+      await t.test("a monolithic upload is one POST, or a POST and a PUT", async () => {
         const [first, second] = [randomBytes(42), randomBytes(42)];
         const post = await client.send("POST", `${NAME}/blobs/uploads/?digest=${digestOf(first)}`, { headers: OCTETS, body: first });
         assert.deepEqual([post.status, post.headers.location], [201, `/v2/${NAME}/blobs/${digestOf(first)}`]);
@@ -107,7 +107,7 @@ for (const store of storeNames) {
         assert.equal((await finish(session.headers.location ?? "", digestOf(second), second)).status, 201);
         assert.deepEqual((await client.send("GET", `${NAME}/blobs/${digestOf(second)}`)).body, second);
       });
-      await t.test("chunked: in order only, and the state can be asked for", async () => {
+      await t.test("chunks are accepted in order only, and the upload's state can be read", async () => {
         const [one, two] = [randomBytes(21), randomBytes(21)];
         const digest = digestOf(Buffer.concat([one, two]));
         const chunk = (location: string, body: Buffer, range: string) =>
@@ -130,7 +130,7 @@ for (const store of storeNames) {
         const path = `${first.headers.location}?digest=${digestOf(Buffer.concat([one, two]))}`;
         assert.equal((await client.send("PUT", path, { headers, body: two })).status, 201);
       });
-      await t.test("a blob is mounted from another repository, or an upload begins", async () => {
+      await t.test("a blob is mounted from another repository, or else an upload begins", async () => {
         const without = await client.send("POST", `${OTHER}/blobs/uploads/?mount=${layer.digest}`);
         assert.equal(without.status, 202);
         const mounted = await client.send("POST", `${OTHER}/blobs/uploads/?mount=${layer.digest}&from=${NAME}`);
@@ -140,7 +140,7 @@ for (const store of storeNames) {
         assert.equal(absent.status, 202);
         assert.match(absent.headers.location ?? "", new RegExp(`^/v2/${OTHER}/blobs/uploads/[^/]+$`));
       });
-      await t.test("a manifest is taken under several tags, also without layers", async () => {
+      await t.test("a manifest is accepted under several tags, even without layers", async () => {
         const { config, content, digest } = await imageOf("push");
         for (const tag of ["test0", "test1", "test2", "test3"]) {
           const put = await pushManifest(tag, content);
@@ -157,7 +157,7 @@ for (const store of storeNames) {
 
     await t.test("content discovery", async (t) => {
       const image = await imageOf("discovery");
-      await t.test("tags are listed in order, by pages", async () => {
+      await t.test("tags are listed in order and in pages", async () => {
         for (const tag of ["test3", "test1", "test0", "test2"]) await pushManifest(tag, image.content);
         assert.deepEqual((await tags()).tags, ["test0", "test1", "test2", "test3"]);
         const page = await client.send("GET", `${NAME}/tags/list?n=2`);
@@ -168,7 +168,7 @@ for (const store of storeNames) {
         const none = await client.send("GET", `${NAME}/tags/list?n=0`);
         assert.deepEqual([(none.json() as { tags: string[] }).tags, none.headers.link], [[], undefined]);
       });
-      await t.test("referrers are found by their subject, which may come later or not at all", async () => {
+      await t.test("referrers are found by their subject, which may be pushed later or never", async () => {
         const subject = { mediaType: MANIFEST, digest: image.digest, size: image.content.length };
         await pushed("{}", EMPTY.mediaType);
         const [a, b] = [await pushed("artifact a", "application/vnd.a"), await pushed("artifact b", "application/vnd.b")];
@@ -224,7 +224,7 @@ for (const store of storeNames) {
     await t.test("content management", async (t) => {
       const { config, content, digest } = await imageOf("management");
       assert.equal((await pushManifest("tagtest0", content)).status, 201);
-      await t.test("a tag is deleted without its manifest, a manifest with its tags", async () => {
+      await t.test("deleting a tag keeps its manifest, and deleting a manifest deletes its tags", async () => {
         assert.equal((await client.send("DELETE", `${NAME}/manifests/tagtest0`)).status, 202);
         assert.equal((await client.send("GET", `${NAME}/manifests/tagtest0`)).status, 404);
         assert.equal((await client.send("GET", `${NAME}/manifests/${digest}`)).status, 200);
@@ -235,7 +235,7 @@ for (const store of storeNames) {
         assert.equal((await client.send("DELETE", `${NAME}/manifests/${digest}`)).status, 404);
         assert.deepEqual((await tags()).tags, ["test0", "test1", "test2", "test3"]);
       });
-      await t.test("a blob is deleted once no manifest needs it", async () => {
+      await t.test("a blob can be deleted when no manifest refers to it", async () => {
         assert.equal((await client.send("DELETE", `${NAME}/blobs/${layer.digest}`)).status, 405);
         assert.equal((await client.send("DELETE", `${NAME}/blobs/${config.digest}`)).status, 202);
         assert.equal((await client.send("GET", `${NAME}/blobs/${config.digest}`)).status, 404);

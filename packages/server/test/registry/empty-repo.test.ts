@@ -1,4 +1,4 @@
-/** A repo with much in it is emptied piece by piece before it is deleted, and nothing beside it is touched. */
+/** Tests that a large repo is emptied in batches before it is deleted, and that other repos are not affected. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { countOf } from "../../src/db/resource-count.ts";
@@ -10,7 +10,7 @@ import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
 const PIECE = 3;
 
 for (const kind of ["sqlite", "postgres"] as const) {
-  test(`all but one piece of a large repo goes beforehand, and the counts stay true (${kind})`, async () => {
+  test(`a large repo is emptied except for one batch before it is deleted, and the counts stay correct (${kind})`, async () => {
     await using world = await createStorageFixture(kind);
     const { store } = world;
     const [large, other] = [await world.newRepo(), await world.newRepo()];

@@ -1,4 +1,4 @@
-/** What is read of images that are pushed, on both stores: package databases in their layers, and layers that are none. */
+/** Tests reading the packages of pushed images on both stores: package databases in layers, and invalid layers. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
@@ -40,13 +40,13 @@ describeWithWorld("packages of images", (world) => {
   });
   after(() => repo[Symbol.dispose]());
 
-  /** What is in an image of these layers, the lowest first. */
+  /** Pushes an image of these layers, the lowest first, and reads its packages. */
   const readLayers = async (...layers: readonly (Entries | Buffer)[]) => {
     const packed = await Promise.all(layers.map((layer) => (Buffer.isBuffer(layer) ? layer : layerOf(layer))));
     return repo.read((await repo.push(packed)).digest);
   };
 
-  test("a database of apk is read, with origins, platform, distribution and package URLs", async () => {
+  test("an apk database is read, with origins, platform, distribution and package URLs", async () => {
     const layer = {
       [APK]: apkDatabase("musl 1.2.5-r9", "libssl3 3.3.2-r1 openssl"),
       "etc/os-release": osRelease("alpine", "3.22.1"),
@@ -74,7 +74,7 @@ describeWithWorld("packages of images", (world) => {
     assert.equal(found.packages[1]?.purl, "pkg:apk/alpine/musl@1.2.5-r9?arch=x86_64&distro=alpine-3.22.1");
   });
 
-  test("dpkg's status is read without what was removed, and the files that take its place", async () => {
+  test("dpkg's status file and the status.d folder are read, without removed packages", async () => {
     const removed =
       "Package: gone\nStatus: deinstall ok config-files\nVersion: 1\n\nPackage: never\nStatus: unknown ok not-installed\nVersion: 2\n";
     const status = `${dpkgStatus("libc6 2.41-12 glibc", "tzdata 2025b+1~x")}\n${removed}`;
@@ -92,7 +92,7 @@ describeWithWorld("packages of images", (world) => {
     assert.equal(files.packages[0]?.purl, "pkg:deb/base-files@12?arch=all");
   });
 
-  test("a database of RPM is read, with what is only in its log, and without keys", async () => {
+  test("an RPM database is read, with the packages in its write-ahead log, and without public keys", async () => {
     const { database, log } = await rpmDatabase([
       rpmHeader({
         name: "openssl-libs",
@@ -112,14 +112,14 @@ describeWithWorld("packages of images", (world) => {
     assert.deepEqual(named(await readLayers({ "usr/lib/sysimage/rpm/rpmdb.sqlite": database })), ["rpm openssl-libs 1:3.2.2-6.el9"]);
   });
 
-  test("layers are read as they are compressed, whatever their media type says", async () => {
+  test("layers are decompressed by their content, whatever their media type says", async () => {
     for (const compression of ["plain", "gzip", "zstd"] as const satisfies Compression[]) {
       const layer = await layerOf({ [APK]: apkDatabase(`a 1-r0`), "usr/big": randomBytes(900_000) }, compression);
       assert.deepEqual(named(await readLayers(layer)), ["apk a 1-r0"], compression);
     }
   });
 
-  test("a later layer replaces, removes and hides what lower ones have, and nothing of its own", async () => {
+  test("a layer replaces, removes and hides files of lower layers, but not its own", async () => {
     const base = {
       [APK]: apkDatabase("old 1-r0"),
       [DPKG]: dpkgStatus("kept 1"),
@@ -165,7 +165,7 @@ describeWithWorld("packages of images", (world) => {
     }
   });
 
-  test("a layer that the manifest names again is read once, in its last place", async () => {
+  test("a layer that a manifest lists twice is read once, at its last position", async () => {
     const lower = await layerOf({ [APK]: apkDatabase("lower 1-r0") });
     const upper = await layerOf({ [APK]: apkDatabase("upper 1-r0"), [DPKG]: dpkgStatus("kept 1") });
     assert.deepEqual(named(await readLayers(lower, upper, lower)), ["deb kept 1", "apk lower 1-r0"]);
@@ -174,7 +174,7 @@ describeWithWorld("packages of images", (world) => {
     assert.equal(error.match(/^layer /gm)?.length, 1, error);
   });
 
-  test("of a database that lies, what can be read is listed, and the rest is said", async () => {
+  test("the readable entries of a damaged database are listed, and the others are counted", async () => {
     const trash = `P:${"n".repeat(300)}\nV:1\n\nP:no-version\n\nV:1\n\nP:bell\u0007\nV:1\n\nP:bytes\uFFFD\nV:1\n\nnothing at all\n\n`;
     const found = await readLayers({ [APK]: `${trash}${apkDatabase("good 1-r0", "good 1-r0")}P:last\nV:2-r0` });
     assert.deepEqual(named(found), ["apk good 1-r0", "apk last 2-r0"]);
@@ -185,7 +185,7 @@ describeWithWorld("packages of images", (world) => {
     assert.equal(scanOf(bytes).state, "DONE");
   });
 
-  test("a database of RPM that is damaged, of another kind, or made to be work is said to be unreadable", async () => {
+  test("an RPM database that is damaged, malicious or of another format is reported as unreadable", async () => {
     const good = rpmHeader({ name: "good", version: "1", release: "1" });
     const lying = rpmHeader({ name: "good", version: "1", release: "1" });
     lying.writeUInt32BE(0xffffffff, 8 + 8);
@@ -212,7 +212,7 @@ describeWithWorld("packages of images", (world) => {
     }
   });
 
-  test("a layer that is none fails, with its digest and the reason, and the others are read", async () => {
+  test("an invalid layer fails with its digest and the reason, and the other layers are read", async () => {
     const good = await layerOf({ [APK]: apkDatabase("good 1-r0") });
     const large = await layerOf({ [DPKG]: dpkgStatus("half 1"), "usr/big": randomBytes(500_000) });
     const plainLarge = await layerOf({ "usr/big": randomBytes(500_000) }, "plain");
@@ -239,7 +239,7 @@ describeWithWorld("packages of images", (world) => {
     assert.deepEqual(named(await readLayers(Buffer.alloc(0), good)), ["apk good 1-r0"]);
   });
 
-  test("databases that are too large, or too many, end the reading and not the server", async () => {
+  test("too large or too many databases end the reading but not the server", async () => {
     const big = { [DPKG]: Buffer.alloc(65 * 1024 * 1024, randomBytes(65536)), [APK]: apkDatabase("good 1-r0") };
     const found = await readLayers(big);
     assert.deepEqual([scanOf(found).state, named(found)], ["FAILED", ["apk good 1-r0"]]);
@@ -251,7 +251,7 @@ describeWithWorld("packages of images", (world) => {
     assert.deepEqual([error, packageCount, state], ["there are more than 100000 packages", 100_000, "FAILED"]);
   });
 
-  test("a layer that clients have from elsewhere is not read, even where the registry has it", async () => {
+  test("a foreign layer is not read, even if the registry has it", async () => {
     const config = await repo.client.blob(repo.name, JSON.stringify({ architecture: "amd64", os: "windows" }), CONFIG);
     const layer = await repo.client.blob(repo.name, await layerOf({ [APK]: apkDatabase("a 1-r0") }), LAYER);
     const layers = [{ ...layer, urls: ["https://elsewhere.example.com/layer"] }];
@@ -261,7 +261,7 @@ describeWithWorld("packages of images", (world) => {
     assert.equal(scanOf(found).error, `layer ${layer.digest}: the content is not stored in this registry (it has urls)`);
   });
 
-  test("an index has the packages of all its images, each with its platform, page by page", async () => {
+  test("an index lists the packages of all its images, each with its platform, across pages", async () => {
     const packages = (n: number) => Array.from({ length: 30 }, (_, each) => `p${(each * 7) % 30} ${n}-r0`);
     const pushed: Descriptor[] = [];
     for (const [n, architecture] of ["amd64", "arm64"].entries())
@@ -289,7 +289,7 @@ describeWithWorld("packages of images", (world) => {
     assert.equal(codeOf(await world.rest.call(listImagePackages, elsewhere, world.owner.token)), Code.INVALID_ARGUMENT);
   });
 
-  test("what is no image has nothing to be read, and what the repo does not have is not found", async () => {
+  test("a manifest that is not an image has no packages, and an unknown digest is not found", async () => {
     const artifact = await repo.pushArtifact([["a chart", "application/vnd.cncf.helm.chart.content.v1.tar+gzip"]]);
     assert.deepEqual(
       [(await repo.list(artifact.digest)).state, (await repo.list(artifact.digest)).scans],
@@ -314,7 +314,7 @@ describeWithWorld("packages of images", (world) => {
     }
   });
 
-  test("what an organization was told of origins goes with it", async () => {
+  test("deleting an organization deletes its package origins", async () => {
     const founder = await world.user();
     const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "founded" } }, founder.token);
     using own = await createImageRepo(world, founder.token, uid);
@@ -329,7 +329,7 @@ describeWithWorld("packages of images", (world) => {
   });
 });
 
-test("layers share what an image may unpack to, also those that fail", async () => {
+test("the layers of an image share one limit of expanded bytes, including layers that fail", async () => {
   const allowance = new Allowance(1_000_000);
   const read = async (layer: Buffer) => readLayer(Readable.from([layer]), layer.length, new ImageFiles(), allowance);
   const layer = await layerOf({ [APK]: apkDatabase("a 1-r0"), "usr/big": Buffer.alloc(600_000) });

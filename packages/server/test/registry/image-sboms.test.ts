@@ -1,4 +1,4 @@
-/** SBOMs that are attached to images, on both stores: in every way in which tools attach them, before the image and after it. */
+/** Tests SBOMs of images on both stores, attached in every way that tools use, before and after the image. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
@@ -20,7 +20,7 @@ describeWithWorld("SBOMs of images", (world) => {
   const attach = (repo: ImageRepo, subject: Descriptor, content: string, mediaType: string) =>
     repo.pushArtifact([[content, mediaType]], { subject, artifactType: mediaType });
 
-  test("what an SBOM names is listed beside what the image says, and what both name once, as the image says it", async () => {
+  test("packages of an SBOM are listed with those of the image, and packages in both are listed once, as in the image", async () => {
     using repo = await createImageRepo(world);
     const image = await imageIn(repo);
     await repo.read(image.digest);
@@ -48,13 +48,13 @@ describeWithWorld("SBOMs of images", (world) => {
     assert.equal(libc?.origin, "glibc");
     assert.equal(found.scans.length, 2);
     assert.ok(found.scans.every((scan) => scan.state === ImageScan_State.DONE && scan.imageDigest === image.digest));
-    // A second one says the same once more, and one thing else.
+    // A second SBOM repeats these packages and adds one.
     await attach(repo, image, cycloneDx("pkg:pypi/flask@3.1.0", EXPRESS), CYCLONE_DX);
     const both = await repo.read(image.digest);
     assert.deepEqual(named(both).toSorted(), [...named(found), "npm express 4.19.2"].toSorted());
   });
 
-  test("an SBOM that comes before its image is listed with it", async () => {
+  test("an SBOM that is pushed before its image is listed with it", async () => {
     using repo = await createImageRepo(world);
     const pushed = await imageIn(repo);
     await repo.read(pushed.digest);
@@ -70,7 +70,7 @@ describeWithWorld("SBOMs of images", (world) => {
     const { status } = await other.client.send("PUT", `${other.name}/manifests/${pushed.digest}`, { headers, body: content });
     assert.equal(status, 201);
     assert.deepEqual(named(await other.read(pushed.digest)), ["npm express 4.19.2", "apk musl 1.2.5-r9"]);
-    // What is attached elsewhere says nothing here.
+    // SBOMs in other repos do not count.
     assert.deepEqual(named(await repo.read(pushed.digest)), ["apk musl 1.2.5-r9"]);
   });
 
@@ -79,7 +79,7 @@ describeWithWorld("SBOMs of images", (world) => {
     const predicate = JSON.parse(spdx(EXPRESS));
     const about = (image: Descriptor) => statement(SPDX_PREDICATE, predicate, `sha256:${"0".repeat(64)}`, image.digest);
     const tagOf = ({ digest }: Descriptor, suffix: string) => `${digest.replace(":", "-")}.${suffix}`;
-    /** Each answers what is asked for then; the image, where it says nothing. */
+    /** Each attaches an SBOM and returns the descriptor to read; undefined for the image. */
     const ways: Readonly<Record<string, (image: Descriptor) => Promise<Descriptor | undefined>>> = {
       "a statement": async (image) => void (await attach(repo, image, about(image), IN_TOTO)),
       "an envelope": async (image) => void (await attach(repo, image, envelope(about(image)), DSSE)),
@@ -123,7 +123,7 @@ describeWithWorld("SBOMs of images", (world) => {
     }
   });
 
-  test("a document that is no SBOM, is too large, or is about another image is said to be unreadable", async () => {
+  test("a document that is not an SBOM, is too large, or is about another image is reported as unreadable", async () => {
     using repo = await createImageRepo(world);
     const other = `sha256:${"1".repeat(64)}`;
     const deep = `${'{"components":['.repeat(100_000)}${"]}".repeat(100_000)}`;
@@ -147,7 +147,7 @@ describeWithWorld("SBOMs of images", (world) => {
     }
   });
 
-  test("of an SBOM, what is no package URL is left out, and what cannot be kept is counted", async () => {
+  test("entries of an SBOM without a package URL are left out, and packages that cannot be stored are counted", async () => {
     using repo = await createImageRepo(world);
     const image = await imageIn(repo);
     const strange = ["", "pkg:", "no url", "pkg:npm/without-version", "pkg:npm/@scope/without-version", "pkg:/a@1", "pkg:npm/@1"];
@@ -161,7 +161,7 @@ describeWithWorld("SBOMs of images", (world) => {
     assert.match(found.scans[1]?.error ?? "", /: 4 entries are without a readable name and version$/);
   });
 
-  test("a statement about anything but what an image consists of is none, and says nothing", async () => {
+  test("a statement of another type than an SBOM is ignored", async () => {
     using repo = await createImageRepo(world);
     const image = await imageIn(repo);
     await attach(repo, image, statement("https://slsa.dev/provenance/v1", { packages: [] }, image.digest), IN_TOTO);
@@ -169,7 +169,7 @@ describeWithWorld("SBOMs of images", (world) => {
     assert.deepEqual([found.state, named(found)], [ImageScan_State.DONE, ["apk musl 1.2.5-r9"]]);
   });
 
-  test("an index with very many images is to be asked for image by image", async () => {
+  test("an index with too many images is refused with advice to request each image", async () => {
     using repo = await createImageRepo(world);
     const images = [];
     const layer = await layerOf({ [APK]: apkDatabase("musl 1.2.5-r9") });

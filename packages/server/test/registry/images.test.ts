@@ -21,7 +21,7 @@ for (const store of storeNames) {
       world = await startWorld({ store });
       clients = [world.rest, world.grpc];
       repoUid = (await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "nginx" } })).uid;
-      // What a push of an index leaves behind.
+      // The rows that a push of an index writes.
       await world.store.transaction(async (db) => {
         const manifest = {
           media_type: "",
@@ -60,14 +60,14 @@ for (const store of storeNames) {
     });
     after(() => world[Symbol.asyncDispose]());
 
-    it("have architectures, each named once", async () => {
+    it("an image lists each of its architectures once", async () => {
       for (const client of clients) {
         const { architectures } = answerOf(await client.call(getArchitectures, { repoUid, digest }, world.owner.token));
         assert.deepEqual(architectures, ["amd64", "arm", "arm64"]);
       }
     });
 
-    it("have a size for each, amd64 where none is named", async () => {
+    it("an image has a size per architecture, for amd64 by default", async () => {
       for (const client of clients) {
         for (const [architecture, expected] of [
           ["", 1234n],
@@ -83,7 +83,7 @@ for (const store of storeNames) {
       assert.equal(text, '{"size":"5000000000","architecture":"arm64"}');
     });
 
-    it("that nobody has pushed are not found, nor architectures that they lack", async () => {
+    it("unknown images and architectures are not found", async () => {
       for (const client of clients) {
         for (const outcome of [
           await client.call(getArchitectures, { repoUid, digest: unknown }, world.owner.token),
@@ -100,7 +100,7 @@ for (const store of storeNames) {
       }
     });
 
-    it("need repo.list and manifest.metadata.list", async () => {
+    it("reading images needs repo.list and manifest.metadata.list", async () => {
       const half = await world.robot(world.orgUid, [Capability.CAP_REPO_LIST]);
       const whole = await world.robot(world.orgUid, [Capability.CAP_REPO_LIST, Capability.CAP_MANIFEST_METADATA_LIST]);
       for (const client of clients) {

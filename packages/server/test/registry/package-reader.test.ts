@@ -1,4 +1,7 @@
-/** The queue of what is to be read, on both stores: several servers, servers that die, disks that fail, manifests from before, and what becomes of it all. */
+/**
+ * Tests the queue of manifests to read on both stores: several servers, killed servers, failing disks, and manifests
+ * from before the queue.
+ */
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +23,7 @@ import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } 
 const MINUTE = 60_000;
 
 for (const kind of ["sqlite", "postgres"] as const) {
-  describe(`reading what is in images on ${kind}`, () => {
+  describe(`reading the packages of images on ${kind}`, () => {
     let world: StorageFixture;
     let repo: string;
     let count = 0;
@@ -60,14 +63,14 @@ for (const kind of ["sqlite", "postgres"] as const) {
         .orderBy("name")
         .execute();
 
-    test("what was pushed while nobody read is read by whoever comes", async () => {
+    test("images that were pushed while no server was reading are read by the next one", async () => {
       const images = [await pushImage(), await pushImage()];
       assert.equal((await scanOf(images[0]!))?.state, "pending");
       await using _reader = start();
       for (const image of images) assert.equal((await settled(image)).package_count, 1);
     });
 
-    test("each organization that has an image is told its origins, also one that pushes it later", async () => {
+    test("every organization that has an image gets its package origins, even if it pushes the image later", async () => {
       await using reader = start();
       const image = await pushImage(repo, ["libssl3 3.3.2-r1 openssl", "musl 1.2.5-r9"]);
       reader.wake();
@@ -90,7 +93,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.deepEqual((await originsIn(repo))[0], { name: "libssl3", origin: "openssl-next" });
     });
 
-    /** The same bytes into another repo. */
+    /** Pushes the same bytes into another repo. */
     async function pushSame({ digest }: Descriptor, into: string): Promise<void> {
       const { content } = await world.store.reader
         .selectFrom("manifest")
@@ -106,7 +109,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await world.pushContent(into, Buffer.from(content));
     }
 
-    test("an image is claimed by one server at a time, and by another when the lease ran out", async () => {
+    test("an image is claimed by one server at a time, and by the next one after the lease expired", async () => {
       const images = [await pushImage(), await pushImage(), await pushImage()];
       const servers = Array.from({ length: 4 }, () => createScanQueue(world.store, world.clock));
       const found = await Promise.all(servers.map(async (queue) => ({ queue, claim: await queue.claim() })));
@@ -140,7 +143,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       for (const image of images) assert.equal((await settled(image)).state, "done");
     });
 
-    test("two servers read all of many images, each once", async () => {
+    test("two servers read each of many images once", async () => {
       const images = [];
       for (let n = 0; n < 20; n++) images.push(await pushImage());
       const digests = new Set(images.map(({ digest }) => digest));
@@ -151,7 +154,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       };
       const telling = Object.assign(Object.create(log), { info }) as typeof log;
       await using _one = startPackageReader({ ...world, log: telling });
-      // On SQLite there is no other server.
+      // On SQLite there is only one server.
       await using _two = kind === "postgres" ? startPackageReader({ ...world, log: telling }) : undefined;
       for (const image of images) await settled(image);
       assert.deepEqual(
@@ -160,7 +163,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       );
     });
 
-    test("a server that dies at it counts as an attempt, and what ends each server is given up", async () => {
+    test("a killed server counts as an attempt, and an image that kills every server is given up", async () => {
       const image = await pushImage();
       const queue = createScanQueue(world.store, world.clock);
       for (let attempt = 1; attempt <= 5; attempt++) {
@@ -172,7 +175,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.deepEqual([scan.state, scan.error], ["failed", "reading it was cut short each time"]);
     });
 
-    test("what a disk does not give is asked for again later, five times, and once more when it is pushed anew", async () => {
+    test("a reading that fails on the disk is retried five times, and again after the next push", async () => {
       const image = await pushImage();
       const { digest } = await world.store.reader
         .selectFrom("manifest_reference")
@@ -203,14 +206,14 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await settled(image)).state, "done");
     });
 
-    test("what takes longer than it may is failed at once, and not tried again", async () => {
+    test("a reading that exceeds the time limit fails at once and is not retried", async () => {
       const image = await pushImage();
       await using _reader = startPackageReader({ ...world, log: createLog("silent"), maxTimeMs: 1 });
       const scan = await settled(image);
       assert.deepEqual([scan.state, scan.attempts, scan.error], ["failed", 0, "reading it takes longer than 5 minutes"]);
     });
 
-    test("a server that stops gives back what it is at", async () => {
+    test("a server that shuts down releases its claim", async () => {
       const image = await pushImage(
         repo,
         Array.from({ length: 20_000 }, (_, n) => `p${n} 1-r0`),
@@ -226,7 +229,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await namesOf(image)).length, 20_000);
     });
 
-    test("manifests from before there was a queue are found, in pieces, from where the search was cut short", async () => {
+    test("manifests from before the queue are found in batches, and an interrupted search continues where it stopped", async () => {
       const images: Descriptor[] = [];
       for (let n = 0; n < 60; n++) images.push(await pushImage());
       const plain = await world.pushImage(repo);
@@ -252,7 +255,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       for (const image of images.slice(1)) assert.equal((await scanOf(image))?.state, "pending");
       assert.equal(await scanOf(images[0]!), undefined);
       assert.equal(await scanOf(plain), undefined);
-      // What a server of the version before pushes meanwhile.
+      // A server of the previous version pushes this in the meantime.
       await world.store.transaction((db) =>
         db
           .deleteFrom("image_scan")
@@ -267,7 +270,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.equal((await originsIn(other)).length, 1);
     });
 
-    test("collection takes what was read of manifests that no repo has any more, and nothing else", async () => {
+    test("collection deletes exactly the packages of manifests that no repo has any more", async () => {
       await using reader = start();
       const [gone, kept, shared] = [
         await pushImage(
@@ -292,7 +295,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       for (const image of [kept, shared]) assert.equal(await scanOf(image), undefined);
     });
 
-    test("an image that is pushed again while collection removes what was read of it is read again", async () => {
+    test("an image that is pushed again while collection deletes its packages is read again", async () => {
       await using reader = start();
       const names = Array.from({ length: 2500 }, (_, n) => `p${n} 1-r0`);
       // Of packages there are two pieces; before the third transaction they are all gone.

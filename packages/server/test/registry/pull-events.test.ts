@@ -1,4 +1,4 @@
-/** Events of pulls are written together, and those that come while others are written wait for the next time. */
+/** Tests that the events of pulls are written in batches, and that later events wait for the next batch. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../src/db/store.ts";
@@ -18,7 +18,7 @@ const names = {
 };
 
 for (const kind of storeNames) {
-  test(`pulls that never end do not make commits that never end, and all of them are told (${kind})`, async () => {
+  test(`endless pulls do not cause endless commits, and all pulls are recorded (${kind})`, async () => {
     await using world = await createStorageFixture(kind);
     const repoUid = await world.newRepo();
     const origin = { repository: "my-org/nginx", remoteAddress: "127.0.0.1", userAgent: "test", actor: { subject: "somebody" } };
@@ -33,7 +33,7 @@ for (const kind of storeNames) {
     for (let i = 0; i < 50; i++) pulls.record(pull);
     await pulls.flush();
     assert.equal(commits, 1);
-    // Nobody pulls any more; what is left is written without being asked for.
+    // Without further pulls, the rest is written by the timer.
     for (const end = Date.now() + 10_000; commits < 20; ) {
       assert.ok(Date.now() < end, `${commits} commits`);
       await new Promise((resolve) => setTimeout(resolve, 20).ref());

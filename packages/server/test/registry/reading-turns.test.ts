@@ -1,4 +1,7 @@
-/** Whose image is read next, on both stores: organizations take turns, however many images one of them has waiting, and however long they take. */
+/**
+ * Tests the order of reading on both stores: organizations take turns, however many images they have waiting and
+ * however long these take.
+ */
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +24,7 @@ const DONE: ScanResult = { state: "done", distribution: "", error: "", packageCo
 const FAILED: ScanResult = { ...DONE, state: "failed", error: "unreadable" };
 
 describeWithWorld(
-  "turns of organizations",
+  "fairness between organizations",
   (world) => {
     const [a, b, c] = [newUid(""), newUid(""), newUid("")].sort() as [string, string, string];
     const digestOf = (name: string) => `sha256:${Buffer.from(name).toString("hex").padEnd(64, "0")}`;
@@ -36,7 +39,7 @@ describeWithWorld(
       });
     });
 
-    /** Each is pushed later than the one before. */
+    /** Pushes images, each later than the one before. */
     async function push(orgUid: string, ...names: readonly string[]): Promise<void> {
       for (const name of names) {
         world.clock.advance(10);
@@ -47,7 +50,7 @@ describeWithWorld(
       world.clock.advance(10);
       return (await from.claim()) ?? assert.fail("nothing waits");
     }
-    /** What comes next, each unreadable at once. */
+    /** Claims the next images and fails each at once. @returns their names */
     async function readNext(count: number): Promise<string[]> {
       const names = [];
       for (let n = 0; n < count; n++) {
@@ -62,7 +65,7 @@ describeWithWorld(
         ({ org_uid, digest, due_time }) => [org_uid, digest, due_time],
       );
 
-    test("an image that is pushed later is read before all that another organization pushed, and nothing stays of who is gone", async () => {
+    test("an organization's first image is read before another organization's backlog, and a deleted organization leaves nothing", async () => {
       const user = await world.user();
       const group = (await world.must(GroupsService.method.createGroup, { group: { name: "other" } }, user.token)).uid;
       using many = await createImageRepo(world);
@@ -101,7 +104,7 @@ describeWithWorld(
       assert.deepEqual(await turns.execute(), [{ org_uid: world.orgUid }]);
     });
 
-    test("who was served longest ago is next, also after a while without anything", async () => {
+    test("the organization with the oldest last run is next, even after a pause without images", async () => {
       await push(c, "c1");
       await push(a, "a1", "a2", "a3", "a4");
       await push(b, "b1");
@@ -115,7 +118,7 @@ describeWithWorld(
       assert.deepEqual(await readNext(5), ["b3", "c4", "a5", "b4", "a6"]);
     });
 
-    test("servers that ask at once serve different organizations, and one alone gets them all", async () => {
+    test("concurrent servers serve different organizations, and a single server serves them all", async () => {
       await push(a, "a1", "a2", "a3", "a4", "a5", "a6");
       await push(b, "b1");
       await push(c, "c1");
@@ -124,16 +127,16 @@ describeWithWorld(
       assert.deepEqual((await claimed(5)).map(nameOf).sort(), ["a2", "a3", "a4", "a5", "a6"]);
       assert.equal(await queue.claim(), undefined);
       const due = await queue.nextDue();
-      assert.ok(due !== null && due > world.clock.now(), "when the first claim ends");
+      assert.ok(due !== null && due > world.clock.now(), "it is due when the first claim ends");
     });
 
-    test("what several wait for is read once, in the turn of the first, and told to each in its own", async () => {
+    test("an image of several organizations is read once, in the turn of the first, and each gets the origins in its own turn", async () => {
       await push(a, "a1", "a2", "shared");
       await push(b, "shared", "b1");
       assert.deepEqual(await readNext(1), ["a1"]);
       const read = await claim();
       assert.deepEqual([nameOf(read), read.orgUid], ["shared", b]);
-      // Who waits for it, too, has another one read meanwhile.
+      // An organization that waits for this image has another one read in the meantime.
       assert.deepEqual(await readNext(2), ["a2", "b1"]);
       const row = world.store.reader.selectFrom("image_scan").select("lease_time").where("digest", "=", read.digest);
       assert.deepEqual(await queue.nextDue(), new Date((await row.executeTakeFirstOrThrow()).lease_time ?? ""));
@@ -151,7 +154,7 @@ describeWithWorld(
       );
     });
 
-    test("what is put off for one is put off for all, and what is given up for all waits no more", async () => {
+    test("postponing an image postpones it for all organizations, and giving it up ends the wait of all", async () => {
       await push(a, "shared");
       await push(b, "shared");
       await queue.postpone(await claim(), "the disk is gone");
@@ -169,7 +172,7 @@ describeWithWorld(
       assert.equal((await claim()).orgUid, b);
     });
 
-    test("a claim that was left behind on what nobody waits for is nothing to wait for", async () => {
+    test("an abandoned claim on an image that no organization waits for does not block", async () => {
       await push(a, "a1");
       await claim();
       await world.store.transaction((db) => db.deleteFrom("image_wait").execute());
@@ -177,7 +180,7 @@ describeWithWorld(
       assert.equal(await queue.nextDue(), null);
     });
 
-    test("who keeps a server for minutes has others go first for as long, on all servers", async () => {
+    test("an organization whose image takes minutes waits that much longer for its next turn, on all servers", async () => {
       await push(a, "a1", "a2", "a3", "a4");
       await push(b, "b1", "b2", "b3", "b4", "b5", "b6");
       const slow = await claim();
@@ -197,7 +200,7 @@ describeWithWorld(
       assert.deepEqual(await readNext(5), ["b5", "a2", "b6", "a3", "a4"]);
     });
 
-    test("what waited before there were turns waits in them", async () => {
+    test("the migration moves waiting images into the queues of their organizations", async () => {
       const user = await world.user();
       const group = (await world.must(GroupsService.method.createGroup, { group: { name: "other" } }, user.token)).uid;
       using one = await createImageRepo(world);
@@ -230,6 +233,6 @@ describeWithWorld(
       assert.deepEqual(await waiting(), expected);
     });
   },
-  // No repo has most of what is pushed here: it would be collected.
+  // Without collection, which would delete most of these images, as no repo has them.
   { env: { HOLT_IMAGE_PACKAGES: "off", HOLT_GC_INTERVAL: "0" } },
 );

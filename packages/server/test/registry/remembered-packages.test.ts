@@ -8,8 +8,8 @@ import { describeWithWorld } from "../harness/world.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-describeWithWorld("what was in images that are gone", (world) => {
-  it("is remembered for a hundred days after a tag named them at the end of a day, and otherwise not at all", async () => {
+describeWithWorld("packages of deleted images", (world) => {
+  it("the packages of a deleted image are kept for a hundred days if a tag pointed to it at the end of a day, and not otherwise", async () => {
     const name = "remembered";
     const { uid: repo } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name } });
     using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
@@ -55,7 +55,7 @@ describeWithWorld("what was in images that are gone", (world) => {
     };
     assert.deepEqual(await rememberedAfter(0), ["in an index", "kept", "replaced"]);
     assert.deepEqual(await rememberedAfter(99), ["in an index", "kept", "replaced"]);
-    // The index is what the second tag moved to, after fifty days.
+    // The second tag moved to the index after fifty days.
     assert.deepEqual(await rememberedAfter(149), ["in an index", "kept", "replaced"]);
     assert.deepEqual(await rememberedAfter(151), ["kept"]);
   });

@@ -39,7 +39,7 @@ for (const store of storeNames) {
     const change = (repo: RepoInit, ...paths: string[]) =>
       world.must(updateRepo, { repo, ...(paths.length === 0 ? {} : { updateMask: { paths } }) });
     const get = (uid: string) => world.must(getRepo, { uid });
-    /** Asks both clients and gives the one violation that both report. */
+    /** Asks both clients and returns the one violation that both report. */
     async function violationOf(repo: RepoInit): Promise<unknown> {
       const found = [];
       for (const client of clients) {
@@ -53,7 +53,7 @@ for (const store of storeNames) {
     const assertViolation = async (repo: RepoInit, field: string, description: string) =>
       assert.deepEqual(await violationOf(repo), [{ field, description }]);
 
-    it("keep the order and the duplicates of their lists", async () => {
+    it("a repo keeps the order and the duplicates of its lists", async () => {
       const lists = {
         bundles: ["fips", "ai-gpu", "fips"],
         aliases: ["b/nginx:1", "a:2", "b/nginx:1"],
@@ -67,7 +67,7 @@ for (const store of storeNames) {
       assert.equal(read.description, "“Web”\v server");
     });
 
-    it("are refused in the documented words", async () => {
+    it("an invalid repo is refused with the documented message", async () => {
       await assertViolation({ name: "Nginx", description: "a\nb" }, "name", 'name must match "^[a-z0-9 ._-]{1,}$"');
       for (const description of ["a\nb", "x".repeat(513)])
         await assertViolation({ name: "a", description }, "description", String.raw`description must match "^[\\S ]{0,512}$"`);
@@ -88,11 +88,11 @@ for (const store of storeNames) {
         world.owner.token,
       );
       assert.equal(codeOf(unknownTier), Code.INVALID_ARGUMENT);
-      // As long as may be, in characters and not in code units.
+      // The maximum length, in characters and not in UTF-16 code units.
       await make({ name: "a", description: "😀".repeat(512) });
     });
 
-    it("have names that are unique in their group, and can be renamed to a free one", async () => {
+    it("a repo's name is unique in its group, and a repo can be renamed to a free name", async () => {
       const first = await make({ name: "first" });
       const second = await make({ name: "second" });
       await make({ name: "first" }, await world.group(group));
@@ -111,7 +111,7 @@ for (const store of storeNames) {
       await make({ name: "second" });
     });
 
-    it("of one name, made by many at once, are made once", async () => {
+    it("exactly one of many concurrent creations of a repo with the same name succeeds", async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 8 }, () => world.grpc.call(createRepo, { parent: group, repo: { name: "race" } }, world.owner.token)),
       );
@@ -119,7 +119,7 @@ for (const store of storeNames) {
       assert.equal((await world.must(listRepos, { name: "race", uidp: { childrenOf: group } })).totalCount, 1n);
     });
 
-    it("are found by name, and an empty name filters nothing", async () => {
+    it("repos are found by name, and an empty name does not filter", async () => {
       await make({ name: "a" });
       await make({ name: "b" });
       const names = async (name?: string) => {
@@ -133,7 +133,7 @@ for (const store of storeNames) {
       assert.deepEqual(await names("A"), ["", ""]);
     });
 
-    it("change only what a PATCH names", async () => {
+    it("a PATCH changes only the fields in its mask", async () => {
       const { uid } = await make({ name: "nginx", description: "before", aliases: ["nginx:1"] });
       const answer = await world.raw("PATCH", `/registry/v2/repos/${uid}?updateMask=description`, {
         description: "after",
@@ -145,7 +145,7 @@ for (const store of storeNames) {
       assert.deepEqual([name, description, aliases], ["nginx", "after", ["nginx:1"]]);
     });
 
-    it("take their tags along when they are deleted, and the counts are right", async () => {
+    it("deleting a repo deletes its tags, and the counts are correct", async () => {
       const { uid } = await make({ name: "nginx" });
       const tags = [];
       for (const name of ["latest", "1.27", "1.27-r0", "1.27-20260101", "sha256-abc"])
@@ -166,7 +166,7 @@ for (const store of storeNames) {
       assert.equal(codeOf(await world.rest.call(deleteRepo, { uid }, world.owner.token)), Code.NOT_FOUND);
     });
 
-    it("keep their group from being deleted, whatever else it has", async () => {
+    it("a group with repos cannot be deleted, whatever else it has", async () => {
       const { uid } = await make({ name: "nginx" });
       const inner = await world.group(group);
       for (const client of clients) {
@@ -181,12 +181,12 @@ for (const store of storeNames) {
       await world.must(GroupsService.method.deleteGroup, { uid: group });
     });
 
-    it("cannot be made below anything but a group", async () => {
+    it("a repo can only be created in a group", async () => {
       const { uid } = await make({ name: "nginx" });
       assert.equal(codeOf(await world.rest.call(createRepo, { parent: uid, repo: { name: "x" } }, world.owner.token)), Code.NOT_FOUND);
     });
 
-    it("are told about once per write: subject is the repo, group its parent", async () => {
+    it("each write of a repo emits one event, whose subject is the repo and whose group is its parent", async () => {
       const { uid } = await make({ name: "nginx" });
       await change({ uid, description: "changed" });
       await change({ uid, description: "changed" });
@@ -211,10 +211,10 @@ for (const store of storeNames) {
       );
     });
 
-    describe("with a readme", () => {
+    describe("readmes of repos", () => {
       const read = async (uid: string) => (await world.must(getRepoReadme, { uid })).content;
 
-      it("have an empty one first, and then that which was written", async () => {
+      it("the readme of a repo is empty until it is written", async () => {
         const { uid } = await make({ name: "nginx" });
         assert.equal(await read(uid), "");
         const content = "# Nginx\n\n| a | b |\n|:-:|---|\n| 1 | 2 |\n\n```go\na < b && c\n```\n<!-- note -->\n<img src=x.png width=10>\n";
@@ -228,7 +228,7 @@ for (const store of storeNames) {
         assert.equal((await world.raw("GET", `/registry/v2/repos/${uid}/readme`)).text, `{"uid":"${uid}","content":""}`);
       });
 
-      it("refuse HTML that a sanitiser would change", async () => {
+      it("a readme with HTML that a sanitizer would change is refused", async () => {
         const { uid } = await make({ name: "nginx" });
         for (const content of ["<script>alert(1)</script>", "[x](javascript:alert(1))", '<img src=x onerror="alert(1)">']) {
           for (const client of clients) {
@@ -248,7 +248,7 @@ for (const store of storeNames) {
         assert.equal(codeOf(await world.rest.call(updateRepoReadme, missing, world.owner.token)), Code.NOT_FOUND);
       });
 
-      it("need repo.update to write it and repo.list to read it, and no capability that nobody can have", async () => {
+      it("writing a readme needs repo.update and reading it needs repo.list, and nothing else", async () => {
         const { uid } = await make({ name: "nginx" });
         const reader = await world.robot(group, [Capability.CAP_REPO_LIST]);
         const writer = await world.robot(group, [Capability.CAP_REPO_UPDATE]);
@@ -264,7 +264,7 @@ for (const store of storeNames) {
       });
     });
 
-    describe("that are synced", () => {
+    describe("synced repos", () => {
       let source: Repo;
       const curated = { catalogTier: CatalogTier.AI, bundles: ["ai", "ai"], aliases: ["x:1"], activeTags: ["latest"] };
       const curatedOf = ({ catalogTier, bundles, aliases, activeTags }: Repo) => ({ catalogTier, bundles, aliases, activeTags });
@@ -273,7 +273,7 @@ for (const store of storeNames) {
         source = await make({ name: `source-${Math.random().toString(36).slice(2)}`, description: "The source", ...curated }, world.orgUid);
       });
 
-      it("have their source as a uid, however it is named", async () => {
+      it("the source of a synced repo is stored as a uid, however the client names it", async () => {
         const folder = await world.group(world.orgUid, `f${Math.random().toString(36).slice(2)}`);
         const { uid, name } = await make({ name: "deep" }, folder);
         const folderName = (await world.must(GroupsService.method.getGroup, { uid: folder })).name;
@@ -290,7 +290,7 @@ for (const store of storeNames) {
         }
       });
 
-      it("are refused without a source that the caller can list", async () => {
+      it("a synced repo is refused without a source that the caller can list", async () => {
         const outsider = await world.robot(group, [Capability.CAP_REPO_CREATE, Capability.CAP_REPO_LIST]);
         const ask = (text: string, token = world.owner.token) =>
           world.rest.call(createRepo, { parent: group, repo: { name: "copy", syncConfig: { source: text } } }, token);
@@ -315,19 +315,19 @@ for (const store of storeNames) {
         );
       });
 
-      it("have tier, bundles, aliases, active tags, readme and at first the description from it", async () => {
+      it("a synced repo copies tier, bundles, aliases, active tags and readme from its source, and at first the description", async () => {
         await world.must(updateRepoReadme, { repoReadme: { uid: source.uid, content: "# Source" } });
         const copy = await make({ name: "copy", syncConfig: { source: source.uid } });
         assert.deepEqual(curatedOf(copy), curated);
         assert.equal(copy.description, "The source");
         assert.ok(Math.abs(days(copy) - 14) < 0.001);
         assert.equal((await world.must(getRepoReadme, { uid: copy.uid })).content, "# Source");
-        // An echo of what it has asks for nothing.
+        // Sending the same values again is not a change.
         assert.deepEqual(curatedOf(await change({ ...copy, description: "mine" })), curated);
         await world.must(updateRepoReadme, { repoReadme: { uid: copy.uid, content: "# Source" } });
       });
 
-      it("refuse other values for what they have from it", async () => {
+      it("a synced repo refuses other values for the fields that it copies", async () => {
         const copy = await make({ name: "copy", syncConfig: { source: source.uid } });
         const { uid } = copy;
         for (const [field, repo] of [
@@ -349,7 +349,7 @@ for (const store of storeNames) {
         assert.deepEqual(curatedOf(await change({ uid }, "catalog_tier", "bundles", "aliases", "active_tags")), curated);
       });
 
-      it("follow their source, through others as well", async () => {
+      it("a synced repo follows its source, even through other synced repos", async () => {
         const copy = await make({ name: "copy", syncConfig: { source: source.uid } });
         const copyOfCopy = await make({ name: "copy of copy", syncConfig: { source: copy.uid } });
         world.clock.advance(1000);
@@ -363,7 +363,7 @@ for (const store of storeNames) {
         assert.deepEqual((await change({ uid: copy.uid, description: "alone" })).bundles, ["base"]);
       });
 
-      it("are never synced from themselves", async () => {
+      it("a repo cannot be synced from itself, not even through others", async () => {
         const copy = await make({ name: "copy", syncConfig: { source: source.uid } });
         for (const from of [source.uid, copy.uid]) {
           const outcome = await world.rest.call(updateRepo, { repo: { uid: source.uid, syncConfig: { source: from } } }, world.owner.token);
@@ -371,7 +371,7 @@ for (const store of storeNames) {
         }
       });
 
-      it("keep what only the server sets, until the source is another", async () => {
+      it("a synced repo keeps the fields that only the server sets, until its source changes", async () => {
         const copy = await make({
           name: "copy",
           syncConfig: {
@@ -399,7 +399,7 @@ for (const store of storeNames) {
         assert.deepEqual(moved.bundles, ["fips"]);
       });
 
-      it("are their own again when a mask takes the configuration away", async () => {
+      it("a repo is independent again when a mask removes its sync configuration", async () => {
         await world.must(updateRepoReadme, { repoReadme: { uid: source.uid, content: "# Source" } });
         const { uid } = await make({ name: "copy", syncConfig: { source: source.uid } });
         const answer = await world.raw("PATCH", `/registry/v2/repos/${uid}?updateMask=syncConfig`, {});
@@ -413,14 +413,14 @@ for (const store of storeNames) {
       });
     });
 
-    describe("with a custom overlay", () => {
+    describe("custom overlays of repos", () => {
       const publicKey = (type: "rsa" | "ec") =>
         type === "rsa"
           ? generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ type: "spki", format: "pem" }).toString()
           : generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ type: "spki", format: "pem" }).toString();
       const rsa = publicKey("rsa");
 
-      it("keep all of it", async () => {
+      it("a repo keeps all fields of its custom overlay", async () => {
         const overlay = {
           contents: { packages: ["curl"], runtimeRepositories: ["https://x"], runtimeKeyring: [{ name: "a@b-1.rsa.pub", content: rsa }] },
           environment: { PATH: "/bin", "": "" },
@@ -436,7 +436,7 @@ for (const store of storeNames) {
         assert.equal((await change({ uid }, "custom_overlay")).customOverlay, undefined);
       });
 
-      it("are refused where it takes names that are reserved, or keys that are none", async () => {
+      it("a custom overlay with reserved names or invalid keys is refused", async () => {
         const keyring = (name: string, content: string) => ({ contents: { runtimeKeyring: [{ name, content }] } });
         const at = "custom_overlay.contents.runtime_keyring[0]";
         const privateKey = generateKeyPairSync("rsa", { modulusLength: 2048 })

@@ -43,7 +43,7 @@ for (const store of storeNames) {
       return pages[0]!;
     }
 
-    it("are made, and moved by making them again: the uid stays, the time moves", async () => {
+    it("creating an existing tag moves it: the uid stays and the update time changes", async () => {
       const made = await put({ name: "latest", digest: digest("a"), bundles: ["fips", "base", "fips"] });
       assert.match(made.uid, new RegExp(`^${repo}/[0-9a-f]{16}$`));
       world.clock.advance(1000);
@@ -65,7 +65,7 @@ for (const store of storeNames) {
       assert.equal((await world.must(listTags, { uidp: { childrenOf: repo } })).totalCount, 1n);
     });
 
-    it("remember each digest that they had, even when they are gone", async () => {
+    it("the history of a tag keeps each of its digests, even after the tag is deleted", async () => {
       const history = () =>
         world.store.reader
           .selectFrom("tag_history")
@@ -89,7 +89,7 @@ for (const store of storeNames) {
       );
     });
 
-    it("are told about once per change to their organization", async () => {
+    it("each change of a tag emits one event to its organization", async () => {
       const { uid } = await put({ name: "latest", digest: digest("a") });
       await put({ name: "latest", digest: digest("b") });
       await put({ name: "latest", digest: digest("b") });
@@ -107,7 +107,7 @@ for (const store of storeNames) {
       assert.ok(events.every((event) => event.group_uid === world.orgUid));
     });
 
-    it("of one name, made by many at once, are one", async () => {
+    it("many concurrent creations of a tag result in one tag", async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 8 }, (_, i) =>
           world.grpc.call(createTag, { parent: repo, tag: { name: "race", digest: digest(String(i)) } }, world.owner.token),
@@ -117,7 +117,7 @@ for (const store of storeNames) {
       assert.deepEqual(await list(), [["race"], 1]);
     });
 
-    it("are refused with a bad name, digest or bundle, and without a repo", async () => {
+    it("a tag with an invalid name, digest or bundle, or without a repo, is refused", async () => {
       for (const client of clients) {
         const ask = (tag: MessageInitShape<typeof TagSchema>, parent = repo) => client.call(createTag, { parent, tag }, world.owner.token);
         for (const name of ["", "-x", "a b", "a/b", "x".repeat(129)]) {
@@ -150,7 +150,7 @@ for (const store of storeNames) {
       assert.deepEqual(await list(), [["x"], 1]);
     });
 
-    it("that machines make are listed only when asked for, and so is their number", async () => {
+    it("tags of referrers, dates and epochs are listed and counted only on request", async () => {
       const plain = ["1.27", "1.27-dev", "latest", "r1", "x-2026010", "x-rc"];
       for (const name of [...plain, "1.27-r3", "1.27-20260102", "1.27-20260102-r3", "sha256-abc", "sha256-abc-r1"])
         await put({ name, digest: digest("a") });
@@ -184,7 +184,7 @@ for (const store of storeNames) {
       assert.deepEqual(await list(), [["latest"], 1]);
     });
 
-    it("are found by digest, by name and by when they changed", async () => {
+    it("tags are found by digest, by name and by time of change", async () => {
       const start = world.clock.now();
       await put({ name: "a", digest: digest("a") });
       world.clock.advance(10);
@@ -207,7 +207,7 @@ for (const store of storeNames) {
       assert.equal(codeOf(never), Code.INVALID_ARGUMENT);
     });
 
-    it("are paged with what was asked for on the first page only", async () => {
+    it("a page token of tags keeps the parameters of the first page", async () => {
       for (const name of ["a", "b", "c", "c-r1"]) await put({ name, digest: digest("a") });
       const first = await world.must(listTags, { uidp: { childrenOf: repo }, orderBy: "name desc", pageSize: 2 });
       assert.deepEqual(
@@ -223,7 +223,7 @@ for (const store of storeNames) {
       assert.equal(codeOf(other), Code.INVALID_ARGUMENT);
     });
 
-    it("need tag.list, tag.create and tag.delete", async () => {
+    it("tags need tag.list, tag.create and tag.delete", async () => {
       const tag = { name: "a", digest: digest("a") };
       const { uid } = await put(tag);
       const robots = {

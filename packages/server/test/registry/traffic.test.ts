@@ -1,4 +1,4 @@
-/** What goes over the wire and what is told of it: ranges, caches, large and slow content, history, events. */
+/** Tests the registry's traffic: ranges, caching, large and slow content, history and events. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ async function eventsOf(type: string, subject?: string) {
   return (await query.execute()).map((row) => ({ ...row, data: JSON.parse(row.data), extensions: JSON.parse(row.extensions) }));
 }
 
-test("a blob is read in parts", async () => {
+test("a blob can be read by range", async () => {
   const content = randomBytes(1000);
   const { digest } = await client.blob(NAME, content);
   const part = async (range: string, headers = {}) => {
@@ -53,7 +53,7 @@ test("a blob is read in parts", async () => {
     assert.deepEqual(whole, { status: 200, range: undefined, body: content });
 });
 
-test("what the client has already is not sent again", async () => {
+test("content that the client has already is not sent again", async () => {
   const { digest } = await client.image(NAME, "cached");
   const { digest: blob } = await client.blob(NAME, "cached");
   for (const [path, of] of [
@@ -71,7 +71,7 @@ test("what the client has already is not sent again", async () => {
   assert.deepEqual([status, headers["content-length"], body.length], [200, "0", 0]);
 });
 
-test("content may be named by its sha512", async () => {
+test("content can be addressed by SHA-512", async () => {
   const content = "sha512 content";
   const digest = digestOf(content, "sha512");
   assert.equal((await client.send("POST", `${NAME}/blobs/uploads/?digest=${digest}`, { body: content })).status, 201);
@@ -84,7 +84,7 @@ test("content may be named by its sha512", async () => {
   assert.equal((await client.send("GET", `${NAME}/manifests/${reference}`)).body.toString(), manifest);
 });
 
-test("an index has the platforms of its children, in whatever order they come", async () => {
+test("an index has the platforms of its children, in whatever order they are pushed", async () => {
   const platform = (architecture: string, variant?: string) => ({ architecture, os: "linux", variant });
   const amd = await client.image("my-org/multi", undefined, { architecture: "amd64" });
   const config = JSON.stringify({ architecture: "arm64", os: "linux", variant: "v8" });
@@ -125,7 +125,7 @@ test("an index has the platforms of its children, in whatever order they come", 
   }
 });
 
-test("a tag's history tells each digest it has had, also once it is gone", async () => {
+test("a tag's history lists each of its digests, even after the tag is deleted", async () => {
   const digests = [];
   for (let i = 0; i < 3; i++) {
     world.clock.advance(60_000);
@@ -156,7 +156,7 @@ test("a tag's history tells each digest it has had, also once it is gone", async
   assert.equal((await stranger.send("GET", "my-org/history/manifests/latest")).status, 401);
 });
 
-test("a push is told with its manifest, a pull soon after", async () => {
+test("the event of a push is written with its manifest, and that of a pull soon after", async () => {
   const before = await client.image("my-org/told", "1");
   const after = await client.image("my-org/told", "1");
   const { repos } = await world.must(ReposService.method.listRepos, { name: "told" });
@@ -195,7 +195,7 @@ test("a push is told with its manifest, a pull soon after", async () => {
   await client.send("HEAD", "my-org/told/manifests/1");
   await client.send("GET", `my-org/told/manifests/${after.digest}`);
   for (const end = Date.now() + 5000; (await eventsOf("dev.chainguard.registry.pull.v1", uid)).length < 2; ) {
-    assert.ok(Date.now() < end, "the pulls are not told");
+    assert.ok(Date.now() < end, "the events of the pulls were not written");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   const pulls = (await eventsOf("dev.chainguard.registry.pull.v1", uid)).map(({ data }) => [
@@ -210,13 +210,13 @@ test("a push is told with its manifest, a pull soon after", async () => {
   ]);
 });
 
-test("large content comes and goes in little memory", async () => {
+test("large content is transferred with little memory", async () => {
   const chunk = randomBytes(1024 * 1024);
   const chunks = 192;
   const hash = createHash("sha256");
   for (let i = 0; i < chunks; i++) hash.update(chunk);
   const digest = `sha256:${hash.digest("hex")}`;
-  // What is in use, not what has not been collected yet.
+  // Memory in use after garbage collection.
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   let most = 0;
@@ -245,7 +245,7 @@ test("large content comes and goes in little memory", async () => {
   assert.ok(most - before < 48 * 1024 * 1024, `${(most - before) >> 20} MB`);
 });
 
-test("it is served over HTTP/2, too, and goes on after an upload that broke off", async () => {
+test("the registry is served over HTTP/2, and an interrupted upload can be resumed there", async () => {
   const session = connectHttp2(world.baseUrl);
   const call = async (headers: Record<string, string>, body?: string) => {
     const stream = session.request({ authorization: `Bearer ${world.token}`, ...headers });
@@ -271,7 +271,7 @@ test("it is served over HTTP/2, too, and goes on after an upload that broke off"
   await new Promise((resolve) => setTimeout(resolve, 200));
   stream.destroy();
   for (const end = Date.now() + 5000; (await client.send("GET", String(broken))).headers.range !== "0-6"; ) assert.ok(Date.now() < end);
-  // Until the server has noticed, the upload is still the broken request's.
+  // Until the server notices the broken connection, the upload belongs to that request.
   const finish = () => call({ ":method": "PUT", ":path": `${broken}?digest=${whole}` }, "off");
   let answer = await finish();
   for (const end = Date.now() + 5000; answer.status !== 201 && Date.now() < end; ) answer = await finish();

@@ -1,4 +1,4 @@
-/** Who may read feeds, how they are asked for, and that they follow what is written. */
+/** Tests access to feeds, HTTP conditions and compression, and that feeds follow what is written. */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const v1 = Advisories.method;
 let count = 0;
 const newId = () => `CGA-${String(++count).padStart(4, "0")}-2222-2222`;
 
-/** Everything that feeds of the group say, by what it is about. */
+/** The content of all feeds of the group, sorted. */
 async function contentOf(world: World, group: string): Promise<unknown> {
   const [osv, csaf] = await Promise.all(["osv.zip", "csaf.zip"].map((file) => getZip(world, `${group}/${file}`)));
   const openvex = await get(world, `${group}/openvex.json`);
@@ -54,7 +54,7 @@ describeWithWorld("feeds", (world) => {
   const addEvent = (parentId: string, { type }: ReturnType<typeof fixedIn>) =>
     world.must(v1.createAdvisoryEvent, { parentId, advisoryEvent: { type: type as never, status: ReviewStatus.APPROVED } });
 
-  it("tell what there is of a group", async () => {
+  it("the index of a group lists its feeds", async () => {
     const { feeds } = await getJson<{ feeds: { format: string; url: string }[] }>(world, group);
     assert.deepEqual(
       feeds.map(({ url }) => url),
@@ -63,7 +63,7 @@ describeWithWorld("feeds", (world) => {
     for (const { url } of feeds.filter(({ format }) => format !== "openvex")) assert.equal((await fetch(url)).status, 200);
   });
 
-  it("of the organization that is public are everybody's, those of its folders too", async () => {
+  it("anonymous callers can read the feeds of a public organization and of its folders", async () => {
     const advisory = await put(world, group, { advisoryId: newId() });
     for (const path of ["", ...FILES.map((file) => `/${file}`), `/osv/${advisory.advisoryId}.json`, `/csaf/${advisory.advisoryId}.json`]) {
       for (const token of ["", "nonsense", (await world.user()).token]) {
@@ -75,7 +75,7 @@ describeWithWorld("feeds", (world) => {
     assert.equal((await get(world, `${world.orgUid}/osv.zip`, { token: "" })).status, 200);
   });
 
-  it("answer with a 304 what a client has already", async () => {
+  it("a feed answers 304 if the client has the current version", async () => {
     const { advisoryId } = await put(world, group, { advisoryId: newId() });
     for (const path of [...FILES, `osv/${advisoryId}.json`, ""]) {
       const url = path === "" ? group : `${group}/${path}`;
@@ -99,7 +99,7 @@ describeWithWorld("feeds", (world) => {
     }
   });
 
-  it("answer HEAD as GET, without the content", async () => {
+  it("HEAD returns the headers of GET without the content", async () => {
     await put(world, group, { advisoryId: newId() });
     for (const path of [...FILES.map((file) => `${group}/${file}`), group]) {
       const identity = { headers: { "accept-encoding": "identity" } };
@@ -111,7 +111,7 @@ describeWithWorld("feeds", (world) => {
     }
   });
 
-  it("are compressed for those who take that, under another entity tag", async () => {
+  it("a feed is compressed if the client accepts gzip, with a different entity tag", async () => {
     await put(world, group, { advisoryId: newId() });
     for (const file of ["openvex.json", "secdb.json"]) {
       const plain = await get(world, `${group}/${file}`, { headers: { "accept-encoding": "gzip;q=0" } });
@@ -120,14 +120,14 @@ describeWithWorld("feeds", (world) => {
       for (const one of packed) {
         assert.equal(one.headers.get("content-encoding"), "gzip");
         assert.notEqual(one.headers.get("etag"), plain.headers.get("etag"));
-        // fetch has unpacked it.
+        // fetch has decompressed it.
         assert.deepEqual(one.bytes, plain.bytes);
       }
       assert.equal(plain.headers.get("vary"), "accept-encoding");
     }
   });
 
-  it("change with what is approved, and name the time of it", async () => {
+  it("a feed changes when an event is approved, and has the time of that change", async () => {
     const advisory = await put(world, group, { advisoryId: newId(), events: [detected] });
     const before = await Promise.all(FILES.map((file) => get(world, `${group}/${file}`)));
     await later(world);
@@ -145,7 +145,7 @@ describeWithWorld("feeds", (world) => {
     assert.equal(Date.parse(headers.get("last-modified") ?? ""), Math.floor(world.clock.now().getTime() / 1000) * 1000);
   });
 
-  it("are the same file while nothing that they show changes", async () => {
+  it("a feed does not change while nothing that it contains changes", async () => {
     const advisory = await put(world, group, { advisoryId: newId() });
     const before = await Promise.all(["openvex.json", "secdb.json"].map((file) => get(world, `${group}/${file}`)));
     await later(world);
@@ -158,14 +158,14 @@ describeWithWorld("feeds", (world) => {
       );
   });
 
-  it("are made anew of what changed alone", async () => {
+  it("a rebuild renders only the changed advisories", async () => {
     const [kept, changed] = [await put(world, group, { advisoryId: newId() }), await put(world, group, { advisoryId: newId() })];
     await getZip(world, `${group}/osv.zip`);
     await later(world);
     await addEvent(changed.id, confirmed());
     const before = await getZip(world, `${group}/osv.zip`);
     await later(world);
-    // Behind everybody's back: a feed made of all advisories would tell of it.
+    // Written directly to the database, so that only a complete build would notice.
     await world.store.transaction(async (db) => {
       const { body } = await db.selectFrom("advisory").select("body").where("uid", "=", kept.id).executeTakeFirstOrThrow();
       await db
@@ -180,7 +180,7 @@ describeWithWorld("feeds", (world) => {
     assert.match(after.get(`${changed.advisoryId}.json`) ?? "", /7-r7/);
   });
 
-  it("follow what public databases say", async () => {
+  it("feeds follow changes of public vulnerability records", async () => {
     const alias = `CVE-2026-${40_000 + ++count}`;
     await put(world, group, { advisoryId: newId(), aliases: [alias] });
     const secdb = await get(world, `${group}/secdb.json`);
@@ -195,7 +195,7 @@ describeWithWorld("feeds", (world) => {
     assert.equal((await get(world, `${group}/secdb.json`)).headers.get("etag"), secdb.headers.get("etag"));
   });
 
-  it("follow the names of groups", async () => {
+  it("feeds follow changes of group names", async () => {
     await put(world, group, { advisoryId: newId() });
     assert.match([...(await getZip(world, `${group}/osv.zip`))].join(), /pkg:apk\/wolfi\/openssl/);
     await world.must(GroupsService.method.updateGroup, { group: { uid: group, name: "alpine" }, updateMask: { paths: ["name"] } });
@@ -203,7 +203,7 @@ describeWithWorld("feeds", (world) => {
     assert.equal((await getJson<{ reponame: string }>(world, `${group}/secdb.json`)).reponame, "alpine");
   });
 
-  it("made of changes say the same as feeds that are made of all advisories", async () => {
+  it("a feed built from changes equals a feed that is built from all advisories", async () => {
     const folder = await world.group(group, "below");
     const ids = Array.from({ length: 5 }, newId);
     const arbitraryChange = fc.record({
@@ -238,7 +238,7 @@ describeWithWorld("feeds", (world) => {
     assert.deepEqual(ofChanges, ofAll);
   });
 
-  it("are made again where their files were lost or spoilt", async () => {
+  it("a feed is rebuilt if its cached files are lost or damaged", async () => {
     await put(world, group, { advisoryId: newId() });
     const before = await contentOf(world, group);
     const folders = join(world.dataDir, "feeds");
@@ -251,14 +251,14 @@ describeWithWorld("feeds", (world) => {
         assert.deepEqual(await contentOf(world, group), before);
       }
     }
-    // Nothing is left of those before.
+    // The previous files are removed.
     for (const folder of await readdir(folders)) {
       const states = (await readdir(join(folders, folder))).filter((name) => name.endsWith(".json"));
       for (const name of states) assert.ok(JSON.parse(await readFile(join(folders, folder, name), "utf8")));
     }
   });
 
-  it("are made once for all who ask at the same time", async () => {
+  it("concurrent requests share one build", async () => {
     for (let i = 0; i < 20; i++) await put(world, group, { advisoryId: newId() });
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) => get(world, `${group}/csaf.zip`, { token: i % 2 ? "" : world.owner.token })),
@@ -267,7 +267,7 @@ describeWithWorld("feeds", (world) => {
     assert.equal(answers[0]?.status, 200);
   });
 
-  it("take escaped uids, and refuse other paths and methods as REST does", async () => {
+  it("feed paths accept escaped uids, and other paths and methods are refused as in REST", async () => {
     const { advisoryId } = await put(world, group, { advisoryId: newId() });
     const escaped = group.replaceAll("/", "%2F");
     assert.equal((await get(world, `${escaped}/osv.zip`)).status, 200);
@@ -292,7 +292,7 @@ describeWithWorld("feeds", (world) => {
     for (const method of ["POST", "PUT", "DELETE"]) assert.equal((await get(world, `${group}/osv.zip`, { method })).status, 501);
   });
 
-  it("name files of ids such that they stay where they are unpacked", async () => {
+  it("file names in archives cannot leave the folder into which they are extracted", async () => {
     const odd = ["../../etc/passwd", "CVE-2026-1/..", "ü ß", "."];
     for (const advisoryId of odd) await put(world, group, { advisoryId, componentName: advisoryId });
     const files = await getZip(world, `${group}/osv.zip`);
@@ -307,11 +307,11 @@ describeWithWorld("feeds", (world) => {
 });
 
 describeWithWorld(
-  "feeds of organizations that are not public",
+  "feeds of private organizations",
   (world) => {
     before(() => allowWriting(world));
 
-    it("are for those alone who may list its advisories, and tell nobody else what there is", async () => {
+    it("only callers who may list an organization's advisories can read its private feeds, and others learn nothing about them", async () => {
       const folder = await world.group(world.orgUid, "folder");
       const beside = await world.group(world.orgUid, "beside");
       await put(world, folder, { advisoryId: "CGA-2222-2222-2222" });

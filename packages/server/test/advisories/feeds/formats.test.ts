@@ -1,4 +1,4 @@
-/** What feeds say, in each of their formats. */
+/** Tests the content of feeds in each of their formats. */
 import assert from "node:assert/strict";
 import { before, beforeEach, it } from "node:test";
 import { Advisories, type Advisory, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
@@ -76,7 +76,7 @@ describeWithWorld("feeds in their formats", (world) => {
     group = await world.group(world.orgUid, "advisories");
   });
 
-  it("are valid, whatever advisories are about", async () => {
+  it("feeds are valid in their formats for arbitrary advisories", async () => {
     const samples = fc.sample(arbitraryAdvisory, { numRuns: 120, seed: 7 });
     const written: Advisory[] = [];
     for (const sample of samples) {
@@ -103,7 +103,7 @@ describeWithWorld("feeds in their formats", (world) => {
     for (const name of listed) await assertCsaf(JSON.parse(documents.get(name) ?? ""));
   });
 
-  it("say in OSV of each artifact of an advisory in which versions it is affected", async () => {
+  it("an OSV record lists the affected versions of each artifact of an advisory", async () => {
     const wolfi = await world.group(group, "wolfi");
     const debian = await world.group(group, "debian");
     const id = "CGA-4444-4444-4444";
@@ -156,7 +156,7 @@ describeWithWorld("feeds in their formats", (world) => {
     assert.equal((await getJson<Osv>(world, `${wolfi}/osv/${id}.json`)).affected.length, 1);
   });
 
-  it("say in OpenVEX how each artifact is affected, by the latest approved event", async () => {
+  it("an OpenVEX statement has the status of each artifact by its latest approved event", async () => {
     const expected: [GivenEvent, Record<string, unknown>][] = [
       [detected, { status: "under_investigation" }],
       [confirmed("Soon."), { status: "affected", action_statement: "Soon." }],
@@ -202,7 +202,7 @@ describeWithWorld("feeds in their formats", (world) => {
     }
   });
 
-  it("say in CSAF what there is to do, and keep components of one artifact apart", async () => {
+  it("a CSAF document has remediations, and distinguishes components of one artifact", async () => {
     const shared = { advisoryId: "CGA-5555-5555-5555", aliases: ["CVE-2026-0005"], componentType: "go-module" };
     await put(world, group, { ...shared, componentName: "a/b", events: [refuted(4)] });
     world.clock.advance(1000);
@@ -231,7 +231,7 @@ describeWithWorld("feeds in their formats", (world) => {
     assert.equal(document.document.tracking.version, "3");
   });
 
-  it("say in a secdb which version of a package fixes what, and which vulnerabilities never were in it", async () => {
+  it("a secdb lists the fixed vulnerabilities of each version, and those that never affected the package", async () => {
     await put(world, group, { aliases: ["CVE-2026-1"], events: [fixedIn("3.0-r1")] });
     await put(world, group, { aliases: ["CVE-2026-2", "GHSA-2"], events: [fixedIn("3.0-r1")] });
     await put(world, group, { aliases: ["CVE-2026-3"], events: [fixedIn("2-r0"), refuted(2)] });
@@ -247,7 +247,7 @@ describeWithWorld("feeds in their formats", (world) => {
     });
   });
 
-  it("say nothing of what is not approved, or deleted", async () => {
+  it("feeds leave out unapproved events and deleted advisories", async () => {
     const secret = "9.9-r9";
     const pending = { ...fixedIn(secret), status: ReviewStatus.PENDING };
     const rejected = { ...fixedIn(secret), status: ReviewStatus.REJECTED };
@@ -270,7 +270,7 @@ describeWithWorld("feeds in their formats", (world) => {
     assert.ok(partly.events.length === 3);
   });
 
-  it("are empty where nothing is published, but for OpenVEX, which knows no empty documents", async () => {
+  it("feeds without advisories are empty, except OpenVEX, which does not exist then", async () => {
     assert.equal((await getZip(world, `${group}/osv.zip`)).size, 0);
     assert.deepEqual(Object.fromEntries(await getZip(world, `${group}/csaf.zip`)), { "index.txt": "", "changes.csv": "" });
     assertSecdb(await getJson(world, `${group}/secdb.json`));

@@ -1,4 +1,4 @@
-/** What feeds say can be imported, and says the same there. */
+/** Tests that an import of a feed results in the same feed. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ describeWithWorld("feeds that are imported", (world) => {
     await later(world);
   });
 
-  /** How things stand in the group: name of the vulnerability, package URL, status. */
+  /** The OpenVEX statements of the group: name of the vulnerability, package URL and status. */
   async function standingsIn(uid: string): Promise<string[]> {
     const { statements } = await getJson<{ statements: Statement[] }>(world, `${uid}/openvex.json`);
     return statements
@@ -64,7 +64,7 @@ describeWithWorld("feeds that are imported", (world) => {
   }
 
   for (const file of ["osv.zip", "openvex.json", "csaf.zip", "secdb.json"]) {
-    it(`say the same as ${file} of them`, async () => {
+    it(`importing ${file} results in the same statements`, async () => {
       const path = join(world.dataDir, file);
       await writeFile(path, (await get(world, `${group}/${file}`)).bytes);
       const parent = await world.group(world.orgUid, "imported");
@@ -80,7 +80,7 @@ describeWithWorld("feeds that are imported", (world) => {
     });
   }
 
-  it("keep the ids of advisories, where they come as OSV", async () => {
+  it("importing OSV keeps the ids of advisories", async () => {
     const record = await getJson<{ id: string; aliases: string[] }>(world, `${group}/osv/${id}.json`);
     const parent = await world.group(world.orgUid, "again");
     const path = join(world.dataDir, "one.json");

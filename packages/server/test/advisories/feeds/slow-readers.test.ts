@@ -1,4 +1,4 @@
-/** That who reads a feed slowly, or waits for one, is in nobody else's way. Nothing of it is in a store. */
+/** Tests that callers who read a feed slowly, or wait for one, do not block other callers. Uses no database. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ const SIZE = 64 * 1024 * 1024;
 const LIST = `/holt/v1/feeds/${"a".repeat(40)}`;
 const FEED = `${LIST}/osv.zip`;
 
-describe("feeds and those who are slow", () => {
+describe("slow readers of feeds", () => {
   let dir: string;
   let feed: Feed;
   before(async () => {
@@ -36,7 +36,7 @@ describe("feeds and those who are slow", () => {
   });
   after(() => rm(dir, { recursive: true, force: true }));
 
-  /** Everything is public, and a token is the uid of its caller. */
+  /** All organizations are public, and a token is the uid of its caller. */
   function start(
     { slots = 2, ...options }: Partial<FeedsHandlerOptions> & { slots?: number },
     made: Feeds["feed"] = async () => feed,
@@ -61,7 +61,7 @@ describe("feeds and those who are slow", () => {
 
   const bearer = (token: string): Record<string, string> => (token === "" ? {} : { authorization: `Bearer ${token}` });
 
-  /** Resolves when the answer has begun, of which nothing more is read. */
+  /** Resolves when the response has begun; reads nothing more. */
   async function readSlowly({ port }: Transports, token: string): Promise<Socket> {
     const socket = connect(port, "127.0.0.1").on("error", () => {});
     const lines = Object.entries({ host: "x", ...bearer(token) }).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -82,20 +82,20 @@ describe("feeds and those who are slow", () => {
     while ((await statusOf(transports, "")) !== 200) await sleep(10);
   }
 
-  it("have so many downloads of one caller, who takes no place of others", { timeout: 20_000 }, async () => {
+  it("a caller has a limited number of concurrent downloads, and takes no slots of others", { timeout: 20_000 }, async () => {
     await using transports = await start({});
-    const strangers = [await readSlowly(transports, ""), await readSlowly(transports, "nonsense")];
+    const anonymous = [await readSlowly(transports, ""), await readSlowly(transports, "nonsense")];
     assert.equal(await statusOf(transports, ""), 429);
     assert.equal(await statusOf(transports, "nonsense"), 429);
     for (let i = 0; i < 2; i++) await readSlowly(transports, "alice");
     assert.equal(await statusOf(transports, "alice"), 429);
     assert.equal(await statusOf(transports, "bob"), 200);
     assert.equal(await statusOf(transports, "bob", FEED), 200);
-    strangers[0]?.destroy();
+    anonymous[0]?.destroy();
     await untilServed(transports);
   });
 
-  it("have strangers wait for a feed in no place of callers with a token", { timeout: 20_000 }, async () => {
+  it("anonymous callers who wait for a feed do not take slots of authenticated callers", { timeout: 20_000 }, async () => {
     let waiting = 0;
     await using transports = await start({ slots: 1 }, () => {
       waiting++;
@@ -110,7 +110,7 @@ describe("feeds and those who are slow", () => {
     assert.equal(await statusOf(transports, "alice"), 429);
   });
 
-  it("cut off who stands still", { timeout: 20_000 }, async () => {
+  it("a download without progress is cut off", { timeout: 20_000 }, async () => {
     await using transports = await start({ slotsPerCaller: 1, transferIdleMs: 300 });
     await readSlowly(transports, "");
     assert.equal(await statusOf(transports, ""), 429);

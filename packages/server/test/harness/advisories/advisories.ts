@@ -1,4 +1,7 @@
-/** Advisories, vulnerabilities and packages of images put straight into the database, as imports and readers of images leave them there. */
+/**
+ * Writes advisories, vulnerabilities and packages of images directly into the database, as imports and readers of
+ * images do.
+ */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { VulnerabilityMetadataSchema } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import {
@@ -19,10 +22,10 @@ type Init<T> = Omit<Extract<T, { $typeName?: never }>, "$typeName">;
 export type EventType = NonNullable<Init<MessageInitShape<typeof AdvisoryEventSchema>>["type"]>;
 
 export interface GivenEvent {
-  /** UTC. */
+  /** RFC 3339, UTC. */
   readonly time: string;
   readonly type: EventType;
-  /** Approved where nothing is said. */
+  /** APPROVED by default. */
   readonly status?: ReviewStatus;
 }
 
@@ -109,7 +112,7 @@ export interface GivenPackage {
   readonly origin?: string;
 }
 
-/** What a reader found in the image of a manifest. */
+/** Writes the packages of a manifest, as a reader of images would. */
 export async function putPackages(store: Store, digest: string, packages: readonly GivenPackage[]): Promise<void> {
   const scan = { digest, state: "done", attempts: 1, lease_time: null, read_time: null } as const;
   const rows = packages.map(({ name, version, type = "apk", origin = name }) => ({

@@ -1,4 +1,4 @@
-/** Reads feeds as their readers do, and writes the advisories that are in them over the API. */
+/** Reads feeds over HTTP, and writes their advisories over the API. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   Advisories,
@@ -22,20 +22,26 @@ export const refuted = (type: FalsePositive = 0, note = ""): GivenEvent => ({
 });
 export const detected: GivenEvent = { type: { case: "detection", value: { type: { case: "manual", value: {} } } } };
 
-/** From here on the world's owner is a robot that may do what the owner may, and write advisories: unlike the owner it can sign in again. */
+/**
+ * Replaces the world's owner by a robot with the owner's rights and those to write advisories. Unlike the owner, it can
+ * sign in again.
+ */
 export async function allowWriting(world: World): Promise<void> {
   const { uid } = await world.robot(world.orgUid);
   for (const role of ["owner", "advisories.admin"]) await world.bind(uid, await builtInRole(world, role), world.orgUid);
   Object.assign(world.owner, await world.signIn(uid));
 }
 
-/** Longer than what changed is looked at again, so that feeds are made of what changes from here on. */
+/**
+ * Advances the clock beyond the margin within which changes are rendered again, so that later feeds are built from
+ * later changes only.
+ */
 export async function later(world: World): Promise<void> {
   world.clock.advance(660_000);
   Object.assign(world.owner, await world.signIn(world.owner.uid));
 }
 
-/** Of apk's openssl, with approved events, where nothing else is said. */
+/** Creates an advisory; by default about apk's openssl, with approved events. */
 export function put(world: World, parentId: string, { events = [fixedIn("1.0-r0")], ...given }: Given): Promise<Advisory> {
   const advisory = {
     artifactType: "apk",
@@ -53,7 +59,7 @@ export interface FeedAnswer {
   readonly bytes: Buffer;
 }
 
-/** @param token none for the empty string */
+/** @param token the empty string for an anonymous request */
 export async function get(
   world: World,
   path: string,
@@ -70,7 +76,7 @@ export async function getJson<T>(world: World, path: string): Promise<T> {
   return JSON.parse(bytes.toString()) as T;
 }
 
-/** Texts by the names of their files. */
+/** The content of each file by its name. */
 export async function getZip(world: World, path: string): Promise<Map<string, string>> {
   const { status, bytes } = await get(world, path);
   if (status !== 200) throw new Error(`${path}: ${status} ${bytes.toString()}`);

@@ -1,4 +1,4 @@
-/** A feed of somebody else: answers as it is told, and remembers what it was asked. */
+/** A feed server that gives configured answers and records the requests. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -6,9 +6,9 @@ export type Answer = (response: ServerResponse, headers: IncomingHttpHeaders) =>
 
 export interface FeedServer extends AsyncDisposable {
   readonly url: string;
-  /** Headers of the requests for each path, in their order. */
+  /** The headers of the requests for each path, in order. */
   asked(path: string): readonly IncomingHttpHeaders[];
-  /** How the path is answered from now on. */
+  /** Sets the answer for a path. */
   answer(path: string, answer: Answer): void;
 }
 
@@ -36,7 +36,7 @@ export function status(code: number, headers: Record<string, string> = {}): Answ
   return (response) => void response.writeHead(code, headers).end("an error page");
 }
 
-/** With an entity tag, and 304 for whoever has it. */
+/** Answers with an entity tag, and with 304 to clients that have it. */
 export function tagged(etag: string, bytes: Buffer | string): Answer {
   return (response, headers) => {
     if (headers["if-none-match"] === etag) response.writeHead(304).end();

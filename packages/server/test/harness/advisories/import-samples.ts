@@ -1,4 +1,4 @@
-/** A small document of each format, all about made-up packages. */
+/** A small document in each format, about made-up packages. */
 
 export const WOLFI = `schema-version: 2.0.2
 

@@ -1,4 +1,4 @@
-/** Imports into a server's database as another process would, and what the API shows of it afterwards. */
+/** Imports files into a server's database as another process would, and reads the result over the API. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,10 +14,10 @@ export interface Imported extends Omit<ImportResult, "problems"> {
 
 type Options = Partial<Pick<ImportOptions, "kind" | "parent" | "approves" | "mayDelete" | "clock" | "path" | "reader" | "signal">>;
 
-/** One for all imports of a file of tests: its thread is started once. */
+/** Shared by all imports of a test file, so that its thread starts once. */
 export const reader = createRecordReader();
 
-/** Of a file with this content, into the organization unless another group is given. Problems name the file by its name alone. */
+/** Imports a file with this content, by default into the organization. Problems name the file without its folder. */
 export async function importFile(world: World, name: string, content: string | Buffer, options: Options = {}): Promise<Imported> {
   const folder = await mkdtemp(join(tmpdir(), "holt-import-"));
   try {
@@ -55,7 +55,7 @@ export async function importFrom(world: World, options: Options & Pick<ImportOpt
   return { ...result, problems };
 }
 
-/** All of a group, with the count that the API tells of them. */
+/** All advisories of a group, with the total of the API. */
 export async function advisoriesOf(
   world: World,
   parent: string,
@@ -67,7 +67,7 @@ export async function advisoriesOf(
   return { advisories, total: Number(totalCount) };
 }
 
-/** An advisory in short: what it is about, and its events as kind, version or note, and time. */
+/** A summary of an advisory: its identity, and type, version or note, and time of each event. */
 export function summaryOf({ advisoryId, artifactType, artifactName, aliases, events }: Advisory) {
   return {
     about: `${advisoryId} ${artifactType}/${artifactName}`,

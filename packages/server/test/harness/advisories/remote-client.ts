@@ -1,4 +1,4 @@
-/** Files of advisories, and how a client sends them piece by piece. */
+/** Makes files of advisories and uploads them in parts, as a client does. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
@@ -11,7 +11,7 @@ export const WRITER = [Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORI
 export const APPROVER = [...WRITER, Capability.CAP_ADVISORIES_APPROVE];
 export const KIND = ImportKind.ADVISORIES;
 
-/** One package with one vulnerability. */
+/** One package with one vulnerability, as Wolfi YAML. */
 export function advisoryYaml(name: string, id = "CGA-2222-3333-4444", fixed = "1.2.3-r0"): string {
   return `schema-version: 2.0.2
 package:
@@ -28,7 +28,7 @@ advisories:
 `;
 }
 
-/** So many packages with a vulnerability each. */
+/** `count` packages with one vulnerability each. */
 export function secdbOf(count: number, prefix = "package"): Buffer {
   const packages = Array.from({ length: count }, (_, i) => ({
     pkg: { name: `${prefix}-${i}`, secfixes: { "1.0-r1": ["CVE-2024-0002"] } },
@@ -45,7 +45,7 @@ export interface Sending {
 
 const methods = ImportsService.method;
 
-/** Uid of an import whose file was sent. */
+/** Uploads a file. @returns uid of the import */
 export async function send(world: World, parent: string, bytes: Buffer | string, options: Sending = {}): Promise<string> {
   const { token = world.owner.token, kind = KIND, fileName = "feed.json", pieceSize = 3_000_000 } = options;
   const { uid } = await world.must(methods.createImport, { parent, kind, fileName }, token);
@@ -55,14 +55,14 @@ export async function send(world: World, parent: string, bytes: Buffer | string,
   return uid;
 }
 
-/** The same, and started. */
+/** Uploads a file and starts its import. */
 export async function begin(world: World, parent: string, bytes: Buffer | string, options: Sending = {}): Promise<string> {
   const uid = await send(world, parent, bytes, options);
   await world.must(methods.startImport, { uid }, options.token ?? world.owner.token);
   return uid;
 }
 
-/** The import when it has ended. */
+/** Waits for the end of the import. */
 export async function ended(world: World, uid: string): Promise<Import> {
   return found(world, uid, ({ state }) => state === Import_State.DONE || state === Import_State.FAILED);
 }
@@ -76,7 +76,7 @@ export async function found(world: World, uid: string, isSo: (found: Import) => 
   return last;
 }
 
-/** What the group's advisories are of, and whether their events are approved (2) or pending (1). */
+/** The artifacts of the group's advisories, and whether their events are approved (2) or pending (1). */
 export async function advisoriesIn({ store }: World, parent: string) {
   const rows = await store.reader.selectFrom("advisory").selectAll().where("parent", "=", parent).orderBy("artifact_name").execute();
   return rows.map(advisoryFromRow).flatMap(({ artifactName: artifact_name, events }) => {
@@ -93,7 +93,7 @@ export async function countIn({ store }: World, parent: string): Promise<number>
   return Number(n);
 }
 
-/** Names of the staged files. */
+/** File names of the staged files. */
 export function stagedFiles({ dataDir }: World): Promise<string[]> {
   return readdir(join(dataDir, "imports"));
 }

@@ -1,4 +1,4 @@
-/** What images are made of in tests: layers, package databases, SBOMs. */
+/** Makes the content of test images: layers, package databases and SBOMs. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type Header, pack } from "tar-stream";
 
-/** Path → content of a file, or the header of something else; null for a folder. */
+/** Path → content of a file, or the header of another entry; null for a folder. */
 export type Entries = Readonly<Record<string, string | Buffer | Omit<Partial<Header>, "name"> | null>>;
 export type Compression = "plain" | "gzip" | "zstd";
 
@@ -54,7 +54,7 @@ export function dpkgStatus(...packages: readonly string[]): string {
 const TAGS = { name: 1000, version: 1001, release: 1002, epoch: 1003, arch: 1022, sourceRpm: 1044 } as const;
 export type RpmFields = Partial<Record<keyof typeof TAGS, string | number>>;
 
-/** A header as rpm keeps it in its database. */
+/** A package's header in RPM's database format. */
 export function rpmHeader(fields: RpmFields): Buffer {
   const index: Buffer[] = [];
   const data: Buffer[] = [];
@@ -76,7 +76,7 @@ export function rpmHeader(fields: RpmFields): Buffer {
 
 export const RPM_SCHEMA = "CREATE TABLE 'Packages' (hnum INTEGER PRIMARY KEY AUTOINCREMENT, blob BLOB NOT NULL)";
 
-/** Files of a database folder: what was written last is only in the log yet. */
+/** An RPM database whose last package is only in its write-ahead log. */
 export async function rpmDatabase(headers: readonly Uint8Array[], schema = RPM_SCHEMA): Promise<{ database: Buffer; log: Buffer }> {
   const folder = await mkdtemp(join(tmpdir(), "holt-test-rpm-"));
   try {
@@ -105,7 +105,7 @@ export function spdx(...purls: readonly string[]): string {
   return JSON.stringify({ spdxVersion: "SPDX-2.3", SPDXID: "SPDXRef-DOCUMENT", packages });
 }
 
-/** The first has all others in it. */
+/** A document whose first component contains the others. */
 export function cycloneDx(first: string, ...purls: readonly string[]): string {
   const inner = purls.map((purl) => ({ type: "library", name: "any", purl }));
   const components = [{ type: "library", name: "any", purl: first, components: inner }];

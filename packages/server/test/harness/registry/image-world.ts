@@ -1,4 +1,4 @@
-/** A repo in a world, into which images are pushed as clients push them, and what the server then says is in them. */
+/** A repo into which tests push images as clients do, and from which they read the packages that the server found. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   ImagePackagesService,
@@ -12,11 +12,11 @@ import { basic, CONFIG, createRegistryClient, type Descriptor, INDEX, LAYER, MAN
 
 export interface ImageRepo extends Disposable {
   readonly client: RegistryClient;
-  /** For the registry. */
+  /** A client of the registry. */
   readonly name: string;
   readonly uid: string;
   push(layers: readonly Buffer[], platform?: { architecture: string; os?: string; variant?: string }): Promise<Descriptor>;
-  /** What a manifest holds beside an image. @param layers content and media type */
+  /** Pushes an artifact manifest. @param layers content and media type of each layer */
   pushArtifact(
     layers: readonly (readonly [content: string, mediaType: string])[],
     fields?: object,
@@ -24,7 +24,7 @@ export interface ImageRepo extends Disposable {
   ): Promise<Descriptor>;
   pushIndex(manifests: readonly object[]): Promise<Descriptor>;
   list(digest: string): Promise<ListImagePackagesResponse>;
-  /** Once nothing is pending. */
+  /** Waits until no scan is pending. */
   read(digest: string): Promise<ListImagePackagesResponse>;
 }
 
@@ -64,7 +64,7 @@ export async function createImageRepo(world: World, token = world.owner.token, g
   };
 }
 
-/** `type name version`, in the order of the list. */
+/** The packages as `type name version`, in the order of the list. */
 export function named({ packages }: ListImagePackagesResponse): string[] {
   return packages.map(({ type, name, version }) => `${type} ${name} ${version}`);
 }
@@ -75,7 +75,7 @@ const STATES = new Map<ImageScan_State, string>([
   [ImageScan_State.FAILED, "FAILED"],
 ]);
 
-/** Of an image: its only scan, with its state by name. */
+/** The only scan of an image, with its state as a name. */
 export function scanOf({ scans }: ListImagePackagesResponse): Omit<ImageScan, "state"> & { state: string } {
   const [scan, ...others] = scans;
   if (scan === undefined || others.length > 0) throw new Error(`there are ${scans.length} scans`);

@@ -1,4 +1,4 @@
-/** A registry client that does exactly what a test says: no retries, no token flow of its own, headers as they are given. */
+/** A registry client that does exactly what a test says: no retries, no token flow, and headers as given. */
 import { createHash } from "node:crypto";
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 
@@ -6,7 +6,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: Buffer;
-  /** Of the error envelope; undefined where there is none. */
+  /** The code in the body of an error; undefined if there is none. */
   readonly code: string | undefined;
   json(): never;
 }
@@ -15,15 +15,15 @@ export type Headers = Readonly<Record<string, string>>;
 
 export interface RegistryClient extends Disposable {
   readonly baseUrl: string;
-  /** @param path below `/v2/`, or absolute where it begins with a slash */
+  /** @param path relative to `/v2/`, or absolute if it begins with a slash */
   send(method: string, path: string, options?: { headers?: Headers; body?: string | Buffer }): Promise<Answer>;
-  /** The same, with the body left to the test. */
+  /** Opens a request whose body the test writes. */
   open(method: string, path: string, headers?: Headers): ClientRequest;
   /** Pushes content as a blob and returns its descriptor. */
   blob(name: string, content: string | Buffer, mediaType?: string): Promise<Descriptor>;
-  /** Pushes a manifest as JSON; @param reference the digest by default. @throws where it is refused */
+  /** Pushes a manifest as JSON. @param reference the digest by default @throws if it is refused */
   manifest(name: string, manifest: object, reference?: string): Promise<Descriptor>;
-  /** An image of one platform with one layer. */
+  /** Pushes an image of one platform with one layer. */
   image(name: string, reference?: string, platform?: { architecture: string; os?: string; variant?: string }): Promise<Descriptor>;
 }
 
@@ -46,7 +46,7 @@ export function basic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
 
-/** @param authorization undefined for nobody */
+/** @param authorization undefined for an anonymous client */
 export function createRegistryClient(baseUrl: string, authorization: string | undefined): RegistryClient {
   const agent = new Agent({ keepAlive: true });
   const { hostname, port } = new URL(baseUrl);

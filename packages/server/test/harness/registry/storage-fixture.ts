@@ -1,4 +1,6 @@
-/** What is below the registry's HTTP, on a store of its own: repos, uploads, manifests, collection, and a clock that tests move ahead. */
+/**
+ * The registry without HTTP on its own store: repos, uploads, manifests, collection, and a clock that tests advance.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -51,16 +53,16 @@ export interface StorageFixture extends AsyncDisposable {
   readonly blobs: BlobStore;
   readonly uploads: Uploads;
   readonly collector: Collector;
-  /** Runs with the real one, ahead by as much as it was advanced. */
+  /** Runs with the real clock, ahead by as much as it was advanced. */
   readonly clock: ManualClock;
   newRepo(): Promise<string>;
-  /** A new collector, as another server's. */
+  /** A new collector, like that of another server. */
   otherCollector(options?: Partial<CollectorOptions>): Collector;
   pushBlob(repoUid: string, content?: Buffer): Promise<Descriptor>;
-  /** An image of these layers, or of a new one; by its digest where no tag is given. */
+  /** Pushes an image of these layers, or of a new one; by its digest if there is no tag. */
   pushImage(repoUid: string, image?: { tag?: string; layers?: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
   pushIndex(repoUid: string, index: { tag?: string; manifests: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
-  /** A manifest as it is, by its digest. */
+  /** Pushes these bytes as a manifest by their digest. */
   pushContent(repoUid: string, content: Buffer): Promise<Descriptor>;
   deleteTag(repoUid: string, name: string): Promise<void>;
   deleteManifest(repoUid: string, digest: string): Promise<void>;
