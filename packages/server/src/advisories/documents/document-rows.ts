@@ -88,7 +88,8 @@ function isWithin(roots: readonly string[] | "all", column: string, { dialect }:
  * The condition that the artifact is built from this origin, according to images, or has its name and no other origin.
  */
 function isOfOrigin(origin: string, organizations: readonly string[], { dialect }: ReadDb): RawBuilder<unknown> {
-  const built = sql`select p.name from ${dialect.valuesOf(organizations)} as v join package_origin as p on p.org_uid = v.value and p.origin = ${origin}`;
+  const built = sql`select p.name from ${dialect.valuesOf(organizations)} as v
+    join package_origin as p on p.org_uid = v.value and p.origin = ${origin}`;
   const named = sql`select n.value from ${dialect.valuesOf([origin])} as n`;
   return sql`a.artifact_name in (${built} union ${named}) and coalesce(o.origin, a.artifact_name) = ${origin}`;
 }

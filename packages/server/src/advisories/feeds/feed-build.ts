@@ -50,7 +50,7 @@ export async function buildWhole(context: BuildContext, files: FeedFiles): Promi
   return finish(context, files, target);
 }
 
-export interface Changes {
+export interface RenderedChanges {
   readonly fresh: readonly PackedEntry[];
   /** Advisories whose entries must not be copied: uids without the group's prefix. */
   readonly dropped: ReadonlySet<string>;
@@ -62,7 +62,7 @@ export interface Changes {
  * Renders the changed advisories and all their old and new siblings: a change may move an advisory to another set.
  * @param changed complete uids
  */
-export async function renderChanges(context: BuildContext, previous: FeedFiles, changed: ReadonlySet<string>): Promise<Changes> {
+export async function renderChanges(context: BuildContext, previous: FeedFiles, changed: ReadonlySet<string>): Promise<RenderedChanges> {
   const { db, format, rendering, assertNotClosing } = context;
   const prefix = `${rendering.group}/`;
   const dropped = new Set([...changed].map((uid) => uid.slice(prefix.length)));
@@ -95,7 +95,12 @@ async function collect(
 }
 
 /** Copies the entries without changed advisories and appends the changed entries. */
-export async function buildChanged(context: BuildContext, previous: FeedFiles, changes: Changes, files: FeedFiles): Promise<BuiltFeed> {
+export async function buildChanged(
+  context: BuildContext,
+  previous: FeedFiles,
+  changes: RenderedChanges,
+  files: FeedFiles,
+): Promise<BuiltFeed> {
   const target = await begin(context, files);
   await copyUnchanged(context, previous, changes.dropped, target);
   for (const { entry, bytes } of changes.fresh) await target.writer.append(entry, bytes);

@@ -43,9 +43,8 @@ async function findSetsStartingIn(
   const range = rangeBelow(group);
   const keys = [...new Set(batch.map(({ key }) => key))];
   const { rows } = await sql<{ uid: string }>`select (select min(a.uid) from advisory as a where a.${sql.ref(sibling)} = k.value
-    and a.uid >= ${range.lower} and a.uid < ${range.upper} and a.delete_time is null) as uid from ${db.dialect.valuesOf(keys)} as k`.execute(
-    db,
-  );
+    and a.uid >= ${range.lower} and a.uid < ${range.upper} and a.delete_time is null) as uid
+    from ${db.dialect.valuesOf(keys)} as k`.execute(db);
   const firstUids = new Set(rows.map(({ uid }) => uid));
   const keysOfSets = batch.filter(({ uid }) => firstUids.has(uid)).map(({ key }) => key);
   return findSiblingsByKey(db, group, sibling, keysOfSets);

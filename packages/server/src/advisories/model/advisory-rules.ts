@@ -70,7 +70,7 @@ export function sizeViolations({ events }: Advisory, row: Pick<AdvisoryTable, "b
       ? [
           {
             field: "",
-            description: `an advisory with its events must be at most ${MAX_BODY_LENGTH / 1024} KiB of JSON; this one has ${size} characters`,
+            description: `an advisory with its events must be at most ${MAX_BODY_LENGTH / 1024} KiB of JSON; it has ${size} characters`,
           },
         ]
       : []),

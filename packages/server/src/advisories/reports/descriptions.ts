@@ -15,7 +15,7 @@ interface DescribedAlias {
   readonly severities: readonly string[];
 }
 
-interface Description {
+interface AdvisoryDescription {
   readonly id: string;
   readonly aliases: readonly DescribedAlias[];
   /** The complete description as JSON. */
@@ -27,16 +27,16 @@ interface Description {
  * advisory id; advisories of the same id are merged
  */
 export async function readDescriptions(all: Iterable<History>, db: ReadDb): Promise<(histories: Iterable<History>) => string> {
-  const descriptions = new Map<ReportedAdvisory, Description>();
+  const descriptions = new Map<ReportedAdvisory, AdvisoryDescription>();
   const parse = createArrayParser();
   for await (const [chunk, rows] of readAhead(chunkByUid(advisoriesOf(all)), (chunk) => readAliases(chunk, db), db)) {
     const aliases = aliasesOf(rows, parse);
     for (const advisory of chunk) descriptions.set(advisory, describe(advisory.advisory_id, aliases.get(advisory.uid) ?? []));
   }
   return (histories) => {
-    const byId = new Map<string, Description>();
+    const byId = new Map<string, AdvisoryDescription>();
     for (const advisory of advisoriesOf(histories)) {
-      const description = descriptions.get(advisory) as Description;
+      const description = descriptions.get(advisory) as AdvisoryDescription;
       const same = byId.get(description.id);
       byId.set(description.id, same === undefined ? description : mergeDescriptions(same, description));
     }
@@ -100,7 +100,7 @@ function createArrayParser(): (json: string) => readonly string[] {
 }
 
 /** @param aliases without duplicates */
-function describe(id: string, aliases: readonly DescribedAlias[]): Description {
+function describe(id: string, aliases: readonly DescribedAlias[]): AdvisoryDescription {
   const sorted = aliases.toSorted((a, b) => compareTexts(a.name, b.name));
   const severities = new Set<string>();
   for (const alias of sorted) for (const severity of alias.severities) severities.add(severity);
@@ -112,7 +112,7 @@ function describe(id: string, aliases: readonly DescribedAlias[]): Description {
   };
 }
 
-function mergeDescriptions(a: Description, b: Description): Description {
+function mergeDescriptions(a: AdvisoryDescription, b: AdvisoryDescription): AdvisoryDescription {
   const aliases = new Map([...a.aliases, ...b.aliases].map((alias) => [alias.name, alias]));
   return describe(a.id, [...aliases.values()]);
 }

@@ -25,7 +25,8 @@ export async function readImageSources(images: readonly Image[], db: ReadDb): Pr
   for (let start = 0; start < images.length; start += IMAGES_PER_QUERY) {
     const wanted = images.slice(start, start + IMAGES_PER_QUERY).map((image, index) => ({ index: start + index, ...image }));
     const { rows } = await sql<{ index: number; digest: string }>`
-      with wanted as materialized (select * from ${db.dialect.rowsOf(wanted, { index: "bigint", repo_uid: "text", digest: "text" })} as given),
+      with wanted as materialized (
+        select * from ${db.dialect.rowsOf(wanted, { index: "bigint", repo_uid: "text", digest: "text" })} as given),
       about as materialized (select w."index", w.repo_uid, w.digest from wanted as w
         union select w."index", w.repo_uid, p.manifest_digest from wanted as w join index_platform as p on p.digest = w.digest)
       select a."index", a.digest from about as a

@@ -10,9 +10,14 @@ import type { WriteDb } from "../../db/store.ts";
  * What happens if a row exists: `[columns]` replaces the row with the same values there, `[]` keeps it, "new" fails
  * (ConstraintError).
  */
-type Key<T> = readonly (keyof T & string)[] | "new";
+type ConflictKey<T> = readonly (keyof T & string)[] | "new";
 
-export async function insertRows<T extends object>(db: WriteDb, table: keyof Schema, key: Key<T>, rows: readonly T[]): Promise<void> {
+export async function insertRows<T extends object>(
+  db: WriteDb,
+  table: keyof Schema,
+  key: ConflictKey<T>,
+  rows: readonly T[],
+): Promise<void> {
   const [first] = rows;
   if (first === undefined) return;
   const columns = Object.keys(first) as (keyof T & string)[];

@@ -14,7 +14,7 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
-import { type Description, findDescriptions } from "../packages/descriptions.ts";
+import { findDescriptions, type ImageDescription } from "../packages/descriptions.ts";
 import { type ListedPackage, listPackages, type PackageKey, packageKeyOf } from "../packages/list-packages.ts";
 
 const states = { pending: ImageScan_State.PENDING, done: ImageScan_State.DONE, failed: ImageScan_State.FAILED } as const;
@@ -53,7 +53,7 @@ function packageOf({ description, ...found }: ListedPackage) {
   return create(ImagePackageSchema, { type, name, version, architecture, origin, purl, source, location, imageDigest, platform });
 }
 
-function scanOf({ digest, imageDigest, platform, scan }: Description): ImageScan {
+function scanOf({ digest, imageDigest, platform, scan }: ImageDescription): ImageScan {
   return create(ImageScanSchema, {
     ...{ digest, imageDigest, platform },
     state: states[scan.state],
@@ -64,7 +64,7 @@ function scanOf({ digest, imageDigest, platform, scan }: Description): ImageScan
   });
 }
 
-function stateOf(descriptions: readonly Description[]): ImageScan_State {
+function stateOf(descriptions: readonly ImageDescription[]): ImageScan_State {
   const found = (["pending", "failed", "done"] as const).find((state) => descriptions.some(({ scan }) => scan.state === state));
   return found === undefined ? ImageScan_State.UNSPECIFIED : states[found];
 }

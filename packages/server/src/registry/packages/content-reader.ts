@@ -9,7 +9,7 @@ import { Readable } from "node:stream";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
 import { JobThreads } from "../../jobs/job-threads.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
-import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
+import type { BlobDescriptor, ReadingAnswer, ReadingJob, ReadingQuestion, ReadResult } from "./reading-protocol.ts";
 
 /** Limit for one manifest, during which no other manifest is read. */
 const MAX_TIME_MS = 5 * 60_000;
@@ -32,7 +32,7 @@ export interface ContentReader extends AsyncDisposable {
 }
 
 export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): ContentReader {
-  const threads = new JobThreads<Job, Question, Answer, ReadResult>({
+  const threads = new JobThreads<ReadingJob, ReadingQuestion, ReadingAnswer, ReadResult>({
     module: new URL("./reading-thread.ts", import.meta.url),
     name: "package reader",
     maxHeapMb: MAX_HEAP_MB,
@@ -59,7 +59,7 @@ export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): 
 }
 
 /** Sends the thread only those fields of descriptors that it needs. */
-function jobOf(reading: Reading, tempFolder: string): Job {
+function jobOf(reading: Reading, tempFolder: string): ReadingJob {
   const blob = ({ digest, size, isForeign }: BlobDescriptor) => ({ digest, size, isForeign });
   if (reading.kind === "image") return { kind: "image", layers: reading.layers.map(blob), tempFolder };
   return { kind: "sbom", documents: reading.documents.map(blob), subject: reading.subject };
@@ -69,7 +69,7 @@ function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPa
   let chunks: Readable | undefined;
   let iterator: AsyncIterator<Uint8Array> | undefined;
   const close = () => void chunks?.destroy();
-  async function open({ digest, size }: BlobDescriptor): Promise<Answer> {
+  async function open({ digest, size }: BlobDescriptor): Promise<ReadingAnswer> {
     close();
     try {
       // The file may be longer than the blob.
@@ -81,7 +81,7 @@ function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPa
     iterator = chunks[Symbol.asyncIterator]();
     return undefined;
   }
-  const answer = async (question: Question): Promise<Answer> => {
+  const answer = async (question: ReadingQuestion): Promise<ReadingAnswer> => {
     if (question.kind === "open") return open(question.blob);
     if (question.kind === "found") return void (await onPackages(question.packages));
     const next = await iterator?.next();

@@ -8,7 +8,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { failedPrecondition } from "../../lib/errors.ts";
 import type { ImageScanTable } from "../tables.ts";
 
-export interface Description {
+export interface ImageDescription {
   /** Digest of the manifest that is read. */
   readonly digest: string;
   /** Digest of the described image, or of the index to which an SBOM is attached. */
@@ -24,7 +24,7 @@ const MAX_IMAGES = 100;
 const MAX_SBOMS = 50;
 
 /** Images first; undefined if the repo does not have the manifest. */
-export async function findDescriptions(db: ReadDb, repoUid: string, digest: string): Promise<Description[] | undefined> {
+export async function findDescriptions(db: ReadDb, repoUid: string, digest: string): Promise<ImageDescription[] | undefined> {
   const query = db.selectFrom("manifest").select("content").where("repo_uid", "=", repoUid).where("digest", "=", digest);
   const manifest = await query.executeTakeFirst();
   if (manifest === undefined) return undefined;
@@ -88,7 +88,7 @@ async function findAttached(db: ReadDb, repoUid: string, subjects: readonly stri
 
 /** Attestations as BuildKit stores them: entries of the index whose annotations name another entry. */
 function attestationsIn(content: Uint8Array): [digest: string, subject: string][] {
-  const { manifests } = JSON.parse(Buffer.from(content).toString("utf8")) as { manifests?: readonly IndexEntry[] };
+  const { manifests } = JSON.parse(Buffer.from(content).toString("utf8")) as { manifests?: readonly ImageIndexEntry[] };
   const found = (manifests ?? []).flatMap(({ digest, annotations }): [string, string][] => {
     const subject = annotations?.["vnd.docker.reference.digest"];
     return subject === undefined ? [] : [[digest, subject]];
@@ -96,13 +96,13 @@ function attestationsIn(content: Uint8Array): [digest: string, subject: string][
   return found.slice(0, MAX_IMAGES);
 }
 
-interface IndexEntry {
+interface ImageIndexEntry {
   readonly digest: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** Only of manifests that the repo has. */
-async function readScans(db: ReadDb, repoUid: string, digests: readonly string[]): Promise<Map<string, Description["scan"]>> {
+async function readScans(db: ReadDb, repoUid: string, digests: readonly string[]): Promise<Map<string, ImageDescription["scan"]>> {
   const rows = await db
     .selectFrom("image_scan as s")
     .innerJoin("manifest as m", (join) => join.onRef("m.digest", "=", "s.digest").on("m.repo_uid", "=", repoUid))

@@ -2,10 +2,10 @@
 
 import type { ReadDb } from "../../db/store.ts";
 import type { ImagePackageTable } from "../tables.ts";
-import type { Description } from "./descriptions.ts";
+import type { ImageDescription } from "./descriptions.ts";
 
 export interface ListedPackage extends ImagePackageTable {
-  readonly description: Description;
+  readonly description: ImageDescription;
 }
 
 /**
@@ -15,7 +15,7 @@ export type PackageKey = readonly [name: string, type: string, version: string, 
 
 export async function listPackages(
   db: ReadDb,
-  descriptions: readonly Description[],
+  descriptions: readonly ImageDescription[],
   after: PackageKey | undefined,
   limit: number,
 ): Promise<ListedPackage[]> {
@@ -42,7 +42,7 @@ function compareKeys(a: PackageKey, b: PackageKey): number {
 }
 
 /** Digests of the manifests whose packages an SBOM need not repeat: that of its image, and those of earlier SBOMs. */
-function describedBefore(descriptions: readonly Description[], index: number): string[] {
+function describedBefore(descriptions: readonly ImageDescription[], index: number): string[] {
   const description = descriptions[index];
   if (description === undefined || !description.isSbom) return [];
   const isForAllImages = !descriptions.some(({ digest }) => digest === description.imageDigest);
@@ -59,7 +59,7 @@ interface PackageQuery {
   readonly limit: number;
 }
 
-function readPackages(db: ReadDb, { digest }: Description, { excluded, after, limit }: PackageQuery) {
+function readPackages(db: ReadDb, { digest }: ImageDescription, { excluded, after, limit }: PackageQuery) {
   const [name = "", type = "", version = "", architecture = "", location = "", last = ""] = after ?? [];
   return (
     db

@@ -1,12 +1,12 @@
 /** Packages of images from the package URLs in SBOMs, and the package URLs of entries in package databases. Pure. */
 import { formatVerbatimPackageUrl, fullNameOf, parseVerbatimPackageUrl } from "../../lib/package-url.ts";
 import type { DatabaseEntry, FoundPackage } from "./found-package.ts";
-import type { Distribution } from "./os-release.ts";
+import type { OsRelease } from "./os-release.ts";
 import { originFromSourceRpm } from "./rpm-header.ts";
 
 export type DatabaseType = "apk" | "deb" | "rpm";
 
-export function packageFromEntry(entry: DatabaseEntry, type: DatabaseType, location: string, distribution: Distribution): FoundPackage {
+export function packageFromEntry(entry: DatabaseEntry, type: DatabaseType, location: string, distribution: OsRelease): FoundPackage {
   const { name, architecture, origin, epoch } = entry;
   return {
     type,
@@ -20,7 +20,7 @@ export function packageFromEntry(entry: DatabaseEntry, type: DatabaseType, locat
   };
 }
 
-function urlOf(entry: DatabaseEntry, type: DatabaseType, { id, version: release }: Distribution): string {
+function urlOf(entry: DatabaseEntry, type: DatabaseType, { id, version: release }: OsRelease): string {
   const { name, version, architecture, origin, epoch } = entry;
   const distro = id === "" || release === "" ? id : `${id}-${release}`;
   const upstream = origin === name ? "" : origin;

@@ -7,7 +7,7 @@ import { type ImageFileKind, kindOf } from "./database-paths.ts";
 import { readDpkgStatus } from "./dpkg-status.ts";
 import type { DatabaseEntry, FoundPackage } from "./found-package.ts";
 import type { FileContent, ImageFiles } from "./image-files.ts";
-import { type Distribution, readOsRelease } from "./os-release.ts";
+import { type OsRelease, readOsRelease } from "./os-release.ts";
 import { type DatabaseType, packageFromEntry } from "./package-url.ts";
 import { readRpmHeader } from "./rpm-header.ts";
 
@@ -22,7 +22,7 @@ const RPM_TABLE = {
 
 const types: Partial<Record<ImageFileKind, DatabaseType>> = { apk: "apk", dpkg: "deb", rpm: "rpm" };
 
-export function distributionOf(files: ImageFiles): Distribution {
+export function distributionOf(files: ImageFiles): OsRelease {
   const content = ["etc/os-release", "usr/lib/os-release"].map((path) => files.get(path)).find((found) => Buffer.isBuffer(found));
   return readOsRelease(content?.toString("utf8", 0, 64 * 1024) ?? "");
 }

@@ -12,7 +12,7 @@ export interface BlobDescriptor {
   readonly isForeign: boolean;
 }
 
-export type Job =
+export type ReadingJob =
   | { readonly kind: "image"; readonly layers: readonly BlobDescriptor[]; readonly tempFolder: string }
   | { readonly kind: "sbom"; readonly documents: readonly BlobDescriptor[]; readonly subject: string | undefined };
 
@@ -25,11 +25,11 @@ export interface ReadResult {
   readonly problems: readonly string[];
 }
 
-export type Question =
+export type ReadingQuestion =
   | { readonly kind: "open"; readonly blob: BlobDescriptor }
   /** Requests the next bytes of the blob that was opened last. */
   | { readonly kind: "next" }
   | { readonly kind: "found"; readonly packages: readonly FoundPackage[] };
 
 /** To "open": "missing", or undefined if it is open. To "next": the next bytes, or undefined at the end. */
-export type Answer = Uint8Array | "missing" | undefined;
+export type ReadingAnswer = Uint8Array | "missing" | undefined;

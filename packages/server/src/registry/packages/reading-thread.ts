@@ -5,18 +5,18 @@
 import { doJobs } from "../../jobs/job-thread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
-import { createPackageList, type PackageList } from "./package-list.ts";
+import { createPackageCollector, type PackageCollector } from "./package-collector.ts";
 import { distributionOf, readDatabases } from "./read-databases.ts";
 import { Allowance, readLayer } from "./read-layer.ts";
-import type { Answer, BlobDescriptor, Job, Question, ReadResult } from "./reading-protocol.ts";
+import type { BlobDescriptor, ReadingAnswer, ReadingJob, ReadingQuestion, ReadResult } from "./reading-protocol.ts";
 import { readSbom } from "./sbom.ts";
 
 /** In bytes. Documents are parsed as a whole. */
 const MAX_DOCUMENT_BYTES = 32 * 1024 * 1024;
 
-type Ask = (question: Question) => Promise<Answer>;
+type Ask = (question: ReadingQuestion) => Promise<ReadingAnswer>;
 
-doJobs<Job, Question, Answer, ReadResult>((job, { say, reply }) =>
+doJobs<ReadingJob, ReadingQuestion, ReadingAnswer, ReadResult>((job, { say, reply }) =>
   read(job, (question) => {
     say(question);
     return reply();
@@ -33,8 +33,8 @@ async function* readChunks(blob: BlobDescriptor, ask: Ask): AsyncGenerator<Uint8
   for (let bytes = await ask({ kind: "next" }); bytes instanceof Uint8Array; bytes = await ask({ kind: "next" })) yield bytes;
 }
 
-async function read(job: Job, ask: Ask): Promise<ReadResult> {
-  const list = createPackageList(async (packages) => void (await ask({ kind: "found", packages })));
+async function read(job: ReadingJob, ask: Ask): Promise<ReadResult> {
+  const list = createPackageCollector(async (packages) => void (await ask({ kind: "found", packages })));
   const problems: string[] = [];
   let distribution = "";
   try {
@@ -50,8 +50,8 @@ async function read(job: Job, ask: Ask): Promise<ReadResult> {
 }
 
 async function readImage(
-  { layers, tempFolder }: Job & { kind: "image" },
-  list: PackageList,
+  { layers, tempFolder }: ReadingJob & { kind: "image" },
+  list: PackageCollector,
   problems: string[],
   ask: Ask,
 ): Promise<string> {
@@ -73,8 +73,8 @@ async function readImage(
 }
 
 async function readDocuments(
-  { documents, subject }: Job & { kind: "sbom" },
-  list: PackageList,
+  { documents, subject }: ReadingJob & { kind: "sbom" },
+  list: PackageCollector,
   problems: string[],
   ask: Ask,
 ): Promise<string> {
@@ -88,7 +88,7 @@ async function readDocuments(
   return "";
 }
 
-async function addAll(packages: Iterable<FoundPackage>, list: PackageList): Promise<void> {
+async function addAll(packages: Iterable<FoundPackage>, list: PackageCollector): Promise<void> {
   for (const found of packages) await list.add(found);
 }
 

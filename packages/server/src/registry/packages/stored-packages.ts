@@ -12,30 +12,32 @@ const CHUNK_SIZE = 2000;
 export function removePackages(store: Store, digest: string, assertHeld: (db: WriteDb) => Promise<void>): Promise<void> {
   return deleteInChunks({ store, chunkSize: CHUNK_SIZE }, async (db, limit) => {
     await assertHeld(db);
-    const last = await keyAt(db, digest, limit - 1);
+    const last = await readKeyAt(db, digest, limit - 1);
     const { numDeletedRows } = await db
       .deleteFrom("image_package")
       .where("digest", "=", digest)
       // By a range of keys: PostgreSQL would look up each row of a list of keys.
-      .$if(last !== undefined, (query) => query.where(({ eb, refTuple, tuple }) => eb(refTuple(...KEY), "<=", tuple(...valuesOf(last)))))
+      .$if(last !== undefined, (query) =>
+        query.where(({ eb, refTuple, tuple }) => eb(refTuple(...KEY_COLUMNS), "<=", tuple(...valuesOf(last)))),
+      )
       .executeTakeFirstOrThrow();
     return Number(numDeletedRows);
   });
 }
 
-const KEY = ["name", "type", "version", "architecture", "location"] as const;
-type Key = Pick<ImagePackageTable, (typeof KEY)[number]>;
+const KEY_COLUMNS = ["name", "type", "version", "architecture", "location"] as const;
+type PackageRowKey = Pick<ImagePackageTable, (typeof KEY_COLUMNS)[number]>;
 
 /** The key of the package at this offset; undefined where there are fewer packages. */
-function keyAt(db: ReadDb, digest: string, offset: number): Promise<Key | undefined> {
-  const query = db.selectFrom("image_package").select(KEY).where("digest", "=", digest);
-  return KEY.reduce((ordered, column) => ordered.orderBy(column), query)
+function readKeyAt(db: ReadDb, digest: string, offset: number): Promise<PackageRowKey | undefined> {
+  const query = db.selectFrom("image_package").select(KEY_COLUMNS).where("digest", "=", digest);
+  return KEY_COLUMNS.reduce((ordered, column) => ordered.orderBy(column), query)
     .limit(1)
     .offset(offset)
     .executeTakeFirst();
 }
 
-function valuesOf(key: Key | undefined): [string, string, string, string, string] {
+function valuesOf(key: PackageRowKey | undefined): [string, string, string, string, string] {
   return [key?.name ?? "", key?.type ?? "", key?.version ?? "", key?.architecture ?? "", key?.location ?? ""];
 }
 

@@ -4,7 +4,7 @@ import { type FoundPackage, isStorable, Unreadable } from "./found-package.ts";
 export const MAX_PACKAGES = 100_000;
 const PACKAGES_PER_BATCH = 500;
 
-export interface PackageList {
+export interface PackageCollector {
   /** @throws Unreadable if there are too many packages */
   add(found: FoundPackage): Promise<void>;
   /** Passes on the last batch. */
@@ -13,7 +13,7 @@ export interface PackageList {
   readonly unreadable: ReadonlyMap<string, number>;
 }
 
-export function createPackageList(onPackages: (batch: readonly FoundPackage[]) => Promise<void>): PackageList {
+export function createPackageCollector(onPackages: (batch: readonly FoundPackage[]) => Promise<void>): PackageCollector {
   const known = new Set<string>();
   const unreadable = new Map<string, number>();
   let batch: FoundPackage[] = [];
