@@ -20,7 +20,7 @@ export async function openAdvisories(store: StoreName): Promise<Served<AdvisoryC
     "bench/advisories/sample.ts",
     "bench/advisories/fill.ts",
     "bench/advisories/images.ts",
-    "packages/server/src/advisories/derive.ts",
+    "packages/server/src/advisories/storage/derive.ts",
   ];
   const filled = await openDataset(store, {
     key: `advisories_${advisories}`,

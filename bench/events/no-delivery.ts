@@ -3,7 +3,7 @@ import { replaceFunction } from "./replace-function.ts";
 
 const inactiveDelivery = "{ wake() {}, async [Symbol.asyncDispose]() {} }";
 replaceFunction(
-  "/src/events/delivery.ts",
+  "/src/events/delivery/delivery.ts",
   "export function startDelivery(",
   `export function startDelivery() { return ${inactiveDelivery}; }`,
 );

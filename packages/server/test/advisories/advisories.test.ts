@@ -290,7 +290,7 @@ describeWithWorld("advisories", (world: World) => {
       world.raw("PUT", `/vulnerabilities/v1/advisory_events/${event}`, { issue: "x" }),
     ];
     for (const answer of await Promise.all(refusals))
-      assertPrecondition(answer, "ADVISORY_DELETED", "the advisory is deleted and changes no more");
+      assertPrecondition(answer, "ADVISORY_DELETED", "the advisory is deleted and cannot be changed");
     assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: made.id })).items.length, 1);
   });
 
