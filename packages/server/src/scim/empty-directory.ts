@@ -1,6 +1,6 @@
 /**
- * Deletes most of a large directory in chunks, before its identity provider is deleted. The transaction that deletes the provider deletes the rest, and
- * all deactivated users: until then they must stay deactivated.
+ * Deletes most of a large directory in chunks before its identity provider is deleted. The transaction that deletes the
+ * provider deletes the rest and all deactivated users, who must stay deactivated until then.
  */
 import { sql } from "kysely";
 import type { Store } from "../db/store.ts";
@@ -9,7 +9,7 @@ import { deleteAllButLastChunk, deleteRows, type Rows } from "../jobs/delete-in-
 /** Does nothing with a directory of ordinary size. It can be repeated if it was interrupted. */
 export type EmptyDirectory = (idpUid: string) => Promise<void>;
 
-/** Rows of a kind per transaction, and those that are left for the last one. */
+/** Rows per transaction, and rows that may be left for the last transaction. */
 const CHUNK_SIZE = 2_000;
 
 export function createDirectoryEmptying(store: Store, chunkSize = CHUNK_SIZE): EmptyDirectory {
