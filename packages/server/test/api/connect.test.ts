@@ -20,7 +20,7 @@ const transports = [
 ] as const;
 
 for (const [name, protocol, createTransport] of transports) {
-  test(`${name}: a call is answered, and an error has its details`, async () => {
+  test(`a call over ${name} is answered, and an error arrives with its details`, async () => {
     const run = async () => Promise.reject(invalidArgument("group.name", "名前 is wrong"));
     await using server = await startTransports();
     await using failing = await startTransports({ run });
@@ -38,14 +38,14 @@ for (const [name, protocol, createTransport] of transports) {
     assert.equal(error.findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field, "group.name");
   });
 
-  test(`${name}: a deadline ends the call`, async () => {
+  test(`a deadline ends a call over ${name}`, async () => {
     await using server = await startTransports({ run: () => new Promise(() => {}) });
     const client = createClient(GroupsService, createTransport(`http://127.0.0.1:${server.port}`));
     await assert.rejects(client.getGroup({}, { timeoutMs: 50 }), { code: Code.DeadlineExceeded });
   });
 }
 
-test("plain JSON can be posted to a method, under any of its names", async () => {
+test("plain JSON can be posted to any name of a method", async () => {
   await using server = await startTransports({ vendor: "chainguard" });
   for (const [service, answer] of [
     ["platform.ping.v2.PingService", "pong"],
@@ -57,7 +57,7 @@ test("plain JSON can be posted to a method, under any of its names", async () =>
   }
 });
 
-test("an unknown method is UNIMPLEMENTED in gRPC-Web", async () => {
+test("an unknown method answers UNIMPLEMENTED over gRPC-Web", async () => {
   await using server = await startTransports();
   const url = `http://127.0.0.1:${server.port}/platform.ping.v2.PingService/Pong`;
   const response = await fetch(url, { method: "POST", headers: { "content-type": "application/grpc-web+proto" }, body: new Uint8Array(5) });
@@ -66,7 +66,7 @@ test("an unknown method is UNIMPLEMENTED in gRPC-Web", async () => {
   assert.equal(response.headers.get("grpc-status"), String(Code.Unimplemented));
 });
 
-test("messages beyond the limit are RESOURCE_EXHAUSTED, decompressed ones too", async () => {
+test("messages beyond the size limit answer RESOURCE_EXHAUSTED, also if only the decompressed size exceeds it", async () => {
   await using server = await startTransports({ limits: { messageBytes: 10_000 } });
   const url = `http://127.0.0.1:${server.port}/platform.iam.v2.GroupsService/GetGroup`;
   const large = JSON.stringify({ uid: "a".repeat(1_000_000) });
@@ -80,7 +80,7 @@ test("messages beyond the limit are RESOURCE_EXHAUSTED, decompressed ones too", 
   }
 });
 
-test("a Host header that is none is answered with 400", async () => {
+test("an invalid Host header is answered with 400", async () => {
   await using server = await startTransports();
   const request = "POST /platform.ping.v2.PingService/Ping HTTP/1.1\r\nhost: [\r\ncontent-type: application/json\r\nconnection: close\r\n";
   assert.match(await talk(server.port, `${request}content-length: 2\r\n\r\n{}`), /^HTTP\/1.1 400 /);

@@ -27,7 +27,7 @@ async function post(port: number, body: Uint8Array | undefined, headers: Record<
   return { ...answer, status: answer.trailers["grpc-status"] ?? answer.headers["grpc-status"] };
 }
 
-test("a unary call is answered, be its reply a message or JSON", async () => {
+test("a unary call is answered with a message or with JSON", async () => {
   await using server = await startTransports();
   using client = new GrpcClient(server.port);
   assert.equal((await client.call(PingService.method.ping, {})).response, "pong");
@@ -36,7 +36,7 @@ test("a unary call is answered, be its reply a message or JSON", async () => {
   assert.equal((await otherClient.call(getGroup, { uid: "u" })).name, "from text");
 });
 
-test("the call learns what the headers say", async () => {
+test("a call receives its token, request id, client id and user agent from the headers", async () => {
   let seen: CallMetadata | undefined;
   await using server = await startTransports({
     run: (operation, source, metadata) => {
@@ -56,7 +56,7 @@ test("the call learns what the headers say", async () => {
   assert.equal(seen?.remoteAddress, "127.0.0.1");
 });
 
-test("v2beta1 is an alias of v2, and the call knows", async () => {
+test("a v2beta1 call reaches the v2 operation and knows its version", async () => {
   await using server = await startTransports();
   using client = new GrpcClient(server.port);
   assert.equal((await client.call(PingService.method.ping, {}, { service: "platform.ping.v2beta1.PingService" })).response, "v2beta1");
@@ -65,7 +65,7 @@ test("v2beta1 is an alias of v2, and the call knows", async () => {
   });
 });
 
-test("with a vendor profile, services answer under the vendor's names too", async () => {
+test("a vendor profile adds the vendor's service names", async () => {
   await using server = await startTransports({ vendor: "chainguard" });
   using client = new GrpcClient(server.port);
   const call = async (service: string) => (await client.call(PingService.method.ping, {}, { service })).response;
@@ -76,7 +76,7 @@ test("with a vendor profile, services answer under the vendor's names too", asyn
   await client.call(SecurityTokenService.method.exchange, {}, { service: "chainguard.platform.oidc.SecurityTokenService" });
 });
 
-test("unknown services and methods are UNIMPLEMENTED and the connection stays", async () => {
+test("unknown services and methods answer UNIMPLEMENTED and the connection stays open", async () => {
   await using server = await startTransports();
   using client = new GrpcClient(server.port);
   await assert.rejects(client.call(getGroup, {}, { method: "Nothing" }), { code: status.UNIMPLEMENTED });
@@ -84,7 +84,7 @@ test("unknown services and methods are UNIMPLEMENTED and the connection stays", 
   assert.equal((await client.call(getGroup, { uid: "u" })).uid, "u");
 });
 
-test("an error keeps its message, in any script, and its details", async () => {
+test("an error arrives with its details and its message in any script", async () => {
   const message = "ungültig: 名前 100% \u{1f512}\n\ud800 ";
   const run = async () => Promise.reject(invalidArgument("group.name", message));
   await using server = await startTransports({ run, vendor: "chainguard" });
@@ -105,7 +105,7 @@ test("an error keeps its message, in any script, and its details", async () => {
   assert.equal(anyUnpack(decoded.details[1] as never, BadRequestSchema)?.fieldViolations[0]?.field, "group.name");
 });
 
-test("an error that is too long for a header is cut, not lost", async () => {
+test("an error that is too long for a header is shortened", async () => {
   const violations = Array.from({ length: 500 }, (_, i) => ({ field: `f${i}`, description: "ü".repeat(50) }));
   const run = async () => {
     throw Object.assign(invalidArgument("name", "ü".repeat(100_000)), { details: { fieldViolations: violations } });
@@ -115,13 +115,13 @@ test("an error that is too long for a header is cut, not lost", async () => {
   await assert.rejects(client.call(getGroup, {}), { code: status.INVALID_ARGUMENT });
 });
 
-test("what is no error of ours leaves as INTERNAL without its text", async () => {
+test("an unexpected exception is answered as INTERNAL without its text", async () => {
   await using server = await startTransports({ run: async () => Promise.reject(new TypeError("secret")) });
   using client = new GrpcClient(server.port);
   await assert.rejects(client.call(getGroup, {}), { code: status.INTERNAL, details: "Internal error" });
 });
 
-test("a deadline ends the call and is told to it", async () => {
+test("a deadline ends the call and aborts its signal", async () => {
   let reason: { code?: number } | undefined;
   await using server = await startTransports({
     run: (_operation, _source, { signal }) =>
@@ -139,14 +139,14 @@ test("a deadline ends the call and is told to it", async () => {
   assert.equal((await post(server.port, frame(new Uint8Array()), { "grpc-timeout": "soon" })).status, String(status.INVALID_ARGUMENT));
 });
 
-test("a run that does not look at its signal does not outlive the deadline on the wire", async () => {
+test("a call that ignores its signal is still answered at the deadline", async () => {
   await using server = await startTransports({ run: () => new Promise(() => {}) });
   assert.equal((await post(server.port, frame(new Uint8Array()), { "grpc-timeout": "50m" })).status, String(status.DEADLINE_EXCEEDED));
   const byConnect = { "grpc-timeout": "50m", "content-type": "application/grpc+json" };
   assert.equal((await post(server.port, frame(Buffer.from("{}")), byConnect)).status, String(status.DEADLINE_EXCEEDED));
 });
 
-test("a call whose caller cancels learns it", async () => {
+test("a call is aborted when its caller cancels", async () => {
   const cancelled = Promise.withResolvers<void>();
   const started = Promise.withResolvers<void>();
   await using server = await startTransports({
@@ -162,7 +162,7 @@ test("a call whose caller cancels learns it", async () => {
   await cancelled.promise;
 });
 
-test("messages are accepted up to the limit, compressed or not", async () => {
+test("messages up to the size limit are accepted, compressed or not", async () => {
   await using server = await startTransports({ limits: { messageBytes: 100_000 } });
   using client = new GrpcClient(server.port);
   await client.call(createGroup, { parent: "p".repeat(90_000) });
@@ -170,7 +170,7 @@ test("messages are accepted up to the limit, compressed or not", async () => {
   assert.equal((await client.call(getGroup, { uid: "u" })).uid, "u", "the connection lives on");
 });
 
-test("gzip is accepted inbound, and a bomb is not", async () => {
+test("gzip requests are accepted and a decompression bomb is refused", async () => {
   await using server = await startTransports();
   const gzip = (uid: string) => frame(gzipSync(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid }))), 1);
   const answer = await post(server.port, gzip("u"), { "grpc-encoding": "gzip" });
@@ -185,7 +185,7 @@ test("gzip is accepted inbound, and a bomb is not", async () => {
   assert.equal(unknown.headers["grpc-accept-encoding"], "gzip");
 });
 
-test("malformed requests get a status and never hang", async () => {
+test("malformed requests are answered with a status and never hang", async () => {
   await using server = await startTransports();
   const message = frame(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "u" })));
   const cases: [string, Uint8Array | undefined, Record<string, string>, number][] = [
@@ -204,7 +204,7 @@ test("malformed requests get a status and never hang", async () => {
   }
 });
 
-test("a refused request need not be sent to its end", async () => {
+test("a refused request is answered before the client has sent all of it", async () => {
   await using server = await startTransports();
   await using session = openHttp2(server.port);
   const stream = session.request({ ":method": "POST", ":path": GET_GROUP, "content-type": "application/grpc", "grpc-timeout": "x" });
@@ -215,7 +215,7 @@ test("a refused request need not be sent to its end", async () => {
   assert.equal(stream.rstCode, 0);
 });
 
-test("many calls at once on one connection are told apart", async () => {
+test("concurrent calls on one connection get their own answers", async () => {
   await using server = await startTransports({
     run: async (operation, source, metadata) => {
       await delay(Math.random() * 20);

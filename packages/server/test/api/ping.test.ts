@@ -6,7 +6,7 @@ import { answerOf } from "../harness/clients.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 describeWithWorld("ping", (world) => {
-  it("answers pong in every version, with or without a token, a good or a bad one", async () => {
+  it("ping answers pong in every version, without a token and with a valid or an invalid one", async () => {
     for (const version of ["v1", "v2beta1", "v2"]) {
       for (const headers of [
         {},
@@ -20,7 +20,7 @@ describeWithWorld("ping", (world) => {
     }
   });
 
-  it("answers the same over gRPC", async () => {
+  it("ping answers pong over gRPC", async () => {
     for (const method of [PingService.method.ping, PingServiceV1.method.ping]) {
       for (const token of [undefined, world.owner.token, "garbage"])
         assert.equal(answerOf(await world.grpc.call(method, {}, token)).response, "pong");

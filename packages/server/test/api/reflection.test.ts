@@ -51,7 +51,7 @@ for (const [version, service] of [
   ["v1", ServerReflection],
   ["v1alpha", ServerReflectionAlpha as unknown as typeof ServerReflection],
 ] as const) {
-  test(`${version}: services are listed under all their names`, async () => {
+  test(`reflection ${version} lists services under all their names`, async () => {
     await using server = await startTransports({ vendor: "chainguard" });
     const [answer] = await ask(server.port, [{ case: "listServices", value: "*" }], service);
     const names = namesOf(answer);
@@ -68,7 +68,7 @@ for (const [version, service] of [
   });
 }
 
-test("every listed service can be looked up, and its files are complete and consistent", async () => {
+test("every listed service resolves to complete and consistent files", async () => {
   await using server = await startTransports({ vendor: "chainguard" });
   const [list] = await ask(server.port, [{ case: "listServices", value: "" }]);
   for (const name of namesOf(list)) {
@@ -79,7 +79,7 @@ test("every listed service can be looked up, and its files are complete and cons
   }
 });
 
-test("methods, messages, fields and enum values are symbols, under an alias too", async () => {
+test("methods, messages, fields and enum values can be looked up, also under an alias", async () => {
   await using server = await startTransports();
   const symbols = ["GroupsService.GetGroup", "Group", "Group.uid", "Group.ResourceLimitsEntry"].map(
     (name) => `platform.iam.v2beta1.${name}`,
@@ -89,7 +89,7 @@ test("methods, messages, fields and enum values are symbols, under an alias too"
   }
 });
 
-test("what was sent on a stream is not sent again, but for the file asked for", async () => {
+test("a stream sends each file once, except the requested one", async () => {
   await using server = await startTransports();
   const [first, second] = await ask(server.port, [bySymbol("platform.iam.v2.Group"), bySymbol("platform.iam.v2.Group")]);
   assert.ok(filesOf(first as ServerReflectionResponse).length > 3);
@@ -99,7 +99,7 @@ test("what was sent on a stream is not sent again, but for the file asked for", 
   );
 });
 
-test("extensions are found by type and number", async () => {
+test("extensions can be looked up by type and number", async () => {
   await using server = await startTransports();
   const type = "google.protobuf.MethodOptions";
   const [numbers] = await ask(server.port, [{ case: "allExtensionNumbersOfType", value: type }]);
@@ -109,7 +109,7 @@ test("extensions are found by type and number", async () => {
   assert.equal(filesOf(file as ServerReflectionResponse)[0]?.name, "google/api/annotations.proto");
 });
 
-test("what is not there is an answer NOT_FOUND, and the stream goes on", async () => {
+test("an unknown symbol answers NOT_FOUND and the stream stays open", async () => {
   await using server = await startTransports();
   const questions = [
     bySymbol("no.such.Symbol"),
@@ -124,7 +124,7 @@ test("what is not there is an answer NOT_FOUND, and the stream goes on", async (
   }
 });
 
-test("a request that asks nothing ends the stream with INVALID_ARGUMENT", async () => {
+test("an empty reflection request ends the stream with INVALID_ARGUMENT", async () => {
   await using server = await startTransports();
   await assert.rejects(ask(server.port, [{ case: undefined } as never]), { code: Code.InvalidArgument });
 });

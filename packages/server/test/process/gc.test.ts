@@ -19,7 +19,7 @@ async function leaveOrphan(data: string, content: string): Promise<string> {
 const filesIn = async (data: string) =>
   (await readdir(join(data, "blobs"), { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map(({ name }) => name);
 
-test("what would go is printed, then goes, beside a running server", async () => {
+test("gc prints what it would remove, and then removes it while a server runs", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_GC_GRACE: "0", HOLT_GC_INTERVAL: "0" };
   await using _server = await startHoltd(settings);
@@ -39,7 +39,7 @@ test("what would go is printed, then goes, beside a running server", async () =>
   assert.deepEqual(await filesIn(settings.HOLT_DATA_DIR), []);
 });
 
-test("a server collects by itself, again and again", async () => {
+test("a running server collects garbage repeatedly", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_GC_GRACE: "0", HOLT_GC_INTERVAL: "1s" };
   await using _server = await startHoltd(settings);
@@ -52,7 +52,7 @@ test("a server collects by itself, again and again", async () => {
   }
 });
 
-test("durations are refused with what they may be", async () => {
+test("an invalid duration is refused with a list of valid forms", async () => {
   for (const [name, value] of [
     ["HOLT_GC_GRACE", "soon"],
     ["HOLT_GC_GRACE", ""],

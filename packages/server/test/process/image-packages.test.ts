@@ -44,7 +44,7 @@ async function untilRead(server: RunningServer, token: string, digest: string): 
   }
 }
 
-test("an image whose reading was cut short by a kill is read by the next server", async () => {
+test("the next server reads an image whose scan was interrupted by a kill", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
   // Takes longer to read than to answer.
@@ -66,7 +66,7 @@ test("an image whose reading was cut short by a kill is read by the next server"
   client[Symbol.dispose]();
 });
 
-test("a server that is told not to read leaves it to one that does", async () => {
+test("a server with scanning turned off leaves images to another server", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_IMAGE_PACKAGES: "off" };
   let digest = "";

@@ -21,7 +21,7 @@ function problemsIn(stderr: string): string[] {
   return stderr.split("\n").filter((line) => line !== "" && !/^\d+% \d+ records, /.test(line));
 }
 
-test("files and folders are imported beside a running server, which shows them at once", async () => {
+test("an import of files and folders is visible at once in a running server", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
   await using server = await startHoltd(settings);
@@ -43,7 +43,7 @@ test("files and folders are imported beside a running server, which shows them a
   assert.equal((json as { documents: unknown[] }).documents.length, 1, "what the command line imports is approved");
 });
 
-test("problems are told with file and place, and the exit status says that some records were left out", async () => {
+test("an import reports problems with file and position, and its exit code tells that records were skipped", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
   const path = join(folder.path, "mix.zip");
@@ -62,7 +62,7 @@ test("problems are told with file and place, and the exit status says that some 
   assert.ok(broken.startsWith(`${path}!evil?[2J.jsonl:line 2: it is no JSON`), broken);
 });
 
-test("a group is named by its name, and what cannot be done is said", async () => {
+test("an import accepts the name of a group and explains why it cannot run", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_ORG_NAME: "acme" };
   const path = join(folder.path, "a.yaml");
@@ -85,7 +85,7 @@ test("a group is named by its name, and what cannot be done is said", async () =
   assert.match(help.stdout, /^Usage: holtd import advisories/);
 });
 
-test("files many times as large as the memory are imported", async () => {
+test("an import reads files that are much larger than its memory", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), NODE_OPTIONS: "--max-old-space-size=80 --max-semi-space-size=4" };
   // Random characters, so that it unpacks to no suspicious size.

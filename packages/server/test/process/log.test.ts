@@ -26,7 +26,7 @@ function linesOf(log: string): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-test("every call is one line of JSON that says what was called by whom with which outcome, and calls only", async () => {
+test("the log has one JSON line per call with operation, caller and outcome", async () => {
   await using folder = await temporaryFolder();
   await using server = await startHoltd({ HOLT_DATA_DIR: folder.path });
   const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
@@ -53,7 +53,7 @@ test("every call is one line of JSON that says what was called by whom with whic
   for (const { ms } of lines) assert.ok(typeof ms === "number" && ms >= 0 && ms < 60_000);
 });
 
-test("no token stands in the log, wherever a client puts it and however much is logged", async () => {
+test("the log never contains a token, wherever the client sends it", async () => {
   await using folder = await temporaryFolder();
   await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, HOLT_LOG_LEVEL: "debug" });
   const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
@@ -105,7 +105,7 @@ test("no token stands in the log, wherever a client puts it and however much is 
   }
 });
 
-test("no secret of an identity provider stands in the log, whether it is taken or refused", async () => {
+test("the log never contains the secret of an identity provider, accepted or refused", async () => {
   await using folder = await temporaryFolder();
   const secret = "Tr0ub4dor-client";
   await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, HOLT_LOG_LEVEL: "debug" });

@@ -25,7 +25,7 @@ async function organizationsAt(baseUrl: string, token: string): Promise<Groups["
 }
 
 describe("holtd", { concurrency: 2 }, () => {
-  test("a start says where the server is, where its data is and how to make the first call", async () => {
+  test("a starting server prints its address, its data folder and the first call to make", async () => {
     await using folder = await temporaryFolder();
     await using server = await startHoltd({ HOLT_DATA_DIR: join(folder.path, "data"), HOLT_ORG_NAME: "acme" });
     const text = server.stdout();
@@ -38,7 +38,7 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.equal((await fetch(`${server.baseUrl}/readyz`)).status, 200);
   });
 
-  test("the printed command signs in from another shell, whatever the settings of the server are", async () => {
+  test("the printed command signs in from another shell with any server settings", async () => {
     await using folder = await temporaryFolder();
     await using server = await startHoltd({ HOLT_DATA_DIR: join(folder.path, "it's a folder"), HOLT_ORG_NAME: "acme" });
     const command = /sign in +(export .*)/.exec(server.stdout())?.[1] ?? "";
@@ -55,7 +55,7 @@ describe("holtd", { concurrency: 2 }, () => {
     );
   });
 
-  test("what holds the data and the keys is for its owner's eyes only", async () => {
+  test("only the owner can read the files with data and keys", async () => {
     await using folder = await temporaryFolder();
     const data = join(folder.path, "deep", "data");
     await using _server = await startHoltd({ HOLT_DATA_DIR: data });
@@ -63,7 +63,7 @@ describe("holtd", { concurrency: 2 }, () => {
     for (const name of ["holt.db", "secrets.key"]) assert.equal((await stat(join(data, name))).mode & 0o777, 0o600, name);
   });
 
-  test("a database without the key of its secrets, or with another one, is refused with what to do about it", async () => {
+  test("a database whose secrets key is missing or different is refused with instructions", async () => {
     await using folder = await temporaryFolder();
     const settings = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" };
     await (await startHoltd(settings))[Symbol.asyncDispose]();
@@ -79,7 +79,7 @@ describe("holtd", { concurrency: 2 }, () => {
     await using _server = await startHoltd({ ...settings, HOLT_SECRETS_KEY: key });
   });
 
-  test("help and version are printed, and an unknown command is refused with both a word and a code", async () => {
+  test("holtd prints its help and version, and refuses an unknown command with a message and exit code 2", async () => {
     const help = await runHoltd(["help"], {});
     assert.equal(help.code, 0);
     assert.match(help.stdout, /^Usage: holtd \[command\]/);
@@ -90,7 +90,7 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.match(unknown.stderr, /there is no command "keys burn"[\s\S]*Usage: holtd/);
   });
 
-  test("the token command prints one line with a token that works, before the first start of a server and while it runs", async () => {
+  test("the token command prints one valid token before the first start of a server and while it runs", async () => {
     await using folder = await temporaryFolder();
     const shared = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_ORG_NAME: "acme" };
     const before = await runHoltd(["token"], shared);
@@ -108,7 +108,7 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.deepEqual(await organizationsAt(server.baseUrl, during.stdout.trim()), seen);
   });
 
-  test("after a rotation old tokens stay valid, new ones name the new key, and both keys are published", async () => {
+  test("a rotation of keys publishes both keys, signs new tokens with the new one and keeps old tokens valid", async () => {
     await using folder = await temporaryFolder();
     await using server = await startHoltd({ HOLT_DATA_DIR: folder.path });
     const shared = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` };
@@ -127,7 +127,7 @@ describe("holtd", { concurrency: 2 }, () => {
     for (const key of keys) assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
   });
 
-  test("bad settings are refused all at once with exit code 2, by any command", async () => {
+  test("every command reports all invalid settings at once and exits with code 2", async () => {
     const bad: Record<string, string> = {
       HOLT_LISTEN: "8080",
       HOLT_DATA_DIR: " ",
@@ -175,7 +175,7 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
-  test("the password of a database address that cannot be used is not printed", async () => {
+  test("an unusable database address is reported without its password", async () => {
     for (const url of ["mysql://holt:verysecret@localhost/holt", "postgres://holt:verysecret@127.0.0.1:1/holt"]) {
       const { code, stdout, stderr } = await runHoltd(["token"], { HOLT_DATABASE_URL: url });
       assert.notEqual(code, 0);
@@ -183,7 +183,7 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
-  test("a port that is taken is named, and holtd ends with code 1", async () => {
+  test("holtd names a port that is in use and exits with code 1", async () => {
     await using folder = await temporaryFolder();
     const squatter = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => squatter.once("listening", resolve));
@@ -200,7 +200,7 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.equal(stdout, "");
   });
 
-  test("a data folder that cannot be one is named, and holtd ends with code 1", async () => {
+  test("holtd names an invalid data folder and exits with code 1", async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, "file");
     await writeFile(file, "not a folder");
@@ -217,7 +217,7 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
-  test("a data folder without the right to write in it is named, and holtd ends with code 1", async () => {
+  test("holtd names a data folder without write permission and exits with code 1", async () => {
     await using folder = await temporaryFolder();
     const data = join(folder.path, "data");
     await mkdir(data);
@@ -233,7 +233,7 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
-  test("data that a newer program wrote is refused and left as it is", async () => {
+  test("holtd refuses the data of a newer version and leaves it unchanged", async () => {
     await using folder = await temporaryFolder();
     await printedToken({ HOLT_DATA_DIR: folder.path });
     using database = new DatabaseSync(join(folder.path, "holt.db"));
@@ -247,7 +247,7 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.deepEqual(database.prepare("select count(*) as n from identity").get(), before);
   });
 
-  test("two servers that start at once on a fresh PostgreSQL make one organization, and both serve it", async () => {
+  test("two servers that start together on an empty PostgreSQL create and serve one organization", async () => {
     const HOLT_DATABASE_URL = await createDatabase();
     const ports = [await freePort(), await freePort()];
     const HOLT_BASE_URL = `http://127.0.0.1:${ports[0]}`;
@@ -268,7 +268,7 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.equal((await get(`http://127.0.0.1:${ports[1]}`, `/iam/v2/groups/${uid}`, token)).status, 200);
   });
 
-  test("of two servers that start at once on a fresh data folder one serves it and the other says so and ends", async () => {
+  test("the second of two servers on one data folder reports the first and exits", async () => {
     await using folder = await temporaryFolder();
     for (let round = 0; round < 3; round++) {
       const data = join(folder.path, `data-${round}`);
@@ -288,7 +288,7 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
-  test("a data folder is free again as soon as its server is killed", async () => {
+  test("a data folder can be used again as soon as its server is killed", async () => {
     await using folder = await temporaryFolder();
     for (let round = 0; round < 2; round++) {
       const server = await startHoltd({ HOLT_DATA_DIR: folder.path });

@@ -48,8 +48,8 @@ function signalled({ server }: Fixture): Promise<void> {
   return until(() => server.stderr().includes("stopping"));
 }
 
-describe("holtd, told to stop,", { concurrency: 3 }, () => {
-  test("answers the call that is running, takes no other one, and ends with code 0", async () => {
+describe("a stop of holtd", { concurrency: 3 }, () => {
+  test("a stopping server answers the running call, accepts no other and exits with code 0", async () => {
     await using fixture = await startServer();
     const { server } = fixture;
     const { socket, answer } = await openCall(fixture);
@@ -72,7 +72,7 @@ describe("holtd, told to stop,", { concurrency: 3 }, () => {
     assert.match(stderr, /"msg":"stopped"\}\n$/);
   });
 
-  test("answers the gRPC call that is running as well", async () => {
+  test("a stopping server answers the running gRPC call", async () => {
     await using fixture = await startServer();
     const { server, token, orgUid } = fixture;
     const session = connectHttp2(server.baseUrl).on("error", () => {});
@@ -102,7 +102,7 @@ describe("holtd, told to stop,", { concurrency: 3 }, () => {
     assert.equal((await within(server.ended, () => "did not end")).code, 0);
   });
 
-  test("does not wait longer than ten seconds for a call that does not end", async () => {
+  test("a stopping server waits at most ten seconds for a call that does not end", async () => {
     await using fixture = await startServer();
     const { socket } = await openCall(fixture);
     const begin = performance.now();
@@ -114,7 +114,7 @@ describe("holtd, told to stop,", { concurrency: 3 }, () => {
     socket.destroy();
   });
 
-  test("ends at once when it is told twice", async () => {
+  test("a server exits at once after the second signal", async () => {
     await using fixture = await startServer();
     const { socket } = await openCall(fixture);
     await signalled(fixture);
@@ -126,7 +126,7 @@ describe("holtd, told to stop,", { concurrency: 3 }, () => {
     socket.destroy();
   });
 
-  test("ends in a moment when nothing runs, whatever connections idle", async () => {
+  test("a stopping server without running calls exits at once despite idle connections", async () => {
     await using fixture = await startServer();
     const { server } = fixture;
     const silent = connect(server.port, "127.0.0.1").on("error", () => {});

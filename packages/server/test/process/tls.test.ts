@@ -12,7 +12,7 @@ import { generate } from "selfsigned";
 import { freePort } from "../harness/harness.ts";
 import { printedToken, runHoltd, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 
-test("a certificate and its key make everything be served over TLS, REST and gRPC alike", async () => {
+test("a server with a certificate and its key serves REST and gRPC over TLS only", async () => {
   await using folder = await temporaryFolder();
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
     extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }],
@@ -44,7 +44,7 @@ test("a certificate and its key make everything be served over TLS, REST and gRP
   await assert.rejects(new Promise((resolve, reject) => httpGet(`http://127.0.0.1:${server.port}/healthz`, resolve).on("error", reject)));
 });
 
-test("a certificate that cannot be read is named, and holtd ends with code 1", async () => {
+test("holtd names a certificate that it cannot read and exits with code 1", async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "cert.pem");
   const settings = {

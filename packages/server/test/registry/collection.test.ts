@@ -16,7 +16,7 @@ import fc from "../harness/property.ts";
 import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 
 for (const kind of ["sqlite", "postgres"] as const) {
-  describe(`collection on ${kind}`, () => {
+  describe(`garbage collection on ${kind}`, () => {
     let world: StorageFixture;
     let repo: string;
     before(async () => {
@@ -117,7 +117,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok((await manifests()).has(kept.digest));
     });
 
-    test("a blob stays as long as one repo links it", async () => {
+    test("a blob stays as long as one repo links to it", async () => {
       const other = await world.newRepo();
       const layer = await world.pushBlob(repo);
       await world.pushImage(repo, { layers: [layer] });
@@ -138,7 +138,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok(!(await hasRow(layer)) && !(await hasBytes(layer)));
     });
 
-    test("a push that asks for a blob can rely on the answer", async () => {
+    test("a blob that a push was told exists stays for another grace period", async () => {
       const layer = await world.pushBlob(repo);
       world.clock.advance(GRACE_MS - 60_000);
       assert.deepEqual(await world.uploads.findBlob(repo, layer.digest, true), { size: layer.size });

@@ -46,7 +46,7 @@ for (const store of storeNames) {
     });
     for (const algorithm of ALGORITHMS) {
       for (const [way, push] of Object.entries(WAYS)) {
-        await t.test(`${algorithm}, ${way}: pushed, pulled at the answered place, deleted at once`, async () => {
+        await t.test(`a ${algorithm} blob pushed as ${way} can be pulled at the answered location and deleted`, async () => {
           for (const content of [randomBytes(3067), Buffer.alloc(0), Buffer.from("{}")]) {
             const digest = digestOf(content, algorithm);
             const { status, headers } = await push(client, content, digest);
@@ -62,8 +62,8 @@ for (const store of storeNames) {
           assert.deepEqual([wrong.status, wrong.code], [400, "DIGEST_INVALID"]);
         });
       }
-      await t.test(`${algorithm}: parts of a blob`, () => parts(client, algorithm));
-      await t.test(`${algorithm}: mounted; and an upload that is given up`, async () => {
+      await t.test(`byte ranges of a ${algorithm} blob are served`, () => parts(client, algorithm));
+      await t.test(`a ${algorithm} blob can be mounted and an upload can be cancelled`, async () => {
         const blob = randomBytes(512);
         const digest = digestOf(blob, algorithm);
         await WAYS["POST and PUT"](client, blob, digest);
@@ -74,7 +74,7 @@ for (const store of storeNames) {
         assert.equal((await client.send("DELETE", headers.location ?? "")).status, 204);
       });
       for (const [kind, make] of Object.entries(KINDS)) {
-        await t.test(`${algorithm}: ${kind}`, async () => {
+        await t.test(`${kind} with ${algorithm} digests can be pushed and pulled`, async () => {
           const content = await make(client, algorithm);
           await pushAndPull(client, content);
           await remove(client, content);

@@ -47,14 +47,14 @@ for (const store of storeNames) {
       return { config: descriptor, content, digest: digestOf(content) };
     }
 
-    await t.test("pull", async (t) => {
+    await t.test("the registry serves pulls", async (t) => {
       const { config, content, digest } = await imageOf("pull");
       assert.equal((await pushManifest("pulled", content)).status, 201);
-      await t.test("HEAD and GET of a missing blob are 404", async () => {
+      await t.test("HEAD and GET of a missing blob answer 404", async () => {
         assert.equal((await client.send("HEAD", `${NAME}/blobs/${ABSENT}`)).status, 404);
         assert.equal((await client.send("GET", `${NAME}/blobs/${ABSENT}`)).status, 404);
       });
-      await t.test("HEAD and GET of a blob are 200 with its digest", async () => {
+      await t.test("HEAD and GET of a blob answer 200 with its digest", async () => {
         for (const method of ["HEAD", "GET"]) {
           const answer = await client.send(method, `${NAME}/blobs/${config.digest}`);
           assert.deepEqual([answer.status, answer.headers["docker-content-digest"]], [200, config.digest]);
@@ -67,7 +67,7 @@ for (const store of storeNames) {
           assert.equal((await client.send("GET", `${NAME}/manifests/${reference}`)).status, 404);
         }
       });
-      await t.test("HEAD and GET of a manifest by tag and by digest are 200, with its exact bytes", async () => {
+      await t.test("HEAD and GET of a manifest by tag and by digest answer 200 with its exact bytes", async () => {
         for (const reference of ["pulled", digest]) {
           const head = await client.send("HEAD", `${NAME}/manifests/${reference}`, { headers: { accept: MANIFEST } });
           const { status, headers, body } = await client.send("GET", `${NAME}/manifests/${reference}`, { headers: { accept: MANIFEST } });
@@ -123,7 +123,7 @@ for (const store of storeNames) {
         assert.deepEqual([second.status, second.headers.range], [202, "0-41"]);
         assert.equal((await finish(second.headers.location ?? "", digest, "")).status, 201);
       });
-      await t.test("the last chunk may come with the PUT", async () => {
+      await t.test("the last chunk can be sent with the PUT", async () => {
         const [one, two] = [randomBytes(21), randomBytes(21)];
         const first = await client.send("PATCH", await begin(), { headers: { ...OCTETS, "content-range": "0-20" }, body: one });
         const headers = { ...OCTETS, "content-range": "21-41" };
@@ -155,7 +155,7 @@ for (const store of storeNames) {
       });
     });
 
-    await t.test("content discovery", async (t) => {
+    await t.test("the registry lists tags and referrers", async (t) => {
       const image = await imageOf("discovery");
       await t.test("tags are listed in order and in pages", async () => {
         for (const tag of ["test3", "test1", "test0", "test2"]) await pushManifest(tag, image.content);
@@ -221,7 +221,7 @@ for (const store of storeNames) {
       }
     });
 
-    await t.test("content management", async (t) => {
+    await t.test("the registry deletes content", async (t) => {
       const { config, content, digest } = await imageOf("management");
       assert.equal((await pushManifest("tagtest0", content)).status, 201);
       await t.test("deleting a tag keeps its manifest, and deleting a manifest deletes its tags", async () => {

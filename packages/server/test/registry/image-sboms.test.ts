@@ -74,7 +74,7 @@ describeWithWorld("SBOMs of images", (world) => {
     assert.deepEqual(named(await repo.read(pushed.digest)), ["apk musl 1.2.5-r9"]);
   });
 
-  test("SBOMs are found in statements, envelopes and bundles, as referrers, by cosign's tags and in indexes", async () => {
+  test("SBOMs are found in statements, envelopes and bundles, as referrers, by cosign tags and in indexes", async () => {
     using repo = await createImageRepo(world);
     const predicate = JSON.parse(spdx(EXPRESS));
     const about = (image: Descriptor) => statement(SPDX_PREDICATE, predicate, `sha256:${"0".repeat(64)}`, image.digest);

@@ -167,7 +167,7 @@ async function crashAgainAndAgain({ settings, rounds, query, untilGone }: CrashO
   return ledger;
 }
 
-test("what was acknowledged survives any kill, whole, with its event and counts, in an SQLite file that stays sound", async (t) => {
+test("acknowledged writes survive kills on SQLite with their events and counts, and the file stays intact", async (t) => {
   t.diagnostic(`seed ${SEED}`);
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" };
@@ -191,7 +191,7 @@ test("what was acknowledged survives any kill, whole, with its event and counts,
   assert.ok(ledger.acknowledged > 500, `${ledger.acknowledged}`);
 });
 
-test("what was acknowledged survives any kill of the server, whole, with its event and counts, on PostgreSQL", async (t) => {
+test("acknowledged writes survive kills on PostgreSQL with their events and counts", async (t) => {
   t.diagnostic(`seed ${SEED}`);
   const HOLT_DATABASE_URL = await createDatabase();
   const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });
@@ -215,7 +215,7 @@ test("what was acknowledged survives any kill of the server, whole, with its eve
   }
 });
 
-test("a first start that is killed at any moment is made good by the next one", async () => {
+test("the next start completes a first start that was killed", async () => {
   const random = createRandom(SEED);
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" };

@@ -189,7 +189,7 @@ async function assertAllTaken(taken: Taken, acknowledged: readonly string[], hom
 const newTaken = (): Taken => ({ events: new Map(), duplicates: 0, fault: undefined, concurrent: 0 });
 const delivering = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,200ms,1s", HOLT_LOG_LEVEL: "error" };
 
-test("20,000 events reach 10 sinks that fail three times in ten, and whoever reads the feed, through 5 kills of the server", async (t) => {
+test("20,000 events reach 10 unreliable sinks and the feed despite 5 kills of the server", async (t) => {
   t.diagnostic(`seed ${SEED}`);
   const [events, kills] = [20_000, 5];
   const random = createRandom(SEED);
@@ -231,7 +231,7 @@ test("20,000 events reach 10 sinks that fail three times in ten, and whoever rea
   }
 });
 
-test("two servers on one PostgreSQL deliver each event once, and what one of them held when it was killed is delivered by the other", async (t) => {
+test("two servers on one PostgreSQL deliver each event once, and one takes over from the other when it is killed", async (t) => {
   t.diagnostic(`seed ${SEED}`);
   const events = 3000;
   const random = createRandom(SEED);
@@ -276,7 +276,7 @@ test("two servers on one PostgreSQL deliver each event once, and what one of the
   }
 });
 
-test("a server that is stopped as it should be sends nothing again when it is started", async (t) => {
+test("a server that was stopped properly repeats no delivery after its next start", async (t) => {
   const [events, stops] = [1500, 4];
   await using folder = await temporaryFolder();
   await using sink = await startWebhookReceiver({ keeps: false });

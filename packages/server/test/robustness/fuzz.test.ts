@@ -236,14 +236,14 @@ function tally(t: TestContext, counts: Map<string, number>): void {
   );
 }
 
-describe("against anything that a client may send", () => {
+describe("fuzzing of a server", () => {
   let world: World;
   before(async () => {
     world = await createWorld();
   });
   after(() => world[Symbol.asyncDispose]());
 
-  test("REST answers every request with what its contract says and never with a fault of the server", async (t) => {
+  test("REST answers random requests as documented and never with an internal error", async (t) => {
     t.diagnostic(`seed ${SEED}`);
     const { port, ingredients } = world;
     const counts = new Map<string, number>();
@@ -265,7 +265,7 @@ describe("against anything that a client may send", () => {
     assert.ok((counts.get("200") ?? 0) > REST_REQUESTS / 10);
   });
 
-  test("gRPC answers every call with a documented code and never with a fault of the server", async (t) => {
+  test("gRPC answers random calls with documented codes and never with an internal error", async (t) => {
     const { port, ingredients } = world;
     const counts = new Map<string, number>();
     const calls = numbered(GRPC_REQUESTS, (number) => grpcRequest(SEED, number, ingredients));
@@ -291,7 +291,7 @@ describe("against anything that a client may send", () => {
     assert.ok((counts.get("0") ?? 0) > GRPC_REQUESTS / 10);
   });
 
-  test("bytes that are nearly HTTP are refused or answered, and the connection of a client that has left is closed", async (t) => {
+  test("malformed HTTP is refused or answered, and connections of departed clients are closed", async (t) => {
     const { port, ingredients } = world;
     const counts = new Map<string, number>();
     const works = [
@@ -321,7 +321,7 @@ describe("against anything that a client may send", () => {
     assert.ok((counts.get("400") ?? 0) > 100);
   });
 
-  test("a body is refused as soon as it is too large, whatever length it claims", async () => {
+  test("a body is refused as soon as it is too large, whatever length it announces", async () => {
     const { port, ingredients } = world;
     const head = `POST /iam/v2/groups/${ingredients.uids[0]} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer ${ingredients.tokens[0]}\r\n`;
     const large = "x".repeat(5 << 20);
@@ -346,7 +346,7 @@ describe("against anything that a client may send", () => {
     assert.equal(status, String(Code.RESOURCE_EXHAUSTED));
   });
 
-  test("a body that waits to be asked for is asked for between the answers of a pipeline, not within one", async () => {
+  test("a pipelined request with Expect gets its 100 Continue between answers, not within one", async () => {
     const { port, ingredients } = world;
     const authorization = `authorization: Bearer ${ingredients.tokens[0]}\r\n`;
     const body = '{"name":"asked-for"}';
@@ -365,7 +365,7 @@ describe("against anything that a client may send", () => {
     socket.destroy();
   });
 
-  test("afterwards the server works, nothing is different outside the folder of the caller, and all counts are right", async () => {
+  test("the server works after fuzzing, with right counts and no changes outside the caller's folder", async () => {
     const { baseUrl, owner, home, store, complaints, outside } = world;
     assert.deepEqual(complaints, []);
     const listed = await fetch(`${baseUrl}/iam/v2/groups?page_size=200`, { headers: { authorization: `Bearer ${owner}` } });
@@ -394,7 +394,7 @@ describe("against anything that a client may send", () => {
     assert.ok(created > 500, "hardly anything was created: the requests were not near enough to good ones");
   });
 
-  test("the same seed makes the same requests", () => {
+  test("the same seed generates the same requests", () => {
     const { ingredients } = world;
     const some = (seed: number) =>
       Array.from({ length: 50 }, (_, i) => [restRequest(seed, i, ingredients), grpcRequest(seed, i, ingredients)]);

@@ -12,7 +12,7 @@ import { startWorld } from "../harness/world.ts";
 
 const LIMIT = 4;
 
-test("a call beyond the limit is refused at once with RESOURCE_EXHAUSTED, those within it are answered, and so are later ones", async () => {
+test("a call beyond the concurrency limit is refused at once, and calls within it and after it are answered", async () => {
   await using server = await startServer({ env: { HOLT_MAX_CONCURRENT_CALLS: String(LIMIT) } });
   const create = (name: string) => server.http("POST", `/iam/v2/groups/${server.orgUid}`, JSON.stringify({ name }));
   const ping = () => server.http("GET", "/ping/v2/ping");
@@ -39,7 +39,7 @@ test("a call beyond the limit is refused at once with RESOURCE_EXHAUSTED, those 
   }
 });
 
-test("exchanges that wait for an issuer which never answers leave the other calls their places", async () => {
+test("token exchanges that wait for a silent issuer leave slots for other calls", async () => {
   await using world = await startWorld({ env: { HOLT_MAX_CONCURRENT_CALLS: "16" } });
   const tarpit = createServer(() => {}).listen(0, "127.0.0.1");
   await once(tarpit, "listening");
