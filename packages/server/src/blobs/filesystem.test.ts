@@ -44,7 +44,7 @@ async function push(store: BlobStore, content: Buffer, digest = digestOf(content
   return digest;
 }
 
-test("an upload in any pieces becomes the blob of its digest, by either algorithm", async () => {
+test("an upload in any chunks becomes the blob of its digest, with either algorithm", async () => {
   const property = fc.asyncProperty(
     fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 6 }),
     fc.constantFrom("sha256" as const, "sha512" as const),
@@ -70,13 +70,13 @@ test("an upload in any pieces becomes the blob of its digest, by either algorith
   await fc.assert(property, { numRuns: 30 });
 });
 
-test("a range is both its ends and what is between", async () => {
+test("a range includes its first and last byte", async () => {
   const digest = await push(blobs, Buffer.from("0123456789"));
   assert.equal((await bytesOf(digest, { start: 2, end: 4 })).toString(), "234");
   assert.equal((await bytesOf(digest, { start: 9, end: 9 })).toString(), "9");
 });
 
-test("bytes with another digest become nothing, and the upload is gone", async () => {
+test("an upload with a wrong digest is deleted and creates no blob", async () => {
   const upload = newUpload();
   const [wanted, given] = [randomBytes(100), randomBytes(100)];
   await blobs.append(upload, stream(given), 0);
@@ -87,7 +87,7 @@ test("bytes with another digest become nothing, and the upload is gone", async (
   await assert.rejects(blobs.read(digestOf(wanted)), NoSuchBlob);
 });
 
-test("an append anywhere but at the end is refused with the present size", async () => {
+test("an append at a wrong offset is refused with the current size", async () => {
   const upload = newUpload();
   await assert.rejects(blobs.append(upload, stream(Buffer.from("x")), 5), (error) => error instanceof RangeMismatch && error.size === 0);
   await blobs.append(upload, stream(Buffer.from("hello")), 0);
@@ -99,7 +99,7 @@ test("an append anywhere but at the end is refused with the present size", async
   assert.equal(await blobs.sizeOfUpload(upload), 5);
 });
 
-test("two appends at once: the second is refused, and the first goes on", async () => {
+test("the second of two concurrent appends is refused and the first continues", async () => {
   const upload = newUpload();
   const slow = new PassThrough();
   const first = blobs.append(upload, slow, 0);
@@ -110,7 +110,7 @@ test("two appends at once: the second is refused, and the first goes on", async 
   await blobs.commit(upload, digestOf(Buffer.from("hello world")));
 });
 
-test("what came before a lost connection stays, and the rest can follow", async () => {
+test("the bytes before a lost connection are kept and the rest can be appended", async () => {
   const content = randomBytes(1_500_000);
   const upload = newUpload();
   const lost = new PassThrough();
@@ -125,7 +125,7 @@ test("what came before a lost connection stays, and the rest can follow", async 
   assert.deepEqual(await bytesOf(digestOf(content)), content);
 });
 
-test("another server may take over an upload", async () => {
+test("another server can take over an upload", async () => {
   const content = randomBytes(50_000);
   const upload = newUpload();
   await blobs.append(upload, stream(content.subarray(0, 10_000)), 0);
@@ -136,7 +136,7 @@ test("another server may take over an upload", async () => {
   assert.deepEqual(await bytesOf(digestOf(content)), content);
 });
 
-test("what is appended after the commit changes no byte of the blob", async () => {
+test("an append after the commit does not change the blob", async () => {
   const content = randomBytes(1000);
   const upload = newUpload();
   await blobs.append(upload, stream(content), 0);
@@ -147,7 +147,7 @@ test("what is appended after the commit changes no byte of the blob", async () =
   assert.deepEqual(await bytesOf(digestOf(content), { start: 0, end: size - 1 }), content);
 });
 
-test("a commit can be done again where the blob was removed meanwhile", async () => {
+test("a commit can be repeated after the blob was removed", async () => {
   const content = randomBytes(1000);
   const digest = digestOf(content);
   const upload = newUpload();
@@ -163,7 +163,7 @@ test("a commit can be done again where the blob was removed meanwhile", async ()
   await assert.rejects(blobs.commit(upload, digest), NoSuchUpload);
 });
 
-test("content that is there already is kept once, and replaced where the disk cut it", async () => {
+test("existing content is stored once and replaced if it is truncated on disk", async () => {
   const content = randomBytes(1000);
   const digest = await push(blobs, content);
   assert.equal(await push(blobs, content), digest);
@@ -172,7 +172,7 @@ test("content that is there already is kept once, and replaced where the disk cu
   assert.deepEqual(await bytesOf(digest), content);
 });
 
-test("who reads a blob that is removed reads on", async () => {
+test("a reader of a blob can finish after the blob is removed", async () => {
   const content = randomBytes(1_000_000);
   const digest = await push(blobs, content);
   const reading = await blobs.read(digest);
@@ -180,7 +180,7 @@ test("who reads a blob that is removed reads on", async () => {
   assert.deepEqual(await buffer(reading), content);
 });
 
-test("any range is sent to a reader of any pace, and nothing that lies behind it", async () => {
+test("any range is sent exactly, at any speed of the reader", async () => {
   const content = randomBytes(1_200_000);
   const digest = await push(blobs, content);
   await appendFile(pathOf(digest), "more than the blob had when it was recorded");
@@ -207,7 +207,7 @@ test("any range is sent to a reader of any pace, and nothing that lies behind it
   }
 });
 
-test("a reader that leaves ends the sending, and a file that is too short is an error", async () => {
+test("a departing reader ends the transfer, and a truncated file is an error", async () => {
   const digest = await push(blobs, randomBytes(1_000_000));
   const stuck = new Writable({ write: () => setTimeout(() => stuck.destroy(), 5) });
   await blobs.send(digest, { start: 0, end: 999_999 }, () => stuck);
@@ -222,7 +222,7 @@ test("a reader that leaves ends the sending, and a file that is too short is an 
   await assert.rejects(blobs.send(digestOf(Buffer.from("absent")), { start: 0, end: 1 }, nobody), NoSuchBlob);
 });
 
-test("pieces that nobody else has are copied before their memory is given back", async () => {
+test("chunks without another owner are copied before their memory is released", async () => {
   const content = randomBytes(3_000_000);
   const pieces = new OwnedPieces();
   // Some larger than a buffer, some that end in the middle of one.
@@ -234,7 +234,7 @@ test("pieces that nobody else has are copied before their memory is given back",
   assert.ok((await bytesOf(digestOf(content))).equals(content));
 });
 
-test("no name of an upload or a blob leads out of the folder", async () => {
+test("no name of an upload or a blob can leave the folder", async () => {
   const outside = join(dataDir, "outside");
   await writeFile(outside, "secret");
   const names = ["../outside", "..", ".", "", "a/b", "a\0b", "/etc/passwd", "A", "ü", "x".repeat(129)];
@@ -253,7 +253,7 @@ test("no name of an upload or a blob leads out of the folder", async () => {
   assert.equal(await readFile(outside, "utf8"), "secret");
 });
 
-test("uploads that nobody touched are stale, also when their server is gone", async () => {
+test("untouched uploads are stale, also if their server is gone", async () => {
   const [old, recent] = [newUpload(), newUpload()];
   for (const upload of [old, recent]) await blobs.append(upload, stream(Buffer.from("x")), 0);
   const longAgo = new Date(Date.now() - 3_600_000);
@@ -263,7 +263,7 @@ test("uploads that nobody touched are stale, also when their server is gone", as
   assert.deepEqual(found, [old]);
 });
 
-test("all blobs are listed in order, from any of them on, and nothing else is", async () => {
+test("all blobs and only blobs are listed in order, starting from any of them", async () => {
   const dir = await mkdtemp(join(dataDir, "list-"));
   const store = createFilesystemBlobs({ dataDir: dir, log });
   const digests: string[] = [];
@@ -280,7 +280,7 @@ test("all blobs are listed in order, from any of them on, and nothing else is", 
   for (const i of [0, 7, 29, 30, 39]) assert.deepEqual(await listed(digests[i]), digests.slice(i + 1));
 });
 
-test("sixteen readers and writers of large blobs need little memory", async () => {
+test("sixteen readers and writers of large blobs use little memory", async () => {
   const size = 24 * 1024 * 1024;
   const piece = randomBytes(64 * 1024);
   const endless = () => {
@@ -333,7 +333,7 @@ describe("on a full disk", () => {
     if (isMounted) execFileSync("umount", [dir]);
   });
 
-  test("an upload fails with UNAVAILABLE, leaves nothing, can go on, and others still fit", async (t) => {
+  test("an upload to a full disk fails with UNAVAILABLE, can be continued, and smaller ones still succeed", async (t) => {
     if (!isMounted) return t.skip("cannot mount a small file system here");
     const store = createFilesystemBlobs({ dataDir: dir, log });
     const [small, large] = [randomBytes(1_000_000), randomBytes(8_000_000)];
@@ -364,6 +364,6 @@ describe("on a full disk", () => {
   });
 });
 
-test("a folder that cannot be used is the operator's to know", () => {
+test("an unusable folder is reported to the operator", () => {
   assert.throws(() => createFilesystemBlobs({ dataDir: "/dev/null", log }), /cannot make a folder for blobs in \/dev\/null/);
 });

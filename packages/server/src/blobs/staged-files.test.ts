@@ -16,20 +16,20 @@ after(() => rm(dataDir, { recursive: true, force: true }));
 
 const textOf = (name: string) => readFile(files.path(name), "utf8");
 
-test("a piece that comes late or twice takes nothing of what came after it", async () => {
+test("a late or repeated chunk does not overwrite later ones", async () => {
   await files.write("a", 0, Buffer.from("first "));
   await files.write("a", 6, Buffer.from("second"));
   await files.write("a", 0, Buffer.from("first "));
   assert.equal(await textOf("a"), "first second");
 });
 
-test("two that write the first piece at once leave it whole", async () => {
+test("two concurrent writers of the first chunk leave it complete", async () => {
   const piece = Buffer.alloc(1_000_000, "x");
   await Promise.all([files.write("b", 0, piece), files.write("b", 0, piece)]);
   assert.equal(await textOf("b"), piece.toString());
 });
 
-test("what was written beyond a size is taken off, and too little is told", async () => {
+test("bytes beyond a size are truncated, and missing bytes are an error", async () => {
   await files.write("c", 0, Buffer.from("acknowledged, and not"));
   assert.equal(await files.cut("c", 12), true);
   assert.equal(await textOf("c"), "acknowledged");
@@ -37,7 +37,7 @@ test("what was written beyond a size is taken off, and too little is told", asyn
   assert.equal(await files.cut("missing", 0), false);
 });
 
-test("a file is made once, from its beginning to its end, listed and removed", async () => {
+test("a file can be created once, written, listed and removed", async () => {
   {
     await using writer = await files.create("d-1");
     await writer.append(Buffer.from("one "));

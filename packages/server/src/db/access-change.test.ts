@@ -35,7 +35,7 @@ async function until(condition: () => boolean): Promise<void> {
   for (const deadline = Date.now() + 5000; !condition(); await sleep(5)) assert.ok(Date.now() < deadline, "it took too long");
 }
 
-test("a change is delivered at once, and once", async () => {
+test("a change is delivered once and immediately", async () => {
   const { listener, told } = await listen();
   await using _ = listener;
   for (let i = 0; i < 10; i++) {
@@ -52,7 +52,7 @@ test("a change is delivered at once, and once", async () => {
   assert.ok(listener.isCurrent());
 });
 
-test("what began before a poll and commits after it is delivered, although later ones already were", async () => {
+test("a transaction that commits after a poll is delivered although later ones already were", async () => {
   const { listener, told } = await listen();
   await using _ = listener;
   const begun = Promise.withResolvers<void>();
@@ -74,14 +74,14 @@ test("what began before a poll and commits after it is delivered, although later
   assert.deepEqual(told, ["early1", "early2", "late"]);
 });
 
-test("a poll finds what no notification told of", async () => {
+test("a poll finds changes without a notification", async () => {
   const { listener, told } = await listen();
   await using _ = listener;
   await store.transaction((db) => db.insertInto("access_change").values({ identity_uid: "quiet" }).execute());
   await until(() => told.includes("quiet"));
 });
 
-test("what is rolled back is not delivered", async () => {
+test("a change that is rolled back is not delivered", async () => {
   const { listener, told } = await listen();
   await using _ = listener;
   await assert.rejects(
@@ -95,7 +95,7 @@ test("what is rolled back is not delivered", async () => {
   assert.deepEqual(told, []);
 });
 
-test("a lost connection is replaced, and everything may have changed meanwhile", async () => {
+test("a lost connection is replaced and everything counts as changed", async () => {
   const { listener, told } = await listen();
   await using _ = listener;
   const client = new pg.Client({ connectionString: url });
@@ -108,7 +108,7 @@ test("a lost connection is replaced, and everything may have changed meanwhile",
   await until(() => listener.isCurrent());
 });
 
-test("old changes are forgotten", async () => {
+test("old changes are deleted", async () => {
   await store.transaction((db) =>
     db.insertInto("access_change").values({ identity_uid: "old", create_time: "2020-01-01T00:00:00.000Z" }).execute(),
   );
@@ -118,14 +118,14 @@ test("old changes are forgotten", async () => {
   for (const deadline = Date.now() + 5000; (await isThere()) !== undefined; ) assert.ok(Date.now() < deadline);
 });
 
-test("a listener without a database keeps trying and can be ended", async () => {
+test("a listener without a database keeps retrying and can be closed", async () => {
   const listener = new AccessChangeListener({ url: "postgres://nobody@127.0.0.1:1/none", log, onChange: () => assert.fail() });
   await sleep(300);
   assert.equal(listener.isCurrent(), false);
   await listener[Symbol.asyncDispose]();
 });
 
-test("on SQLite there is nobody to tell", async () => {
+test("SQLite records no access changes", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-access-"));
   {
     await using sqlite = await openDatabase({ url: "", dataDir, log });

@@ -24,7 +24,7 @@ describe("migrating SQLite", () =>
 describe("migrating PostgreSQL", () => suite(async () => ({ url: await createDatabase(), dataDir: "", log })));
 
 function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
-  test("several servers may start at once on an empty database", async () => {
+  test("several servers can start together on an empty database", async () => {
     const options = await place();
     const stores = await Promise.all(Array.from({ length: 4 }, () => openDatabase(options)));
     const { rows } = await sql<{ version: number; name: string }>`select version, name from schema_migration`.execute(stores[0]!.reader);
@@ -39,7 +39,7 @@ function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
     await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
   });
 
-  test("data of a newer program is refused with both versions", async () => {
+  test("data of a newer program is refused with a message that names both versions", async () => {
     const options = await place();
     {
       await using store = await openDatabase(options);
@@ -51,7 +51,7 @@ function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
     );
   });
 
-  test("a migration that fails leaves nothing of itself, and the ones before it", async () => {
+  test("a failed migration leaves no changes and keeps the migrations before it", async () => {
     await using store = await openDatabase(await place());
     const { rows: applied } = await sql`select version from schema_migration`.execute(store.reader);
     const known = applied.map((_, index): Migration => ({ version: index + 1, name: "known", statements: () => [] }));

@@ -32,7 +32,7 @@ async function increment(db: WriteDb, name: string): Promise<void> {
   await db.updateTable("server_state").set({ value: sql`(cast(value as integer) + 1)::text` }).where("name", "=", name).execute();
 }
 
-test("a deadlock is tried again, and its actions after the commit run once", async () => {
+test("a deadlocked transaction is retried and its actions after the commit run once", async () => {
   let attempts = 0;
   let actions = 0;
   const both = Promise.withResolvers<void>();
@@ -58,20 +58,20 @@ test("a deadlock is tried again, and its actions after the commit run once", asy
   ]);
 });
 
-test("prepared statements are few, however many texts there are", async () => {
+test("the number of prepared statements stays small for many statements", async () => {
   for (let i = 0; i < 450; i++) await sql`select ${i}::int as ${sql.raw(`c${i}`)}`.execute(store.reader);
   const { rows } = await sql<{ n: number }>`select count(*) as n from pg_prepared_statements`.execute(store.reader);
   assert.ok(rows[0]!.n <= 202, `${rows[0]!.n}`);
 });
 
-test("a plan that a migration made stale is made anew", async () => {
+test("a plan that a migration invalidated is renewed", async () => {
   const columns = async () => Object.keys((await store.reader.selectFrom("server_state").selectAll().executeTakeFirst()) ?? {});
   for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value"]);
   await store.transaction((db) => sql`alter table server_state add column more text`.execute(db));
   for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "more"]);
 });
 
-test("connections that the server ended are replaced, and what they did is undone", async () => {
+test("closed connections are replaced and their transactions are rolled back", async () => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const failing = store.transaction(async (db) => {
@@ -91,7 +91,7 @@ test("connections that the server ended are replaced, and what they did is undon
   ]);
 });
 
-test("a database that is not there is named without its password", async () => {
+test("the error about a missing database does not contain its password", async () => {
   const failing = openDatabase({ url: "postgres://somebody:secret@127.0.0.1:1/none", dataDir: "", log });
   await assert.rejects(failing, (error: Error) => {
     assert.match(error.message, /cannot use the database 127\.0\.0\.1:1\/none: .*ECONNREFUSED/);

@@ -37,14 +37,14 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof HoltError && error.code === Code.UNAVAILABLE;
 }
 
-test("only the owner may read the files and the folder", async () => {
+test("only the owner can read the files and the folder", async () => {
   const { store, path } = await openNew();
   await using _ = store;
   for (const file of [path, `${path}-wal`, `${path}-shm`]) assert.equal((await stat(file)).mode & 0o777, 0o600, file);
   assert.equal((await stat(join(path, ".."))).mode & 0o777, 0o700);
 });
 
-test("a folder that cannot be made and a file that is no database are named in the error", async () => {
+test("the error names a folder that cannot be created and a file that is not a database", async () => {
   const file = join(folder, "a file");
   await writeFile(file, "no folder");
   await assert.rejects(openDatabase({ url: "", dataDir: join(file, "data"), log }), /cannot make the data folder .*a file\/data: ENOTDIR/);
@@ -52,7 +52,7 @@ test("a folder that cannot be made and a file that is no database are named in t
   await assert.rejects(openDatabase({ url: "", dataDir: folder, log }), /cannot open the database .*holt\.db: file is not a database/);
 });
 
-test("an address that is none is refused without being repeated", async () => {
+test("an invalid address is refused without repeating it", async () => {
   for (const url of ["mysql://u:secret@h/d", "nonsense secret"]) {
     await assert.rejects(
       openDatabase({ url, dataDir: "", log }),
@@ -61,7 +61,7 @@ test("an address that is none is refused without being repeated", async () => {
   }
 });
 
-test("works run one after another and see each other's rows", async () => {
+test("transactions run one after another and see each other's rows", async () => {
   const { store } = await openNew();
   await using _ = store;
   let running = 0;
@@ -78,7 +78,7 @@ test("works run one after another and see each other's rows", async () => {
   );
 });
 
-test("those who write at once share a commit", async () => {
+test("concurrent transactions share a commit", async () => {
   const { store, path } = await openNew();
   await using _ = store;
   const size = async () => (await stat(`${path}-wal`)).size;
@@ -91,7 +91,7 @@ test("those who write at once share a commit", async () => {
   assert.ok((await size()) - before < 10 * one, "fifty commits would have written the same pages fifty times");
 });
 
-test("another process's lock is waited for without stopping this one", async () => {
+test("waiting for the lock of another process does not block this one", async () => {
   const { store, path } = await openNew();
   await using _ = store;
   using other = new DatabaseSync(path);
@@ -104,7 +104,7 @@ test("another process's lock is waited for without stopping this one", async () 
   assert.deepEqual(await names(store), ["patient"]);
 });
 
-test("a lock that stays makes writing unavailable, and only writing", { timeout: 20_000 }, async () => {
+test("a lock that is never released makes writes, and only writes, unavailable", { timeout: 20_000 }, async () => {
   const { store, path } = await openNew();
   await using _ = store;
   using other = new DatabaseSync(path);
@@ -119,7 +119,7 @@ test("a lock that stays makes writing unavailable, and only writing", { timeout:
   assert.deepEqual(await names(store), ["lucky"]);
 });
 
-test("a full disk fails the transaction that fills it, and leaves nothing of it", async () => {
+test("a full disk fails the transaction that fills it and rolls it back", async () => {
   const { store } = await openNew();
   await using _ = store;
   await store.transaction((db) => put(db, "before"));
@@ -159,7 +159,7 @@ test("a commit that fails rejects its whole group, and the next one works", asyn
   assert.deepEqual(await names(store), ["next"]);
 });
 
-test("what was asked for before the end is finished, what comes later is refused", async () => {
+test("closing the store finishes earlier transactions and refuses later ones", async () => {
   const { store, path } = await openNew();
   const writes = Array.from({ length: 100 }, (_, i) => store.transaction((db) => put(db, `n${i}`)));
   const closed = store[Symbol.asyncDispose]();

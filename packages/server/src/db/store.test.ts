@@ -39,7 +39,7 @@ function storeSuite(open: () => Promise<Store>): void {
   const bodyOf = async (uid: string) =>
     (await store.reader.selectFrom("group").select("body").where("uid", "=", uid).executeTakeFirst())?.body;
 
-  test("what a transaction wrote can be read when it resolves", async () => {
+  test("the rows of a transaction can be read when it resolves", async () => {
     const uid = newUid("");
     const value = await store.transaction(async (db) => {
       await insertGroup(db, uid);
@@ -50,7 +50,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.equal(await bodyOf(uid), "{}");
   });
 
-  test("what a transaction throws is thrown on, and nothing of it stays", async () => {
+  test("an exception in a transaction is rethrown and rolls it back", async () => {
     const uid = newUid("");
     const failing = store.transaction(async (db) => {
       await insertGroup(db, uid);
@@ -60,7 +60,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.equal(await bodyOf(uid), undefined);
   });
 
-  test("actions after a commit run in order when it can be seen, and not after a failure", async () => {
+  test("actions after a commit run in order once it is visible, and not after a failure", async () => {
     const ran: string[] = [];
     await store.transaction(async (db) => {
       db.afterCommit(() => ran.push("first"));
@@ -80,7 +80,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.deepEqual(ran, ["first", "second"]);
   });
 
-  test("one that fails among twenty at once takes nobody with it", async () => {
+  test("one failed transaction among twenty concurrent ones fails alone", async () => {
     const uids = Array.from({ length: 20 }, () => newUid(""));
     const settled = await Promise.allSettled(
       uids.map((uid, i) =>
@@ -101,7 +101,7 @@ function storeSuite(open: () => Promise<Store>): void {
     );
   });
 
-  test("a value that must be unique is refused with the table and its columns", async () => {
+  test("a duplicate value is refused with the table and its columns", async () => {
     const uid = newUid("");
     await store.transaction((db) => insertGroup(db, uid, { name: `verified ${uid}`, verified: 1 }));
     await assertConstraint((db) => insertGroup(db, uid), "unique", "group", ["uid"]);
@@ -125,7 +125,7 @@ function storeSuite(open: () => Promise<Store>): void {
     await assertConstraint((db) => db.deleteFrom("role").where("uid", "=", role).execute(), "foreign-key", "role", []);
   });
 
-  test("a reference to nothing is refused, and so is the removal of what is referred to", async () => {
+  test("a dangling reference is refused, and so is the deletion of a referenced row", async () => {
     const uid = newUid("");
     const child = newUid(uid);
     await assertConstraint((db) => insertGroup(db, child, { parent: uid }), "foreign-key", "group", []);
@@ -147,7 +147,7 @@ function storeSuite(open: () => Promise<Store>): void {
     );
   });
 
-  test("a transaction whose statement failed does not commit, even if its work ignores that", async () => {
+  test("a transaction with a failed statement does not commit, even if the error is ignored", async () => {
     const uid = newUid("");
     const failing = store.transaction(async (db) => {
       await insertGroup(db, uid);
@@ -163,7 +163,7 @@ function storeSuite(open: () => Promise<Store>): void {
     await assert.rejects(translated, RangeError);
   });
 
-  test("a read handle has nothing that writes, and its connection refuses to", async () => {
+  test("a read handle has no methods that write, and its connection refuses writes", async () => {
     assert.deepEqual(
       ["insertInto", "updateTable", "deleteFrom", "transaction", "schema", "afterCommit"].filter((name) => name in store.reader),
       [],
@@ -179,7 +179,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.equal(typeof after.n, "number");
   });
 
-  test("a snapshot sees one moment, and keeps nobody from reading and writing", async () => {
+  test("a snapshot sees one moment and blocks neither reads nor writes", async () => {
     const uid = newUid("");
     await store.snapshot(async (db) => {
       const inside = async () => (await db.selectFrom("group").select("uid").where("uid", "=", uid).execute()).length;
@@ -194,7 +194,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.ok(all.every((rows) => rows.length === 1));
   });
 
-  test("a handle is of no use when its transaction or snapshot is over", async () => {
+  test("a handle cannot be used after its transaction or snapshot has ended", async () => {
     let kept: WriteDb | undefined;
     await store.transaction(async (db) => {
       kept = db;
@@ -204,7 +204,7 @@ function storeSuite(open: () => Promise<Store>): void {
     await assert.rejects(reader.selectFrom("group").select("uid").execute(), /is over/);
   });
 
-  test("updates and removals tell how many rows they met", async () => {
+  test("updates and deletions return the number of affected rows", async () => {
     const uid = newUid("");
     await store.transaction(async (db) => {
       await insertGroup(db, uid);
@@ -217,7 +217,7 @@ function storeSuite(open: () => Promise<Store>): void {
     });
   });
 
-  test("lists of values, locks and unindexed columns mean the same", async () => {
+  test("lists of values, locks and unindexed columns behave the same on both stores", async () => {
     const uids = [newUid(""), newUid("")].sort();
     await store.transaction(async (db) => {
       for (const uid of uids) await insertGroup(db, uid);
@@ -235,7 +235,7 @@ function storeSuite(open: () => Promise<Store>): void {
     });
   });
 
-  test("text is ordered by its bytes", async () => {
+  test("strings are ordered by their bytes", async () => {
     const list = ["a", "B", "ä", "_", "Z", "z", "a b", "ab"];
     const parent = newUid("");
     await store.transaction(async (db) => {
@@ -249,7 +249,7 @@ function storeSuite(open: () => Promise<Store>): void {
     );
   });
 
-  test("bytes come back as they went in, and go with the manifest they belong to", async () => {
+  test("bytes are stored unchanged and deleted with their manifest", async () => {
     const [group, times] = [newUid(""), { create_time: "", update_time: "" }];
     const repo_uid = newUid(group);
     const contents = [Uint8Array.from({ length: 256 }, (_, i) => i), new Uint8Array(0), Buffer.from("a view of more").subarray(2, 6)];
@@ -292,7 +292,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.deepEqual(await references(), []);
   });
 
-  test("counts of tags go up to their repo", async () => {
+  test("counts of tags include their repo", async () => {
     const repo = newUid(newUid(""));
     const tags = [newUid(repo), newUid(repo)];
     await store.transaction(async (db) => {
@@ -304,7 +304,7 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.deepEqual(await countOf(store.reader, "tag", parentOf(repo)), { below: 2, direct: 0 });
   });
 
-  test("counts are right after fifty writers at once", async () => {
+  test("counts are right after fifty concurrent writers", async () => {
     const root = newUid("");
     const folders = Array.from({ length: 5 }, () => newUid(root));
     const roles = Array.from({ length: 50 }, (_, i) => newUid(folders[i % 5]!));
@@ -319,14 +319,14 @@ function storeSuite(open: () => Promise<Store>): void {
     assert.deepEqual(await countOf(store.reader, "role", root), { below: 0, direct: 0 });
   });
 
-  test("a long list of counts is changed in pieces", async () => {
+  test("a long list of counts is updated in batches", async () => {
     const root = newUid("");
     const rows = Array.from({ length: 2500 }, () => newUid(newUid(root)));
     await store.transaction((db) => appendToCounts(db, "group", rows, 1));
     assert.deepEqual(await countOf(store.reader, "group", root), { below: 2500, direct: 0 });
   });
 
-  test("it answers a ping", () => store.ping());
+  test("the store answers a ping", () => store.ping());
 
   async function assertConstraint(
     work: (db: WriteDb) => Promise<unknown>,

@@ -42,24 +42,24 @@ const DENIED = [
   "3fff:fff:ffff::1", "4000::1", "5f00::1", "fc00::1", "fd00::1", "fd00:ec2::254", "fd20:ce::254", "fe80::1", "fe80::1%eth0", "2606:4700::1%eth0", "fec0::1", "ff02::1", "ff0e::1", "0:0:0:0:0:0:0:1",
 ]; // biome-ignore format: a corpus
 
-test("public addresses may be connected to", () => {
+test("public addresses are allowed", () => {
   const policy = createAddressPolicy([]);
   for (const address of PUBLIC) assert.equal(policy.isAllowed(address), true, address);
 });
 
-test("everything that is not the public Internet is denied, in every spelling", () => {
+test("addresses outside of the public Internet are denied in every spelling", () => {
   const policy = createAddressPolicy([]);
   assert.ok(DENIED.length >= 60);
   for (const address of DENIED) assert.equal(policy.isAllowed(address), false, address);
 });
 
-test("what is not an address is denied", () => {
+test("a malformed address is denied", () => {
   const policy = createAddressPolicy(["0.0.0.0/0", "::/0"]);
   for (const text of ["", "localhost", "127.1", "0x7f000001", "2130706433", "1.2.3.4.5", "[::1]", "1.2.3.4/8", " 8.8.8.8", "fe80::1%eth0"])
     assert.equal(policy.isAllowed(text), false, text);
 });
 
-test("the operator's ranges are allowed, and nothing beside them", () => {
+test("the ranges of the operator are allowed and no other private addresses", () => {
   const policy = createAddressPolicy(["127.0.0.0/8", "10.1.0.0/16", "192.168.7.9", "fd00:1::/32", "::1"]);
   for (const address of ["127.0.0.1", "10.1.255.255", "192.168.7.9", "fd00:1::5", "::1", "8.8.8.8"])
     assert.equal(policy.isAllowed(address), true, address);
@@ -76,7 +76,7 @@ test("an IPv4-mapped address is allowed only by a range that is written as IPv6"
   assert.equal(createAddressPolicy(["::ffff:10.0.0.0/104"]).isAllowed("10.0.0.1"), false);
 });
 
-test("a malformed range fails at once", () => {
+test("a malformed range is an error at once", () => {
   for (const cidr of ["", "10.0.0.0/33", "10.0.0/8", "::/129", "fd00::/-1", "host/8", "10.0.0.0/8/8", "10.0.0.0/", "fe80::%eth0/64"]) {
     assert.throws(() => createAddressPolicy([cidr]), /is not an address range/, cidr);
   }

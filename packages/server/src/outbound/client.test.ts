@@ -33,7 +33,7 @@ function failsWith(reason: OutboundReason): (error: unknown) => boolean {
 
 const json: RequestListener = (_request, response) => void response.setHeader("content-type", "application/json").end('{"ok":true}');
 
-test("a loopback issuer over http works where the operator allows loopback, by address and by name", async () => {
+test("a loopback issuer over http works by address and by name if the operator allows loopback", async () => {
   await withServer(json, (port) =>
     withClient({}, async (client) => {
       assert.deepEqual(await client.fetchJson(`http://127.0.0.1:${port}/`), { ok: true });
@@ -42,7 +42,7 @@ test("a loopback issuer over http works where the operator allows loopback, by a
   );
 });
 
-test("without the operator's leave nothing private is reached, however the host is written", async () => {
+test("private addresses are refused in every spelling unless the operator allows them", async () => {
   let hits = 0;
   const count: RequestListener = (request, response) => {
     hits++;
@@ -74,14 +74,14 @@ test("without the operator's leave nothing private is reached, however the host 
   assert.equal(hits, 0);
 });
 
-test("plain http goes to the operator's ranges only", async () => {
+test("plain http is limited to the ranges that the operator allows", async () => {
   await withClient({ allowCidrs: ["10.0.0.0/8"] }, async (client) => {
     await assert.rejects(client.fetchJson("http://127.0.0.1:1/"), failsWith("address"));
     await assert.rejects(client.fetchJson("http://8.8.8.8/"), failsWith("address"));
   });
 });
 
-test("a name is as good as the addresses behind it, each time it is resolved", async () => {
+test("a name is checked by its addresses each time it is resolved", async () => {
   const answers = [["10.0.0.7"], ["169.254.169.254", "::1"], ["10.0.0.7", "127.0.0.1"]];
   const resolve: NonNullable<OutboundOptions["resolve"]> = (_host, _options, callback) =>
     callback(
@@ -106,7 +106,7 @@ test("URLs with credentials, other schemes and nonsense are refused", async () =
   });
 });
 
-test("redirects, other statuses and bodies that are not JSON are errors that do not quote the answer", async () => {
+test("redirects, other statuses and bodies that are not JSON cause errors that do not quote the answer", async () => {
   const listener: RequestListener = (request, response) => {
     if (request.url === "/redirect") response.writeHead(302, { location: "http://127.0.0.1:1/secret" }).end("secret");
     else if (request.url === "/status") response.writeHead(503).end("secret");
@@ -131,7 +131,7 @@ test("redirects, other statuses and bodies that are not JSON are errors that do 
   );
 });
 
-test("an answer is cut off at the size limit, announced or not", async () => {
+test("an answer beyond the size limit is refused, whether its size is announced or not", async () => {
   const big = Buffer.alloc(64 * 1024, 32);
   const listener: RequestListener = (request, response) => {
     if (request.url === "/announced") response.setHeader("content-length", big.length * 32);
@@ -147,7 +147,7 @@ test("an answer is cut off at the size limit, announced or not", async () => {
   );
 });
 
-test("the time limit holds for silence and for a body that trickles", async () => {
+test("the time limit applies to a silent server and to a trickling body", async () => {
   const listener: RequestListener = (request, response) => {
     if (request.url === "/silent") return;
     response.flushHeaders();
@@ -165,7 +165,7 @@ test("the time limit holds for silence and for a body that trickles", async () =
   );
 });
 
-test("a caller can give up before and during a request", async () => {
+test("a caller can abort before and during a request", async () => {
   await withServer(
     () => {},
     (port) =>
@@ -176,7 +176,7 @@ test("a caller can give up before and during a request", async () => {
   );
 });
 
-test("an unreachable host and an unknown name are transient", async () => {
+test("an unreachable host and an unknown name are transient errors", async () => {
   const resolve: NonNullable<OutboundOptions["resolve"]> = (_host, _options, callback) => callback(new Error("ENOTFOUND"), []);
   await withClient({ resolve }, async (client) => {
     await assert.rejects(client.fetchJson("http://127.0.0.1:1/"), failsWith("connect"));
@@ -189,7 +189,7 @@ test("an unreachable host and an unknown name are transient", async () => {
   });
 });
 
-test("a request can carry a method, headers and a body, and any status is an answer", async () => {
+test("a request can have a method, headers and a body, and returns any status", async () => {
   const listener: RequestListener = async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
@@ -210,7 +210,7 @@ test("a request can carry a method, headers and a body, and any status is an ans
   );
 });
 
-test("a request says once who makes it, and the caller's word for that counts", async () => {
+test("a request has one User-Agent header, and that of the caller wins", async () => {
   const names: string[][] = [];
   const listener: RequestListener = ({ rawHeaders }, response) => {
     names.push(rawHeaders.filter((_, i) => rawHeaders[i - 1]?.toLowerCase() === "user-agent"));
@@ -225,7 +225,7 @@ test("a request says once who makes it, and the caller's word for that counts", 
   assert.deepEqual(names, [["Holt"], ["Other"], ["Other"]]);
 });
 
-test("a body that is ignored may be as long as it likes, and of a short one the connection is kept", async () => {
+test("an ignored body can have any length, and a short one keeps its connection", async () => {
   const ports: (number | undefined)[] = [];
   const listener: RequestListener = ({ url, socket }, response) => {
     ports.push(socket.remotePort);

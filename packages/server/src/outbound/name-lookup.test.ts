@@ -24,7 +24,7 @@ function lookUp(resolve: Resolve, hostname: string): Promise<unknown> {
   return new Promise((done, fail) => resolve(hostname, { all: true }, (error, found) => (error === null ? done(found) : fail(error))));
 }
 
-test("a name is answered as the resolver answers, each time anew, and once for all who ask meanwhile", async () => {
+test("each lookup asks the resolver again, and concurrent lookups of a name share one query", async () => {
   const { ask, asked } = createResolver();
   const resolve = createNameLookup(ask);
   assert.deepEqual(await lookUp(resolve, "a.test"), addresses);
@@ -36,7 +36,7 @@ test("a name is answered as the resolver answers, each time anew, and once for a
   assert.deepEqual(asked, ["a.test", "a.test", "b.test"]);
 });
 
-test("names without an answer leave room for those that had one, and hold up new ones no longer than until they are known", async () => {
+test("names without an answer do not block known names, and delay new names only briefly", async () => {
   const { ask, held, endAll } = createResolver();
   const resolve = createNameLookup(ask, { slowMs: 5 });
   await lookUp(resolve, "known.test");
@@ -56,7 +56,7 @@ test("names without an answer leave room for those that had one, and hold up new
   await Promise.all(again);
 });
 
-test("what nobody waits for any more is not asked", async () => {
+test("a lookup without waiting callers is not sent", async () => {
   const { ask, asked, endAll } = createResolver();
   const resolve = createNameLookup(ask, { maxWaitMs: 5 });
   const dead = Array.from({ length: 7 }, (_, i) => lookUp(resolve, `dead-${i}.test`));

@@ -98,7 +98,7 @@ describeWithWorld("deliveries", (world) => {
     });
   }
 
-  it("are listed newest first, with what became of them", async () => {
+  it("deliveries are listed newest first with their outcome", async () => {
     const { uid, group, path } = await subscribe();
     const made = [await world.group(group, "a"), await world.group(group, "b")];
     await until(async () => (await list(uid, DELIVERED)).length === 3);
@@ -126,7 +126,7 @@ describeWithWorld("deliveries", (world) => {
     }
   });
 
-  it("show why an attempt failed, and never what the sink said", async () => {
+  it("a failed delivery shows the reason but never the answer of the sink", async () => {
     const { uid, group, path } = await subscribe();
     sink.statuses.set(path, 503);
     await world.group(group);
@@ -144,7 +144,7 @@ describeWithWorld("deliveries", (world) => {
     assert.deepEqual([pendingCount, failedCount, pauseTime], [1n, 0n, undefined]);
   });
 
-  it("come in pages, each once, of any state", async () => {
+  it("pages of deliveries contain each delivery once, whatever its state", async () => {
     const { uid } = await subscribe();
     const states = Array.from({ length: 30 }, (_, i) => (["pending", "delivered", "failed"] as const)[i % 3] as DeliveryTable["state"]);
     await seed(uid, states);
@@ -176,7 +176,7 @@ describeWithWorld("deliveries", (world) => {
     }
   }
 
-  it("are found by their state among very many of others", async () => {
+  it("deliveries can be filtered by state among many others", async () => {
     const { uid } = await subscribe();
     await seed(uid, ["pending", "failed", ...Array.from({ length: 22_000 }, () => "delivered" as const), "pending"]);
     for (const [state, count] of [
@@ -194,7 +194,7 @@ describeWithWorld("deliveries", (world) => {
     assert.deepEqual([pendingCount, failedCount], [10_000n, 0n]);
   });
 
-  it("refuse a negative page_size, a state that there is not, and a page token of another caller, subscription or state", async () => {
+  it("a list of deliveries refuses a negative pageSize, an unknown state and the page token of another list", async () => {
     const { uid } = await subscribe();
     await seed(uid, ["failed", "failed", "failed"]);
     const reader = await world.robot(world.orgUid, [Capability.CAP_EVENTS_SUBSCRIPTION_LIST]);
@@ -216,7 +216,7 @@ describeWithWorld("deliveries", (world) => {
     assert.equal((await world.must(listDeliveries, { uid, pageToken })).deliveries.length, 3);
   });
 
-  it("are nobody's of a subscription that is missing: NOT_FOUND names the subscription, whatever the operation", async () => {
+  it("every call on deliveries of a missing subscription answers NOT_FOUND with the subscription", async () => {
     for (const uid of [newUid(world.orgUid), world.orgUid, newUid(""), "nonsense"]) {
       for (const method of [listDeliveries, getSubscriptionStatus, redeliver, resumeSubscription, sendTestEvent] as DescMethodUnary[]) {
         for (const client of [world.rest, world.grpc]) {
@@ -228,7 +228,7 @@ describeWithWorld("deliveries", (world) => {
     }
   });
 
-  it("need subscriptions.list to be seen and subscriptions.update to be repeated", async () => {
+  it("listing deliveries needs subscriptions.list and redelivery needs subscriptions.update", async () => {
     const { uid, group } = await subscribe();
     const reader = await world.robot(group, [Capability.CAP_EVENTS_SUBSCRIPTION_LIST]);
     const writer = await world.robot(group, [Capability.CAP_EVENTS_SUBSCRIPTION_UPDATE]);
@@ -246,7 +246,7 @@ describeWithWorld("deliveries", (world) => {
     }
   });
 
-  it("are made again of one event, whatever became of it, with its id", async () => {
+  it("one event can be redelivered with its id, whatever its outcome was", async () => {
     const { uid, group, path } = await subscribe();
     const [first] = await list(uid);
     for (const [index, client] of [world.rest, world.grpc].entries()) {
@@ -267,7 +267,7 @@ describeWithWorld("deliveries", (world) => {
     await until(async () => (await list(uid, PENDING)).length === 0);
   });
 
-  it("that failed are made again since a time, all of them", async () => {
+  it("all failed deliveries since a time can be redelivered", async () => {
     const { uid, path } = await subscribe();
     await seed(uid, ["failed", "delivered", "failed", "failed"]);
     const since = (index: number) => timestampFromDate(new Date(world.clock.now().getTime() + index));
@@ -288,7 +288,7 @@ describeWithWorld("deliveries", (world) => {
     assert.equal((await status(uid)).state, SubscriptionStatus_State.PAUSED);
   });
 
-  it("that failed are made again in pieces where they are very many, each once", async () => {
+  it("many failed deliveries are redelivered in batches, each once", async () => {
     const { uid } = await subscribe();
     await seed(
       uid,
@@ -302,7 +302,7 @@ describeWithWorld("deliveries", (world) => {
     assert.deepEqual([(await list(uid, PENDING)).length, (await list(uid, FAILED)).length], [28, 0]);
   });
 
-  it("are not made again without saying which, or of an event that was not for this subscription", async () => {
+  it("a redelivery is refused without a selection or for an event of another subscription", async () => {
     const { uid } = await subscribe();
     const other = await subscribe();
     const [event] = await list(other.uid);
@@ -323,7 +323,7 @@ describeWithWorld("deliveries", (world) => {
     assert.equal(errorOf(await world.grpc.call(redeliver, strange as never, world.owner.token)).code, Code.INVALID_ARGUMENT);
   });
 
-  it("stop when the sink is gone, and go on when the subscription is resumed", async () => {
+  it("deliveries stop when the sink is gone and continue when the subscription is resumed", async () => {
     const { uid, group, path } = await subscribe();
     sink.statuses.set(path, 410);
     await world.group(group, "a");
@@ -345,7 +345,7 @@ describeWithWorld("deliveries", (world) => {
     assert.deepEqual((await status(uid)).pendingCount, 0n);
   });
 
-  it("that wait for a later try are due at once when the subscription is resumed", async () => {
+  it("deliveries that wait for a retry are due at once when the subscription is resumed", async () => {
     const { uid, group, path } = await subscribe();
     sink.statuses.set(path, 500);
     await world.group(group, "a");
@@ -355,7 +355,7 @@ describeWithWorld("deliveries", (world) => {
     await until(async () => (await list(uid, DELIVERED)).length === 2);
   });
 
-  it("are seen, repeated and resumed without an event of that", async () => {
+  it("listing, redelivering and resuming deliveries emit no event", async () => {
     const { uid } = await subscribe();
     const seqs = () => world.store.reader.selectFrom("outbox").select("seq").execute();
     const before = await seqs();
@@ -366,7 +366,7 @@ describeWithWorld("deliveries", (world) => {
     assert.deepEqual(await seqs(), before);
   });
 
-  it("are made of a test event, for its subscription alone, and the feed does not show it", async () => {
+  it("a test event is delivered to its subscription alone and is not in the feed", async () => {
     const { uid, group, path } = await subscribe();
     const { uid: other } = await world.must(SubscriptionsService.method.createSubscription, {
       parent: group,

@@ -84,7 +84,7 @@ for (const store of storeNames) {
   const start = (options: ServerOptions = {}) => startServer({ store, env, ...options });
 
   describe(`deliveries on ${store}`, () => {
-    test("go to the subscriptions of the group and of every group above it, in order", async () => {
+    test("events are delivered in order to the subscriptions of their group and of all groups above", async () => {
       await using sink = await startSink();
       await using server = await start();
       const team = await makeGroup(server, server.orgUid, "team");
@@ -101,7 +101,7 @@ for (const store of storeNames) {
       assert.deepEqual(since("/other"), []);
     });
 
-    test("that fail are made again with the same id, and others go on meanwhile", async () => {
+    test("a failed delivery is retried with the same id while others continue", async () => {
       let refusals = 2;
       await using sink = await startSink(({ name }, response) => {
         response.statusCode = name === "g0" && refusals-- > 0 ? 503 : 204;
@@ -126,7 +126,7 @@ for (const store of storeNames) {
       );
     });
 
-    test("to a sink that is gone pause its subscription, which goes on when it is resumed", async () => {
+    test("a sink that is gone pauses its subscription until it is resumed", async () => {
       let status = 410;
       await using sink = await startSink((_, response) => void response.writeHead(status).end());
       await using server = await start();
@@ -142,7 +142,7 @@ for (const store of storeNames) {
       assert.deepEqual(sink.names("/"), numbered(3));
     });
 
-    test("to a sink that never answers delay no other", async () => {
+    test("a sink that never answers does not delay other sinks", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
       await using server = await start();
       for (let i = 0; i < 80; i++) await subscribe(server, server.orgUid, `${sink.url}/dead${i}`);
@@ -158,7 +158,7 @@ for (const store of storeNames) {
       assert.ok(times.toSorted((a, b) => a - b)[5]! < 1000, `it took ${times.map(Math.round).join(", ")} ms`);
     });
 
-    test("to very many new sinks of one organization that never answer delay no other organization", async () => {
+    test("many silent sinks of one organization do not delay another organization", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
       await using server = await start();
       const other = await makeOrganization(server, "other");
@@ -174,7 +174,7 @@ for (const store of storeNames) {
       assert.ok(took < 1500, `it took ${Math.round(took)} ms`);
     });
 
-    test("of a sink in trouble wait together, and come at once when it is well", async () => {
+    test("deliveries to a failing sink wait together and are sent at once when it recovers", async () => {
       let isWell = false;
       await using sink = await startSink((_, response) => void response.writeHead(isWell ? 200 : 500).end());
       await using server = await start({ env: { ...env, HOLT_WEBHOOK_BACKOFF: "300ms" } });
@@ -188,7 +188,7 @@ for (const store of storeNames) {
       assert.equal(new Set(sink.names("/")).size, 20);
     });
 
-    test("of a subscription that is deleted are not made", async () => {
+    test("events are not delivered to a deleted subscription", async () => {
       await using sink = await startSink((_, response) => void setTimeout(() => response.end(), 30));
       await using server = await start();
       const uid = await subscribe(server, server.orgUid, `${sink.url}/`);
@@ -201,7 +201,7 @@ for (const store of storeNames) {
       assert.equal(sink.received.length, count);
     });
 
-    test("under way are ended when the server stops, and made by the next one", { timeout: 60_000 }, async () => {
+    test("a stopping server aborts its deliveries and the next server sends them", { timeout: 60_000 }, async () => {
       let answers = false;
       await using sink = await startSink((_, response) => void (answers && response.end()));
       await using place = await createPlace(store);
@@ -219,7 +219,7 @@ for (const store of storeNames) {
       assert.equal(next.stderr().includes('"level":50'), false, next.stderr());
     });
 
-    test("are made by the next server when one is killed, and hardly any twice", { timeout: 120_000 }, async () => {
+    test("the next server sends the deliveries of a killed one and repeats hardly any", { timeout: 120_000 }, async () => {
       await using sink = await startSink();
       await using place = await createPlace(store);
       await using servers = new AsyncDisposableStack();
@@ -273,7 +273,7 @@ async function organization(server: Reachable): Promise<string> {
 }
 
 describe("servers that share a database", () => {
-  test("take over what one that was killed had begun", { timeout: 120_000 }, async () => {
+  test("a server takes over the deliveries that a killed server had begun", { timeout: 120_000 }, async () => {
     let answers = false;
     await using sink = await startSink((_, response) => void (answers && response.end()));
     await using place = await createPlace("postgres");
@@ -288,7 +288,7 @@ describe("servers that share a database", () => {
     await until(() => sink.received.length === 2, 20_000);
   });
 
-  test("publish what one has written that was killed, and share the work without doing it twice", { timeout: 60_000 }, async () => {
+  test("servers publish the events of a killed server and share deliveries without sending any twice", { timeout: 60_000 }, async () => {
     await using sink = await startSink();
     const url = await createDatabase();
     await using a = await startServer({ env: { ...env, HOLT_DATABASE_URL: url } });
@@ -305,7 +305,7 @@ describe("servers that share a database", () => {
     }
   });
 
-  test("ask the database little while nothing happens", { timeout: 60_000 }, async () => {
+  test("idle servers send few queries to the database", { timeout: 60_000 }, async () => {
     await using server = await startServer({ store: "postgres", env });
     const count = async () => {
       const { rows } = await sql<{ n: number }>`select xact_commit as n from pg_stat_database where datname = current_database()`.execute(

@@ -61,7 +61,7 @@ describeWithWorld("the event feed", (world) => {
     return { code: rest?.code, message: rest?.message, fields: fieldsOf(rest?.details ?? []) };
   };
 
-  it("has the events of a group and everything below it, oldest first, as subscribers get them", async () => {
+  it("the feed contains the events of a group and all groups below, oldest first, as subscribers receive them", async () => {
     const group = await world.group(world.orgUid);
     const below = await world.group(group, "below");
     await world.group(world.orgUid, "beside");
@@ -100,7 +100,7 @@ describeWithWorld("the event feed", (world) => {
     }
   });
 
-  it("goes on from a cursor, also where there was nothing after it", async () => {
+  it("a feed request continues from a cursor, even if no events followed it", async () => {
     const group = await world.group(world.orgUid);
     await published(world);
     const first = await readAll(world.rest, { parent: group }, world.owner.token);
@@ -119,7 +119,7 @@ describeWithWorld("the event feed", (world) => {
     assert.equal((await ask({ parent: group, cursor: one.cursor })).events[0]?.subject, made[1]);
   });
 
-  it("has fewer events to a page where they are long, and none is left out", async () => {
+  it("a page of long events contains fewer of them, and none is skipped", async () => {
     const group = await world.group(world.orgUid);
     const data = JSON.stringify({ body: { content: "x".repeat(1_500_000) } });
     const texts = { type: "t", source: "s", subject: "", time: world.clock.now().toISOString(), body_type: "", extensions: "{}" };
@@ -137,7 +137,7 @@ describeWithWorld("the event feed", (world) => {
     assert.equal(answers, 3);
   });
 
-  it("shows nothing that is for others: internal events, and tests of a subscription", async () => {
+  it("the feed does not contain internal events or test events", async () => {
     const group = await world.group(world.orgUid);
     const subscription = { sink: "https://127.0.0.1:1/" };
     const { uid } = await world.must(SubscriptionsService.method.createSubscription, { parent: group, subscription });
@@ -153,7 +153,7 @@ describeWithWorld("the event feed", (world) => {
     }
   });
 
-  it("is filtered by type, with the prefix of the installation or without", async () => {
+  it("the feed can be filtered by type with or without the prefix of the installation", async () => {
     const group = await world.group(world.orgUid);
     await world.must(GroupsService.method.deleteGroup, { uid: await world.group(group) });
     await published(world);
@@ -167,7 +167,7 @@ describeWithWorld("the event feed", (world) => {
     assert.deepEqual(list.events, []);
   });
 
-  it("is filtered by time, from one on and before another", async () => {
+  it("the feed can be filtered by an interval of time", async () => {
     const group = await world.group(world.orgUid);
     const times: Date[] = [];
     for (let i = 0; i < 4; i++) {
@@ -194,7 +194,7 @@ describeWithWorld("the event feed", (world) => {
     assert.deepEqual(await found({ until: between }), [-1, 0, 1]);
   });
 
-  it("begins with what happens from then on where since is later than all events", async () => {
+  it("a feed request from a future time returns only later events", async () => {
     const group = await world.group(world.orgUid);
     await published(world);
     world.clock.advance(10 * 60_000);
@@ -209,7 +209,7 @@ describeWithWorld("the event feed", (world) => {
     );
   });
 
-  it("refuses what it cannot be asked", async () => {
+  it("the feed refuses invalid requests", async () => {
     const parent = await world.group(world.orgUid);
     const [early, late] = [timestampFromDate(new Date(1000)), timestampFromDate(new Date(2000))];
     const { cursor } = await ask({ parent });
@@ -234,7 +234,7 @@ describeWithWorld("the event feed", (world) => {
     await invalid({ cursor: nextPageToken }, "cursor");
   });
 
-  it("looks at so many events at a time, and says that there are more", async () => {
+  it("a feed request scans a limited number of events and tells whether more follow", async () => {
     const group = await world.group(world.orgUid);
     await published(world);
     const begin = (await ask({ parent: group })).cursor;
@@ -255,7 +255,7 @@ describeWithWorld("the event feed", (world) => {
 });
 
 describeWithWorld("a cursor of the event feed", (world) => {
-  it("does not expire, and is anybody's who may read the feed", async () => {
+  it("a cursor never expires and works for every caller who may read the feed", async () => {
     const parent = await world.group(world.orgUid);
     const { uid } = await world.robot(world.orgUid, [Capability.CAP_EVENTS_SUBSCRIPTION_LIST]);
     await published(world);
@@ -273,7 +273,7 @@ describeWithWorld("a cursor of the event feed", (world) => {
 });
 
 describeWithWorld("the event feed of an installation whose events are pruned", (world) => {
-  it("says so to a reader who has missed some, and to nobody else", async () => {
+  it("only a reader who missed pruned events gets OUT_OF_RANGE", async () => {
     const parent = await world.group(world.orgUid);
     await published(world);
     const old = (await world.must(listEvents, { parent, pageSize: 1 })).cursor;
@@ -297,7 +297,7 @@ describeWithWorld("the event feed of an installation whose events are pruned", (
       );
   });
 
-  it("says so to a reader who is ahead of a database that was restored", async () => {
+  it("a reader ahead of a restored database gets OUT_OF_RANGE", async () => {
     const parent = await world.group(world.orgUid);
     await published(world);
     const { cursor } = await world.must(listEvents, { parent });
@@ -350,13 +350,13 @@ async function follow(world: World, writers: readonly Client[], readers: readonl
 
 describe("a reader of the feed who follows its cursor", () => {
   for (const store of ["sqlite", "postgres"] as const) {
-    it(`sees each event exactly once and in order while others write on ${store}`, async () => {
+    it(`a reader sees each event once and in order while others write on ${store}`, async () => {
       await using world = await startWorld({ store });
       await follow(world, [world.rest, world.grpc], [world.rest, world.grpc]);
     });
   }
 
-  it("sees each event exactly once and in order while several servers write", async () => {
+  it("a reader sees each event once and in order while several servers write", async () => {
     const url = await createDatabase();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     const options: ServerOptions = {

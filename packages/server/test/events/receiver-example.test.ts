@@ -13,7 +13,7 @@ import { freePort, startServer } from "../harness/harness.ts";
 
 const GUIDE = new URL("../../../../docs/events.md", import.meta.url);
 
-it("the receiver of the guide takes deliveries, and nothing that is forged", async () => {
+it("the receiver of the guide accepts deliveries and refuses forged ones", async () => {
   const [, code = ""] = /```js\n(.*?)```/s.exec(await readFile(GUIDE, "utf8")) ?? [];
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "holt-receiver-"));

@@ -88,14 +88,14 @@ describe("an outbound request", () => {
     assert.deepEqual(attempts.addresses, [], url);
   }
 
-  it("is tested with 150 hosts and more", () => {
+  it("the list of denied hosts has at least 150 entries", () => {
     const hosts = Object.values(deniedHosts).flat();
     assert.equal(new Set(hosts).size, hosts.length);
     assert.ok(hosts.length >= 150, `${hosts.length}`);
   });
 
   for (const [what, hosts] of Object.entries(deniedHosts)) {
-    it(`opens no socket to ${what}`, async () => {
+    it(`an outbound request opens no socket to a denied host (${what})`, async () => {
       // The worst resolver there is: every name leads here.
       await using client = createOutboundClient({ allowCidrs: [], resolve: answering(["127.0.0.1", "::1"]) });
       for (const host of hosts) {
@@ -104,7 +104,7 @@ describe("an outbound request", () => {
       }
     });
 
-    it(`opens no socket to ${what} because another network is allowed`, async () => {
+    it(`allowing a network opens no socket to another denied host (${what})`, async () => {
       await using client = createOutboundClient({ allowCidrs: ["10.99.0.0/16", "fd99::/64"], resolve: answering(["127.0.0.1", "::1"]) });
       for (const host of hosts) {
         for (const scheme of ["https", "http"]) await assertRefused(client, `${scheme}://${host}:${trap.port}/`, "address");
@@ -112,7 +112,7 @@ describe("an outbound request", () => {
     });
   }
 
-  it("opens no socket for a host that is none, or that hides behind another", async () => {
+  it("an outbound request opens no socket for a malformed or disguised host", async () => {
     await using client = createOutboundClient({ allowCidrs: ["10.99.0.0/16"], resolve: answering(["127.0.0.1"]) });
     for (const host of malformedHosts) {
       for (const scheme of ["https", "http"]) await assertRefused(client, `${scheme}://${host}:${trap.port}/`, "url", "address");
@@ -129,21 +129,21 @@ describe("an outbound request", () => {
       await assertRefused(client, url, "url", "address", "scheme");
   });
 
-  it("opens no socket to a denied address that a name has, over any scheme", async () => {
+  it("an outbound request opens no socket to a name with a denied address over any scheme", async () => {
     for (const address of deniedAddresses) {
       await using client = createOutboundClient({ allowCidrs: ["10.99.0.0/16"], resolve: answering([address]) });
       for (const scheme of ["https", "http"]) await assertRefused(client, `${scheme}://hooks.test:${trap.port}/`, "address");
     }
   });
 
-  it("opens no socket to a name of many addresses that are all denied, or of none", async () => {
+  it("an outbound request opens no socket to a name whose addresses are all denied or missing", async () => {
     await using many = createOutboundClient({ allowCidrs: [], resolve: answering(deniedAddresses) });
     await assertRefused(many, `https://hooks.test:${trap.port}/`, "address");
     await using none = createOutboundClient({ allowCidrs: [], resolve: answering([]) });
     await assertRefused(none, `https://hooks.test:${trap.port}/`, "address", "dns");
   });
 
-  it("goes to a public address, by itself or behind a name", async () => {
+  it("an outbound request reaches a public address, given directly or by a name", async () => {
     await using literal = createOutboundClient({ allowCidrs: [] });
     for (const address of publicAddresses) {
       const host = address.includes(":") ? `[${address}]` : address;
@@ -153,13 +153,13 @@ describe("an outbound request", () => {
     }
   });
 
-  it("goes to a public address in clear text only where the operator names it", async () => {
+  it("an outbound request reaches a public address over http only if the operator allows it", async () => {
     await using named = createOutboundClient({ allowCidrs: ["1.1.1.0/24"] });
     await assertConnects(named, "http://1.1.1.1/", ["1.1.1.1"]);
     await assertRefused(named, "http://8.8.8.8/", "address");
   });
 
-  it("goes to none but the public addresses of a name that has others, too", async () => {
+  it("an outbound request uses only the public addresses of a name", async () => {
     for (const answer of [
       ["1.1.1.1", "127.0.0.1"],
       ["127.0.0.1", "1.1.1.1", "10.0.0.1", "8.8.8.8"],
@@ -172,7 +172,7 @@ describe("an outbound request", () => {
     }
   });
 
-  it("looks a name up once for each connection and goes where that answer leads: rebinding gains nothing", async () => {
+  it("an outbound request connects to the address that it checked, so DNS rebinding fails", async () => {
     const resolve = answering(["1.1.1.1"], ["127.0.0.1"], ["1.1.1.1", "::1"], ["::1"]);
     await using client = createOutboundClient({ allowCidrs: [], resolve });
     const url = `https://rebinding.test:${trap.port}/`;
@@ -183,7 +183,7 @@ describe("an outbound request", () => {
     assert.equal(resolve.asked.length, 4);
   });
 
-  it("follows no redirect, wherever it leads", async () => {
+  it("an outbound request follows no redirect", async () => {
     let location = "";
     let status = 302;
     let asked = 0;
@@ -220,7 +220,7 @@ describe("an outbound request", () => {
 });
 
 describe("a delivery", () => {
-  it("to a denied address is refused with that reason, however the sink is written, and opens no socket", async () => {
+  it("a delivery to a denied address fails with that reason and opens no socket", async () => {
     await using trap = await startTrap();
     using attempts = await watchConnectAttempts();
     // Another network is allowed, so that http is not refused from the start.

@@ -49,14 +49,14 @@ const BAD = [
 ];
 
 describeWithWorld("subscriptions", (world) => {
-  it("keep a sink as it was written", async () => {
+  it("a subscription keeps its sink as it was written", async () => {
     for (const sink of GOOD) {
       const { uid } = await world.must(createSubscription, { parent: world.orgUid, subscription: { sink } });
       assert.equal((await world.must(getSubscription, { uid })).sink, sink);
     }
   });
 
-  it("refuse a sink that is no valid https URL, and never show a password that was in it", async () => {
+  it("an invalid sink URL is refused without showing its password", async () => {
     for (const sink of BAD) {
       for (const client of [world.rest, world.grpc]) {
         const error = errorOf(await client.call(createSubscription, { parent: world.orgUid, subscription: { sink } }, world.owner.token));
@@ -68,7 +68,7 @@ describeWithWorld("subscriptions", (world) => {
     }
   });
 
-  it("are refused plain http unless the operator allows its address, and a name where any is allowed", async () => {
+  it("an http sink is refused unless the operator allows its address", async () => {
     const codeOf = async (sink: string) => (await world.raw("POST", `/events/v2/subscriptions/${world.orgUid}`, { sink })).status;
     // The settings of these tests allow 127.0.0.0/8.
     for (const sink of ["http://127.0.0.1:8080/", "http://127.1/", "http://0x7f000001/", "http://sink.cluster.local/hook"])
@@ -77,7 +77,7 @@ describeWithWorld("subscriptions", (world) => {
       assert.equal(await codeOf(sink), 400, sink);
   });
 
-  it("may be several with one sink in one group", async () => {
+  it("a group can have several subscriptions with one sink", async () => {
     const parent = await world.group(world.orgUid);
     const subscription = { sink: "https://hooks.example.com/" };
     const uids = [];
@@ -85,7 +85,7 @@ describeWithWorld("subscriptions", (world) => {
     assert.notEqual(uids[0], uids[1]);
   });
 
-  it("keep their group from being deleted", async () => {
+  it("a group with subscriptions cannot be deleted", async () => {
     const parent = await world.group(world.orgUid);
     const { uid } = await world.must(createSubscription, { parent, subscription: { sink: "https://hooks.example.com/" } });
     const error = errorOf(await world.rest.call(GroupsService.method.deleteGroup, { uid: parent }, world.owner.token));
@@ -94,7 +94,7 @@ describeWithWorld("subscriptions", (world) => {
     await world.must(GroupsService.method.deleteGroup, { uid: parent });
   });
 
-  it("have a queue as long as they are", async () => {
+  it("a subscription has a queue until it is deleted", async () => {
     const { uid } = await world.must(createSubscription, { parent: world.orgUid, subscription: { sink: "https://hooks.example.com/" } });
     const queue = () =>
       world.store.reader
@@ -111,7 +111,7 @@ describeWithWorld("subscriptions", (world) => {
 describeWithWorld(
   "subscriptions where the operator allows no private address",
   (world) => {
-    it("refuse plain http whatever its host, and say who could allow it", async () => {
+    it("an http sink is refused for any host with a hint to the operator", async () => {
       for (const sink of ["http://hooks.example.com/", "http://localhost/", "http://127.0.0.1/"]) {
         const { status, text } = await world.raw("POST", `/events/v2/subscriptions/${world.orgUid}`, { sink });
         assert.equal(status, 400);

@@ -36,16 +36,16 @@ const faults: readonly { what: string; behaviour: Behaviour; status: number; err
   { what: "answers that nothing was modified", behaviour: answer(304), status: 304, error: /304/ },
   { what: "redirects", behaviour: answer(307, { location: "/elsewhere" }), status: 307, error: /redirect/ },
   {
-    what: "redirects for ever to another host",
+    what: "always redirects to another host",
     behaviour: answer(308, { location: "http://127.0.0.2:1/" }),
     status: 308,
     error: /redirect/,
   },
   { what: "redirects to nowhere", behaviour: answer(302), status: 302, error: /redirect/ },
-  { what: "answers with an error without an end", behaviour: endless(503), status: 503, error: /503/ },
-  { what: "trickles an error without an end", behaviour: endless(502, "trickle"), status: 502, error: /502/ },
+  { what: "answers an error that never ends", behaviour: endless(503), status: 503, error: /503/ },
+  { what: "trickles an error that never ends", behaviour: endless(502, "trickle"), status: 502, error: /502/ },
   { what: "resets the connection", behaviour: reset, status: 0, error: /closed/ },
-  { what: "answers what is no HTTP", behaviour: garbage, status: 0, error: /HTTP/ },
+  { what: "answers something other than HTTP", behaviour: garbage, status: 0, error: /HTTP/ },
   { what: "ends in the middle of its answer", behaviour: halfAnswer, status: 0, error: /closed/ },
   { what: "answers with headers that are too large", behaviour: bigHeader, status: 0, error: /headers/ },
   {
@@ -54,12 +54,12 @@ const faults: readonly { what: string; behaviour: Behaviour; status: number; err
     status: 0,
     error: /./,
   },
-  { what: "says without an end that it will answer", behaviour: promises, status: 0, error: /./ },
+  { what: "sends early hints for ever", behaviour: promises, status: 0, error: /./ },
   { what: "never answers", behaviour: silence, status: 0, error: /time/ },
 ];
 
 for (const store of storeNames) {
-  describe(`a sink on ${store}`, () => {
+  describe(`failing sinks on ${store}`, () => {
     let world: DeliveryWorld;
     before(async () => {
       world = await startDeliveryWorld({ store, env: { HOLT_WEBHOOK_TIMEOUT: "3s" } });
@@ -75,7 +75,7 @@ for (const store of storeNames) {
     }
 
     for (const [i, { what, behaviour, status, error }] of faults.entries()) {
-      it(`that ${what} has that written down, and is sent the same event again until it takes it`, async () => {
+      it(`a sink that ${what} is recorded with the error and retried until it accepts the event`, async () => {
         const path = `/fault-${i}`;
         const { group, uid } = await subscribe(path);
         world.sink.behave(behaviour, path);
@@ -101,12 +101,12 @@ for (const store of storeNames) {
     }
 
     for (const [what, behaviour] of Object.entries({
-      "without an end": endless(202),
-      "without an end, a byte at a time": endless(200, "trickle"),
-      "that breaks off": shortBody,
-      "that is no JSON": answer(299, {}, "\xff\0<"),
+      "never ends": endless(202),
+      "never ends and trickles": endless(200, "trickle"),
+      "breaks off": shortBody,
+      "is not JSON": answer(299, {}, "\xff\0<"),
     })) {
-      it(`that takes the event and answers something ${what} has taken it`, async () => {
+      it(`a success whose body ${what} counts as delivered`, async () => {
         const path = `/taken-${what.replaceAll(" ", "-")}`;
         const { group, uid } = await subscribe(path);
         world.sink.behave(behaviour, path);
@@ -115,7 +115,7 @@ for (const store of storeNames) {
       });
     }
 
-    it("that nobody listens at, or whose certificate nobody vouches for, has that written down", async () => {
+    it("a sink that is unreachable or has an untrusted certificate is recorded with the error", async () => {
       await using tls = await startTlsSink();
       const group = await world.group(world.orgUid);
       const dead = await world.subscribe(group, `http://127.0.0.1:${await freePort()}/`);
@@ -128,7 +128,7 @@ for (const store of storeNames) {
       for (const uid of [dead, untrusted]) await world.call("DELETE", `/events/v2/subscriptions/${uid}`);
     });
 
-    it("that asks for a pause gets it, in seconds or until a time, up to a day", async () => {
+    it("a Retry-After of seconds or a date delays the retry by up to a day", async () => {
       const { group, uid } = await subscribe("/pause");
       const pauses: [string, number][] = [
         ["3600", HOUR_MS],
@@ -152,7 +152,7 @@ for (const store of storeNames) {
       }
     });
 
-    it("that asks for a pause in words, or for one in the past, is tried again as usual", async () => {
+    it("an invalid or past Retry-After does not change the time of the retry", async () => {
       const { group, uid } = await subscribe("/no-pause");
       for (const retryAfter of ["soon", "-5", "1e9", "Wed, 21 Oct 2015 07:28:00 GMT"]) {
         world.sink.behaveOnce("/no-pause", answer(503, { "retry-after": retryAfter }));
@@ -161,7 +161,7 @@ for (const store of storeNames) {
       }
     });
 
-    it("that is gone is left alone, and what happens is kept for it", async () => {
+    it("a sink that is gone gets no deliveries, and its events are kept", async () => {
       const { group, uid } = await subscribe("/gone");
       world.sink.behave(answer(410), "/gone");
       await world.group(group);
@@ -179,7 +179,7 @@ for (const store of storeNames) {
       );
     });
 
-    it("that refuses one event and takes the others gets the others meanwhile", async () => {
+    it("a sink that refuses one event still receives the others", async () => {
       const { group, uid } = await subscribe("/choosy");
       const { uid: poison } = await world.call("POST", `/iam/v2/identities/${group}`, {
         name: "x",
@@ -203,7 +203,7 @@ for (const store of storeNames) {
       assert.equal(world.sink.accepted("/choosy").filter(({ headers }) => headers["ce-id"] === poisoned.event_id).length, 1);
     });
 
-    it("that is deleted gets nothing more, also not what was to be tried again", async () => {
+    it("a deleted subscription receives no deliveries and no retries", async () => {
       const { group, uid } = await subscribe("/deleted");
       const other = await subscribe("/kept");
       world.sink.behave(answer(503), "/deleted");
@@ -220,7 +220,7 @@ for (const store of storeNames) {
       assert.ok(world.sink.at("/deleted").length <= seen + 1);
     });
 
-    it("that never answers keeps nobody else waiting", async () => {
+    it("a sink that never answers does not delay other sinks", async () => {
       const dead = await Promise.all(Array.from({ length: 20 }, (_, i) => subscribe(`/dead-${i}`)));
       for (let i = 0; i < dead.length; i++) world.sink.behave(silence, `/dead-${i}`);
       const alive = await subscribe("/alive");

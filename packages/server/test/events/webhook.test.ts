@@ -20,14 +20,14 @@ const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
 for (const store of storeNames) {
   for (const { profile, prefix, root, userAgent } of profiles) {
-    describe(`webhooks on ${store}, vendor profile "${profile}"`, () => {
+    describe(`webhooks on ${store} with vendor profile "${profile}"`, () => {
       let world: DeliveryWorld;
       before(async () => {
         world = await startDeliveryWorld({ store, env: { HOLT_VENDOR_PROFILE: profile } });
       });
       after(() => world[Symbol.asyncDispose]());
 
-      it("carry every kind of event, whole, signed and with all its attributes", async () => {
+      it("a webhook delivers every type of event complete, signed and with all attributes", async () => {
         const group = await world.group(world.orgUid, "all-kinds");
         await world.subscribe(world.orgUid, "/all-kinds");
         await makeEveryKind(world, group);
@@ -46,7 +46,7 @@ for (const store of storeNames) {
         assert.ok(bodyTypes.has(`${root}.iam.v2.BatchCreateRoleBindingsResponse`));
       });
 
-      it("name v2beta1 in source and body type where the call was v2beta1", async () => {
+      it("the event of a v2beta1 call names v2beta1 in its source and body type", async () => {
         const group = await world.group(world.orgUid);
         await world.subscribe(group, "/v2beta1");
         const { uid } = await world.call("POST", `/iam/v2beta1/groups/${group}`, { name: "made" });
@@ -71,7 +71,7 @@ for (const store of storeNames) {
 
       if (profile !== "") return;
 
-      it("go up the tree and to nobody beside it, each with a token for the group of the subscription", async () => {
+      it("an event goes to the groups above and no others, each with a token for the group of the subscription", async () => {
         const top = await world.group(world.orgUid, "top");
         const middle = await world.group(top, "middle");
         const [left, right] = [await world.group(middle, "left"), await world.group(middle, "right")];
@@ -94,7 +94,7 @@ for (const store of storeNames) {
         }
       });
 
-      it("tell a new subscription of itself, and one that is deleted nothing of its end, but those above", async () => {
+      it("a subscription receives the event of its creation but not that of its deletion", async () => {
         const group = await world.group(world.orgUid);
         const above = await world.group(world.orgUid);
         await world.subscribe(above, "/above");
@@ -112,7 +112,7 @@ for (const store of storeNames) {
         ]);
       });
 
-      it("go to both of two subscriptions to the same place", async () => {
+      it("two subscriptions with the same sink both receive an event", async () => {
         const group = await world.group(world.orgUid);
         await world.subscribe(group, "/twice");
         await world.subscribe(group, "/twice");
@@ -121,7 +121,7 @@ for (const store of storeNames) {
         assert.equal(world.sink.at("/twice").filter(({ headers }) => headers["ce-subject"] === made).length, 2);
       });
 
-      it("tell nothing of what happened before the subscription, of failed calls, and of what is internal", async () => {
+      it("a subscription receives no earlier events, no events of failed calls and no internal events", async () => {
         const group = await world.group(world.orgUid);
         await world.group(group, "before");
         await world.settle();
@@ -135,7 +135,7 @@ for (const store of storeNames) {
         );
       });
 
-      it("come in the order of the events, one at a time, also where many write at once", async () => {
+      it("deliveries arrive one at a time in the order of the events, also under concurrent writes", async () => {
         const group = await world.group(world.orgUid);
         await world.subscribe(group, "/ordered");
         await Promise.all(Array.from({ length: 300 }, (_, i) => world.group(group, `g${i}`)));
@@ -152,7 +152,7 @@ for (const store of storeNames) {
         );
       });
 
-      it("hold the bytes that were signed, whatever characters they are", async () => {
+      it("the delivered bytes are the signed bytes, for all characters", async () => {
         const group = await world.group(world.orgUid);
         await world.subscribe(group, "/characters");
         const repo = await world.call("POST", `/registry/v2/repos/${group}`, { name: "app", description: "“é” <b> & \\ \u2028 🐙" });
@@ -166,7 +166,7 @@ for (const store of storeNames) {
         assert.equal(readme?.body.content, content);
       });
 
-      it("are refused by a receiver when anything about them was changed", async () => {
+      it("a receiver refuses a delivery after any change", async () => {
         const group = await world.group(world.orgUid);
         await world.subscribe(group, "/tampered");
         await settledEvents(world, group, "/tampered");
