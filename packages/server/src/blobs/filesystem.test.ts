@@ -1,4 +1,4 @@
-/** The folder of blobs: what is acknowledged is whole and in place, and what fails leaves nothing behind. */
+/** Acknowledged blobs are complete, and failed uploads leave nothing behind. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -193,7 +193,7 @@ test("any range is sent exactly, at any speed of the reader", async () => {
     const received: Buffer[] = [];
     const slow = new Writable({
       write(piece: Buffer, _encoding, done) {
-        // Copied late: what was handed over must stay as it is until then.
+        // The chunk is copied late and must stay unchanged until then.
         setTimeout(() => {
           received.push(Buffer.from(piece));
           done();
@@ -225,7 +225,7 @@ test("a departing reader ends the transfer, and a truncated file is an error", a
 test("chunks without another owner are copied before their memory is released", async () => {
   const content = randomBytes(3_000_000);
   const pieces = new OwnedPieces();
-  // Some larger than a buffer, some that end in the middle of one.
+  // Some chunks are larger than a buffer, some end in the middle of one.
   for (let at = 0; at < content.length; at += 700_000) pieces.write(Uint8Array.from(content.subarray(at, at + 700_000)));
   pieces.end();
   const upload = newUpload();
@@ -298,7 +298,7 @@ test("sixteen readers and writers of large blobs use little memory", async () =>
   const start = process.memoryUsage();
   let peak = 0;
   const timer = setInterval(() => {
-    // `external` has them in it.
+    // `external` includes them.
     peak = Math.max(peak, process.memoryUsage().arrayBuffers - start.arrayBuffers);
   }, 5);
   await Promise.all(
@@ -313,7 +313,7 @@ test("sixteen readers and writers of large blobs use little memory", async () =>
     }),
   );
   clearInterval(timer);
-  // All of it would be 384 MiB; what the collector of garbage has not seen yet is counted too.
+  // All blobs together have 384 MiB. The measurement includes garbage that is not collected yet.
   assert.ok(peak < 192 * 1024 * 1024, `${Math.round(peak / 1024 / 1024)} MiB`);
 });
 
@@ -326,7 +326,7 @@ describe("on a full disk", () => {
       execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", dir], { stdio: "ignore" });
       isMounted = true;
     } catch {
-      // Told by the test that cannot run.
+      // The skipped test reports it.
     }
   });
   after(() => {

@@ -1,4 +1,4 @@
-/** Changes of rights between servers: each committed one arrives, whenever it began. */
+/** Every committed change of rights reaches the other servers, whenever its transaction began. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => store[Symbol.asyncDispose]());
 
-/** A listener and what it was told, from its first poll on. */
+/** A listener and the changes it received since its first poll. */
 async function listen(): Promise<{ listener: AccessChangeListener; told: string[] }> {
   const told: string[] = [];
   const listener = new AccessChangeListener({ url, log, onChange: (uids) => void told.push(...uids) });

@@ -1,4 +1,4 @@
-/** Migrations on both stores: several at once, newer data, failure. */
+/** Tests migrations on both stores: concurrent starts, newer data and failures. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

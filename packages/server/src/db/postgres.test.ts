@@ -1,4 +1,4 @@
-/** What only the store in PostgreSQL has: conflicts that are tried again, bounded prepared statements, lost connections. */
+/** Tests what only PostgreSQL has: retried conflicts, prepared statements and lost connections. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
@@ -43,7 +43,7 @@ test("a deadlocked transaction is retried and its actions after the commit run o
       await increment(db, first);
       if (attempts === 2) both.resolve();
       await both.promise;
-      // What the work makes of the error must not hide that it was a conflict.
+      // The transaction may wrap the error, but the conflict must still be recognized.
       await increment(db, second).catch((cause) => {
         throw new RangeError("misunderstood", { cause });
       });

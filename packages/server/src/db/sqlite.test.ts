@@ -1,4 +1,4 @@
-/** What only the store in a file has: the file itself, group commit, locks of other processes, a full disk. */
+/** Tests what only SQLite has: files, group commits, locks of other processes and full disks. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -146,7 +146,7 @@ test("a commit that fails rejects its whole group, and the next one works", asyn
       await put(db, "first");
     }),
     store.transaction(async (db) => {
-      // The only way to make SQLite refuse a commit on demand: a foreign key that is checked as late as that.
+      // A deferred foreign key is the only way to make SQLite refuse a commit on demand.
       await sql`pragma defer_foreign_keys = on`.execute(db);
       await sql`insert into "group" (uid, parent, name, create_time, update_time, verified, body) values ('a', 'none', '', '', '', 0, '')`.execute(
         db,

@@ -1,4 +1,4 @@
-/** What both stores must do alike, and with them the constraints and counts that rest on it. */
+/** Tests what both stores must do alike, with the constraints and counts of the schema. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

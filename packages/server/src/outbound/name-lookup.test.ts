@@ -5,7 +5,7 @@ import { createNameLookup, type Resolve } from "./name-lookup.ts";
 
 const addresses = [{ address: "1.1.1.1", family: 4 }];
 
-/** Answers at once, but for names that begin with "dead": those wait until they are told to end. */
+/** Answers at once, except for names that begin with "dead", which wait for `endAll`. */
 function createResolver() {
   const asked: string[] = [];
   const held = new Map<string, () => void>();

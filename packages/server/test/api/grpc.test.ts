@@ -19,7 +19,7 @@ import { answerKindly, frame, startTransports } from "../harness/transport-serve
 const { getGroup, createGroup } = GroupsService.method;
 const GET_GROUP = "/platform.iam.v2.GroupsService/GetGroup";
 
-/** One unary call in bytes of the test's own choice; the trailers, wherever they came. */
+/** Sends one unary call with these bytes. @returns the trailers, also if they came as headers */
 async function post(port: number, body: Uint8Array | undefined, headers: Record<string, string> = {}) {
   await using session = openHttp2(port);
   const all = { ":method": "POST", ":path": GET_GROUP, "content-type": "application/grpc", te: "trailers", ...headers };
@@ -132,7 +132,7 @@ test("a deadline ends the call and aborts its signal", async () => {
         }),
       ),
   });
-  // The client of grpc-js enforces its deadlines by itself, so this one only announces it.
+  // The grpc-js client would enforce the deadline itself, so the header alone announces it.
   const { status: code } = await post(server.port, frame(new Uint8Array()), { "grpc-timeout": "50m" });
   assert.equal(code, String(status.DEADLINE_EXCEEDED));
   assert.equal(reason?.code, status.DEADLINE_EXCEEDED);
@@ -167,7 +167,7 @@ test("messages up to the size limit are accepted, compressed or not", async () =
   using client = new GrpcClient(server.port);
   await client.call(createGroup, { parent: "p".repeat(90_000) });
   await assert.rejects(client.call(createGroup, { parent: "p".repeat(110_000) }), { code: status.RESOURCE_EXHAUSTED });
-  assert.equal((await client.call(getGroup, { uid: "u" })).uid, "u", "the connection lives on");
+  assert.equal((await client.call(getGroup, { uid: "u" })).uid, "u", "the connection stays open");
 });
 
 test("gzip requests are accepted and a decompression bomb is refused", async () => {

@@ -14,7 +14,7 @@ import { startTransports } from "../harness/transport-server.ts";
 
 type Question = { case: string; value: unknown };
 
-/** The answers to questions asked in a row on one stream. */
+/** Sends the requests on one stream. @returns the answers */
 async function ask(port: number, questions: Question[], service: typeof ServerReflection = ServerReflection) {
   const client = createClient(service, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
   async function* requests() {

@@ -21,9 +21,9 @@ const { PENDING, DELIVERED, FAILED } = Delivery_State;
 
 interface Sink extends AsyncDisposable {
   readonly url: string;
-  /** What it answers to a path, where that is not 200. */
+  /** Statuses to answer by path; 200 by default. */
   readonly statuses: Map<string, number>;
-  /** What it was sent, by path. */
+  /** Received requests by path. */
   received(path: string): readonly IncomingHttpHeaders[];
 }
 
@@ -54,7 +54,7 @@ describeWithWorld("deliveries", (world) => {
   after(() => sink[Symbol.asyncDispose]());
 
   let paths = 0;
-  /** A subscription in a group of its own, to a path of the sink, whose own beginning was delivered. */
+  /** Creates a subscription in a new group, and waits for the delivery of its first event. */
   async function subscribe(): Promise<{ uid: string; group: string; path: string }> {
     const path = `/${++paths}`;
     const group = await world.group(world.orgUid);
@@ -71,7 +71,7 @@ describeWithWorld("deliveries", (world) => {
     (await world.must(listDeliveries, { uid, pageSize: 200, ...(state !== undefined && { state }) })).deliveries;
   const status = (uid: string) => world.must(getSubscriptionStatus, { uid });
 
-  /** Deliveries as if they had been made, oldest first, of a subscription that is paused. */
+  /** Inserts finished deliveries of a paused subscription, oldest first. */
   async function seed(uid: string, states: readonly DeliveryTable["state"][], from = 1_000_000): Promise<void> {
     await world.store.transaction(async (db) => {
       await db
@@ -283,7 +283,7 @@ describeWithWorld("deliveries", (world) => {
         [FAILED, 3],
       ],
     );
-    // They wait for the pause to end.
+    // They wait until the subscription is resumed.
     assert.equal(sink.received(path).length, 1);
     assert.equal((await status(uid)).state, SubscriptionStatus_State.PAUSED);
   });

@@ -1,4 +1,7 @@
-/** Who gets which event, when and in which order: real servers, real sinks, both stores; servers that stop, are killed, and share a database. */
+/**
+ * Tests which sink receives which event, when and in which order, on both stores with real servers and sinks. Servers
+ * stop, are killed, and share a database.
+ */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
@@ -21,7 +24,7 @@ interface Received {
 interface Sink extends AsyncDisposable {
   readonly url: string;
   readonly received: Received[];
-  /** Names of the groups that were told of at a path, as they came. */
+  /** Names of the groups in the events at a path, in order of arrival. */
   names(path: string): string[];
 }
 
@@ -94,7 +97,7 @@ for (const store of storeNames) {
       await subscribe(server, other, `${sink.url}/other`);
       await makeGroups(server, team, numbered(40));
       await until(() => sink.names("/org").includes("g39") && sink.names("/team").includes("g39"));
-      // One may also hear of what happened just before it was made.
+      // A subscription can also receive events from just before its creation.
       const since = (path: string) => sink.names(path).filter((name) => /^g\d+$/.test(name));
       assert.deepEqual(since("/org"), numbered(40));
       assert.deepEqual(since("/team"), numbered(40));
@@ -261,7 +264,7 @@ async function createPlace(store: StoreName): Promise<Place> {
   };
 }
 
-/** With the base URL where it listens, and not where its tokens say. */
+/** Starts a server, and sets its base URL to the address where it listens, which is not that of its tokens. */
 async function startOn({ settings }: Place): Promise<RunningServer & Reachable> {
   const server = await startHoltd(settings);
   return { ...server, baseUrl: `http://127.0.0.1:${server.port}`, token: await printedToken(settings) };
@@ -317,12 +320,12 @@ describe("servers that share a database", () => {
     const before = await count();
     await new Promise((resolve) => setTimeout(resolve, 5000));
     const perSecond = ((await count()) - before) / 5;
-    // Two and a half are for changed rights, two for events, and the database has some of its own. A loop that does not wait would ask hundreds of times.
+    // Per second 2.5 queries poll for changed rights and 2 for events, and the database adds some. A loop without a wait would send hundreds.
     assert.ok(perSecond < 30, `${perSecond} transactions per second`);
   });
 });
 
-/** At once, and without events of their own. */
+/** Inserts the rows at once, without their events. */
 async function insertSubscriptions({ store }: TestServer, parent: string, sink: string, count: number): Promise<void> {
   const uids = Array.from({ length: count }, (_, i) => `${parent}/${i.toString(16).padStart(16, "0")}`);
   const row = { parent, sink, name: "", create_time: "", update_time: "", body: "{}" };
@@ -337,7 +340,7 @@ async function insertSubscriptions({ store }: TestServer, parent: string, sink: 
   });
 }
 
-/** Its event is in the table, and nobody was told. */
+/** Stores the event without notifying any server. */
 async function appendAsIfKilled({ store, orgUid }: TestServer): Promise<void> {
   await store.transaction((db) =>
     db

@@ -22,7 +22,7 @@ type Request = MessageInitShape<typeof ListEventsRequestSchema>;
 const PREFIX = "dev.holt.";
 const CREATED = "api.iam.group.created.v1";
 
-/** All events there are until the feed says that there is no more. */
+/** Reads the feed until it has no more events. */
 async function readAll(client: Client, request: Request, token: string): Promise<{ ids: string[]; cursor: string; answers: number }> {
   const ids: string[] = [];
   for (let answers = 1, { cursor = "" } = request; ; answers++) {
@@ -33,7 +33,7 @@ async function readAll(client: Client, request: Request, token: string): Promise
   }
 }
 
-/** What the feed of a group must have, in this order. */
+/** The expected events of a group's feed in their order. */
 async function expected(
   world: World,
   group: string,
@@ -229,7 +229,7 @@ describeWithWorld("the event feed", (world) => {
     assert.deepEqual(await refusal({ parent: missing }), { code: Code.NOT_FOUND, message: `Not found: Group "${missing}"`, fields: [] });
     const other = await world.robot(world.orgUid, [Capability.CAP_EVENTS_SUBSCRIPTION_UPDATE, Capability.CAP_IAM_GROUPS_LIST]);
     assert.equal((await refusal({ parent }, other.token)).code, Code.PERMISSION_DENIED);
-    // Page tokens of another list are no cursors.
+    // The page token of another list is not a cursor.
     const { nextPageToken } = JSON.parse((await world.raw("GET", "/iam/v2/groups?page_size=1")).text);
     await invalid({ cursor: nextPageToken }, "cursor");
   });
@@ -286,7 +286,7 @@ describeWithWorld("the event feed of an installation whose events are pruned", (
       assert.equal(code, Code.OUT_OF_RANGE);
       assert.match(message, /^Out of range: .*begin anew.*since/);
     }
-    // Who had read all has missed nothing, and who begins now begins with what is there.
+    // A reader at the end has missed nothing, and a new reader starts with the existing events.
     const fresh = (await world.must(listEvents, { parent })).cursor;
     const made = await world.group(parent);
     await published(world);
@@ -312,7 +312,7 @@ describeWithWorld("the event feed of an installation whose events are pruned", (
   });
 });
 
-/** A reader follows each of some groups while everybody writes, by several servers. */
+/** One reader follows each group while several clients write. */
 async function follow(world: World, writers: readonly Client[], readers: readonly Client[]): Promise<void> {
   const groups = [await world.group(world.orgUid, "a"), await world.group(world.orgUid, "b")];
   const rooms = await Promise.all(groups.map((group) => world.group(group, "room")));
@@ -343,7 +343,7 @@ async function follow(world: World, writers: readonly Client[], readers: readonl
   isWriting = false;
   for (const [index, seen] of (await Promise.all(reading)).entries()) {
     const all = (await expected(world, places[index] as string)).map(({ id }) => id);
-    assert.equal(new Set(seen).size, seen.length, "an event was told twice");
+    assert.equal(new Set(seen).size, seen.length, "an event appeared twice");
     assert.deepEqual(seen, all);
   }
 }
@@ -371,7 +371,7 @@ describe("a reader of the feed who follows its cursor", () => {
   });
 });
 
-/** As if so many things had happened in a group. */
+/** Inserts this many events of a group. */
 async function insertEvents({ store, clock }: World, count: number, group: string): Promise<void> {
   const time = clock.now().toISOString();
   const row = {
@@ -390,7 +390,7 @@ async function insertEvents({ store, clock }: World, count: number, group: strin
   }
 }
 
-/** Its data taken apart. */
+/** The event with its data parsed. */
 function asJson(event: never): JsonObject {
   const { data, ...json } = toJson(EventSchema, event, { alwaysEmitImplicit: true }) as JsonObject;
   const { actor, body } = data as { actor: JsonObject; body: JsonObject };

@@ -31,7 +31,7 @@ it("the receiver of the guide accepts deliveries and refuses forged ones", async
   createInterface(receiver.stdout).on("line", (line) => void lines.push(line));
   await until(() => lines.some((line) => line === `listening on ${port}`));
 
-  // In between, somebody who keeps what was sent.
+  // A proxy records the requests.
   const kept: { headers: IncomingMessage["headers"]; body: string }[] = [];
   const statuses: number[] = [];
   const between = createServer(async (request, response) => {
@@ -68,7 +68,7 @@ it("the receiver of the guide accepts deliveries and refuses forged ones", async
   assert.equal(await post(port, first.headers, `${first.body} `), 403);
   for (const token of ["", "Bearer x", forged, `Bearer ${server.token}`])
     assert.equal(await post(port, { ...first.headers, authorization: token }, first.body), 403);
-  // The same once more is taken, and passed over.
+  // A repeated delivery is accepted and ignored.
   assert.equal(await post(port, first.headers, first.body), 204);
   assert.equal(lines.length, printed);
 });

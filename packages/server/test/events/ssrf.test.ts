@@ -1,4 +1,4 @@
-/** No sink, however its host is written, resolved or redirected, makes Holt open a socket to a network that the operator did not allow. */
+/** No spelling, name or redirect of a sink makes Holt open a socket to a network that the operator did not allow. */
 import assert from "node:assert/strict";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
@@ -12,7 +12,7 @@ import { until } from "../harness/holtd.ts";
 
 type Resolve = NonNullable<OutboundOptions["resolve"]>;
 
-/** Counts who comes to this machine, whatever they say. */
+/** A listener that counts all connections to this machine. */
 interface Trap extends AsyncDisposable {
   readonly port: number;
   readonly visits: number;
@@ -96,7 +96,7 @@ describe("an outbound request", () => {
 
   for (const [what, hosts] of Object.entries(deniedHosts)) {
     it(`an outbound request opens no socket to a denied host (${what})`, async () => {
-      // The worst resolver there is: every name leads here.
+      // A hostile resolver: every name resolves to this machine.
       await using client = createOutboundClient({ allowCidrs: [], resolve: answering(["127.0.0.1", "::1"]) });
       for (const host of hosts) {
         await assertRefused(client, `https://${host}:${trap.port}/`, "address");
@@ -211,7 +211,7 @@ describe("an outbound request", () => {
     }
   });
 
-  /** That it is let through; the watched socket then refuses it. */
+  /** Asserts that the request is admitted; the watched socket then refuses the connection. */
   async function assertConnects(client: OutboundClient, url: string, addresses: readonly string[]): Promise<void> {
     attempts.forget();
     await assert.rejects(client.request({ url, timeoutMs: 10_000 }), { reason: "connect" }, url);
@@ -223,14 +223,14 @@ describe("a delivery", () => {
   it("a delivery to a denied address fails with that reason and opens no socket", async () => {
     await using trap = await startTrap();
     using attempts = await watchConnectAttempts();
-    // Another network is allowed, so that http is not refused from the start.
+    // Another network is allowed, so that http is not refused at once.
     const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "10.99.0.0/16", HOLT_WEBHOOK_BACKOFF: "1h" };
     await using server = await startServer({ env });
     let accepted = 0;
     for (const host of [...Object.values(deniedHosts).flat(), ...malformedHosts]) {
       for (const scheme of ["https", "http"]) {
         const sink = `${scheme}://${host}:${trap.port}/hook`;
-        // This machine's resolver shall not be asked for names that are somebody's.
+        // The resolver of this machine must not receive queries for real names.
         if (URL.canParse(sink) && !/^\d+(\.\d+){3}$|^\[|^localhost$/.test(new URL(sink).hostname)) continue;
         const group = await server.http("POST", `/iam/v2/groups/${server.orgUid}`, '{"name":"folder"}');
         const { uid } = JSON.parse(group.text) as { uid: string };

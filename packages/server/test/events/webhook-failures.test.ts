@@ -1,4 +1,4 @@
-/** Sinks that fail: each attempt is kept with its reason, tried again as it should be, and nobody else is affected. */
+/** Each failed attempt is recorded with its reason and retried, and does not affect other sinks. */
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -15,7 +15,7 @@ const SECRET = "what only the sink knows";
 const bigHeader = raw(`HTTP/1.1 200 OK\r\nx: ${SECRET.repeat(4000)}`);
 const shortBody: Behaviour = (response) => void response.socket?.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
 
-/** Bytes past node:http; the connection stays. */
+/** Writes bytes without node:http; the connection stays open. */
 function raw(text: string): Behaviour {
   return (response) => void response.socket?.write(text);
 }
@@ -29,7 +29,7 @@ const promises: Behaviour = (response, received) => {
 const wasTried = ({ attempts }: DeliveryRow): boolean => attempts >= 1;
 const isDelivered = ({ state }: DeliveryRow): boolean => state === "delivered";
 
-/** What a sink does, and what its deliveries then say. */
+/** Behaviours of sinks, and what their deliveries then record. */
 const faults: readonly { what: string; behaviour: Behaviour; status: number; error: RegExp }[] = [
   { what: "answers with a server error", behaviour: answer(500, { "x-secret": SECRET }, SECRET), status: 500, error: /500/ },
   { what: "answers with a refusal", behaviour: answer(403, {}, SECRET), status: 403, error: /403/ },
@@ -66,7 +66,7 @@ for (const store of storeNames) {
     });
     after(() => world[Symbol.asyncDispose]());
 
-    /** A subscription that has been told of itself, and so works. */
+    /** Creates a subscription and waits for the delivery of its first event. */
     async function subscribe(path: string): Promise<{ group: string; uid: string }> {
       const group = await world.group(world.orgUid);
       const uid = await world.subscribe(group, path);
@@ -231,7 +231,7 @@ for (const store of storeNames) {
       await world.delivery(alive.uid, made.at(-1) ?? "", isDelivered);
       const subjects = world.sink.accepted("/alive").map(({ headers }) => headers["ce-subject"]);
       assert.deepEqual(subjects.slice(1), made);
-      // Their one attempt after another takes three seconds each; had the living one waited for all of them, they would have had many.
+      // Each of their attempts takes three seconds. If the working sink had waited for them, they would have made many.
       const tries = dead.map((_, i) => world.sink.at(`/dead-${i}`).length);
       assert.ok(Math.min(...tries) < 20, `${tries}`);
       for (const { uid } of dead) await world.call("DELETE", `/events/v2/subscriptions/${uid}`);
@@ -244,7 +244,7 @@ interface TlsSink extends AsyncDisposable {
   readonly requests: number;
 }
 
-/** With a certificate that only it knows. */
+/** Starts a sink with a self-signed certificate. */
 async function startTlsSink(): Promise<TlsSink> {
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
   let requests = 0;

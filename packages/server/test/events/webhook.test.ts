@@ -1,4 +1,4 @@
-/** What subscribers are sent, and which of them: every delivery is verified as a receiver verifies it. */
+/** Subscribers receive the right deliveries; each is verified as a receiver verifies it. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
@@ -192,7 +192,7 @@ for (const store of storeNames) {
   }
 }
 
-/** Types, after the prefix, of what `makeEveryKind` does. */
+/** Types of the events of `makeEveryKind`, without the prefix. */
 const kinds = [
   ".api.iam.group.created.v1",
   ".api.iam.group.updated.v1",
@@ -253,11 +253,11 @@ async function makeRegistryKinds({ call, baseUrl, token, outbox }: DeliveryWorld
   await client.send("GET", `${name}/manifests/latest`, { headers: { accept: MANIFEST } });
   await client.send("GET", `${name}/blobs/${config.digest}`);
   await call("DELETE", `/registry/v2/repos/${repo.uid}`);
-  // Pulls are told once a second.
+  // Events of pulls are stored once a second.
   await until(async () => (await outbox()).filter(({ type }) => type.endsWith(".registry.pull.v1")).length === 2);
 }
 
-/** What was to be delivered to a subscription of the group since its own creation, when all of it was. */
+/** Waits until all events are delivered. @returns the events that a subscription of the group receives from its creation on */
 async function settledEvents(world: DeliveryWorld, group: string, path: string): Promise<OutboxRow[]> {
   await world.settle();
   const rows = await world.outbox();

@@ -1,9 +1,9 @@
-/** For tests: messages of any type with any content. */
+/** Generates messages of any type with any content. */
 import { create, type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { AnySchema, DurationSchema, FieldMaskSchema, isWrapperDesc, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import fc, { type Arbitrary } from "fast-check";
 
-/** Sets every field or none, as chance will have it; what is nested deeper than `depth` stays unset. */
+/** Sets random fields; messages nested deeper than `depth` stay unset. */
 export function arbitraryMessage(schema: DescMessage, depth = 3): Arbitrary<Message> {
   const wellKnown = arbitraryWellKnown(schema);
   if (wellKnown !== undefined) return wellKnown;
@@ -43,8 +43,8 @@ function arbitraryEnum(desc: DescEnum): Arbitrary<number> {
 }
 
 const arbitraryText = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom('"', "\\", "\n", "__proto__", "😀"));
-// The library loses keys named __proto__; ours does not, and has a test of its own. After an object with a key of one backslash, V8's
-// JSON.parse takes any key that begins with an escape for it (nodejs/node 63785).
+// The library loses keys named __proto__, for which our reader has its own test. After an object with a key of one backslash, V8's
+// JSON.parse reads any key that begins with an escape as that key (nodejs/node 63785).
 const arbitraryJson = fc.jsonValue({ maxDepth: 3 }).filter((json) => !/__proto__|"\\\\":/.test(JSON.stringify(json)));
 
 function arbitraryKey(scalar: ScalarType): Arbitrary<string> {

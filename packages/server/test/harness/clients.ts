@@ -1,4 +1,4 @@
-/** Two clients of one contract: the same call by its descriptor over REST and over gRPC, with answers in the same form. */
+/** Clients for REST and gRPC that call any operation by its descriptor and return answers in the same form. */
 import { Agent, request as httpRequest } from "node:http";
 import {
   create,
@@ -25,10 +25,10 @@ import {
 import { TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
 
 export interface Failure {
-  /** google.rpc.Code. */
+  /** A google.rpc.Code. */
   readonly code: number;
   readonly message: string;
-  /** Each with its `@type`, in the form of REST. */
+  /** Error details as in REST, each with its `@type`. */
   readonly details: readonly JsonObject[];
 }
 
@@ -36,26 +36,26 @@ export type Outcome<M extends DescMethodUnary> =
   | { readonly ok: true; readonly value: MessageShape<M["output"]> }
   | { readonly ok: false; readonly error: Failure };
 
-/** What was answered. @throws where the call was refused */
+/** @returns the answer @throws if the call was refused */
 export function answerOf<M extends DescMethodUnary>(outcome: Outcome<M>): MessageShape<M["output"]> {
   if (outcome.ok) return outcome.value;
   throw new Error(`the call was refused with code ${outcome.error.code}: ${outcome.error.message}`);
 }
 
-/** How the call was refused. @throws where it was not */
+/** @returns the error @throws if the call was not refused */
 export function errorOf<M extends DescMethodUnary>(outcome: Outcome<M>): Failure {
   if (!outcome.ok) return outcome.error;
   throw new Error("the call was not refused");
 }
 
-/** The code of the refusal, 0 where there was none. */
+/** @returns the error code, or 0 for a success */
 export function codeOf<M extends DescMethodUnary>(outcome: Outcome<M>): number {
   return outcome.ok ? 0 : outcome.error.code;
 }
 
 export interface Client extends AsyncDisposable {
   readonly protocol: "rest" | "grpc";
-  /** `token` undefined sends none. Never rejects for an answer of the server. */
+  /** An undefined `token` sends none. Never rejects if the server answers. */
   call<M extends DescMethodUnary>(method: M, request: MessageInitShape<M["input"]>, token: string | undefined): Promise<Outcome<M>>;
 }
 
@@ -98,7 +98,7 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** One HTTP/1.1 request as it is written: no normalising of the path, no redirects. */
+/** Sends one HTTP/1.1 request unchanged: the path is not normalized and redirects are not followed. */
 export function send(
   agent: Agent,
   baseUrl: string,
@@ -152,7 +152,7 @@ export function createRestClient(baseUrl: string): Client {
   };
 }
 
-/** Fills the method's first HTTP binding: variables into the path, the named field or all into the body, what is left into the query. */
+/** Fills the first HTTP binding of the method: path variables, then the body, and remaining fields into the query. */
 export function httpRequestOf<M extends DescMethodUnary>(
   method: M,
   request: MessageInitShape<M["input"]>,
@@ -180,7 +180,7 @@ function take(json: JsonObject, [head = "", ...tail]: string[]): JsonValue | und
   return value;
 }
 
-/** The one message that lists of are given in queries. */
+/** ImageRef is the only message of which queries contain lists. */
 function imageRefText(ref: JsonValue): string {
   const { repo = "", tags = [] } = ref as { repo?: string; tags?: string[] };
   return tags.length === 0 ? repo : `${repo}:${tags.join(",")}`;

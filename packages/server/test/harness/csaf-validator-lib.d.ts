@@ -1,4 +1,4 @@
-/** The few things that tests use of a package that comes without types. */
+/** Types of the parts of the package that tests use. */
 declare module "@secvisogram/csaf-validator-lib/schemaTests.js" {
   export const csaf_2_0: (document: unknown) => unknown;
 }

@@ -1,4 +1,4 @@
-/** For tests: `test.EveryKind`, a message with one singular, one repeated, one optional and one oneof field of every type, itself among them, and maps. */
+/** Builds `test.EveryKind`, a message with singular, repeated, optional, oneof and map fields of every type, also of itself. */
 import { create, createFileRegistry, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type DescriptorProtoSchema,
@@ -64,7 +64,7 @@ function describeMessage(): MessageInitShape<typeof DescriptorProtoSchema> {
     ...types.map((type) => ({ name: "one", label: Label.OPTIONAL, ...type })),
     ...types.map((type) => ({ name: "many", label: Label.REPEATED, ...type })),
     ...types.map((type) => ({ name: "choice", label: Label.OPTIONAL, ...type, oneofIndex: 0 })),
-    // As protoc does it: an optional field is alone in a oneof, and these come after all others.
+    // Like protoc, puts each optional field alone into a oneof after all others.
     ...optional.map((type, index) => ({ name: "maybe", label: Label.OPTIONAL, ...type, proto3Optional: true, oneofIndex: index + 1 })),
     ...maps.map(({ name }) => ({ name: "map", label: Label.REPEATED, type: Type.MESSAGE, typeName: `.test.EveryKind.${name}` })),
     { name: "spelled", label: Label.OPTIONAL, type: Type.STRING, jsonName: "spelled_so" },

@@ -1,4 +1,4 @@
-/** A real server in this process, on a random port and a fresh database, with its owner's token. */
+/** Starts a real server in this process, on a random port and an empty database, with its owner's token. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent } from "node:http";
 import { createServer } from "node:net";
@@ -22,16 +22,16 @@ export interface TestServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly port: number;
   readonly dataDir: string;
-  /** Of the database, for other programs; empty for SQLite. */
+  /** URL of the database for other programs; empty for SQLite. */
   readonly databaseUrl: string;
-  /** Of the bootstrap owner. */
+  /** Token of the bootstrap owner. */
   readonly token: string;
   readonly orgUid: string;
   readonly rest: Client;
   readonly grpc: Client;
-  /** The same database, opened beside the server: to look at what no API shows. */
+  /** A second connection to the database, to read what no API shows. */
   readonly store: Store;
-  /** A plain HTTP/1.1 request with the owner's token, or with the headers given. */
+  /** Sends an HTTP/1.1 request with the owner's token, or with the given headers instead. */
   http(method: string, path: string, body?: string | Buffer, headers?: Record<string, string>): Promise<HttpAnswer>;
 }
 
@@ -83,7 +83,7 @@ export async function startServer({ store: storeName = "sqlite", env = {}, clock
   };
 }
 
-/** A port that was free a moment ago: the server must know its own before it starts, since its tokens name it. */
+/** Finds a free port. A server must know its port before it starts, because its tokens contain it. */
 export async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));

@@ -1,4 +1,4 @@
-/** holtd as an operator runs it: a process of its own, with nothing but the settings given. */
+/** Runs holtd as a separate process with only the given settings. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -32,7 +32,7 @@ export interface RunningServer extends Process {
   readonly port: number;
 }
 
-/** Starts holtd; disposing of it kills it. `uid` runs it as somebody else. */
+/** Starts holtd; disposing kills it. `uid` runs it as another user. */
 export function startProcess(args: readonly string[], settings: Settings, uid?: number): Process {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, [PROGRAM, ...args], {
     env: { PATH: process.env.PATH ?? "", ...settings },
@@ -57,13 +57,13 @@ export function startProcess(args: readonly string[], settings: Settings, uid?: 
   };
 }
 
-/** Runs a command to its end. */
+/** Runs a command and waits for its end. */
 export async function runHoltd(args: readonly string[], settings: Settings, uid?: number): Promise<Ended> {
   await using child = startProcess(args, settings, uid);
   return await within(child.ended, () => `holtd ${args.join(" ")} did not end:\n${child.stderr()}`);
 }
 
-/** A server that has said that it is ready. */
+/** Starts a server and waits until it is ready. */
 export async function startHoltd(settings: Settings): Promise<RunningServer> {
   const listen = settings.HOLT_LISTEN ?? `127.0.0.1:${await freePort()}`;
   const child = startProcess([], { ...settings, HOLT_LISTEN: listen });
@@ -109,14 +109,14 @@ export async function temporaryFolder(): Promise<TemporaryFolder> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** The access token that `holtd token` prints. */
+/** Runs `holtd token`. @returns the access token */
 export async function printedToken(settings: Settings): Promise<string> {
   const { code, stdout, stderr } = await runHoltd(["token"], settings);
   if (code !== 0) throw new Error(`holtd token failed:\n${stderr}`);
   return stdout.trim();
 }
 
-/** A REST call with a token. */
+/** Sends a REST request with a token. */
 export async function get(baseUrl: string, path: string, token: string): Promise<{ status: number; json: never }> {
   const answer = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } });
   return { status: answer.status, json: (await answer.json()) as never };

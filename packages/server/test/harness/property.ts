@@ -1,4 +1,4 @@
-/** fast-check with the seed of this run, so that a check of one commit always tries the same cases; TEST_SEED tries others. */
+/** Configures fast-check with a fixed seed, so that a commit is always tested with the same cases; TEST_SEED chooses others. */
 import fc from "fast-check";
 import { seedOf } from "./random.ts";
 

@@ -1,10 +1,10 @@
-/** Chance that can be repeated: a small seeded generator (mulberry32). */
+/** A small seeded random generator (mulberry32), so that runs can be repeated. */
 
 export interface Random {
-  /** A whole number from 0 to below `limit`. */
+  /** An integer from 0 to below `limit`. */
   below(limit: number): number;
   pick<T>(values: readonly T[]): T;
-  /** True once in `n`. */
+  /** True with probability 1/n. */
   oneIn(n: number): boolean;
 }
 
@@ -23,7 +23,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** The seed of this run; TEST_SEED repeats another one. */
+/** The seed of this run; TEST_SEED replaces it. */
 export function seedOf(fallback: number): number {
   return Number(process.env.TEST_SEED ?? fallback);
 }

@@ -1,10 +1,10 @@
-/** Clients of the tests: raw sockets, HTTP/2 streams, and gRPC as grpc-js speaks it. */
+/** Clients for raw sockets, HTTP/2 streams, and gRPC by grpc-js. */
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { create, type DescMethodUnary, fromBinary, type Message, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type CallOptions, Client, type ClientUnaryCall, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 
-/** Everything the server says to `text` until it closes the connection. */
+/** Sends `text`. @returns everything that the server sends until it closes the connection */
 export async function talk(port: number, text: string | Buffer): Promise<string> {
   const socket = openSocket(port);
   socket.write(text);
@@ -25,7 +25,7 @@ export function untilClosed(socket: Socket): Promise<string> {
   });
 }
 
-/** Unlike events.once, does not mind an error before. */
+/** Unlike events.once, does not reject on an earlier error. */
 export function closed(emitter: { once(event: "close", listener: () => void): unknown }): Promise<void> {
   return new Promise((resolve) => void emitter.once("close", resolve));
 }
@@ -36,7 +36,7 @@ export interface Http2Answer {
   readonly body: Buffer;
 }
 
-/** One request on an HTTP/2 connection; rejects where the stream is reset. */
+/** Sends one request on an HTTP/2 connection. Rejects if the stream is reset. */
 export function requestHttp2(session: ClientHttp2Session, headers: Record<string, string>, body?: Uint8Array): Promise<Http2Answer> {
   return new Promise((resolve, reject) => {
     const stream = session.request(headers, { endStream: body === undefined });
@@ -71,7 +71,7 @@ export class GrpcClient implements Disposable {
     this.client = new Client(`127.0.0.1:${port}`, secure, { "grpc.ssl_target_name_override": "localhost" });
   }
 
-  /** @param name another name of the service than its own */
+  /** @param name calls the service by this name */
   async call<M extends DescMethodUnary>(
     method: M,
     request: MessageInitShape<M["input"]>,

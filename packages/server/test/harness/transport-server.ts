@@ -1,4 +1,4 @@
-/** The transports of Holt on a random port, with an operation runner of the test's own. */
+/** Starts the transports of Holt on a random port with an operation runner of the test. */
 import { create } from "@bufbuild/protobuf";
 import { services } from "@holt/api";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -70,7 +70,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
   return { listener, port: listener.port, health, [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose]() };
 }
 
-/** Answers a Ping with "pong" or the alias it was called by, a group with the uid asked for, and anything else with nothing. */
+/** Answers a Ping with "pong" or the called alias, GetGroup with a group of that uid, and all others with an empty message. */
 export const answerKindly: Run = async ({ method, domain }, source, metadata) => {
   const request = await source();
   if (domain === "ping") return create(method.output, { response: metadata.alias ?? "pong" } as Record<string, unknown>);
@@ -79,7 +79,7 @@ export const answerKindly: Run = async ({ method, domain }, source, metadata) =>
   return create(GroupSchema, { uid, name: metadata.protocol });
 };
 
-/** A message as gRPC frames it. `compressed` is the flag, not what the bytes are. */
+/** Frames a message for gRPC. `compressed` sets the flag only and does not compress. */
 export function frame(message: Uint8Array, compressed = 0): Buffer {
   const prefix = Buffer.from([compressed, 0, 0, 0, 0]);
   prefix.writeUInt32BE(message.length, 1);

@@ -1,6 +1,6 @@
 /**
- * Verifies a delivery as receivers do who have nothing but the request, the issuer and the group they subscribed at: keys by discovery, every claim, and
- * the body decoded strictly as the message that the event names. Shares no code with what makes deliveries.
+ * Verifies a delivery like a receiver that knows only the issuer and the group of its subscription: keys by discovery, every
+ * claim, and the body decoded strictly as the named message. Shares no code with the server's deliveries.
  */
 import { createHash } from "node:crypto";
 import { createRegistry, type DescMessage, fromJson, type JsonValue, type Message } from "@bufbuild/protobuf";
@@ -9,11 +9,11 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import type { Received } from "./webhook-receiver.ts";
 
 export interface VerifyOptions {
-  /** URL of the server, at which its discovery document is. */
+  /** URL of the server, which serves its discovery document. */
   readonly issuer: string;
-  /** Uid of the group that the subscription is in. */
+  /** Uid of the subscription's group. */
   readonly group: string;
-  /** For tokens of a clock that stands still. */
+  /** The time of verification, for tokens of a manual clock. */
   readonly now?: Date;
 }
 
@@ -25,16 +25,16 @@ export interface CloudEvent {
   readonly time: string;
   readonly group: string;
   readonly bodyType: string;
-  /** Every attribute by its name in CloudEvents, decoded. */
+  /** Decoded attributes by their CloudEvents names. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
-  /** As JSON. */
+  /** The parsed JSON body. */
   readonly body: { readonly [key: string]: JsonValue };
-  /** Undefined where the event names no message: pulls and pushes. */
+  /** Undefined for pulls and pushes, whose events name no message. */
   readonly message: Message | undefined;
 }
 
-/** Its `status` is what the receiver answers. */
+/** A refusal; the receiver answers its `status`. */
 export class Refusal extends Error {
   readonly status: number;
   constructor(status: 400 | 401 | 403, message: string) {
@@ -43,7 +43,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws Refusal where a receiver refuses it */
+/** @throws Refusal if a receiver must refuse the delivery */
 export async function verifyDelivery(received: Received, options: VerifyOptions): Promise<CloudEvent> {
   const attributes = attributesOf(received);
   await verifyToken(received, options);
@@ -96,7 +96,7 @@ async function verifyToken({ headers, body }: Received, { issuer, group, now }: 
     ...(now && { currentDate: now }),
   };
   const { payload } = await jwtVerify(token, await known, rules).catch((error: Error & { code?: string }) => {
-    // Keys that cannot be had are the issuer's fault.
+    // Missing keys are the fault of the issuer.
     throw /^ERR_(JWT|JWS|JOSE_ALG|JWKS_NO)/.test(error.code ?? "") ? new Refusal(403, error.message) : error;
   });
   if (payload.sub !== `webhook:${group}`) throw new Refusal(403, `the token is for ${payload.sub}`);
@@ -116,7 +116,7 @@ function envelopeOf(data: Buffer, bodyType: string): Pick<CloudEvent, "actor" | 
 
 const registry = createRegistry(...services.map(({ file }) => file));
 
-/** Unknown fields are errors, as they are to a receiver's decoder. */
+/** Unknown fields are errors, as for a strict decoder. */
 function strictlyDecoded(bodyType: string, body: JsonValue): Message {
   try {
     return fromJson(descriptorOf(bodyType), body);
@@ -125,7 +125,7 @@ function strictlyDecoded(bodyType: string, body: JsonValue): Message {
   }
 }
 
-/** The vendor's names: `chainguard.platform.iam.v2beta1.Group`, and `chainguard.platform.auth.Session` for what is v1. */
+/** Maps the vendor's names: `chainguard.platform.iam.v2beta1.Group`, and `chainguard.platform.auth.Session` for v1. */
 function descriptorOf(bodyType: string): DescMessage {
   const name = bodyType.replace(/^chainguard\./, "").replace(".v2beta1.", ".v2.");
   const found = registry.getMessage(name) ?? registry.getMessage(name.replace(/^platform\.(\w+)\.(?=[A-Z])/, "platform.$1.v1."));

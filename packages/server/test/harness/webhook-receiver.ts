@@ -1,4 +1,4 @@
-/** A webhook's sink, for tests: a real HTTP server on loopback that keeps what it is sent and answers, or fails to, as it is told. */
+/** A sink for webhooks: a real HTTP server on loopback that records requests and answers, or fails, as the test sets it. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -7,36 +7,36 @@ export interface Received {
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Names as they were spelled, and values, in turn. */
+  /** Header names as they were spelled, alternating with their values. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
-  /** `performance.now()` when its last byte was there. */
+  /** `performance.now()` when the last byte had arrived. */
   readonly arrival: number;
-  /** How many requests to the same path were under way when it came, itself among them. */
+  /** Number of running requests to the same path on arrival, including this one. */
   readonly concurrent: number;
-  /** The sink's answer; 0 as long as there is none. */
+  /** Status of the sink's answer; 0 before it. */
   status: number;
 }
 
-/** What becomes of a request once it was read. */
+/** Handles a request after it was read. */
 export type Behaviour = (response: ServerResponse, received: Received) => void;
 
 export interface WebhookReceiver extends AsyncDisposable {
   readonly port: number;
-  /** Without a path, which a test may choose: each is a sink of its own. */
+  /** URL without a path. Each path is a separate sink. */
   readonly url: string;
   readonly received: readonly Received[];
-  /** Those that were answered with 2xx. */
+  /** The requests that were answered with 2xx. */
   accepted(path?: string): readonly Received[];
   at(path: string): readonly Received[];
-  /** From the next request on; for one path or, without one, for every path that was told nothing else. */
+  /** Sets the behaviour from the next request on, for one path or for all paths without their own. */
   behave(behaviour: Behaviour, path?: string): void;
-  /** Only once, before what else holds for the path. */
+  /** Sets the behaviour for the next request to the path alone. */
   behaveOnce(path: string, ...behaviours: Behaviour[]): void;
   forget(): void;
 }
 
-/** @param keeps whether requests are kept; a test of very many looks at each in its behaviour */
+/** @param keeps whether requests are recorded; a test with very many checks each in its behaviour */
 export async function startWebhookReceiver({ keeps = true } = {}): Promise<WebhookReceiver> {
   let received: Received[] = [];
   let fallback: Behaviour = accept;
@@ -85,7 +85,7 @@ export async function startWebhookReceiver({ keeps = true } = {}): Promise<Webho
   };
 }
 
-/** Undefined where the sender went away. */
+/** Undefined if the sender disconnected. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   try {
@@ -114,7 +114,7 @@ export function afterMs(ms: number, behaviour: Behaviour): Behaviour {
   return (response, received) => void setTimeout(() => behaviour(response, received), ms).unref();
 }
 
-/** A status, and then a body without an end, as fast as it is taken or a byte at a time. */
+/** Answers a status and an endless body, as fast as possible or one byte at a time. */
 export function endless(status: number, pace: "flood" | "trickle" = "flood"): Behaviour {
   return (response, received) => {
     received.status = status;
@@ -129,8 +129,8 @@ export function endless(status: number, pace: "flood" | "trickle" = "flood"): Be
   };
 }
 
-/** Bytes that are no HTTP. */
+/** Answers bytes that are not HTTP. */
 export const garbage: Behaviour = (response) => void response.socket?.end("\x16\x03\x01 secret garbage\r\n\r\n");
 
-/** The beginning of an answer, and then the end of the connection. */
+/** Answers the beginning of a response and closes the connection. */
 export const halfAnswer: Behaviour = (response) => void response.socket?.end("HTTP/1.1 200 OK\r\ncontent-le");

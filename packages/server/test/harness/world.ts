@@ -1,4 +1,4 @@
-/** A server with people around it: robots made in its groups and users of an issuer beside it, who sign in as real ones do. */
+/** A server with its owner, and with functions that create and sign in robots and users. */
 import { randomBytes } from "node:crypto";
 import { after, before, describe } from "node:test";
 import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
@@ -16,7 +16,7 @@ import { type ServerOptions, startServer, storeNames, type TestServer } from "./
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { startIssuer } from "./oidc-issuer.ts";
 
-/** Somebody with a token. */
+/** An identity and its token. */
 export interface Caller {
   readonly uid: string;
   readonly token: string;
@@ -24,7 +24,7 @@ export interface Caller {
 
 export interface Narrowing {
   readonly scopes?: string[];
-  /** String names. */
+  /** Names of capabilities, such as `groups.list`. */
   readonly cap?: string[];
 }
 
@@ -32,28 +32,31 @@ export interface World extends TestServer {
   /** Stands still until a test moves it. */
   readonly clock: ManualClock;
   readonly owner: Caller;
-  /** Issuer of the users. */
+  /** URL of the users' identity provider. */
   readonly issuer: string;
-  /** Calls over REST, as the owner unless another token is given, and throws where the server refuses. */
+  /** Calls over REST, by default as the owner. @throws if the server refuses */
   must<M extends DescMethodUnary>(method: M, request: MessageInitShape<M["input"]>, token?: string): Promise<MessageShape<M["output"]>>;
-  /** A REST call with its body as JSON, as the owner unless another token is given. */
+  /** Sends a REST request with a JSON body, by default as the owner. */
   raw(method: string, path: string, body?: unknown, token?: string): Promise<HttpAnswer>;
+  /** Creates a group. @returns its uid */
   group(parent: string, name?: string): Promise<string>;
-  /** A role at the group with exactly these capabilities. */
+  /** Creates a role with exactly these capabilities. @returns its uid */
   role(group: string, capabilities: readonly Capability[]): Promise<string>;
+  /** Binds the identity to the role at the group. @returns the uid of the binding */
   bind(identityUid: string, roleUid: string, group: string): Promise<string>;
-  /** An identity with static keys, made in the group, signed in; with capabilities, it is bound there to a role of just these. */
+  /** Creates and signs in an identity of the group. With capabilities, it is bound there to a role with exactly these. */
   robot(group: string, capabilities?: readonly Capability[]): Promise<Caller>;
-  /** A registered and signed-in user, who stands in root. */
+  /** Registers and signs in a user, who belongs to no group. */
   user(subject?: string): Promise<Caller>;
-  /** The issuer's word for a user, with which they register and sign in. */
+  /** A token of the identity provider, with which the user registers and signs in. */
   proofOf(subject: string, claims?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Uid that a user with this subject has or will have. */
   userUid(subject: string): string;
-  /** One more token for a robot. */
+  /** Signs in a robot once more. */
   signIn(uid: string, narrowing?: Narrowing): Promise<Caller>;
-  /** A JWT as robots prove themselves with. */
+  /** A JWT with which any robot can sign in. */
   robotProof(): Promise<string>;
-  /** What is made of a token by exchanging it. */
+  /** Exchanges the token for a narrower one. */
   narrow(caller: Caller, narrowing: Narrowing): Promise<Caller>;
 }
 
@@ -130,7 +133,7 @@ export async function startWorld(options: Omit<ServerOptions, "clock"> = {}): Pr
   return world;
 }
 
-/** Tests on each store, with one world for all of them. It is there from the first test on, not while they are defined. */
+/** Defines the tests for each store, with one world per store. The world exists while tests run, not while they are defined. */
 export function describeWithWorld(
   title: string,
   define: (world: World) => void,
@@ -148,7 +151,7 @@ export function describeWithWorld(
   }
 }
 
-/** Read without verifying: it is our own. */
+/** The subject of a token of the test server, which needs no verification. */
 function subjectOf(token: string): string {
   const [, claims = ""] = token.split(".");
   return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { sub: string }).sub;

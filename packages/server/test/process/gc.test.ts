@@ -1,4 +1,4 @@
-/** `holtd gc` as an operator runs it, and the server's own collections. */
+/** Tests `holtd gc` as an operator runs it, and the collections that a server starts itself. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runHoltd, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 
-/** Bytes that no repo knows, as an interrupted push leaves them. */
+/** Creates a blob that no repo links to, as an interrupted push does. */
 async function leaveOrphan(data: string, content: string): Promise<string> {
   const hex = createHash("sha256").update(content).digest("hex");
   const folder = join(data, "blobs", "sha256", hex.slice(0, 2));

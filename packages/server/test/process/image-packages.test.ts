@@ -1,4 +1,4 @@
-/** Reading what is in images in a process of its own: killed in the middle, turned off, and with pulls going on. */
+/** Servers scan images: one is killed during a scan, and one has scanning turned off. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ async function clientOf({ baseUrl }: RunningServer, settings: Settings): Promise
   return { client: createRegistryClient(baseUrl, basic("_token", token)), token };
 }
 
-/** Into a repo that the push makes. */
+/** Pushes the image into a repo that the push creates. */
 async function pushImage(client: RegistryClient, layer: Buffer): Promise<{ digest: string }> {
   const name = "my-org/app";
   const config = await client.blob(name, JSON.stringify({ architecture: "amd64", os: "linux" }), CONFIG);
@@ -47,7 +47,7 @@ async function untilRead(server: RunningServer, token: string, digest: string): 
 test("the next server reads an image whose scan was interrupted by a kill", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
-  // Takes longer to read than to answer.
+  // The scan takes longer than the answer to the push.
   const layer = await layerOf({ "usr/zeros": Buffer.alloc(200 * 1024 * 1024), [APK]: apkDatabase("musl 1.2.5-r9") });
   let digest = "";
   {

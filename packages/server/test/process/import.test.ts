@@ -1,4 +1,4 @@
-/** `holtd import advisories` and `holtd import vulnerabilities` as an operator runs them. */
+/** Tests `holtd import advisories` and `holtd import vulnerabilities` as an operator runs them. */
 import assert from "node:assert/strict";
 import { createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ async function total(baseUrl: string, settings: Settings, path: string): Promise
   return (json as { totalCount: string }).totalCount;
 }
 
-/** The lines of standard error without those of progress, which appear when an import takes long. */
+/** The lines of standard error without the progress lines of a long import. */
 function problemsIn(stderr: string): string[] {
   return stderr.split("\n").filter((line) => line !== "" && !/^\d+% \d+ records, /.test(line));
 }
@@ -40,7 +40,7 @@ test("an import of files and folders is visible at once in a running server", as
   const again = await runHoltd(["import", "advisories", ...paths], settings);
   assert.match(again.stdout, /^Read 5 advisories: 0 are new, 0 have changed, 5 were known already\./);
   const { json } = await get(server.baseUrl, "/advisory/v2/documents?cves=CVE-2026-0001", "");
-  assert.equal((json as { documents: unknown[] }).documents.length, 1, "what the command line imports is approved");
+  assert.equal((json as { documents: unknown[] }).documents.length, 1, "advisories imported on the command line are approved");
 });
 
 test("an import reports problems with file and position, and its exit code tells that records were skipped", async () => {
@@ -88,7 +88,7 @@ test("an import accepts the name of a group and explains why it cannot run", asy
 test("an import reads files that are much larger than its memory", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), NODE_OPTIONS: "--max-old-space-size=80 --max-semi-space-size=4" };
-  // Random characters, so that it unpacks to no suspicious size.
+  // The characters are random, so that the compression ratio is not suspicious.
   const noise = Buffer.from(Array.from({ length: 15_000 }, () => Math.floor(Math.random() * 256))).toString("base64");
   const record = (i: number) => JSON.stringify({ ...osv({ id: `BIG-${i % 40}` }), details: noise.slice(i % 40) });
   const count = 6000;

@@ -1,4 +1,4 @@
-/** The log of a real process: a line for each call, and no secret in any of them. */
+/** The log of a real process has a line for each call and contains no secret. */
 import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
@@ -67,7 +67,7 @@ test("the log never contains a token, wherever the client sends it", async () =>
     await fetch(`${server.baseUrl}/iam/v2/groups`, { headers: { authorization: `Basic ${secret}` } });
     await fetch(`${server.baseUrl}/iam/v2/groups`, { method: "POST", headers: bearer, body: `{"name":"${secret}` });
     await fetch(`${server.baseUrl}/iam/v2/groups`, { method: "POST", headers: bearer, body: `{"name":"${secret}"}` });
-    // No HTTP: what the parser of node complains of holds all that was sent.
+    // This is not HTTP. The parser error of Node contains all sent bytes.
     for (const request of [
       `GET /iam/v2/groups HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${secret}\r\nBad Header: x\r\n\r\n`,
       `GET /?access_token=${secret} HTTP/9.9\r\n\r\n`,
@@ -78,7 +78,7 @@ test("the log never contains a token, wherever the client sends it", async () =>
         socket.resume().once("close", resolve);
       });
     }
-    // A Connect call whose caller leaves in the middle.
+    // The caller of this Connect call disconnects during the call.
     const session = connectHttp2(server.baseUrl).on("error", () => {});
     const stream = session.request({
       ":method": "POST",
@@ -98,7 +98,7 @@ test("the log never contains a token, wherever the client sends it", async () =>
     const signature = secret.split(".")[2] ?? "";
     for (const part of [secret, signature, secret.split(".")[1] ?? ""]) {
       assert.ok(!stderr.includes(part), `the log holds ${part.slice(0, 20)}…`);
-      // As node writes the bytes of a buffer.
+      // Node prints the bytes of a buffer like this.
       assert.ok(!stderr.includes([...Buffer.from(part)].join(",")), "the log holds the bytes of a token");
       assert.ok(!stderr.includes(Buffer.from(part).toString("hex")), "the log holds the bytes of a token");
     }

@@ -1,4 +1,4 @@
-/** What an operator sees of holtd: how it starts, what it refuses, and what it says then. */
+/** Tests what an operator sees of holtd: its start, and its messages about what it refuses. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -160,10 +160,10 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_IMPORT_MAX_BYTES: "plenty",
       HOLT_MIRROR_TIMEOUT: "soon",
     };
-    // What no text can be wrong for.
+    // Any string is a valid value of these.
     const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];
     const names = Object.values(settings).map(({ env }) => env);
-    assert.deepEqual(Object.keys(bad).concat(free).sort(), names.sort(), "a setting is not looked at here");
+    assert.deepEqual(Object.keys(bad).concat(free).sort(), names.sort(), "this test does not cover every setting");
     for (const args of [[], ["token"]]) {
       const { code, stdout, stderr } = await runHoltd(args, { ...bad, HOLT_DATADIR: "/tmp/x" });
       assert.equal(code, 2);
@@ -223,7 +223,7 @@ describe("holtd", { concurrency: 2 }, () => {
     await mkdir(data);
     await chmod(folder.path, 0o755);
     await chmod(data, 0o555);
-    // Root may write anywhere, so it has to be somebody else.
+    // Root can write anywhere, so another user is needed.
     const uid = process.getuid?.() === 0 ? 65534 : undefined;
     for (const args of [[], ["token"]]) {
       const { code, stderr } = await runHoltd(args, { HOLT_DATA_DIR: data }, uid);

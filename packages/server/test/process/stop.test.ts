@@ -1,4 +1,4 @@
-/** How holtd stops: what runs is finished, nothing new is taken, and nobody waits for ever. */
+/** A stopping holtd finishes running calls, accepts no new ones and does not wait for ever. */
 import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
@@ -26,7 +26,7 @@ async function startServer(): Promise<Fixture> {
 
 const BODY = JSON.stringify({ name: "made-while-stopping" });
 
-/** A create whose last byte has not been sent: it runs until that comes. */
+/** Starts a Create whose last byte is not sent; it runs until the byte arrives. */
 async function openCall({ server, token, orgUid }: Fixture): Promise<{ socket: Socket; answer: Promise<string> }> {
   const socket = connect(server.port, "127.0.0.1");
   const answer = new Promise<string>((resolve) => {
@@ -37,7 +37,7 @@ async function openCall({ server, token, orgUid }: Fixture): Promise<{ socket: S
   socket.write(
     `POST /iam/v2/groups/${orgUid} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${BODY.length}\r\nExpect: 100-continue\r\n\r\n`,
   );
-  // The server has read the head of the request when it asks for the body.
+  // The server has read the headers when it asks for the body.
   await new Promise((resolve) => socket.once("data", resolve));
   socket.write(BODY.slice(0, -1));
   return { socket, answer };
@@ -88,7 +88,7 @@ describe("a stop of holtd", { concurrency: 3 }, () => {
     prefix.writeUInt32BE(message.length, 1);
     const frame = Buffer.concat([prefix, message]);
     stream.write(frame.subarray(0, 10));
-    // What was sent on the connection after it is answered when it has been read.
+    // Later requests on the connection are answered after the first body is read.
     const later = session.request({ ":path": "/healthz" });
     await new Promise((resolve) => later.resume().once("close", resolve));
     await signalled(fixture);

@@ -1,4 +1,4 @@
-/** holtd with a certificate: REST and gRPC over TLS on its one port, and nothing in clear text. */
+/** holtd with a certificate serves REST and gRPC over TLS on its one port, and no clear text. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { get as httpGet } from "node:http";

@@ -298,7 +298,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
     test("an image that is pushed again while collection deletes its packages is read again", async () => {
       await using reader = start();
       const names = Array.from({ length: 2500 }, (_, n) => `p${n} 1-r0`);
-      // Of packages there are two pieces; before the third transaction they are all gone.
+      // The packages are deleted in two chunks, so before the third transaction all are gone.
       for (const before of [2, 3]) {
         const image = await pushImage(repo, [...names, `again-${before} 1-r0`]);
         reader.wake();

@@ -30,7 +30,7 @@ for (const store of storeNames) {
     });
 
     const put = (tag: MessageInitShape<typeof TagSchema>, token?: string) => world.must(createTag, { parent: repo, tag }, token);
-    /** The names that both clients list, and the total. */
+    /** Lists with both clients. @returns the names and the total count */
     async function list(request: ListRequest = {}): Promise<[string[], number]> {
       const pages = [];
       for (const client of clients) {

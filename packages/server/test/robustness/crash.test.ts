@@ -1,4 +1,4 @@
-/** The server is killed while many write: what it acknowledged is there afterwards, and nothing is there by half. */
+/** A server that is killed under concurrent writes keeps every acknowledged write and no partial one. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -15,7 +15,7 @@ const WRITERS = 8;
 const KINDS = ["group", "identity", "role", "role_binding"] as const;
 const SEED = seedOf(20);
 
-/** Looks into the database past the server. */
+/** Reads the database without the server. */
 type Query = (sql: string) => Promise<Record<string, string | number | null>[]>;
 
 async function homesOf(baseUrl: string, token: string): Promise<string[]> {
@@ -33,7 +33,7 @@ async function homesOf(baseUrl: string, token: string): Promise<string[]> {
   return homes;
 }
 
-/** Decides of everything without an answer whether it was done, and holds everything else to what was acknowledged. */
+/** Determines the outcome of unanswered writes, and checks all others against what was acknowledged. */
 async function settle(ledger: Ledger, homes: readonly string[], query: Query): Promise<void> {
   const rows = new Map<string, { kind: string; body: { name?: string; description?: string; identityUid?: string } }>();
   for (const kind of KINDS) {
@@ -45,7 +45,7 @@ async function settle(ledger: Ledger, homes: readonly string[], query: Query): P
   for (const resource of ledger.known.values()) settleDeletion(resource, rows.has(resource.uid), ledger);
   for (const resource of ledger.known.values()) {
     const row = rows.get(resource.uid);
-    if (resource.state !== "there") assert.equal(row, undefined, `the deleted ${resource.kind} ${resource.uid} is back`);
+    if (resource.state !== "there") assert.equal(row, undefined, `the deleted ${resource.kind} ${resource.uid} exists again`);
     else settleUpdate(resource, row?.body);
     rows.delete(resource.uid);
   }
@@ -69,7 +69,7 @@ function settleDeletion(resource: Known, isThere: boolean, ledger: Ledger): void
 }
 
 function settleUpdate(resource: Known, body: { description?: string } | undefined): void {
-  assert.ok(body !== undefined, `the ${resource.kind} ${resource.uid} was acknowledged and is lost`);
+  assert.ok(body !== undefined, `the ${resource.kind} ${resource.uid} was acknowledged but is lost`);
   if (resource.maybeDescription !== undefined && body.description === resource.maybeDescription) {
     resource.description = resource.maybeDescription;
     resource.updates++;
@@ -78,7 +78,7 @@ function settleUpdate(resource: Known, body: { description?: string } | undefine
   if (resource.kind !== "role_binding") assert.equal(body.description, resource.description, `an update of ${resource.uid} is lost`);
 }
 
-/** Exactly one event for each change that is there, and none for any that is not. */
+/** Asserts exactly one event for each stored change, and no others. */
 async function assertEvents(ledger: Ledger, homes: readonly string[], query: Query): Promise<void> {
   const found = new Map<string, number>();
   for (const { subject, type } of await query("select subject, type from outbox")) {
@@ -95,7 +95,7 @@ async function assertEvents(ledger: Ledger, homes: readonly string[], query: Que
   assert.deepEqual(new Map([...found].sort()), new Map([...wanted].sort()));
 }
 
-/** Every maintained count is what counting gives, at every group and above all of them. */
+/** Asserts that every maintained count equals the counted rows, for each group and in total. */
 async function assertCounts(query: Query): Promise<void> {
   const groups = (await query('select uid from "group"')).map(({ uid }) => String(uid));
   const wanted = new Map<string, string>();
@@ -120,7 +120,7 @@ interface CrashOptions {
   readonly settings: Settings;
   readonly rounds: number;
   readonly query: Query;
-  /** Until nothing of a killed server is under way any more. */
+  /** Waits until no transaction of a killed server is running. */
   untilGone(): Promise<void>;
 }
 
@@ -161,7 +161,7 @@ async function crashAgainAndAgain({ settings, rounds, query, untilGone }: CrashO
     await untilGone();
     assert.ok(ledger.acknowledged > before);
   }
-  // The middle one: a machine that is busy with other things may delay one or two.
+  // The median, since a busy machine can delay one or two starts.
   const typical = starts.sort((a, b) => a - b)[starts.length >> 1] ?? 0;
   assert.ok(typical < 5_000, `typically ready after ${typical} ms only`);
   return ledger;
@@ -197,7 +197,7 @@ test("acknowledged writes survive kills on PostgreSQL with their events and coun
   const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });
   await client.connect();
   const query: Query = async (sql) => (await client.query(sql)).rows;
-  // A commit that was on its way is still made.
+  // A commit that was already sent is still applied.
   const untilGone = () =>
     until(async () => {
       const [row] = await query(

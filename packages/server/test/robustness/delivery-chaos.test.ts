@@ -1,4 +1,7 @@
-/** Servers are killed and sinks fail while events are made and delivered: every event of an acknowledged write arrives, hardly any of them twice, and is in the feed. */
+/**
+ * Servers are killed and sinks fail during deliveries. Every event of an acknowledged write is delivered, hardly any
+ * twice, and is in the feed.
+ */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Agent } from "node:http";
@@ -27,10 +30,10 @@ import {
 
 const SEED = seedOf(40);
 const WRITERS = 16;
-/** For what takes as long as the machine needs: only a delivery that is lost makes it run out. */
+/** A time limit that only a lost delivery exceeds, even on a slow machine. */
 const PATIENCE_MS = 240_000;
 
-/** Looks into the database past the server. */
+/** Reads the database without the server. */
 type Query = (sql: string) => Promise<Record<string, string | number | null>[]>;
 
 function sqliteQuery(folder: string): Query {
@@ -40,15 +43,15 @@ function sqliteQuery(folder: string): Query {
   };
 }
 
-/** What the sinks have taken. */
+/** What the sinks have accepted. */
 interface Taken {
-  /** By the event's id. */
+  /** By event id. */
   readonly events: Map<string, { readonly subject: string; readonly digest: string; count: number }>;
-  /** Deliveries of events that were taken before. */
+  /** Deliveries of events that were accepted before. */
   duplicates: number;
-  /** The first thing that must not be. */
+  /** The first violation. */
   fault: string | undefined;
-  /** Most attempts that one sink had under way at once. */
+  /** The most concurrent attempts at one sink. */
   concurrent: number;
 }
 
@@ -62,7 +65,7 @@ function take(taken: Taken, { headers, body }: Received): void {
   if (known.digest !== digest) taken.fault ??= `the event ${id} came with two bodies`;
 }
 
-/** Three in ten fail. `hangs` of a thousand get no answer at all. */
+/** Three in ten attempts fail, and `hangs` of a thousand get no answer. */
 function failing(random: Random, hangs: number): Behaviour {
   const chance = random.below(1000);
   if (chance < hangs) return silence;
@@ -72,7 +75,7 @@ function failing(random: Random, hangs: number): Behaviour {
   return afterMs(5 + random.below(30), answer(503));
 }
 
-/** Most of what is taken is taken at once, some of it late. */
+/** Accepts most events at once and some late. */
 function chaos(taken: Taken, random: Random, { baseUrl, hangs }: { baseUrl: string; hangs: number }): Behaviour {
   return (response, received) => {
     taken.concurrent = Math.max(taken.concurrent, received.concurrent);
@@ -86,12 +89,12 @@ function chaos(taken: Taken, random: Random, { baseUrl, hangs }: { baseUrl: stri
 function verify(taken: Taken, received: Received, issuer: string): void {
   const group = received.url.slice(1);
   verifyDelivery(received, { issuer, group }).catch((error: Error) => {
-    // A server that was killed answers no question about its keys.
+    // A killed server does not serve its keys.
     if ("status" in error) taken.fault ??= error.message;
   });
 }
 
-/** Makes groups in the homes, one after another, and holds on while there is no server. Answers the uids that were acknowledged. */
+/** Creates groups in the homes one after another, and retries while no server runs. @returns the acknowledged uids */
 async function write(baseUrls: readonly string[], token: string, homes: readonly string[], count: number): Promise<string[]> {
   const agent = new Agent({ keepAlive: true });
   const acknowledged: string[] = [];
@@ -111,7 +114,7 @@ async function write(baseUrls: readonly string[], token: string, homes: readonly
   return acknowledged;
 }
 
-/** Groups that each have a subscription, whose path at the sink is the group's uid. */
+/** Creates groups with a subscription each; the path of its sink is the uid of the group. */
 async function subscribe(baseUrl: string, token: string, sink: string, count: number): Promise<string[]> {
   const { json } = await get(baseUrl, "/iam/v2/groups?uidp.in_root=true", token);
   const orgUid = (json as { groups: { uid: string }[] }).groups[0]?.uid ?? "";
@@ -129,10 +132,10 @@ async function subscribe(baseUrl: string, token: string, sink: string, count: nu
   return homes;
 }
 
-/** A reader of the feed, who holds on while there is no server. */
+/** A reader of the feed that retries while no server runs. */
 interface Follower {
   readonly ids: ReadonlySet<string>;
-  /** Reads what there is and ends. @returns events that were told again */
+  /** Reads to the end of the feed. @returns the number of repeated events */
   end(): Promise<number>;
 }
 
@@ -169,10 +172,10 @@ function follow(baseUrl: string, token: string, group: string): Follower {
   };
 }
 
-/** Every event that is in the database was taken, and every write that was acknowledged is among them. */
+/** Asserts that every stored event was accepted, including those of all acknowledged writes. */
 async function assertAllTaken(taken: Taken, acknowledged: readonly string[], homes: readonly string[], query: Query): Promise<void> {
   const rows = await query("select id, group_uid from outbox where audience = 'customer'");
-  // The group of a home's creation is the home itself, and its subscription came later.
+  // The event of a home's creation goes to the home, whose subscription was created later.
   const expected = rows.filter(({ group_uid }) => homes.some((home) => String(group_uid).startsWith(`${home}/`)));
   const lost = () => expected.filter(({ id }) => !taken.events.has(String(id)));
   await until(() => lost().length === 0, PATIENCE_MS).catch(() => {});
@@ -200,7 +203,7 @@ test("20,000 events reach 10 unreliable sinks and the feed despite 5 kills of th
   const baseUrl = `http://${listen}`;
   const query = sqliteQuery(folder.path);
   const taken = newTaken();
-  // Few hang, since one that does keeps its sink waiting for two seconds; that long, so that a busy machine is not taken for one that hangs.
+  // Few attempts hang, since each delays its sink for two seconds. A shorter time would also affect a busy machine.
   sink.behave(chaos(taken, random, { baseUrl, hangs: 10 }));
   const token = await printedToken(settings);
   let server: RunningServer = await startHoltd(settings);
@@ -244,7 +247,7 @@ test("two servers on one PostgreSQL deliver each event once, and one takes over 
   await client.connect();
   const query: Query = async (sql) => (await client.query(sql)).rows;
   const taken = newTaken();
-  // None hangs: it is counted how many attempts are under way at once, and of one that was given up the sink may hear late.
+  // No attempt hangs, because the sink can notice an aborted attempt late, which would falsify the count of concurrent ones.
   sink.behave(chaos(taken, random, { baseUrl: HOLT_BASE_URL, hangs: 0 }));
   try {
     await using _survivor = await startHoltd({ ...settings, HOLT_LISTEN: new URL(HOLT_BASE_URL).host });
@@ -269,7 +272,7 @@ test("two servers on one PostgreSQL deliver each event once, and one takes over 
     t.diagnostic(`${taken.events.size} events taken, ${taken.duplicates} twice`);
     assert.equal(before.duplicates, 0);
     assert.equal(taken.concurrent, 1);
-    // At most 16 outcomes of a subscription are not written down yet.
+    // At most 16 outcomes of a subscription are not stored yet.
     assert.ok(taken.duplicates <= 16 * homes.length, `${taken.duplicates} duplicates`);
   } finally {
     await client.end();

@@ -1,4 +1,4 @@
-/** Nothing that a client can send brings the server down, makes it hang, or makes it say what is nobody's business. */
+/** No request crashes the server, makes it hang or makes it disclose internals. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -48,7 +48,7 @@ interface World extends AsyncDisposable {
   readonly home: string;
   readonly ingredients: Ingredients;
   readonly store: Store;
-  /** Lines of the log that are warnings or worse. */
+  /** Log lines of level warning and above. */
   readonly complaints: string[];
   readonly outside: string;
 }
@@ -61,7 +61,7 @@ async function createWorld(): Promise<World> {
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const config = readConfig({ HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_DATA_DIR: dataDir });
   const complaints: string[] = [];
-  // What node complains of is written to the same place as the log.
+  // Node writes its warnings to the same stream as the log.
   const onWarning = (warning: Error) => void complaints.push(String(warning));
   process.on("warning", onWarning);
   stack.defer(() => void process.off("warning", onWarning));
@@ -150,19 +150,19 @@ async function createWorld(): Promise<World> {
   };
 }
 
-/** All that stands in the database and not below this group. */
+/** Reads all rows of the database outside of this group. */
 async function outsideOf(store: Store, home: string): Promise<string> {
   const all = await Promise.all(TABLES.map((table) => store.reader.selectFrom(table).selectAll().orderBy("uid").execute()));
   return JSON.stringify(all.map((rows) => rows.filter(({ uid }) => !uid.startsWith(`${home}/`) && uid !== home)));
 }
 
-/** Signs of what should stay inside. */
+/** Patterns of internals that no answer may contain. */
 const LEAK =
   /\n\s+at |\.[jt]s:\d|node:|node_modules|sqlite|select .+ from|constraint|TypeError|RangeError|Cannot read|is not a function|undefined/i;
 
 const HTTP_OF: Readonly<Record<number, number>> = { 3: 400, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 16: 401 };
 
-/** Refused by the transport before it is known what was asked, so without the body of an error. */
+/** Statuses of refusals before the request is parsed, which have no error body. */
 const BY_TRANSPORT = [400, 405, 413, 414, 415, 417, 431];
 
 function assertSound(request: RestRequest, { status, headers, text }: RestAnswer): void {
@@ -186,7 +186,7 @@ function assertSound(request: RestRequest, { status, headers, text }: RestAnswer
   assert.ok(HTTP_OF[error.code] === status || isByTransport, context());
 }
 
-/** The Connect protocol names its codes. */
+/** Codes by their names in the Connect protocol. */
 function assertConnectError(code: string, status: number, context: () => string): void {
   assert.ok(!["internal", "unknown", "data_loss", "unavailable", "canceled"].includes(code) && status < 502 && status !== 500, context());
 }
@@ -202,7 +202,7 @@ function assertSoundGrpc(request: GrpcRequest, answer: GrpcAnswer): void {
   const message = decodeURIComponent(String(answer.headers["grpc-message"] ?? ""));
   assert.doesNotMatch(`${message}\n${answer.text}`, LEAK, context());
   assert.ok(answer.reset === 0, context());
-  // Connect's own word for bytes that are not the message, as it is that of the gRPC libraries. What is served natively says it better.
+  // The Connect library answers this for bytes that are not the message, like other gRPC libraries. Native gRPC is more precise.
   const isNative =
     /^application\/grpc(\+proto)?$/.test(request.headers["content-type"] ?? "") &&
     request.headers[":method"] === "POST" &&
@@ -213,7 +213,7 @@ function assertSoundGrpc(request: GrpcRequest, answer: GrpcAnswer): void {
     assert.ok(GRPC_CODES.includes(answer.status), context());
     return;
   }
-  // Not gRPC: Connect, REST, or refused for its content type.
+  // The answer is Connect, REST or a refusal of the content type.
   if (request.headers["content-type"]?.startsWith("application/grpc") && answer.httpStatus === 200)
     assert.ok(request.headers[":method"] !== "POST", context());
   assert.ok(
@@ -260,7 +260,7 @@ describe("fuzzing of a server", () => {
       [...counts.values()].reduce((sum, n) => sum + n, 0),
       REST_REQUESTS,
     );
-    // Requests that nothing but the first look at them refuses would show nothing.
+    // Fuzzing proves little if the first check refuses every request.
     for (const status of ["200", "400", "401", "403", "404", "501"]) assert.ok((counts.get(status) ?? 0) > 20, `too few ${status}`);
     assert.ok((counts.get("200") ?? 0) > REST_REQUESTS / 10);
   });
@@ -391,7 +391,7 @@ describe("fuzzing of a server", () => {
         assert.equal(direct, rows.filter(({ parent }) => (parent ?? "/") === group_uid).length, `${table} in ${group_uid}`);
       }
     }
-    assert.ok(created > 500, "hardly anything was created: the requests were not near enough to good ones");
+    assert.ok(created > 500, "too few resources were created: the requests were too far from valid ones");
   });
 
   test("the same seed generates the same requests", () => {

@@ -1,4 +1,4 @@
-/** What strangers can make a server spend: fetches of keys, by tokens with key ids that they made up; and time, by patterns and texts that they chose. */
+/** Anonymous callers cannot make a server fetch keys without limit by unknown key ids, or spend time without limit by hostile patterns. */
 import assert from "node:assert/strict";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test } from "node:test";
@@ -35,17 +35,17 @@ test("ten thousand tokens with unknown key ids cause one fetch per issuer in thi
     refused++;
   };
   const start = performance.now();
-  // Ten seconds of the issuers' time, as fast as this machine goes.
+  // Ten seconds of the issuers' clock, as fast as this machine can.
   for (let i = 0; i < 10_000; i += 100) {
     await Promise.all(Array.from({ length: 100 }, (_, j) => present(i + j)));
     world.clock.advance(100);
   }
   t.diagnostic(`10,000 tokens in ${Math.round(performance.now() - start)} ms`);
   assert.equal(refused, 10_000);
-  // Discovery and keys: one fetch of two requests.
+  // One fetch consists of two requests: discovery and keys.
   for (const { issuer } of issuers) assert.equal(issuer.requests, 2);
 
-  // Two and a half minutes more are five more at most, however many tokens.
+  // Another two and a half minutes allow at most five more fetches for any number of tokens.
   for (let i = 0; i < 150; i++) {
     await Promise.all(Array.from({ length: 20 }, (_, j) => present(i * 20 + j)));
     world.clock.advance(1000);
@@ -57,7 +57,7 @@ test("ten thousand tokens with unknown key ids cause one fetch per issuer in thi
   }
 });
 
-/** Shapes that are slow somewhere: in engines that go back, in compilers, in machines of many states, in tables of characters. */
+/** Patterns that are slow in backtracking engines, in compilers, in large automata or in character tables. */
 const SHAPES: readonly ((n: number, text: string) => string)[] = [
   () => "(a+)+b",
   () => "(a|a)*b",
@@ -95,7 +95,7 @@ test("a thousand hostile patterns each cost only time in proportion to their siz
   const random = createRandom(20_300_101);
   const alphabet = [..."ab(|)*+?{1,9}[]^-.$\\pLQE:i\u00e9"];
   const garbage = () => Array.from({ length: 1 + random.below(200) }, () => random.pick(alphabet)).join("");
-  /** What the most that one token may cost in patterns takes here: on a slow machine more. */
+  /** The time of the most expensive permitted patterns on this machine. */
   const unit = costOfAll();
   let [worst, total, valid] = [0, 0, 0];
   using delays = enabled(monitorEventLoopDelay({ resolution: 5 }));
@@ -115,7 +115,7 @@ test("a thousand hostile patterns each cost only time in proportion to their siz
     `the loop stood still for ${(delays.histogram.max / 1e6).toFixed(1)} ms at most; all that a token may cost: ${unit.toFixed(1)} ms`,
   );
   assert.ok(valid > 200 && valid < 1000);
-  // 10 ms is the aim, and the figures are above; asserted is what holds on any machine, and would not for an engine that goes back.
+  // The aim is 10 ms. The asserted limit holds on any machine, but not for a backtracking engine.
   assert.ok(worst < Math.max(50, 2 * unit), `${worst} ms`);
   assert.ok(total / 1000 < Math.max(5, unit / 4), `${total / 1000} ms`);
 });
@@ -141,7 +141,7 @@ function costOfAll(): number {
   return cpuTime() - start;
 }
 
-/** Milliseconds of this thread: what else the machine does is not counted. */
+/** CPU milliseconds of this thread, without other work of the machine. */
 function cpuTime(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

@@ -1,4 +1,4 @@
-/** More calls at once than the server may take. */
+/** The server refuses calls beyond its concurrency limit. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -18,7 +18,7 @@ test("a call beyond the concurrency limit is refused at once, and calls within i
   const ping = () => server.http("GET", "/ping/v2/ping");
   for (let round = 0; round < 2; round++) {
     let creates: ReturnType<typeof create>[] = [];
-    // Nobody else can write while this transaction is open, so the creates are under way until it ends.
+    // No other transaction can write while this one is open, so the creates wait until it ends.
     await server.store.transaction(async () => {
       creates = Array.from({ length: LIMIT }, (_, i) => create(`folder-${round}-${i}`));
       await until(async () => (await ping()).status === 429);
@@ -31,7 +31,7 @@ test("a call beyond the concurrency limit is refused at once, and calls within i
       assert.ok(details.length > 0);
       const overGrpc = await server.grpc.call(PingService.method.ping, {}, undefined);
       assert.equal(overGrpc.ok ? undefined : overGrpc.error.code, Code.RESOURCE_EXHAUSTED);
-      // Whether the server is well is asked of it all the more when it is busy.
+      // Health checks matter most while the server is busy.
       assert.equal((await server.http("GET", "/readyz")).status, 200);
     });
     for (const answer of await Promise.all(creates)) assert.equal(answer.status, 200, answer.text);
@@ -50,7 +50,7 @@ test("token exchanges that wait for a silent issuer leave slots for other calls"
   const junk = `${part({ alg: "RS256" })}.${part({ iss: issuer, sub: "x", exp: world.clock.now().getTime() / 1000 + 600 })}.AAAA`;
   const start = performance.now();
   const exchanges = Array.from({ length: 16 }, () => world.raw("POST", `/sts/exchange?identity=${uid}`, undefined, junk));
-  // For a moment they are too many. Then all are refused but those that may wait.
+  // The limit is exceeded for a moment. Then all calls are refused except those that may wait.
   await until(async () => (await world.raw("GET", "/iam/v2/groups")).status === 200);
   await world.user("somebody");
   assert.ok(performance.now() - start < 4000);

@@ -1,11 +1,11 @@
 /**
- * Every attempt of this process to connect a TCP socket, seen where Node hands it to the operating system, whichever library makes it. Attempts at
- * addresses that are not this machine's are seen and then refused: a test sends nothing into the world.
+ * Records every attempt of this process to connect a TCP socket, where Node passes it to the operating system. Attempts at
+ * addresses of other machines are recorded and refused, so that a test sends nothing to the Internet.
  */
 import { createServer, type Server } from "node:net";
 
 export interface ConnectAttempts extends Disposable {
-  /** In their order. */
+  /** Addresses in the order of the attempts. */
   readonly all: readonly ConnectAttempt[];
   readonly addresses: readonly string[];
   forget(): void;
@@ -24,7 +24,7 @@ interface TcpHandle {
 
 const ECONNREFUSED = -111;
 
-/** One at a time. */
+/** Watches attempts until disposed; one watcher at a time. */
 export async function watchConnectAttempts(): Promise<ConnectAttempts> {
   const prototype = await tcpPrototype();
   const { connect, connect6 } = prototype;
@@ -52,7 +52,7 @@ function isThisMachine(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
 }
 
-/** Node does not export it; every listening server has one. */
+/** The class that Node does not export, taken from a listening server. */
 async function tcpPrototype(): Promise<TcpHandle> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

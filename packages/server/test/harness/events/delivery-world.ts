@@ -1,4 +1,4 @@
-/** A server that delivers to a sink beside it, with back-offs so short that a test can wait for them. */
+/** Starts a server and a sink, with back-offs so short that tests can wait for retries. */
 
 import { type ServerOptions, startServer, type TestServer } from "../harness.ts";
 import { until } from "../holtd.ts";
@@ -6,19 +6,19 @@ import { startWebhookReceiver, type WebhookReceiver } from "../webhook-receiver.
 
 export interface DeliveryWorld extends TestServer {
   readonly sink: WebhookReceiver;
-  /** REST as the owner. @throws where it is refused */
+  /** Sends a REST request as the owner. @throws if it is refused */
   call(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** Uid of a new group. */
+  /** Creates a group. @returns its uid */
   group(parent: string, name?: string): Promise<string>;
-  /** Uid of a new subscription to a path of the sink, or to a URL. */
+  /** Creates a subscription to a path of the sink or to a URL. @returns its uid */
   subscribe(group: string, to: string): Promise<string>;
-  /** In order of their positions. */
+  /** Events in the order of their positions. */
   outbox(): Promise<OutboxRow[]>;
   deliveries(subscription: string): Promise<DeliveryRow[]>;
-  /** The subscription's last delivery about the subject, once it is as it shall be. */
+  /** Waits until the last delivery about the subject satisfies the condition. */
   delivery(subscription: string, subject: string, isSo: (delivery: DeliveryRow) => boolean): Promise<DeliveryRow>;
   queue(subscription: string): Promise<QueueRow | undefined>;
-  /** Until every event is given out and nothing waits but what waits for a later time, or with a subscription that is paused or gone. */
+  /** Waits until every event is assigned and all deliveries are done, except later retries and those of paused or gone subscriptions. */
   settle(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export async function startDeliveryWorld({ env = {}, ...options }: ServerOptions
       return (await world.call("POST", `/iam/v2/groups/${parent}`, { name })).uid;
     },
     async subscribe(group, to) {
-      // Who subscribes hears of what is published from then on, and that may have happened a moment before.
+      // A subscription receives events that are published after its creation, and these can have happened just before it.
       await until(isPublished);
       const url = to.startsWith("/") ? sink.url + to : to;
       return (await world.call("POST", `/events/v2/subscriptions/${group}`, { sink: url })).uid;

@@ -1,6 +1,6 @@
-/** Hosts of URLs that lead into a private network, to a cloud's own machines or nowhere, in every spelling that somebody may try. Data only. */
+/** Lists hosts of private networks, of cloud metadata services and of reserved ranges, in all spellings of attackers. */
 
-/** By what it is, the hosts as they stand in a URL. Port and path are for the test. */
+/** Hosts as URLs contain them, by kind. The test adds port and path. */
 export const deniedHosts: Readonly<Record<string, readonly string[]>> = {
   "loopback, in dots": ["127.0.0.1", "127.0.0.2", "127.1.2.3", "127.255.255.254", "127.0.0.1."],
   "loopback, in short": ["127.1", "127.0.1", "127.65535", "127.16777214"],
@@ -34,14 +34,14 @@ export const deniedHosts: Readonly<Record<string, readonly string[]>> = {
   ],
 }; // biome-ignore format: a corpus
 
-/** Hosts that no URL can have, or that hide another one. */
+/** Hosts that are invalid in URLs, or that hide another host. */
 export const malformedHosts = [
   "[fe80::1%25eth0]", "[fe80::1%eth0]", "[fe80::1%lo]", "[::1%25lo]", "[::ffff:0x7f.1]", "[127.0.0.1]", "[::1", "::1", "127.0.0.1%00", "127.0.0.1%00.example.com", "127.0.0.256", "256.0.0.1", "4294967296",
   "0x100000000", "1.2.3.4.5", "127.0.0.08", "127․0․0․1",
   "١٢٧.٠.٠.١", "0x7g.0.0.1", "[::ffff:127.0.0.1]]", "user@127.0.0.1", "user:password@localhost", "example.com@127.0.0.1", "1.1.1.1:80@127.0.0.1", "127.0.0.1 .example.com", "exa mple.com", "",
 ]; // biome-ignore format: a corpus
 
-/** Addresses that a resolver may answer with, some of them as none should. */
+/** Answers of resolvers, some of them malformed. */
 export const deniedAddresses = [
   "127.0.0.1", "127.255.255.255", "0.0.0.0", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.254", "192.168.1.1", "169.254.169.254", "169.254.170.2", "168.63.129.16", "100.64.0.1", "100.100.100.200", "192.0.0.192",
   "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
@@ -50,7 +50,7 @@ export const deniedAddresses = [
   "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "localhost", "[::1]", "", " 1.1.1.1", "1.1.1.1 ",
 ]; // biome-ignore format: a corpus
 
-/** What the same rules let through: neighbours of denied ranges among them. */
+/** Allowed addresses, among them neighbours of denied ranges. */
 export const publicAddresses = [
   "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.1", "140.82.112.3", "168.63.129.15", "168.63.129.17", "169.253.255.255", "169.255.0.0", "172.15.255.255",
   "172.32.0.0", "192.0.1.1", "192.0.3.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0", "198.51.99.255", "203.0.114.0", "223.255.255.255",

@@ -32,7 +32,7 @@ export function osRelease(id: string, version: string): string {
   return `NAME="Some ${id}"\nID=${id}\nVERSION_ID="${version}"\nPRETTY_NAME='${id} ${version}'\n`;
 }
 
-/** `name version`, or `name version origin`. */
+/** Each package is `name version` or `name version origin`. */
 export function apkDatabase(...packages: readonly string[]): string {
   const records = packages.map((each) => {
     const [name, version, origin = name] = each.split(" ");
@@ -41,7 +41,7 @@ export function apkDatabase(...packages: readonly string[]): string {
   return `${records.join("\n")}\n`;
 }
 
-/** `name version`, or `name version source`. */
+/** Each package is `name version` or `name version source`. */
 export function dpkgStatus(...packages: readonly string[]): string {
   const records = packages.map((each) => {
     const [name, version, source] = each.split(" ");

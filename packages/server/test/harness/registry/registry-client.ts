@@ -19,7 +19,7 @@ export interface RegistryClient extends Disposable {
   send(method: string, path: string, options?: { headers?: Headers; body?: string | Buffer }): Promise<Answer>;
   /** Opens a request whose body the test writes. */
   open(method: string, path: string, headers?: Headers): ClientRequest;
-  /** Pushes content as a blob and returns its descriptor. */
+  /** Pushes content as a blob. @returns its descriptor */
   blob(name: string, content: string | Buffer, mediaType?: string): Promise<Descriptor>;
   /** Pushes a manifest as JSON. @param reference the digest by default @throws if it is refused */
   manifest(name: string, manifest: object, reference?: string): Promise<Descriptor>;

@@ -70,7 +70,7 @@ export interface StorageFixture extends AsyncDisposable {
 
 export const GRACE_MS = 24 * 3_600_000;
 
-/** @param beside another server, whose database and folder this one shares */
+/** @param beside another fixture, whose database and folder this one shares */
 export async function createStorageFixture(
   kind: "sqlite" | "postgres",
   graceMs = GRACE_MS,

@@ -1,4 +1,4 @@
-/** Bytes that are nearly HTTP/1.1 or HTTP/2. */
+/** Generates malformed HTTP/1.1 and HTTP/2. */
 
 import { createRandom } from "../random.ts";
 import { encodeRequest } from "./fuzz-clients.ts";
@@ -7,7 +7,7 @@ import { mangleBytes } from "./fuzz-values.ts";
 
 export function nearlyHttp1(seed: number, number: number, ingredients: Ingredients): Buffer {
   const random = createRandom(seed * 15_485_863 + number);
-  // What is mangled must not come out as the delete of something that is needed.
+  // A mutation must not produce the deletion of a needed resource.
   const { verb, ...rest } = restRequest(seed + 1, number, ingredients);
   const bytes = encodeRequest({ verb: verb === "DELETE" ? "GET" : verb, ...rest });
   const head = bytes.indexOf("\r\n") + 2;
@@ -72,7 +72,7 @@ export function nearlyHttp1(seed: number, number: number, ingredients: Ingredien
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-/** A connection with one call on it, frames and headers of which are mutated. */
+/** A connection with one call whose frames and headers are mutated. */
 export function nearlyHttp2(seed: number, number: number): Buffer {
   const random = createRandom(seed * 32_452_843 + number);
   const path = random.pick([

@@ -1,4 +1,4 @@
-/** Clients that send what no library would: HTTP/1.1 in a pipeline on raw sockets, gRPC on HTTP/2 streams, and mere bytes. */
+/** Clients for requests that libraries refuse to send: pipelined HTTP/1.1, gRPC on HTTP/2 streams, and raw bytes. */
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect, type Socket } from "node:net";
 import type { GrpcRequest, RestRequest } from "./fuzz-requests.ts";
@@ -11,17 +11,17 @@ export interface RestAnswer {
 
 export interface GrpcAnswer {
   readonly httpStatus: number;
-  /** Undefined where there is none, as in an answer that is not gRPC. */
+  /** Undefined if the answer is not gRPC. */
   readonly status: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Of a stream that was reset instead of ended. */
+  /** The error code of a stream that was reset. */
   readonly reset: number;
 }
 
 const PATIENCE_MS = 30_000;
 
-/** Sends the requests one behind the other without waiting, up to `depth` at once. Rejects where one is not answered. */
+/** Sends pipelined requests, up to `depth` at once. Rejects if one is not answered. */
 export async function pipeline(
   port: number,
   requests: Iterator<RestRequest>,
@@ -36,7 +36,7 @@ export async function pipeline(
   }
 }
 
-/** One connection. Resolves with what the server did not take any more when it announced the end of the connection. */
+/** Sends requests on one connection. Resolves with the requests that the server did not accept before it closed the connection. */
 function converse(
   port: number,
   requests: Iterator<RestRequest>,
@@ -121,7 +121,7 @@ export function describeRest(request: RestRequest | undefined): string {
   return request === undefined ? "nothing" : JSON.stringify(encodeRequest(request).toString("latin1").slice(0, 3000));
 }
 
-/** The first answer in the buffer, and how many bytes it takes; undefined while it is not complete. */
+/** Parses the first answer in the buffer and its length; undefined while it is incomplete. */
 export function parseAnswer(buffer: Buffer, verb: string): { answer: RestAnswer; length: number } | undefined {
   const end = buffer.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
@@ -164,7 +164,7 @@ export function openSession(port: number): ClientHttp2Session {
   return connectHttp2(`http://127.0.0.1:${port}`).on("error", () => {});
 }
 
-/** Rejects where nothing comes back in time. */
+/** Rejects if no answer arrives in time. */
 export function callGrpc(session: ClientHttp2Session, { headers, body }: GrpcRequest): Promise<GrpcAnswer> {
   return new Promise((resolve, reject) => {
     const stream = session.request(headers, { endStream: false });
@@ -195,7 +195,7 @@ export function callGrpc(session: ClientHttp2Session, { headers, body }: GrpcReq
   });
 }
 
-/** Everything that comes back to these bytes, after which the client has nothing more to say. Rejects where the server does not close. */
+/** Sends the bytes and ends its side. @returns the complete answer; rejects if the server does not close the connection */
 export function sendBytes(port: number, bytes: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

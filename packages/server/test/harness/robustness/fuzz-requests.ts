@@ -1,4 +1,4 @@
-/** Requests to go wrong with: those of the contract, filled with nasty values and then mutated. Each is made from its number alone. */
+/** Generates fuzz requests: calls of the contract with hostile values and mutations. A request depends only on seed and number. */
 import { create, type DescField, type DescMessage, type DescMethod, fromJson, getOption, type Message, toBinary } from "@bufbuild/protobuf";
 import { http, services } from "@holt/api";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -20,10 +20,10 @@ export interface GrpcRequest {
 }
 
 export interface Ingredients {
-  /** Of an identity that may do everything in one folder, and of one that may do nothing. */
+  /** Tokens of an identity with all rights in one folder, and of one without rights. */
   readonly tokens: readonly string[];
   readonly uids: UidPool;
-  /** Must not be deleted, or nothing else would be tried any more. */
+  /** Uids that must not be deleted, because later requests need them. */
   readonly kept: readonly string[];
   readonly pageTokens: readonly string[];
 }
@@ -71,7 +71,7 @@ export function restRequest(seed: number, number: number, ingredients: Ingredien
   if (random.oneIn(20)) path = path.replace("/v2/", random.pick(["/v2beta1/", "/v1/", "/v9/", "//", "/V2/"]));
   if (!path.startsWith("/")) path = `/${path}`;
   let target = path + (random.oneIn(2) ? `?${queryOf(method, random, ingredients)}` : "");
-  // Longer ones are for the test of the limits.
+  // Longer values belong to the test of limits.
   target = target.replace(/[^!-~]/g, "_").slice(0, 15_000);
   if (random.oneIn(60)) target = random.pick([`http://x${target}`, "*", `//x${target}`, `${target}#f`, `${target}?${target}`]);
   const finalVerb = random.oneIn(15) ? random.pick(VERBS) : verb;
@@ -82,7 +82,7 @@ export function restRequest(seed: number, number: number, ingredients: Ingredien
 
 const LISTS = ["groups", "identities", "roles", "roleBindings"];
 
-/** As a client of good will sends it, with odd texts where any text may stand: without these the server would have nothing to be asked about. */
+/** Valid requests with unusual strings, which create resources for the other requests. */
 function goodRequest(random: Random, { tokens, uids }: Ingredients): RestRequest {
   const headers = { host: "h", authorization: `Bearer ${tokens[0]}` };
   const text = random.pick(NASTY_TEXTS);
@@ -124,7 +124,7 @@ function fillPath(pattern: string, random: Random, { uids }: Ingredients): strin
   );
 }
 
-/** Percent-encoded well, not at all, twice, in lower case or brokenly. */
+/** Percent-encodes correctly, not at all, twice, in lower case or incorrectly. */
 function encodeLoosely(text: string, random: Random): string {
   const well = text.isWellFormed()
     ? encodeURIComponent(text)
@@ -229,7 +229,7 @@ function headersOf(random: Random, ingredients: Ingredients): Record<string, str
   return headers;
 }
 
-/** What may stand in a header. */
+/** Removes what a header cannot contain. */
 function visible(text: string): string {
   return text.replace(/[^ -~]/g, "?").trim();
 }
@@ -329,7 +329,7 @@ export function grpcRequest(seed: number, number: number, ingredients: Ingredien
   if (random.oneIn(30)) headers["connect-protocol-version"] = random.pick(["1", "2"]);
   if (random.oneIn(30)) headers["connect-timeout-ms"] = random.pick(["1", "x", "999999999999", "-5"]);
   if (random.oneIn(30)) headers["x-bin"] = visible(random.pick(NASTY_TEXTS));
-  // A delete that is not mutated, so that it hits nothing but what it names; what is kept is not among that.
+  // Deletes are not mutated, so that they delete only their target, which is never a kept uid.
   const pool = isDelete ? { ...ingredients, uids: ingredients.uids.filter((uid) => !ingredients.kept.includes(uid)) } : ingredients;
   const message = toBinary(method.input, randomMessage(method.input, random, pool));
   const bytes = isDelete ? Buffer.from(message) : mangleBytes(message, random);
@@ -361,13 +361,13 @@ function goodGrpcRequest(random: Random, { tokens, uids }: Ingredients): GrpcReq
   };
 }
 
-/** From the same JSON as over REST, as far as it fits. */
+/** Encodes the same JSON as over REST, as far as possible. */
 function randomMessage(schema: DescMessage, random: Random, { uids }: Ingredients): Message {
   for (let attempt = 0; attempt < 5; attempt++) {
     try {
       return fromJson(schema, randomJson(schema, random, uids), { ignoreUnknownFields: true });
     } catch {
-      // Too nasty for the library to write.
+      // The library cannot encode this value.
     }
   }
   return create(schema);

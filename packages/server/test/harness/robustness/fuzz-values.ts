@@ -1,9 +1,9 @@
-/** Values that have hurt somebody somewhere, and messages full of them. */
+/** Generates messages with values that commonly break servers. */
 import type { DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import type { Random } from "../random.ts";
 
-/** None of these is to be taken for a leak of the server's when it comes back in a message. */
+/** An error message that repeats one of these is not a leak of the server. */
 export const NASTY_TEXTS: readonly string[] = [
   "",
   " ",
@@ -73,7 +73,7 @@ export const NASTY_TEXTS: readonly string[] = [
 
 const NASTY_NUMBERS: readonly number[] = [0, -0, 1, -1, 0.5, 50, 200, 201, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 53, 1e21, 1e308, -1e308];
 
-/** Uids to use, some of which exist. */
+/** Uids to use; some of them exist. */
 export type UidPool = readonly string[];
 
 export function nastyText(random: Random, uids: UidPool): string {
@@ -82,7 +82,7 @@ export function nastyText(random: Random, uids: UidPool): string {
   return random.oneIn(6) ? text + random.pick(NASTY_TEXTS) : text;
 }
 
-/** Mostly itself, else changed a little. */
+/** Mostly unchanged, otherwise slightly mutated. */
 export function mangle(text: string, random: Random): string {
   if (random.below(4) > 0) return text;
   const at = random.below(text.length + 1);
@@ -122,7 +122,7 @@ function nastyJson(random: Random, uids: UidPool, depth: number): JsonValue {
   }
 }
 
-/** JSON of a message: right mostly, with wrong types, unknown keys and other spellings among it. */
+/** JSON of a message: mostly valid, with some wrong types, unknown keys and other spellings. */
 export function randomJson(schema: DescMessage, random: Random, uids: UidPool, depth = 3): JsonValue {
   if (random.oneIn(12)) return nastyJson(random, uids, 2);
   const json: Record<string, JsonValue> = {};
@@ -158,7 +158,7 @@ function scalarJson(field: DescField, random: Random, uids: UidPool): JsonValue 
   return nastyText(random, uids);
 }
 
-/** Changes of the text of JSON that no value has: duplicate keys, broken ends, strange numbers, depth. */
+/** Mutates JSON in ways that no value has: duplicate keys, truncation, unusual numbers, depth. */
 export function mangleJson(text: string, random: Random): string {
   switch (random.below(14)) {
     case 0:
@@ -189,7 +189,7 @@ export function mangleJson(text: string, random: Random): string {
   }
 }
 
-/** Changes of bytes. */
+/** Mutates bytes. */
 export function mangleBytes(bytes: Uint8Array, random: Random): Buffer {
   const buffer = Buffer.from(bytes);
   if (random.below(3) === 0) return buffer;
@@ -206,7 +206,7 @@ export function mangleBytes(bytes: Uint8Array, random: Random): Buffer {
       return Buffer.concat([buffer.subarray(0, at), junk, buffer.subarray(at)]);
     }
     case 3:
-      // A varint that never ends, a length of gigabytes, a group that is not closed, deep nesting.
+      // An endless varint, a length of gigabytes, an unclosed group, deep nesting.
       return Buffer.concat([
         buffer,
         random.pick([

@@ -1,4 +1,4 @@
-/** Clients that write at once, each in a folder of its own, and remember what the server has acknowledged and what it may have done. */
+/** Concurrent writers, each in its own folder, which record acknowledged writes and writes with unknown outcome. */
 import { Agent } from "node:http";
 import { builtInRoles } from "../../../src/iam/grants/built-in-roles.ts";
 import { type HttpAnswer, send } from "../clients.ts";
@@ -6,25 +6,25 @@ import type { Random } from "../random.ts";
 
 export type Kind = "group" | "identity" | "role_binding";
 
-/** What is known of one resource that a writer made. */
+/** The known state of one resource of a writer. */
 export interface Known {
   readonly kind: Kind;
   readonly uid: string;
-  /** Of a binding. */
+  /** The bound identity, for a binding. */
   readonly identityUid: string;
-  /** As the last acknowledged answer had it. */
+  /** The description in the last acknowledged answer. */
   description: string;
-  /** How many updates were acknowledged. */
+  /** Number of acknowledged updates. */
   updates: number;
-  /** Deleted by a call about it, or gone with the identity that it bound. */
+  /** Deleted by its own call, or together with the bound identity. */
   state: "there" | "deleted" | "gone";
-  /** The description that an update without an answer may have stored. */
+  /** The description that an unanswered update may have stored. */
   maybeDescription?: string | undefined;
-  /** A delete got no answer. */
+  /** True if a delete was not answered. */
   maybeDeleted?: boolean | undefined;
 }
 
-/** A create without an answer: what there may be now, to be known by its name or, for a binding, by what it binds. */
+/** An unanswered create. Its resource is recognized by its name, or for a binding by the bound identity. */
 export interface Pending {
   readonly kind: Kind;
   readonly parent: string;
@@ -41,7 +41,7 @@ export interface Ledger {
 export interface WriterOptions {
   readonly baseUrl: string;
   readonly token: string;
-  /** The folder that only this writer writes in. */
+  /** The folder in which only this writer writes. */
   readonly home: string;
   readonly name: string;
   readonly random: Random;
@@ -53,7 +53,7 @@ const PATHS = { group: "groups", identity: "identities", role_binding: "roleBind
 
 let serial = 0;
 
-/** Writes until the server is gone. Rejects on an answer that is no success. */
+/** Writes until the server is gone. Rejects if a write is refused. */
 export async function writeUntilGone(options: WriterOptions): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
@@ -73,7 +73,7 @@ async function writeOnce(options: WriterOptions, agent: Agent): Promise<boolean>
   if (choice < 3) return createResource(options, agent, "group", parent, "");
   if (choice < 5) return createResource(options, agent, "identity", parent, "");
   if (choice < 7 && identities.length > 0) {
-    // Once for each identity and group, and where the identity can act.
+    // Each identity is bound once per group, and only where it can act.
     const free = identities.filter(({ uid }) => !mine.some((other) => other.identityUid === uid));
     const identity = free.length > 0 ? random.pick(free) : undefined;
     if (identity === undefined) return true;
@@ -85,7 +85,7 @@ async function writeOnce(options: WriterOptions, agent: Agent): Promise<boolean>
   return target.kind === "role_binding" ? true : updateResource(options, agent, target);
 }
 
-/** Undefined where there was no answer. */
+/** Undefined without an answer. */
 async function call({ baseUrl, token }: WriterOptions, agent: Agent, verb: string, path: string, body?: object) {
   let answer: HttpAnswer;
   try {
@@ -129,7 +129,7 @@ async function updateResource(options: WriterOptions, agent: Agent, target: Know
 }
 
 async function deleteResource(options: WriterOptions, agent: Agent, target: Known, mine: readonly Known[]): Promise<boolean> {
-  // A group goes with its bindings only, and an identity with all of them: only those are deleted of which it is known what that is.
+  // Deleting a group or an identity also deletes bindings, so a writer only deletes those whose bindings are known.
   if (target.kind === "group" && mine.some(({ uid }) => uid.startsWith(`${target.uid}/`))) return true;
   const hasOlder = [...options.ledger.known.values()].some(({ uid, state }) => state === "there" && uid.startsWith(`${target.uid}/`));
   if (target.kind === "group" && hasOlder) return true;
