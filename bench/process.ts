@@ -6,7 +6,7 @@ import { devNull } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
-import { freePort } from "../packages/server/test/harness/harness.ts";
+import { freePort } from "../packages/server/test/harness/free-port.ts";
 import type { Target } from "./data/fill.ts";
 import type { LoadResult, LoadSpec } from "./load/worker.ts";
 

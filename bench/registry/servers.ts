@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { freePort } from "../../packages/server/test/harness/harness.ts";
+import { freePort } from "../../packages/server/test/harness/free-port.ts";
 import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { databaseFor, folder, type StoreName } from "../data/stores.ts";
 import { type BareServer, startHolt, stop } from "../process.ts";

@@ -1,19 +1,18 @@
 /** Lists show each caller exactly the resources that the rules of visibility and the hierarchy filters admit. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { before, test } from "node:test";
 import { fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ancestry, isAtOrBelow, isInRoot, newUid, parentOf } from "../../src/lib/uid.ts";
 import type { Client } from "../harness/clients.ts";
-import { storeNames } from "../harness/harness.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
 import { textOf } from "../harness/json.ts";
 import fc from "../harness/property.ts";
 import { collectionOf, hasField, itemsOf, listingCapabilities, methodOf, type ResourceSample, type Viewer } from "../harness/samples.ts";
 import type { Caller, World } from "../harness/world.ts";
-import { resources, startSampleWorld } from "./samples.ts";
+import { describeWithSamples, resources } from "./samples.ts";
 
 const LISTING = listingCapabilities(resources);
 const NAMES = ["x", "y"];
@@ -43,105 +42,100 @@ interface Filter {
   readonly ids: readonly string[];
 }
 
-for (const store of storeNames) {
-  describe(`hierarchy filters on ${store}`, () => {
-    let world: World;
-    let groups: string[];
-    let viewers: ListingCaller[];
-    let truths: Map<ResourceSample, Truth>;
-    before(async () => {
-      world = await startSampleWorld({ store });
-      const founder = await world.user("founder");
-      const { uid: otherOrg } = await world.must(GroupsService.method.createGroup, { group: { name: "other" } }, founder.token);
-      groups = [world.orgUid];
-      // A tree of some depth: each group is below one of the last four.
-      for (let i = 0; i < 18; i++) groups.push(await world.group(groups.at(-1 - (i % 4)) ?? world.orgUid, NAMES[i % 2]));
-      await Promise.all(groups.map((group, i) => fill(world, group, i)));
-      for (const parent of [otherOrg, otherOrg]) {
-        const { uid } = await world.must(GroupsService.method.createGroup, { parent, group: { name: "x" } }, founder.token);
-        groups.push(uid);
-      }
-      groups.push(otherOrg);
-      for (const sample of resources.filter((each) => each.parent.onlyInOrganizations))
-        await fillWith(world, sample, { group: otherOrg, number: 0, token: founder.token });
-      viewers = await makeViewers(world, groups, founder, otherOrg);
-      truths = new Map(await Promise.all(resources.map(async (sample) => [sample, await truthOf(world, sample, viewers)] as const)));
-    });
-    after(() => world[Symbol.asyncDispose]());
-    const truthAbout = (sample: ResourceSample): Truth => truths.get(sample) ?? assert.fail(`nothing is known about ${sample.title}`);
-
-    for (const sample of resources) {
-      test(`any combination of filters on ${sample.title} lists exactly the rows that match`, async () => {
-        const { rows, visible } = truthAbout(sample);
-        const everything = [...groups, ...rows.map((row) => row.uid)];
-        const odd = fc.constantFrom("/", "nonsense", groups[2]?.slice(0, -1) ?? "", newUid(world.orgUid), newUid(""), `${world.orgUid}/`);
-        const anything = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...everything) }, { weight: 1, arbitrary: odd });
-        /** Mostly no filter; otherwise mostly one that matches a certain row. */
-        const part = (...keeping: readonly string[]) =>
-          fc.oneof(
-            { weight: 6, arbitrary: fc.constant("") },
-            { weight: 4, arbitrary: keeping.length === 0 ? fc.constant("") : fc.constantFrom(...keeping) },
-            { weight: 1, arbitrary: anything },
-          );
-        const filter = fc.constantFrom(...rows).chain(({ uid }) =>
-          fc.record({
-            descendantsOf: part(...ancestry(placeOf(sample, uid)).slice(1)),
-            childrenOf: part(parentOf(placeOf(sample, uid))),
-            ancestorsOf: part(`${uid}/0123456789abcdef`, ...everything.filter((other) => other.startsWith(`${uid}/`))),
-            inRoot: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.boolean() }),
-            ids: fc.oneof(
-              { weight: 4, arbitrary: fc.constant([]) },
-              { weight: 1, arbitrary: fc.array(anything, { maxLength: 12 }).map((others) => [...others, uid]) },
-            ),
-          }),
-        );
-        const name = hasField(sample, "name") ? fc.constantFrom("", "", ...NAMES) : fc.constant("");
-        // Half of the callers see at least one row.
-        const seeing = viewers.filter((who) => visible.get(who)?.size);
-        const viewer = fc.oneof(fc.constantFrom(...viewers), fc.constantFrom(...seeing));
-        let decisive = 0;
-        const byTime = hasField(sample, "createTime") ? "create_time" : "update_time";
-        const orderBy = fc.constantFrom("uid", "uid desc", byTime, `${byTime} desc`);
-        await fc.assert(
-          fc.asyncProperty(
-            viewer,
-            filter,
-            name,
-            orderBy,
-            fc.integer({ min: 4, max: 200 }),
-            fc.boolean(),
-            async (who, uidp, name, orderBy, pageSize, grpc) => {
-              const expected = rows.filter(
-                (row) => visible.get(who)?.has(row.uid) && matches(sample, uidp, row) && (name === "" || row.name === name),
-              );
-              if (expected.length > 0 && expected.length < rows.length) decisive++;
-              const request = { uidp: toFilter(uidp), ...(name && { name }), orderBy, pageSize };
-              const found = await listAll(grpc ? world.grpc : world.rest, sample, request, who.token);
-              assert.deepEqual(found.uids.toSorted(), expected.map((row) => row.uid).toSorted(), `${who.title} sees something else`);
-              assert.deepEqual(found.totals, new Set([String(expected.length)]), `${who.title} gets another total count`);
-            },
-          ),
-          { seed: 7, numRuns: 300 },
-        );
-        assert.ok(decisive >= 40, `only ${decisive} of the filters matched some rows and not all`);
-      });
+describeWithSamples("hierarchy filters", (world) => {
+  let groups: string[];
+  let viewers: ListingCaller[];
+  let truths: Map<ResourceSample, Truth>;
+  before(async () => {
+    const founder = await world.user("founder");
+    const { uid: otherOrg } = await world.must(GroupsService.method.createGroup, { group: { name: "other" } }, founder.token);
+    groups = [world.orgUid];
+    // A tree of some depth: each group is below one of the last four.
+    for (let i = 0; i < 18; i++) groups.push(await world.group(groups.at(-1 - (i % 4)) ?? world.orgUid, NAMES[i % 2]));
+    await Promise.all(groups.map((group, i) => fill(world, group, i)));
+    for (const parent of [otherOrg, otherOrg]) {
+      const { uid } = await world.must(GroupsService.method.createGroup, { parent, group: { name: "x" } }, founder.token);
+      groups.push(uid);
     }
-
-    test("an unfiltered list shows each caller all rows that it may see and no other", async () => {
-      for (const sample of resources) {
-        const sizes = new Set<number>();
-        for (const who of viewers) {
-          const expected = [...(truthAbout(sample).visible.get(who) ?? [])];
-          const { uids, totals } = await listAll(world.rest, sample, {}, who.token);
-          assert.deepEqual(uids.toSorted(), expected.toSorted(), `${who.title}: ${sample.kind}`);
-          assert.deepEqual(totals, new Set([String(expected.length)]));
-          sizes.add(uids.length);
-        }
-        assert.ok(sizes.size > 2, `too many callers see the same rows of ${sample.kind}`);
-      }
-    });
+    groups.push(otherOrg);
+    for (const sample of resources.filter((each) => each.parent.onlyInOrganizations))
+      await fillWith(world, sample, { group: otherOrg, number: 0, token: founder.token });
+    viewers = await makeViewers(world, groups, founder, otherOrg);
+    truths = new Map(await Promise.all(resources.map(async (sample) => [sample, await truthOf(world, sample, viewers)] as const)));
   });
-}
+  const truthAbout = (sample: ResourceSample): Truth => truths.get(sample) ?? assert.fail(`nothing is known about ${sample.title}`);
+
+  for (const sample of resources) {
+    test(`any combination of filters on ${sample.title} lists exactly the rows that match`, async () => {
+      const { rows, visible } = truthAbout(sample);
+      const everything = [...groups, ...rows.map((row) => row.uid)];
+      const odd = fc.constantFrom("/", "nonsense", groups[2]?.slice(0, -1) ?? "", newUid(world.orgUid), newUid(""), `${world.orgUid}/`);
+      const anything = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...everything) }, { weight: 1, arbitrary: odd });
+      /** Mostly no filter; otherwise mostly one that matches a certain row. */
+      const part = (...keeping: readonly string[]) =>
+        fc.oneof(
+          { weight: 6, arbitrary: fc.constant("") },
+          { weight: 4, arbitrary: keeping.length === 0 ? fc.constant("") : fc.constantFrom(...keeping) },
+          { weight: 1, arbitrary: anything },
+        );
+      const filter = fc.constantFrom(...rows).chain(({ uid }) =>
+        fc.record({
+          descendantsOf: part(...ancestry(placeOf(sample, uid)).slice(1)),
+          childrenOf: part(parentOf(placeOf(sample, uid))),
+          ancestorsOf: part(`${uid}/0123456789abcdef`, ...everything.filter((other) => other.startsWith(`${uid}/`))),
+          inRoot: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.boolean() }),
+          ids: fc.oneof(
+            { weight: 4, arbitrary: fc.constant([]) },
+            { weight: 1, arbitrary: fc.array(anything, { maxLength: 12 }).map((others) => [...others, uid]) },
+          ),
+        }),
+      );
+      const name = hasField(sample, "name") ? fc.constantFrom("", "", ...NAMES) : fc.constant("");
+      // Half of the callers see at least one row.
+      const seeing = viewers.filter((who) => visible.get(who)?.size);
+      const viewer = fc.oneof(fc.constantFrom(...viewers), fc.constantFrom(...seeing));
+      let decisive = 0;
+      const byTime = hasField(sample, "createTime") ? "create_time" : "update_time";
+      const orderBy = fc.constantFrom("uid", "uid desc", byTime, `${byTime} desc`);
+      await fc.assert(
+        fc.asyncProperty(
+          viewer,
+          filter,
+          name,
+          orderBy,
+          fc.integer({ min: 4, max: 200 }),
+          fc.boolean(),
+          async (who, uidp, name, orderBy, pageSize, grpc) => {
+            const expected = rows.filter(
+              (row) => visible.get(who)?.has(row.uid) && matches(sample, uidp, row) && (name === "" || row.name === name),
+            );
+            if (expected.length > 0 && expected.length < rows.length) decisive++;
+            const request = { uidp: toFilter(uidp), ...(name && { name }), orderBy, pageSize };
+            const found = await listAll(grpc ? world.grpc : world.rest, sample, request, who.token);
+            assert.deepEqual(found.uids.toSorted(), expected.map((row) => row.uid).toSorted(), `${who.title} sees something else`);
+            assert.deepEqual(found.totals, new Set([String(expected.length)]), `${who.title} gets another total count`);
+          },
+        ),
+        { seed: 7, numRuns: 300 },
+      );
+      assert.ok(decisive >= 40, `only ${decisive} of the filters matched some rows and not all`);
+    });
+  }
+
+  test("an unfiltered list shows each caller all rows that it may see and no other", async () => {
+    for (const sample of resources) {
+      const sizes = new Set<number>();
+      for (const who of viewers) {
+        const expected = [...(truthAbout(sample).visible.get(who) ?? [])];
+        const { uids, totals } = await listAll(world.rest, sample, {}, who.token);
+        assert.deepEqual(uids.toSorted(), expected.toSorted(), `${who.title}: ${sample.kind}`);
+        assert.deepEqual(totals, new Set([String(expected.length)]));
+        sizes.add(uids.length);
+      }
+      assert.ok(sizes.size > 2, `too many callers see the same rows of ${sample.kind}`);
+    }
+  });
+});
 
 interface GroupToFill {
   readonly group: string;

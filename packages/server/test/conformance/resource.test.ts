@@ -1,12 +1,11 @@
 /** Every resource can be created, read, listed, changed and deleted, with the same answers over REST and gRPC. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { test } from "node:test";
 import { type DescField, fromJson, getOption, type JsonObject, type JsonValue, toJson, toJsonString } from "@bufbuild/protobuf";
 import { fieldBehavior } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { answerOf, type Client, codeOf, errorOf } from "../harness/clients.ts";
-import { storeNames } from "../harness/harness.ts";
+import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
 import {
   asListed,
@@ -26,186 +25,175 @@ import {
   type ResourceSample,
   uidPatternIn,
 } from "../harness/samples.ts";
-import type { World } from "../harness/world.ts";
-import { resources, samples, startSampleWorld } from "./samples.ts";
+import { describeWithSamples, resources, samples } from "./samples.ts";
 
 /** The last segment of a uid that belongs to nothing. */
 const MISSING = "0123456789abcdef";
 const MALFORMED = ["nonsense", "ABCDEF", "a/b", "%25", "0".repeat(39), `${"0".repeat(40)}/${"0".repeat(15)}`];
 
-for (const store of storeNames) {
-  describe(`resources on ${store}`, () => {
-    let world: World;
-    let clients: Client[];
-    before(async () => {
-      world = await startSampleWorld({ store });
-      clients = [world.rest, world.grpc];
-    });
-    after(() => world[Symbol.asyncDispose]());
+describeWithSamples("resources", (world) => {
+  for (const sample of samples) {
+    test(`Create, Get, List and Update answer the same bytes for ${sample.title}`, async () => {
+      const path = collectionOf(sample);
+      const parent = await createParent(world, sample, await world.group(world.orgUid));
+      const given = await sample.body(world, parent, "first");
+      const answer = await world.raw("POST", `${path}/${parent}`, given);
+      assert.equal(answer.status, 200, answer.text);
+      const created = parse(answer.text);
+      assertIsComplete(sample.schema.fields, given, created);
+      for (const [key, value] of Object.entries(given)) if (!isInputOnly(sample, key)) assertContains(created[key], value);
+      assert.match(textOf(created.uid), uidPatternIn(sample, parent));
+      assertTimes(sample, created, world.clock.now().toISOString(), world.clock.now().toISOString());
 
-    for (const sample of samples) {
-      test(`Create, Get, List and Update answer the same bytes for ${sample.title}`, async () => {
-        const path = collectionOf(sample);
-        const parent = await createParent(world, sample, await world.group(world.orgUid));
-        const given = await sample.body(world, parent, "first");
-        const answer = await world.raw("POST", `${path}/${parent}`, given);
-        assert.equal(answer.status, 200, answer.text);
-        const created = parse(answer.text);
-        assertIsComplete(sample.schema.fields, given, created);
-        for (const [key, value] of Object.entries(given)) if (!isInputOnly(sample, key)) assertContains(created[key], value);
-        assert.match(textOf(created.uid), uidPatternIn(sample, parent));
-        assertTimes(sample, created, world.clock.now().toISOString(), world.clock.now().toISOString());
+      const uri = `${path}/${textOf(created.uid)}`;
+      const list = () =>
+        world.raw("GET", `${path}?uidp.childrenOf=${parent}&${new URLSearchParams(sample.uniqueFilter(created) as never)}`);
+      const listed = (text: string) => `{"${itemsOf(sample)}":[${asListed(sample, text)}],"totalCount":"1","skipped":0}`;
+      const read = asRead(sample, answer.text);
+      assert.equal((await world.raw("GET", uri)).text, read);
+      assert.equal((await list()).text, listed(read));
 
-        const uri = `${path}/${textOf(created.uid)}`;
-        const list = () =>
-          world.raw("GET", `${path}?uidp.childrenOf=${parent}&${new URLSearchParams(sample.uniqueFilter(created) as never)}`);
-        const listed = (text: string) => `{"${itemsOf(sample)}":[${asListed(sample, text)}],"totalCount":"1","skipped":0}`;
-        const read = asRead(sample, answer.text);
-        assert.equal((await world.raw("GET", uri)).text, read);
-        assert.equal((await list()).text, listed(read));
-
-        world.clock.advance(1000);
-        if (!sample.isImmutable) {
-          const change = await sample.change(world, parent);
-          const updated = await changeResource(world, sample, created, change);
-          assert.equal(updated.status, 200, updated.text);
-          for (const [key, value] of Object.entries(change)) assertContains(parse(updated.text)[key], value);
-          assertTimes(sample, parse(updated.text), created.createTime, world.clock.now().toISOString());
-          assert.equal((await world.raw("GET", uri)).text, updated.text);
-          assert.equal((await world.raw("GET", `${path}?uidp.ids=${textOf(created.uid)}`)).text, listed(updated.text));
-        }
-
-        const deleted = await world.raw("DELETE", uri);
-        assert.deepEqual([deleted.status, deleted.text], [200, path.includes("/v2/") ? "" : "{}"]);
-        assert.equal((await world.raw("GET", uri)).status, 404);
-        assert.deepEqual(parse((await list()).text), { [itemsOf(sample)]: [], totalCount: "0", skipped: 0 });
-      });
-
-      test(`gRPC and REST answer the same for ${sample.title}`, async () => {
-        const parent = await createParent(world, sample, await world.group(world.orgUid));
-        const given = await sample.body(world, parent, "by grpc");
-        const request = fromJson(methodOf(sample, "Create").input, { parent, [fieldOf(sample)]: given });
-        const created = answerOf(await world.grpc.call(methodOf(sample, "Create"), request, world.owner.token));
-        const { uid } = toJson(sample.schema, created) as { uid: string };
-        const overRest = fromJson(sample.schema, parse((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).text));
-        for (const name of sample.shownOnce) {
-          assert.notEqual((created as unknown as JsonObject)[name], "");
-          (created as unknown as JsonObject)[name] = "";
-        }
-        assert.equal(toJsonString(sample.schema, created), toJsonString(sample.schema, overRest));
-
-        if (sample.isImmutable) return;
+      world.clock.advance(1000);
+      if (!sample.isImmutable) {
         const change = await sample.change(world, parent);
-        const [verb, body] = hasMethod(sample, "Update")
-          ? (["Update", { [fieldOf(sample)]: { ...change, uid }, updateMask: "*" }] as const)
-          : (["Create", { parent, [fieldOf(sample)]: { ...given, ...change } }] as const);
-        const method = methodOf(sample, verb);
-        const updated = answerOf(await world.grpc.call(method, fromJson(method.input, body), world.owner.token));
-        const after = toJson(sample.schema, updated, { alwaysEmitImplicit: true }) as JsonObject;
-        assert.equal(after.uid, uid);
-        for (const [key, value] of Object.entries(change)) assertContains(after[key], value);
-        const got = answerOf(
-          await world.grpc.call(methodOf(sample, "Get"), fromJson(methodOf(sample, "Get").input, { uid }), world.owner.token),
-        );
-        assert.equal(toJsonString(sample.schema, got), toJsonString(sample.schema, updated));
-        const list = fromJson(methodOf(sample, "List").input, { uidp: { ids: [uid] } });
-        const page = toJson(
-          methodOf(sample, "List").output,
-          answerOf(await world.grpc.call(methodOf(sample, "List"), list, world.owner.token)),
-        );
-        const listed = fromJson(sample.schema, parse(asListed(sample, toJsonString(sample.schema, got))));
-        assert.deepEqual((page as JsonObject)[itemsOf(sample)], [toJson(sample.schema, listed)]);
-      });
-    }
+        const updated = await changeResource(world, sample, created, change);
+        assert.equal(updated.status, 200, updated.text);
+        for (const [key, value] of Object.entries(change)) assertContains(parse(updated.text)[key], value);
+        assertTimes(sample, parse(updated.text), created.createTime, world.clock.now().toISOString());
+        assert.equal((await world.raw("GET", uri)).text, updated.text);
+        assert.equal((await world.raw("GET", `${path}?uidp.ids=${textOf(created.uid)}`)).text, listed(updated.text));
+      }
 
-    for (const sample of resources) {
-      test(`creating ${sample.title} ignores the uid, output-only fields and unknown fields in the body`, async () => {
-        const parent = await createParent(world, sample, await world.group(world.orgUid));
-        const outputs = outputsOf(sample).map(({ jsonName }) => jsonName);
-        for (const name of ["uid", "createTime", "updateTime"].filter((each) => hasField(sample, each)))
-          assert.ok(outputs.includes(name), name);
-        const body = { ...(await sample.body(world, parent, "forged name")), ...forgedOutputsOf(sample), nonsense: [{ unknown: null }] };
-        const forging = parse((await world.raw("POST", `${collectionOf(sample)}/${parent}`, body)).text);
-        const otherParent = sample.hasUidOfGroup ? await world.group(world.orgUid) : parent;
-        const plain = parse((await createResource(world, sample, otherParent, "plain name")).text);
-        assert.match(textOf(forging.uid), uidPatternIn(sample, parent));
-        const own = ["uid", ...sample.ownFields, ...sample.shownOnce];
-        const without = (json: JsonObject) => Object.fromEntries(Object.entries(json).filter(([key]) => !own.includes(key)));
-        // Other fields can be derived from the uid.
-        const comparable = (json: JsonObject) => parse(JSON.stringify(without(json)).replaceAll(textOf(json.uid), "UID"));
-        assert.deepEqual(comparable(forging), comparable(plain));
-        for (const key of own) {
-          assert.ok(hasField(sample, key), `${sample.title} has no field ${key}`);
-          assert.notEqual(forging[key], "forged", key);
-          assert.notDeepEqual(forging[key], plain[key], `${key} is not its own`);
+      const deleted = await world.raw("DELETE", uri);
+      assert.deepEqual([deleted.status, deleted.text], [200, path.includes("/v2/") ? "" : "{}"]);
+      assert.equal((await world.raw("GET", uri)).status, 404);
+      assert.deepEqual(parse((await list()).text), { [itemsOf(sample)]: [], totalCount: "0", skipped: 0 });
+    });
+
+    test(`gRPC and REST answer the same for ${sample.title}`, async () => {
+      const parent = await createParent(world, sample, await world.group(world.orgUid));
+      const given = await sample.body(world, parent, "by grpc");
+      const request = fromJson(methodOf(sample, "Create").input, { parent, [fieldOf(sample)]: given });
+      const created = answerOf(await world.grpc.call(methodOf(sample, "Create"), request, world.owner.token));
+      const { uid } = toJson(sample.schema, created) as { uid: string };
+      const overRest = fromJson(sample.schema, parse((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).text));
+      for (const name of sample.shownOnce) {
+        assert.notEqual((created as unknown as JsonObject)[name], "");
+        (created as unknown as JsonObject)[name] = "";
+      }
+      assert.equal(toJsonString(sample.schema, created), toJsonString(sample.schema, overRest));
+
+      if (sample.isImmutable) return;
+      const change = await sample.change(world, parent);
+      const [verb, body] = hasMethod(sample, "Update")
+        ? (["Update", { [fieldOf(sample)]: { ...change, uid }, updateMask: "*" }] as const)
+        : (["Create", { parent, [fieldOf(sample)]: { ...given, ...change } }] as const);
+      const method = methodOf(sample, verb);
+      const updated = answerOf(await world.grpc.call(method, fromJson(method.input, body), world.owner.token));
+      const after = toJson(sample.schema, updated, { alwaysEmitImplicit: true }) as JsonObject;
+      assert.equal(after.uid, uid);
+      for (const [key, value] of Object.entries(change)) assertContains(after[key], value);
+      const got = answerOf(
+        await world.grpc.call(methodOf(sample, "Get"), fromJson(methodOf(sample, "Get").input, { uid }), world.owner.token),
+      );
+      assert.equal(toJsonString(sample.schema, got), toJsonString(sample.schema, updated));
+      const list = fromJson(methodOf(sample, "List").input, { uidp: { ids: [uid] } });
+      const page = toJson(
+        methodOf(sample, "List").output,
+        answerOf(await world.grpc.call(methodOf(sample, "List"), list, world.owner.token)),
+      );
+      const listed = fromJson(sample.schema, parse(asListed(sample, toJsonString(sample.schema, got))));
+      assert.deepEqual((page as JsonObject)[itemsOf(sample)], [toJson(sample.schema, listed)]);
+    });
+  }
+
+  for (const sample of resources) {
+    test(`creating ${sample.title} ignores the uid, output-only fields and unknown fields in the body`, async () => {
+      const parent = await createParent(world, sample, await world.group(world.orgUid));
+      const outputs = outputsOf(sample).map(({ jsonName }) => jsonName);
+      for (const name of ["uid", "createTime", "updateTime"].filter((each) => hasField(sample, each)))
+        assert.ok(outputs.includes(name), name);
+      const body = { ...(await sample.body(world, parent, "forged name")), ...forgedOutputsOf(sample), nonsense: [{ unknown: null }] };
+      const forging = parse((await world.raw("POST", `${collectionOf(sample)}/${parent}`, body)).text);
+      const otherParent = sample.hasUidOfGroup ? await world.group(world.orgUid) : parent;
+      const plain = parse((await createResource(world, sample, otherParent, "plain name")).text);
+      assert.match(textOf(forging.uid), uidPatternIn(sample, parent));
+      const own = ["uid", ...sample.ownFields, ...sample.shownOnce];
+      const without = (json: JsonObject) => Object.fromEntries(Object.entries(json).filter(([key]) => !own.includes(key)));
+      // Other fields can be derived from the uid.
+      const comparable = (json: JsonObject) => parse(JSON.stringify(without(json)).replaceAll(textOf(json.uid), "UID"));
+      assert.deepEqual(comparable(forging), comparable(plain));
+      for (const key of own) {
+        assert.ok(hasField(sample, key), `${sample.title} has no field ${key}`);
+        assert.notEqual(forging[key], "forged", key);
+        assert.notDeepEqual(forging[key], plain[key], `${key} is not its own`);
+      }
+    });
+
+    test(`a call on ${sample.title} that does not exist answers NOT_FOUND with its ResourceInfo`, async () => {
+      const uid = `${world.orgUid}/${MISSING}`;
+      for (const client of world.clients) {
+        for (const verb of verbsOf(sample)) {
+          if (verb === "Delete" && sample.deletesMissing) continue;
+          const outcome = await client.call(methodOf(sample, verb), requestFor(sample, verb, uid), world.owner.token);
+          const { code, message, details } = errorOf(outcome);
+          assert.equal(code, Code.NOT_FOUND, `${verb} over ${client.protocol}`);
+          assert.equal(message, `Not found: ${sample.kind} "${uid}"`);
+          assert.deepEqual(details, [
+            { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "NOT_FOUND", domain: `${domainOf(sample)}.holt.dev` },
+            {
+              "@type": "type.googleapis.com/google.rpc.ResourceInfo",
+              resourceType: `${domainOf(sample)}.holt.dev/${sample.kind}`,
+              resourceName: uid,
+            },
+          ]);
         }
-      });
+      }
+      assert.equal((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).status, 404);
+    });
 
-      test(`a call on ${sample.title} that does not exist answers NOT_FOUND with its ResourceInfo`, async () => {
-        const uid = `${world.orgUid}/${MISSING}`;
-        for (const client of clients) {
+    test(`a call on ${sample.title} with a malformed uid answers NOT_FOUND`, async () => {
+      for (const uid of MALFORMED) {
+        for (const client of world.clients) {
           for (const verb of verbsOf(sample)) {
-            if (verb === "Delete" && sample.deletesMissing) continue;
             const outcome = await client.call(methodOf(sample, verb), requestFor(sample, verb, uid), world.owner.token);
-            const { code, message, details } = errorOf(outcome);
-            assert.equal(code, Code.NOT_FOUND, `${verb} over ${client.protocol}`);
-            assert.equal(message, `Not found: ${sample.kind} "${uid}"`);
-            assert.deepEqual(details, [
-              { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "NOT_FOUND", domain: `${domainOf(sample)}.holt.dev` },
-              {
-                "@type": "type.googleapis.com/google.rpc.ResourceInfo",
-                resourceType: `${domainOf(sample)}.holt.dev/${sample.kind}`,
-                resourceName: uid,
-              },
-            ]);
+            assert.equal(codeOf(outcome), Code.NOT_FOUND, `${verb} of ${uid} over ${client.protocol}`);
           }
         }
-        assert.equal((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).status, 404);
-      });
+      }
+    });
 
-      test(`a call on ${sample.title} with a malformed uid answers NOT_FOUND`, async () => {
-        for (const uid of MALFORMED) {
-          for (const client of clients) {
-            for (const verb of verbsOf(sample)) {
-              const outcome = await client.call(methodOf(sample, verb), requestFor(sample, verb, uid), world.owner.token);
-              assert.equal(codeOf(outcome), Code.NOT_FOUND, `${verb} of ${uid} over ${client.protocol}`);
-            }
-          }
-        }
-      });
-
-      test(`creating ${sample.title} in a malformed or missing parent is refused`, async () => {
-        const given = await sample.body(world, world.orgUid, "orphan");
-        for (const client of clients) {
-          const create = (parent: string) =>
-            client.call(
-              methodOf(sample, "Create"),
-              fromJson(methodOf(sample, "Create").input, { parent, [fieldOf(sample)]: given }),
-              world.owner.token,
-            );
-          const missing = errorOf(await create(`${world.orgUid}/${MISSING}`));
-          assert.deepEqual(
-            [missing.code, missing.message],
-            [Code.NOT_FOUND, `Not found: ${sample.parent.kind} "${world.orgUid}/${MISSING}"`],
+    test(`creating ${sample.title} in a malformed or missing parent is refused`, async () => {
+      const given = await sample.body(world, world.orgUid, "orphan");
+      for (const client of world.clients) {
+        const create = (parent: string) =>
+          client.call(
+            methodOf(sample, "Create"),
+            fromJson(methodOf(sample, "Create").input, { parent, [fieldOf(sample)]: given }),
+            world.owner.token,
           );
-          if (sample.parentMayBeName) continue;
-          const malformed = errorOf(await create("NOT A UID"));
-          assert.equal(malformed.code, Code.INVALID_ARGUMENT);
-          assert.deepEqual(fieldsOf(malformed.details), ["parent"]);
-        }
-      });
-    }
+        const missing = errorOf(await create(`${world.orgUid}/${MISSING}`));
+        assert.deepEqual(
+          [missing.code, missing.message],
+          [Code.NOT_FOUND, `Not found: ${sample.parent.kind} "${world.orgUid}/${MISSING}"`],
+        );
+        if (sample.parentMayBeName) continue;
+        const malformed = errorOf(await create("NOT A UID"));
+        assert.equal(malformed.code, Code.INVALID_ARGUMENT);
+        assert.deepEqual(fieldsOf(malformed.details), ["parent"]);
+      }
+    });
+  }
 
-    for (const sample of resources.filter(({ deletesMissing }) => deletesMissing)) {
-      test(`deleting ${sample.title} that does not exist succeeds`, async () => {
-        for (const client of clients) {
-          const request = requestFor(sample, "Delete", `${world.orgUid}/${MISSING}`);
-          assert.equal(codeOf(await client.call(methodOf(sample, "Delete"), request, world.owner.token)), 0);
-        }
-      });
-    }
-  });
-}
+  for (const sample of resources.filter(({ deletesMissing }) => deletesMissing)) {
+    test(`deleting ${sample.title} that does not exist succeeds`, async () => {
+      for (const client of world.clients) {
+        const request = requestFor(sample, "Delete", `${world.orgUid}/${MISSING}`);
+        assert.equal(codeOf(await client.call(methodOf(sample, "Delete"), request, world.owner.token)), 0);
+      }
+    });
+  }
+});
 
 function verbsOf(sample: ResourceSample) {
   return (["Get", "Update", "Delete"] as const).filter((verb) => hasMethod(sample, verb));

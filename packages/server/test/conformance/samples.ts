@@ -4,7 +4,7 @@ import * as events from "../events/samples.ts";
 import { operationName } from "../harness/contract.ts";
 import type { ServerOptions } from "../harness/harness.ts";
 import type { OperationSample, ResourceSample } from "../harness/samples.ts";
-import { startWorld, type World } from "../harness/world.ts";
+import { describeOnStores, startWorld, type World } from "../harness/world.ts";
 import * as iam from "../iam/samples.ts";
 import * as libraries from "../libraries/samples.ts";
 import * as registry from "../registry/samples.ts";
@@ -29,4 +29,9 @@ export async function startSampleWorld(options: Omit<ServerOptions, "clock"> = {
   const world = await startWorld(options);
   for (const sample of resources) await sample.prepareOrganization(world, world.orgUid);
   return world;
+}
+
+/** Defines the tests for each store, with one such world per store. */
+export function describeWithSamples(title: string, define: (world: World) => void): void {
+  describeOnStores(title, (store) => startSampleWorld({ store }), define);
 }

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { DeliveriesService, type Delivery, Delivery_State, SubscriptionStatus_State } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
@@ -14,6 +13,7 @@ import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid, parentOf } from "../../src/lib/uid.ts";
 import { errorOf } from "../harness/clients.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const { listDeliveries, getSubscriptionStatus, redeliver, resumeSubscription, sendTestEvent } = DeliveriesService.method;
@@ -393,14 +393,6 @@ function eventId(n: number): string {
 async function published({ store }: World): Promise<void> {
   const query = store.reader.selectFrom("outbox").select("seq").where("position", "is", null).limit(1);
   await until(async () => (await query.execute()).length === 0);
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await holds())) {
-    assert.ok(performance.now() < deadline, "it did not happen within 20 s");
-    await sleep(20);
-  }
 }
 
 function fieldsOf(details: readonly JsonObject[]): string[] {

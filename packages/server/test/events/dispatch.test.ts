@@ -8,9 +8,11 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { sql } from "kysely";
-import { freePort, type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness/harness.ts";
-import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../harness/holtd.ts";
+import { freePort } from "../harness/free-port.ts";
+import { type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness/harness.ts";
+import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
+import { until } from "../harness/wait.ts";
 
 const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,100ms" };
 

@@ -8,8 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, startServer } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
+import { startServer } from "../harness/harness.ts";
+import { until } from "../harness/wait.ts";
 
 const GUIDE = new URL("../../../../docs/events.md", import.meta.url);
 
@@ -81,12 +82,4 @@ async function post(port: number, { authorization = "", ...headers }: IncomingMe
     headers: [...attributes, ["authorization", authorization]],
   });
   return answer.status;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!holds()) {
-    assert.ok(performance.now() < deadline, "it did not happen within 20 s");
-    await sleep(20);
-  }
 }

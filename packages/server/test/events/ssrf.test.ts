@@ -8,7 +8,7 @@ import { OutboundError, type OutboundReason } from "../../src/outbound/error.ts"
 import { type ConnectAttempts, watchConnectAttempts } from "../harness/events/connect-attempts.ts";
 import { deniedAddresses, deniedHosts, malformedHosts, publicAddresses } from "../harness/events/denied-hosts.ts";
 import { startServer } from "../harness/harness.ts";
-import { until } from "../harness/holtd.ts";
+import { until } from "../harness/wait.ts";
 
 type Resolve = NonNullable<OutboundOptions["resolve"]>;
 

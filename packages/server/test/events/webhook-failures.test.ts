@@ -5,9 +5,10 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { generate } from "selfsigned";
 import { type DeliveryRow, type DeliveryWorld, startDeliveryWorld } from "../harness/events/delivery-world.ts";
-import { freePort, storeNames } from "../harness/harness.ts";
-import { until } from "../harness/holtd.ts";
+import { freePort } from "../harness/free-port.ts";
+import { storeNames } from "../harness/harness.ts";
 import { verifyDelivery } from "../harness/verify-delivery.ts";
+import { until } from "../harness/wait.ts";
 import { accept, answer, type Behaviour, endless, garbage, halfAnswer, reset, silence } from "../harness/webhook-receiver.ts";
 
 const HOUR_MS = 3_600_000;

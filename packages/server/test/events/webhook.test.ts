@@ -5,9 +5,9 @@ import { builtInRoles } from "../../src/iam/grants/built-in-roles.ts";
 import { parentOf } from "../../src/lib/uid.ts";
 import { type DeliveryWorld, type OutboxRow, startDeliveryWorld } from "../harness/events/delivery-world.ts";
 import { storeNames } from "../harness/harness.ts";
-import { until } from "../harness/holtd.ts";
 import { CONFIG, createRegistryClient, MANIFEST } from "../harness/registry/registry-client.ts";
 import { Refusal, verifyDelivery } from "../harness/verify-delivery.ts";
+import { until } from "../harness/wait.ts";
 import type { Received } from "../harness/webhook-receiver.ts";
 
 const profiles = [

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, startServer, type TestServer } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
+import { startServer, type TestServer } from "../harness/harness.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../../examples");

@@ -1,7 +1,6 @@
 /** Starts a real server in this process, on a random port and an empty database, with its owner's token. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -13,6 +12,7 @@ import type { Store } from "../../src/db/store.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
+import { freePort } from "./free-port.ts";
 import { createDatabase } from "./postgres.ts";
 
 export type StoreName = "sqlite" | "postgres";
@@ -29,6 +29,8 @@ export interface TestServer extends AsyncDisposable {
   readonly orgUid: string;
   readonly rest: Client;
   readonly grpc: Client;
+  /** Both clients, for tests that compare the protocols. */
+  readonly clients: readonly Client[];
   /** A second connection to the database, to read what no API shows. */
   readonly store: Store;
   /** Sends an HTTP/1.1 request with the owner's token, or with the given headers instead. */
@@ -77,17 +79,9 @@ export async function startServer({ store: storeName = "sqlite", env = {}, clock
     orgUid,
     rest,
     grpc,
+    clients: [rest, grpc],
     store,
     http: (method, path, body, headers = { authorization: `Bearer ${token}` }) => send(agent, baseUrl, method, path, headers, body),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/** Finds a free port. A server must know its port before it starts, because its tokens contain it. */
-export async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

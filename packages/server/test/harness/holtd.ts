@@ -5,10 +5,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { freePort } from "./harness.ts";
+import { freePort } from "./free-port.ts";
+import { until, within } from "./wait.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../bin/holtd.js");
-const PATIENCE_MS = 30_000;
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -82,22 +82,6 @@ export async function untilReady(child: Process): Promise<void> {
   await Promise.race([until(() => isOver || child.stdout().includes("Holt is ready")), failure]);
   if (isOver) await failure;
   failure.catch(() => {});
-}
-
-export async function until(condition: () => boolean | Promise<boolean>, ms = PATIENCE_MS): Promise<void> {
-  const deadline = performance.now() + ms;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error("what was waited for did not happen");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-export async function within<T>(result: Promise<T>, complaint: () => string, ms = PATIENCE_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(complaint())), ms);
-  });
-  return Promise.race([result, timeout]).finally(() => clearTimeout(timer));
 }
 
 export interface TemporaryFolder extends AsyncDisposable {

@@ -1,13 +1,13 @@
 /** Starts a real PostgreSQL for tests, one per process, in a temporary folder; it ends with the process. Commits are not durable by default. */
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "./free-port.ts";
 
 export interface TestPostgres extends AsyncDisposable {
   /** URL of the database `postgres`, as a superuser. */
@@ -90,13 +90,4 @@ async function importEmbeddedPostgres(): Promise<typeof import("embedded-postgre
     }
   });
   return EmbeddedPostgres;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -12,7 +12,7 @@ import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_to
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { uidFromText } from "../../src/lib/uid.ts";
 import { answerOf, type HttpAnswer } from "./clients.ts";
-import { type ServerOptions, startServer, storeNames, type TestServer } from "./harness.ts";
+import { type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "./harness.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { startIssuer } from "./oidc-issuer.ts";
 
@@ -139,11 +139,16 @@ export function describeWithWorld(
   define: (world: World) => void,
   options: Omit<ServerOptions, "clock" | "store"> = {},
 ): void {
+  describeOnStores(title, (store) => startWorld({ store, ...options }), define);
+}
+
+/** The same with another kind of world. */
+export function describeOnStores(title: string, start: (store: StoreName) => Promise<World>, define: (world: World) => void): void {
   for (const store of storeNames) {
     describe(`${title} on ${store}`, () => {
       const world = {} as World;
       before(async () => {
-        Object.assign(world, await startWorld({ store, ...options }));
+        Object.assign(world, await start(store));
       });
       after(() => world[Symbol.asyncDispose]());
       define(world);

@@ -6,9 +6,9 @@ import { createProtocolFrame, type Protocol } from "../../src/http/protocol-fram
 import { createCallLimit } from "../../src/jobs/limit.ts";
 import { HoltError } from "../../src/lib/errors.ts";
 import type { Log } from "../../src/lib/log.ts";
-import { until } from "../harness/holtd.ts";
 import { openSocket } from "../harness/raw-clients.ts";
 import { startTransports, type Transports } from "../harness/transport-server.ts";
+import { until } from "../harness/wait.ts";
 
 interface Line {
   readonly level: "info" | "error";

@@ -6,8 +6,8 @@ import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import type { HttpAnswer } from "../harness/clients.ts";
 import { startServer, type TestServer } from "../harness/harness.ts";
-import { until } from "../harness/holtd.ts";
 import { openSocket, untilClosed } from "../harness/raw-clients.ts";
+import { until } from "../harness/wait.ts";
 
 const UID = "a".repeat(40);
 const FORM = "application/x-www-form-urlencoded";

@@ -15,6 +15,7 @@ import { readCertificate, watchCertificate } from "../../src/http/certificate.ts
 import { createLog } from "../../src/lib/log.ts";
 import { closed, GrpcClient, openSocket, requestHttp2, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
+import { until } from "../harness/wait.ts";
 
 let folder: string;
 let files: { certFile: string; keyFile: string };
@@ -128,12 +129,4 @@ async function commonName(port: number): Promise<string | undefined> {
   const { subject }: PeerCertificate = socket.getPeerCertificate();
   socket.destroy();
   return String(subject.CN);
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 100; i++) {
-    if (await condition()) return;
-    await delay(30);
-  }
-  assert.fail("the condition was not met in time");
 }

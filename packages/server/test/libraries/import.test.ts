@@ -9,10 +9,11 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { type Ended, runHoltd, startProcess, type TemporaryFolder, temporaryFolder, until } from "../harness/holtd.ts";
+import { type Ended, runHoltd, startProcess, type TemporaryFolder, temporaryFolder } from "../harness/holtd.ts";
 import { createMavenClient, folderOf, hashOf, pluginJar, pomOf } from "../harness/libraries/maven-client.ts";
 import { type PackageOptions, sdist, sha256Of, upload, wheel } from "../harness/libraries/python-packages.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const LIB = { groupId: "com.example", artifactId: "lib", version: "1.0" };

@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import { test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
 import { createGrpcClient } from "../harness/clients.ts";
-import { printedToken, startHoltd, temporaryFolder, until } from "../harness/holtd.ts";
+import { printedToken, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { until } from "../harness/wait.ts";
 
 interface Line {
   readonly level: number;

@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { settings } from "../../src/config.ts";
-import { freePort } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
 import { get, printedToken, runHoltd, startHoltd, startProcess, temporaryFolder, untilReady } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 

@@ -5,7 +5,8 @@ import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CreateGroupRequestSchema, GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { get, printedToken, type RunningServer, startHoltd, temporaryFolder, until, within } from "../harness/holtd.ts";
+import { get, printedToken, type RunningServer, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { until, within } from "../harness/wait.ts";
 
 interface Fixture extends AsyncDisposable {
   readonly server: RunningServer;

@@ -9,7 +9,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { generate } from "selfsigned";
-import { freePort } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
 import { printedToken, runHoltd, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 
 test("a server with a certificate and its key serves REST and gRPC over TLS only", async () => {

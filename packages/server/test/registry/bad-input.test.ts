@@ -20,6 +20,7 @@ import {
   MANIFEST,
   type RegistryClient,
 } from "../harness/registry/registry-client.ts";
+import { until } from "../harness/wait.ts";
 
 const NAME = "my-org/bad";
 let server: TestServer;
@@ -305,12 +306,5 @@ function mayMount(): boolean {
     return false;
   } finally {
     rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 5000; !(await holds()); ) {
-    if (Date.now() > end) throw new Error("the condition did not hold within 5 s");
-    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

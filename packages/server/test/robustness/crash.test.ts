@@ -5,11 +5,12 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { freePort } from "../harness/harness.ts";
-import { get, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder, until } from "../harness/holtd.ts";
+import { freePort } from "../harness/free-port.ts";
+import { get, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { createRandom, seedOf } from "../harness/random.ts";
 import { type Known, type Ledger, markDeleted, writeUntilGone } from "../harness/robustness/writers.ts";
+import { until } from "../harness/wait.ts";
 
 const WRITERS = 8;
 const KINDS = ["group", "identity", "role", "role_binding"] as const;

@@ -12,11 +12,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { rootOf } from "../../src/lib/uid.ts";
 import { send } from "../harness/clients.ts";
-import { freePort } from "../harness/harness.ts";
-import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder, until } from "../harness/holtd.ts";
+import { freePort } from "../harness/free-port.ts";
+import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { createRandom, type Random, seedOf } from "../harness/random.ts";
 import { verifyDelivery } from "../harness/verify-delivery.ts";
+import { until } from "../harness/wait.ts";
 import {
   accept,
   afterMs,

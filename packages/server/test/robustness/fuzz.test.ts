@@ -20,7 +20,7 @@ import { createSigningKeys } from "../../src/iam/tokens/signing-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isUid } from "../../src/lib/uid.ts";
-import { freePort } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
 import { createRandom, seedOf } from "../harness/random.ts";
 import { nearlyHttp1, nearlyHttp2 } from "../harness/robustness/fuzz-bytes.ts";
 import {

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { startServer } from "../harness/harness.ts";
-import { until } from "../harness/holtd.ts";
+import { until } from "../harness/wait.ts";
 import { startWorld } from "../harness/world.ts";
 
 const LIMIT = 4;

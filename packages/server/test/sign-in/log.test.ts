@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freePort } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
 import { startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createVisitor } from "../harness/sign-in/visitor.ts";
 import { CLIENT, startUpstream } from "../harness/upstream-provider.ts";

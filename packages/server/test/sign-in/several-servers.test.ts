@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freePort, startServer } from "../harness/harness.ts";
+import { freePort } from "../harness/free-port.ts";
+import { startServer } from "../harness/harness.ts";
 import { temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { createVisitor } from "../harness/sign-in/visitor.ts";

@@ -31,9 +31,9 @@ import {
 } from "../../harness/advisories/remote-client.ts";
 import { answerOf, codeOf, createRestClient, errorOf } from "../../harness/clients.ts";
 import { startServer } from "../../harness/harness.ts";
-import { until } from "../../harness/holtd.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
 import { createDatabase } from "../../harness/postgres.ts";
+import { until } from "../../harness/wait.ts";
 import { describeWithWorld, startWorld, type World } from "../../harness/world.ts";
 
 const { createImport, writeImport, startImport, getImport, listImports, deleteImport } = ImportsService.method;

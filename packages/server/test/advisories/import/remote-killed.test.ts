@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { secdbOf } from "../../harness/advisories/remote-client.ts";
-import { freePort } from "../../harness/harness.ts";
-import { printedToken, type Settings, startHoltd, temporaryFolder, until } from "../../harness/holtd.ts";
+import { freePort } from "../../harness/free-port.ts";
+import { printedToken, type Settings, startHoltd, temporaryFolder } from "../../harness/holtd.ts";
 import { createDatabase } from "../../harness/postgres.ts";
+import { until } from "../../harness/wait.ts";
 
 const RECORDS = 8000;
 

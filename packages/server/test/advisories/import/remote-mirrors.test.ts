@@ -21,9 +21,9 @@ import {
 } from "../../harness/advisories/remote-client.ts";
 import { codeOf, errorOf } from "../../harness/clients.ts";
 import { startServer } from "../../harness/harness.ts";
-import { until } from "../../harness/holtd.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
 import { createDatabase } from "../../harness/postgres.ts";
+import { until } from "../../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld, type World } from "../../harness/world.ts";
 
 const { createAdvisoryMirror, updateAdvisoryMirror, getAdvisoryMirror, runAdvisoryMirror, deleteAdvisoryMirror } =

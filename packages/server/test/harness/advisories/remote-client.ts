@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Import, Import_State, ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { advisoryFromRow } from "../../../src/advisories/storage/load.ts";
-import { until } from "../holtd.ts";
+import { until } from "../wait.ts";
 import type { World } from "../world.ts";
 
 export const WRITER = [Capability.CAP_ADVISORIES_CREATE, Capability.CAP_ADVISORIES_UPDATE, Capability.CAP_ADVISORIES_LIST];

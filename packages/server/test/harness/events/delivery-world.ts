@@ -1,7 +1,7 @@
 /** Starts a server and a sink, with back-offs so short that tests can wait for retries. */
 
 import { type ServerOptions, startServer, type TestServer } from "../harness.ts";
-import { until } from "../holtd.ts";
+import { until } from "../wait.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../webhook-receiver.ts";
 
 export interface DeliveryWorld extends TestServer {

@@ -6,7 +6,8 @@ import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { decodeJwt, type JWTPayload } from "jose";
 import { answerOf } from "../clients.ts";
-import { freePort, type StoreName, startServer, type TestServer } from "../harness.ts";
+import { freePort } from "../free-port.ts";
+import { type StoreName, startServer, type TestServer } from "../harness.ts";
 import { createManualClock, type ManualClock } from "../manual-clock.ts";
 import { CLIENT, startUpstream, type UpstreamProvider } from "../upstream-provider.ts";
 import { createVisitor, type Visitor } from "./visitor.ts";

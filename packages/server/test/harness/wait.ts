@@ -1,0 +1,21 @@
+/** Waits with a time limit that only a failure exceeds, even on a busy machine. */
+
+export const PATIENCE_MS = 30_000;
+
+/** Waits until the condition holds. @throws after `ms` */
+export async function until(condition: () => boolean | Promise<boolean>, ms = PATIENCE_MS): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`the condition did not hold within ${ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Waits for the result. @throws with the complaint after `ms` */
+export async function within<T>(result: Promise<T>, complaint: () => string, ms = PATIENCE_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(complaint())), ms);
+  });
+  return Promise.race([result, timeout]).finally(() => clearTimeout(timer));
+}
