@@ -32,13 +32,13 @@ function randomWorld(random: (below: number) => number): World {
   return { uids, identity: newUid(random(3) === 0 ? "" : pick()), bindings, scopes, mask: random(3) === 0 ? bits() : undefined };
 }
 
-/** Segments, so that no string of the model compares like the code does. */
+/** Compares segments, unlike the code, so that both cannot share a mistake. */
 function isSameOrBelow(uid: string, ancestor: string): boolean {
   const [path, prefix] = [uid.split("/"), ancestor.split("/")];
   return prefix.every((segment, index) => path[index] === segment);
 }
 
-/** What the rules say, one bit at one uid at a time. A token for a scope gives there and below what is held at the scope. */
+/** The rules for one bit at one uid. A token with a scope gives at the scope and below the capabilities held at the scope. */
 function modelHolds({ identity, bindings, scopes, mask }: World, uid: string, bit: bigint): boolean {
   if (mask !== undefined && (mask & bit) === 0n) return false;
   const home = isInRoot(identity) ? undefined : parentOf(identity);
@@ -54,7 +54,7 @@ function accessOf({ identity, bindings, scopes, mask }: World): Access {
   return new Access(effectiveCapabilities(identity, bindings)).narrowed(scopes, mask);
 }
 
-test("what is held where agrees with the rules on random trees, bindings, homes and tokens", () => {
+test("capabilities follow the rules on random trees, bindings, homes and tokens", () => {
   const random = randomFrom(1);
   let checks = 0;
   for (let round = 0; round < 1600; round++) {
@@ -74,7 +74,7 @@ test("what is held where agrees with the rules on random trees, bindings, homes 
   assert.ok(checks >= 100_000, `${checks}`);
 });
 
-test("the scopes of a list are the topmost groups where all is held, and exactly what is held lies at or below them", () => {
+test("the scopes of a list are the topmost groups where all capabilities are held, and cover exactly the groups where they are held", () => {
   const random = randomFrom(2);
   for (let round = 0; round < 2000; round++) {
     const world = randomWorld(random);
@@ -91,7 +91,7 @@ test("the scopes of a list are the topmost groups where all is held, and exactly
   }
 });
 
-test("an identity of a group acts there and below, whatever is bound to it", () => {
+test("an identity of a group acts only there and below, wherever it is bound", () => {
   const organization = newUid("");
   const [home, sibling] = [newUid(organization), newUid(organization)];
   const below = newUid(home);
@@ -115,7 +115,7 @@ test("an identity of a group acts there and below, whatever is bound to it", () 
   );
 });
 
-test("a token narrowed to no scopes leaves nothing", () => {
+test("a token narrowed to no scopes has no capabilities", () => {
   const organization = newUid("");
   const access = new Access(effectiveCapabilities(newUid(""), [{ groupUid: organization, capabilities: 1n }]));
   assert.equal(access.narrowed([], undefined).holds(1n, organization), false);

@@ -1,4 +1,4 @@
-/** What an identity may do where: bindings turned into capabilities, narrowed by home and token. Pure; who loads and caches them is grants.ts. */
+/** Derives the capabilities of an identity from its bindings, its home and its token. Pure; iam/grants/ loads and caches bindings. */
 import { ancestry, isAtOrBelow, isInRoot, parentOf } from "../lib/uid.ts";
 
 /** Capabilities held directly at a group (bit sets); each holds at the group and everywhere below it. */
@@ -10,8 +10,8 @@ export interface Binding {
 }
 
 /**
- * The grants of an identity. One made in a group acts in that group and below and nowhere else: a binding takes effect at
- * its group intersected with the identity's home. Identities in root have no home.
+ * The grants of an identity. An identity that was created in a group, its home, acts only there and below: a binding takes effect at the
+ * intersection of its group and the home. Identities in root have no home.
  */
 export function effectiveCapabilities(identityUid: string, bindings: Iterable<Binding>): CapabilitiesByGroup {
   const home = isInRoot(identityUid) ? undefined : parentOf(identityUid);
@@ -23,13 +23,13 @@ export function effectiveCapabilities(identityUid: string, bindings: Iterable<Bi
   return grants;
 }
 
-/** Where a binding at `groupUid` takes effect for an identity whose home is `home`; undefined for nowhere. */
+/** The group where a binding at `groupUid` takes effect for an identity with this home; undefined if there is none. */
 export function effectiveScope(groupUid: string, home: string | undefined): string | undefined {
   if (home === undefined || isAtOrBelow(groupUid, home)) return groupUid;
   return isAtOrBelow(home, groupUid) ? home : undefined;
 }
 
-/** One caller's rights during one call: grants, and what the token leaves of them. */
+/** The rights of a caller during one call: its grants, narrowed by its token. */
 export class Access {
   readonly #grants: CapabilitiesByGroup;
   readonly #scopes = new Map<bigint, readonly string[]>();
@@ -38,7 +38,7 @@ export class Access {
     this.#grants = grants;
   }
 
-  /** Everything held at `uid`: by a binding there or at any ancestor. */
+  /** All capabilities held at `uid`, by bindings there or at any ancestor. */
   capabilitiesAt(uid: string): bigint {
     let held = 0n;
     if (this.#grants.size === 0) return held;
@@ -51,7 +51,10 @@ export class Access {
     return (this.capabilitiesAt(uid) & wanted) === wanted;
   }
 
-  /** The topmost groups at which all of `wanted` is held, in uid order: none is below another, and what is seen is these and all below them. */
+  /**
+   * The topmost groups where all of `wanted` is held, in uid order. None is below another; the caller sees these groups and all below
+   * them.
+   */
   scopes(wanted: bigint): readonly string[] {
     const known = this.#scopes.get(wanted);
     if (known !== undefined) return known;
@@ -65,12 +68,12 @@ export class Access {
     return topmost;
   }
 
-  /** Groups with a grant of their own and what is held there, in the order of the grants; the `cap` claim of a token. */
+  /** Groups with a grant of their own and the capabilities held there, in the order of the grants; the `cap` claim of a token. */
   *entries(): Iterable<[uid: string, capabilities: bigint]> {
     for (const uid of this.#grants.keys()) yield [uid, this.capabilitiesAt(uid)];
   }
 
-  /** These rights and more. */
+  /** These rights with further bindings. */
   and(more: Iterable<Binding>): Access {
     const grants = new Map(this.#grants);
     for (const { groupUid, capabilities } of more) grants.set(groupUid, (grants.get(groupUid) ?? 0n) | capabilities);
@@ -78,8 +81,8 @@ export class Access {
   }
 
   /**
-   * The same rights, less what a token leaves out: within a group, none elsewhere; with scopes, exactly these groups (and below) with what
-   * is held there; with capabilities, no others.
+   * These rights, narrowed by a token: `within` keeps only rights in that group; `scopes` keeps only these groups and all below, with the
+   * capabilities held there; `capabilities` keeps no others.
    */
   narrowed(scopes: readonly string[] | undefined, capabilities: bigint | undefined, within?: string): Access {
     if (within !== undefined) return this.#within(within).narrowed(scopes, capabilities);

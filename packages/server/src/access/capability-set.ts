@@ -5,14 +5,14 @@ import type { Capability } from "@holt/api/gen/platform/capabilities/capabilitie
 const byNumber = [...capabilityByName.values()].sort((a, b) => a - b);
 const masks = new Map<number, bigint>(byNumber.map((capability) => [capability, 1n << BigInt(capabilityBit(capability))]));
 
-/** Numbers that are no capability (retired ones in old data) are skipped. */
+/** Skips numbers without a capability, such as retired ones in old data. */
 export function capabilitySet(capabilities: Iterable<Capability>): bigint {
   let set = 0n;
   for (const capability of capabilities) set |= masks.get(capability) ?? 0n;
   return set;
 }
 
-/** The members, in the order of their enum numbers. */
+/** The capabilities of a set, in the order of their enum numbers. */
 export function capabilitiesIn(set: bigint): Capability[] {
   return byNumber.filter((capability) => (set & (masks.get(capability) ?? 0n)) !== 0n);
 }
@@ -22,7 +22,7 @@ export function hasAll(held: bigint, wanted: bigint): boolean {
   return (held & wanted) === wanted;
 }
 
-/** How a set is stored in a column: lower-case hexadecimal. */
+/** The form of a column: lower-case hexadecimal. */
 export function hexFromCapabilitySet(set: bigint): string {
   return set.toString(16);
 }

@@ -1,46 +1,48 @@
-/** Who is calling, as read from a verified access token. Says nothing of what they may do: that is capabilities.ts. */
+/** The caller, as read from a verified access token. capabilities.ts derives the rights. */
 export interface Principal {
   /** Uid of the identity: the token's `sub`. */
   readonly uid: string;
-  /** The upstream actor (`act` of the token): iss, sub, aud and what else the upstream said; all strings. */
+  /** The upstream actor (`act` of the token): iss, sub, aud and further claims of the upstream; all strings. */
   readonly actor: Readonly<Record<string, string>>;
   readonly issuer: string;
   readonly audience: readonly string[];
   /** Unix seconds. */
   readonly issuedAt: number;
   readonly expiry: number;
-  /** Of a person, by the word of an issuer that the operator trusts; nobody else's tokens have one. */
+  /** Address of a person, from an issuer that the operator trusts; undefined in all other tokens. */
   readonly email: string | undefined;
   readonly emailVerified: boolean;
-  /** Copy of the profile claims of the same word: name, picture, given_name, family_name … */
+  /** Profile claims of the same issuer: name, picture, given_name, family_name … */
   readonly upstream: Readonly<Record<string, string>>;
-  /** Where the token was narrowed: exactly these groups, and no capability outside this bit set. */
+  /** Set in a narrowed token: it is valid only for these groups, and for no capability outside of this bit set. */
   readonly scopes: readonly string[] | undefined;
   readonly capabilities: bigint | undefined;
-  /** Uid of the organization in which alone the token is good; left out where it is good everywhere. */
+  /** Uid of the only organization where the token is valid; undefined if it is valid everywhere. */
   readonly within?: string | undefined;
-  /** Of a person who signed in with an organization's identity provider. */
+  /** Set for a person who signed in with an organization's identity provider. */
   readonly session?: ProviderSession | undefined;
-  /** Of a token for registry traffic: all that it is good for there. Other tokens are good for whatever their identity may do. */
+  /** Set in a token for registry traffic: the only access that it gives there. Other tokens give all rights of their identity. */
   readonly registryAccess?: readonly RegistryAccess[];
 }
 
-/** What a sign-in with an organization's identity provider gave beside the bindings of the identity. It ends with the token. */
+/** Rights from a sign-in with an organization's identity provider, in addition to the bindings of the identity. They end with the token. */
 export interface ProviderSession {
   /** Uid of the identity provider. */
   readonly provider: string;
-  /** Of the provider at the sign-in. With another issuer, client or groups claim it is another one, and the mappings count no more. */
+  /**
+   * Version of the provider at the sign-in. A change of its issuer, client or groups claim starts another version and voids the mappings.
+   */
   readonly version?: number | undefined;
-  /** Uids of its mappings of groups that the provider named in its token. */
+  /** Uids of the mappings of groups that the provider named in its token. */
   readonly mappings: readonly string[];
-  /** Uids of its mappings of groups in which the directory has the person. They count only while it has. */
+  /** Uids of the mappings of groups that the directory lists the person in. They count only while it does. */
   readonly directoryMappings: readonly string[];
 }
 
 /** One entry of a registry token's `access` claim, in the form that registry clients know. */
 export interface RegistryAccess {
   readonly type: string;
-  /** As the client wrote it. */
+  /** In the client's spelling. */
   readonly name: string;
   readonly actions: readonly string[];
 }

@@ -12,14 +12,14 @@ function batch(requests: MessageInitShape<typeof BatchCreateRoleBindingsRequestS
   return toBinary(BatchCreateRoleBindingsRequestSchema, create(BatchCreateRoleBindingsRequestSchema, { requests: requests ?? [] }));
 }
 
-test("fields are counted at every level", () => {
+test("fields count at every level of nesting", () => {
   assertFewFields(BatchCreateRoleBindingsRequestSchema, batch(Array(MAX_ELEMENTS).fill({})));
   assert.throws(() => assertFewFields(BatchCreateRoleBindingsRequestSchema, batch(Array(MAX_ELEMENTS + 1).fill({}))), tooMany);
   const nested = batch(Array(MAX_ELEMENTS / 2 + 1).fill({ roleBinding: {} }));
   assert.throws(() => assertFewFields(BatchCreateRoleBindingsRequestSchema, nested), tooMany);
 });
 
-test("the bytes of a text are no elements, nor is an unknown field more than one", () => {
+test("the bytes of a string are not elements, and an unknown field is one element", () => {
   assertFewFields(
     ListGroupsRequestSchema,
     toBinary(ListGroupsRequestSchema, create(ListGroupsRequestSchema, { name: "a".repeat(1_000_000) })),
@@ -27,7 +27,7 @@ test("the bytes of a text are no elements, nor is an unknown field more than one
   assertFewFields(ListGroupsRequestSchema, Buffer.concat([Buffer.from([0xfa, 0x3f, 0xc0, 0x84, 0x3d]), Buffer.alloc(1_000_000)]));
 });
 
-test("entries of maps and packed numbers are elements", () => {
+test("map entries and packed numbers count as elements", () => {
   const resourceLimits = Object.fromEntries(Array.from({ length: MAX_ELEMENTS }, (_, i) => [`k${i}`, 1]));
   assert.throws(() => assertFewFields(GroupSchema, toBinary(GroupSchema, create(GroupSchema, { resourceLimits }))), tooMany);
   const capabilities = Array(MAX_ELEMENTS + 1).fill(1);
@@ -35,7 +35,7 @@ test("entries of maps and packed numbers are elements", () => {
   assert.throws(() => assertFewFields(RoleSchema, packed), tooMany);
 });
 
-test("marks of JSON and of forms are counted, in texts as well", () => {
+test("separators of JSON and forms count, also inside strings", () => {
   assertFewMarks(Buffer.from("x".repeat(1_000_000)));
   for (const text of ["{},", "[", "a=&", '{"a":"x,y,z"}']) assert.throws(() => assertFewMarks(Buffer.from(text.repeat(30_000))), tooMany);
 });

@@ -1,6 +1,6 @@
 /**
- * How many elements a request may have. Each becomes an object, so that a message of millions of empty ones, which is small on
- * the wire, would hold up everybody while it is decoded. Counted before decoding; a message shorter than the limit cannot be over it.
+ * Limits the number of elements in a request. Each element becomes an object: a message with millions of empty elements is small on the
+ * wire, but blocks the server while it is decoded. Elements are counted before decoding.
  */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
@@ -8,7 +8,7 @@ import { type HoltError, invalidArgument } from "../lib/errors.ts";
 
 export const MAX_ELEMENTS = 20_000;
 
-/** For JSON, and for forms. Marks within strings count as well: there are lists in strings, too, such as field masks. */
+/** For JSON and forms. Marks inside strings count too, since strings can hold lists, such as field masks. */
 export function assertFewMarks(text: Uint8Array): void {
   if (text.length <= MAX_ELEMENTS) return;
   let marks = 0;
@@ -19,12 +19,12 @@ export function assertFewMarks(text: Uint8Array): void {
 const MARKS = new Uint8Array(256);
 for (const mark of Buffer.from(",{[&")) MARKS[mark] = 1;
 
-/** @throws HoltError where there are too many; any other error where these are not the bytes of a message */
+/** @throws HoltError for too many elements; any other error if the bytes are not a message */
 export function assertFewFields(schema: DescMessage, bytes: Uint8Array): void {
   if (bytes.length > MAX_ELEMENTS) countFields(bytes, shapeOf(schema), 0);
 }
 
-/** What of a message holds further elements, by field number. */
+/** The fields of a message that hold further elements, by number. */
 type Shape = ReadonlyMap<number, Shape | typeof PACKED>;
 const PACKED = "packed numbers";
 const shapes = new WeakMap<DescMessage, Shape>();
@@ -37,7 +37,7 @@ function countFields(bytes: Uint8Array, shape: Shape, before: number): number {
     count++;
     const inner = wireType === WireType.LengthDelimited ? shape.get(number) : undefined;
     if (inner === undefined) reader.skip(wireType, number);
-    // A number takes at least a byte.
+    // Each number takes at least one byte.
     else if (inner === PACKED) count += reader.bytes().length;
     else count = countFields(reader.bytes(), inner, count);
     if (count > MAX_ELEMENTS) throw tooMany();
@@ -49,7 +49,7 @@ function shapeOf(schema: DescMessage): Shape {
   const known = shapes.get(schema);
   if (known !== undefined) return known;
   const shape = new Map<number, Shape | typeof PACKED>();
-  // Known before its fields are: a message may contain itself.
+  // Stored before its fields are compiled: a message may contain itself.
   shapes.set(schema, shape);
   for (const field of schema.fields) {
     const inner = innerOf(field);
@@ -60,7 +60,7 @@ function shapeOf(schema: DescMessage): Shape {
 
 function innerOf(field: DescField): Shape | typeof PACKED | undefined {
   const inner = field.message === undefined ? undefined : shapeOf(field.message);
-  // An entry of a map is a message, of which field 2 is the value.
+  // A map entry is a message with the value in field 2.
   if (field.fieldKind === "map") return new Map(inner === undefined ? [] : [[2, inner]]);
   if (inner !== undefined || field.fieldKind !== "list") return inner;
   return field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES ? undefined : PACKED;

@@ -1,10 +1,10 @@
-/** A request body as JSON. Trusts nothing: it must be UTF-8 and JSON, and must not nest deeper than the limit. What it means is request-reader.ts. */
+/** Parses an untrusted request body as JSON: it must be UTF-8 and valid, and must not nest deeper than the limit. */
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../lib/errors.ts";
 import { assertFewMarks } from "./element-limit.ts";
 
-/** An empty body is an empty object, and so is `null`. Of equal keys the last counts. */
+/** An empty body and `null` stand for an empty object. The last of several equal keys counts. */
 export function parseJsonBody(body: Buffer, maxDepth: number): JsonValue {
   assertFewMarks(body);
   if (!isUtf8(body)) throw invalidArgument("", "the body is not valid UTF-8");

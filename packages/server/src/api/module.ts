@@ -1,5 +1,5 @@
 /**
- * What a domain tells the platform about itself. A domain has one `module.ts`: it exports a `Domain`, the facts that hold
+ * The interface between the platform and its domains. A domain has one `module.ts`: it exports a `Domain`, the facts that hold
  * without a running server, and a function that starts the domain's part of a server.
  */
 import type { RawBuilder } from "kysely";
@@ -24,11 +24,11 @@ import type { PageTokens } from "./resource/page-token.ts";
 export interface Domain {
   readonly name: string;
   readonly migrations: readonly Migration[];
-  /** What keeps a group from being deleted, and what goes with it. */
+  /** Rows that keep a group from being deleted, and rows that are deleted with it. */
   readonly onGroupDelete?: GroupDeletion;
   /** Columns that keep blobs from being collected. */
   readonly blobReferences?: readonly BlobReference[];
-  /** What events are about whose message does not simply name its own uid. */
+  /** Subjects of events whose message does not name its own uid. */
   readonly eventSubjects?: EventSubjects;
 }
 
@@ -48,13 +48,13 @@ export interface GroupChild {
   readonly where?: RawBuilder<boolean>;
 }
 
-/** What a domain adds to a running server. */
+/** The services and paths that a domain adds to a running server. */
 export interface Served {
   readonly services?: readonly ServiceImplementation[];
   readonly mounts?: readonly Mount[];
 }
 
-/** What the platform offers to the domains of a running server. */
+/** The platform of a running server, as domains use it. */
 export interface Platform {
   readonly store: Store;
   readonly blobs: BlobStore;

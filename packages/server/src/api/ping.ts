@@ -1,4 +1,4 @@
-/** Ping: whether the server is reached. No token is looked at. */
+/** Ping: answers any caller, and reads no token. */
 import { create } from "@bufbuild/protobuf";
 import { PingService as PingServiceV1, ResponseSchema } from "@holt/api/gen/platform/ping/v1/ping_pb.ts";
 import { PingResponseSchema, PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";

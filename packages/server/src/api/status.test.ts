@@ -23,12 +23,12 @@ test("details are packed under the names of Google's error model, in the domain 
   });
 });
 
-test("an error from before any operation was known is in the domain of the server", () => {
+test("an error without a known operation has the domain of the server", () => {
   const { details } = statusOf(new HoltError(Code.INVALID_ARGUMENT, "bad path"), "") as { details: { domain: string }[] };
   assert.equal(details[0]?.domain, "holt.dev");
 });
 
-test("codes that leave nothing to act on have no details", () => {
+test("errors that a client cannot act on have no details", () => {
   assert.deepEqual(statusOf(unimplemented("x")), { code: 12, message: "x is not implemented by this server" });
   assert.deepEqual(statusOf(unavailable("x")), { code: 14, message: "Unavailable: x" });
 });

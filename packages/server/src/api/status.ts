@@ -1,4 +1,4 @@
-/** Errors as google.rpc.Status, which REST renders as JSON and gRPC sends as it is: the same details for both. */
+/** Converts errors to google.rpc.Status. REST renders it as JSON and gRPC sends it unchanged, so both have the same details. */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { anyPack, DurationSchema } from "@bufbuild/protobuf/wkt";
 import {
@@ -18,7 +18,7 @@ export interface ErrorDetail {
   readonly message: Message;
 }
 
-/** Codes about which there is nothing to say that a client could act on, or nothing that it should know. */
+/** Codes without details: a client could not act on them, or should not know them. */
 const WITHOUT_REASON: ReadonlySet<Code> = new Set([
   Code.CANCELLED,
   Code.UNKNOWN,
@@ -29,7 +29,7 @@ const WITHOUT_REASON: ReadonlySet<Code> = new Set([
   Code.DATA_LOSS,
 ]);
 
-/** @param domain of the operation, e.g. `iam`; empty where the error came before any operation was known */
+/** @param domain of the operation, e.g. `iam`; empty if no operation was known yet */
 export function statusFromError(error: HoltError, domain: string, profile: VendorProfile): Status {
   const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
     ...anyPack(schema, message),
@@ -38,12 +38,12 @@ export function statusFromError(error: HoltError, domain: string, profile: Vendo
   return create(StatusSchema, { code: error.code, message: error.message, details });
 }
 
-/** Messages of the contract go by the name that clients of the profile know. */
+/** Messages of the contract have the name that clients of the profile know. */
 export function typeUrlOf({ typeName }: DescMessage, profile: VendorProfile): string {
   return `type.googleapis.com/${wireName(profile, typeName, undefined)}`;
 }
 
-/** What google.rpc.Status.details holds, not yet packed. ErrorInfo comes first (AIP-193). */
+/** The entries of google.rpc.Status.details, not packed yet. ErrorInfo comes first (AIP-193). */
 export function errorDetails({ code, details }: HoltError, domain: string, profile: VendorProfile): ErrorDetail[] {
   const errorDomain = domain === "" ? profile.errorDomain : `${domain}.${profile.errorDomain}`;
   const found: ErrorDetail[] = [];

@@ -1,13 +1,13 @@
 /** What subscribers are told of libraries: files that are published and taken back, versions that are yanked. */
 import { type Ecosystem, EcosystemSchema } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { WriteDb } from "../db/store.ts";
-import { appendPlainEvents, type EventNames, type Happening } from "../outbox/outbox.ts";
+import { appendPlainEvents, type EventedCall, type EventNames } from "../outbox/outbox.ts";
 
 /** Who does it, and from where. */
 export interface LibraryOrigin {
   readonly remoteAddress: string;
   readonly userAgent: string;
-  readonly actor: NonNullable<Happening["actor"]>;
+  readonly actor: NonNullable<EventedCall["actor"]>;
 }
 
 /** Who changes a library, when, and under which names that is told. */

@@ -1,4 +1,4 @@
-/** Who is notified when events have become durable. */
+/** Notifies listeners when events have become durable. */
 
 export interface AppendListeners {
   /** Must not throw. */

@@ -1,4 +1,4 @@
-/** Appends the one CloudEvent of a write to the outbox, in the write's own transaction. Delivers nothing. */
+/** Appends the CloudEvent of a write to the outbox, in the write's own transaction. Delivers nothing. */
 import { randomUUID } from "node:crypto";
 import { type DescMethodUnary, isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
@@ -7,19 +7,19 @@ import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
 import { redacted } from "./redact.ts";
 import { type EventSubjects, subjectOf } from "./subject.ts";
 
-/** What there is to say of one evented call. */
-export interface Happening {
+/** The facts of a call that has an event. */
+export interface EventedCall {
   readonly method: DescMethodUnary;
   /** Event type without the vendor's prefix. */
   readonly type: string;
   readonly audience: "customer" | "internal";
   /** Path of the method's first HTTP binding. */
   readonly path: string;
-  /** The version the client used where it is an alias. */
+  /** The version that the client called, if it is an alias. */
   readonly alias: string | undefined;
   readonly request: Message;
   readonly response: Message;
-  /** Uid of the acting identity and the upstream claims it signed in with; undefined where nobody is known. */
+  /** Uid of the acting identity and the upstream claims of its sign-in; undefined for anonymous callers. */
   readonly actor: { readonly subject: string; readonly act: Readonly<Record<string, string>> } | undefined;
   readonly now: Date;
 }
@@ -29,36 +29,36 @@ export interface EventNames {
   /** Public URL of this server; events name it as their source. */
   readonly baseUrl: string;
   readonly subjects: EventSubjects;
-  /** Called when an event is durable, so that it is sent at once. Must not throw. */
+  /** Called when an event is durable, so that its delivery starts at once. Must not throw. */
   onAppend(): void;
 }
 
-export async function appendEvent(db: WriteDb, happening: Happening, names: EventNames): Promise<void> {
+export async function appendEvent(db: WriteDb, call: EventedCall, names: EventNames): Promise<void> {
   const { profile, baseUrl, subjects, onAppend } = names;
-  // A call without a response of its own (a delete) is told by its request.
-  const isEmpty = isMessage(happening.response, EmptySchema);
-  const body = isEmpty ? happening.request : happening.response;
-  const schema = isEmpty ? happening.method.input : happening.method.output;
+  // The event of a call without a response message, such as a Delete, has the request as its body.
+  const isEmpty = isMessage(call.response, EmptySchema);
+  const body = isEmpty ? call.request : call.response;
+  const schema = isEmpty ? call.method.input : call.method.output;
   const { subject, group, extensions = {} } = subjectOf(body, subjects);
   await db
     .insertInto("outbox")
     .values({
       id: randomUUID(),
-      type: `${profile.eventPrefix}.${happening.type}`,
-      source: baseUrl + sourcePath(happening.path, happening.alias),
+      type: `${profile.eventPrefix}.${call.type}`,
+      source: baseUrl + sourcePath(call.path, call.alias),
       subject,
       group_uid: group,
-      time: happening.now.toISOString(),
-      audience: happening.audience,
-      body_type: wireName(profile, schema.typeName, happening.alias),
+      time: call.now.toISOString(),
+      audience: call.audience,
+      body_type: wireName(profile, schema.typeName, call.alias),
       extensions: JSON.stringify(extensions),
-      data: `{${actorOf(happening)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
+      data: `{${actorOf(call)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
     })
     .execute();
   db.afterCommit(onAppend);
 }
 
-/** An event that no method of the contract describes: its body is plain JSON. */
+/** An event without a method in the contract; its body is plain JSON. */
 export interface PlainEvent {
   /** Event type without the vendor's prefix. */
   readonly type: string;
@@ -66,12 +66,12 @@ export interface PlainEvent {
   readonly subject: string;
   readonly group: string;
   readonly extensions: Readonly<Record<string, string>>;
-  readonly actor: Happening["actor"];
+  readonly actor: EventedCall["actor"];
   readonly body: unknown;
   readonly now: Date;
 }
 
-/** In the order given; no more than a statement's parameters allow, which is a thousand. */
+/** Appends at most a thousand events, the limit of one statement's parameters, in the order given. */
 export async function appendPlainEvents(
   db: WriteDb,
   events: readonly PlainEvent[],
@@ -94,12 +94,15 @@ export async function appendPlainEvents(
   db.afterCommit(onAppend);
 }
 
-/** The method's path up to its first variable, under the version that the client used: `/iam/v2/groups`, `/iam/v2/roleBindings:batchCreate`. */
+/**
+ * The method's path up to its first variable, under the version that the client used: `/iam/v2/groups`,
+ * `/iam/v2/roleBindings:batchCreate`.
+ */
 export function sourcePath(path: string, alias: string | undefined): string {
   const fixed = path.split("/{", 1)[0] ?? path;
   return alias === undefined ? fixed : fixed.replace(/^(\/[a-z]+)\/v2(?=[/:]|$)/, `$1/${alias}`);
 }
 
-function actorOf({ actor }: Pick<Happening, "actor">): string {
+function actorOf({ actor }: Pick<EventedCall, "actor">): string {
   return actor === undefined ? "" : `"actor":${JSON.stringify(actor)},`;
 }

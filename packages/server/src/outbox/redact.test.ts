@@ -28,24 +28,24 @@ import { redacted } from "./redact.ts";
 
 const MARKER = "aMarker0";
 
-/** Every method that tells of itself, also where it is not served yet, and the message that its event has as its body. */
+/** Every method with an event, served or not, and the message that is the body of its event. */
 const evented = services
   .flatMap((service) => service.methods as readonly DescMethodUnary[])
   .filter((method) => hasOption(method, events))
   .map((method) => ({ method, schema: method.output.typeName === EmptySchema.typeName ? method.input : method.output }));
 
-/** What the name of a field is made of that can hold a secret, or a message with one. A field that is none although it is called so is listed below. */
+/** Names of fields that can hold a secret, or a message with one. Harmless fields with such names are listed below. */
 const SUSPICIOUS =
   /secret|token|pass|pwd|pin$|otp|credential|key|code|private|cookie|session|signature|salt|seed|hash|proof|assertion|jwt|bearer|auth/i;
 
-/** Fields that look like secrets and are none, with all that is in them, and the reason. */
+/** Fields that look like secrets but are harmless, including all fields inside them, with the reason. */
 const HARMLESS: ReadonlyMap<string, string> = new Map([
   ["platform.iam.v2.Identity.static_keys", "public keys, and whose they are"],
   ["platform.registry.v2.CustomOverlay.ImageContents.runtime_keyring", "public keys: anything else is refused"],
 ]);
 
-describe("what is told of a call", () => {
-  it("is known for every method with an event", () => {
+describe("the body of an event", () => {
+  it("is defined for every method with an event", () => {
     assert.ok(evented.length >= 35);
     const names = evented.map(({ schema }) => schema.typeName);
     for (const name of ["GroupInvite", "IdentityProvider", "GenerateScimTokenResponse", "RegenerateScimTokenResponse"])
@@ -58,13 +58,13 @@ describe("what is told of a call", () => {
         const before = survivors(schema, message);
         assert.ok(before.length > 0);
         assert.deepEqual(suspects(schema, redacted(schema, message)), []);
-        // And the caller's own answer is whole.
+        // The answer to the caller stays complete.
         assert.deepEqual(survivors(schema, message), before);
       }
     });
   }
 
-  it("is all but the secrets", () => {
+  it("has every field except the secrets", () => {
     const left = (name: string) => {
       const schema = evented.find((each) => each.schema.typeName === name)?.schema as DescMessage;
       return filled(schema).flatMap((message) => {
@@ -79,23 +79,23 @@ describe("what is told of a call", () => {
     assert.deepEqual(left("platform.registry.v2.Repo"), []);
   });
 
-  it("is of an invite its uid and when it ends, and nothing else", () => {
+  it("has only the uid and the expiration of an invite", () => {
     const { createGroupInvite } = GroupInvitesService.method;
     const [message] = filled(createGroupInvite.output);
     const json = toJson(createGroupInvite.output, redacted(createGroupInvite.output, message as Message) as never) as JsonObject;
     assert.deepEqual(Object.keys(json).toSorted(), ["expirationTime", "uid"]);
   });
 
-  it("is blanked before it is stored", async () => {
+  it("has no secrets when it is stored", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "holt-redact-"));
     try {
       await using store = await openDatabase({ url: "", dataDir, log: createLog("silent") });
       const method = IdentityProvidersService.method.createIdentityProvider;
       const response = fromJson(IdentityProviderSchema, { uid: "0".repeat(40), name: "n", oidc: { clientSecret: MARKER, clientId: "id" } });
-      const happening = { method, type: "t", path: "/iam/v2/identityProviders/{parent=**}", alias: undefined, actor: undefined } as const;
+      const call = { method, type: "t", path: "/iam/v2/identityProviders/{parent=**}", alias: undefined, actor: undefined } as const;
       const names = { profile: vendorProfiles.get("") as never, baseUrl: "https://holt.test", subjects: {}, onAppend() {} };
       await store.transaction((db) =>
-        appendEvent(db, { ...happening, audience: "customer", request: create(method.input), response, now: new Date() }, names),
+        appendEvent(db, { ...call, audience: "customer", request: create(method.input), response, now: new Date() }, names),
       );
       const row = await store.reader.selectFrom("outbox").selectAll().executeTakeFirstOrThrow();
       assert.ok(!JSON.stringify(row).includes(MARKER));
@@ -107,7 +107,7 @@ describe("what is told of a call", () => {
   });
 });
 
-/** Messages in which every field has a value: one for each choice of a oneof, so that together they have all. */
+/** Messages with a value in every field: one message for each choice of a oneof, so that together they cover all fields. */
 function filled(schema: DescMessage): Message[] {
   const choices = Math.max(1, ...[...reachable(schema)].flatMap((each) => each.oneofs.map((oneof) => oneof.fields.length)));
   return Array.from({ length: choices }, (_, choice) => fromJson(schema, jsonOf(schema, choice, [])));
@@ -146,12 +146,12 @@ function wellKnown({ typeName }: DescMessage): JsonValue | undefined {
   return known[typeName.slice("google.protobuf.".length)] ?? MARKER;
 }
 
-/** Full names of the fields in which the marker is, in the message and in what is in it. */
+/** Full names of the fields that contain the marker, at any depth. */
 function survivors(schema: DescMessage, message: Message): string[] {
   return markedIn(schema, toJson(schema, message as never) as JsonObject).map((path) => nameOf(path.at(-1)));
 }
 
-/** The ones that look like secrets, or are in what looks like one. */
+/** Paths of marked fields that look like secrets, or are inside such a field. */
 function suspects(schema: DescMessage, message: Message): string[] {
   const paths = markedIn(schema, toJson(schema, message as never) as JsonObject);
   const looksSecret = (path: DescField[]) =>

@@ -1,13 +1,13 @@
-/** Takes out of a message what no subscriber may read, before its event is stored. The contract marks secrets with `debug_redact`. */
+/** Removes secrets from a message before its event is stored. The contract marks secrets with `debug_redact`. */
 import { clone, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 
-/** Messages of which subscribers learn nothing beside these fields. */
+/** The only fields that subscribers see of these messages. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   "platform.iam.v2.GroupInvite": ["uid", "expiration_time"],
 };
 
-/** The message without its secrets: a copy, where its type can hold any. */
+/** The message without its secrets; a copy if its type can hold secrets. */
 export function redacted<Desc extends DescMessage>(schema: Desc, message: Message): Message {
   if (!holdsSecrets(schema)) return message;
   const copy = clone(schema, message as never) as Message;
@@ -37,7 +37,7 @@ function messagesIn(message: ReflectMessage, field: DescField): Iterable<Reflect
 
 const known = new Map<DescMessage, boolean>();
 
-/** Whether a field of the message, or of what can be in it, is secret. */
+/** Whether a field of the message, or of a message inside it, is secret. */
 function holdsSecrets(schema: DescMessage): boolean {
   let holds = known.get(schema);
   if (holds === undefined) {

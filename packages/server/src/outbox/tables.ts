@@ -1,4 +1,4 @@
-/** The table of the outbox. The migrations make them; column names equal proto field names. */
+/** The table of the outbox. Migrations create it; column names equal proto field names. */
 import type { Generated } from "kysely";
 
 declare module "../db/schema.ts" {
@@ -17,14 +17,14 @@ export interface OutboxTable {
   /** Uid of the event's group; the empty string for none. */
   group_uid: string;
   time: string;
-  /** `internal` reaches nobody; `test` only the subscription that is its subject. */
+  /** `internal` events are not delivered; `test` events only to the subscription that is their subject. */
   audience: "customer" | "internal" | "test";
   /** Full proto name of the body message. */
   body_type: string;
-  /** Extension attributes beside group, audience and bodytype, as a JSON object of strings. */
+  /** Extension attributes in addition to group, audience and bodytype, as a JSON object of strings. */
   extensions: string;
   /** The delivery's body: `{"actor":…,"body":…}`. */
   data: string;
-  /** Given out after the commit, without gaps in what a reader sees; null until then. */
+  /** Assigned after the commit, without gaps for readers; null until then. */
   position: number | null;
 }

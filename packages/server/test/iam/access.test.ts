@@ -102,7 +102,7 @@ describeWithWorld("explaining access", (world) => {
     await world.bind(robot.uid, await world.role(world.orgUid, [LIST]), world.orgUid);
     const bound = await explain(robot.uid, beside);
     assert.deepEqual([bound.allowed, bound.confinedTo, bound.grants.length], [false, home, 1]);
-    assert.match(bound.summary, new RegExp(`it was made in ${home}, and acts there and below only\\.$`));
+    assert.match(bound.summary, new RegExp(`it was created in ${home} and acts only there and below\\.$`));
     assert.equal((await explain(robot.uid, home)).allowed, true);
   });
 
@@ -113,7 +113,7 @@ describeWithWorld("explaining access", (world) => {
     await world.bind(robot.uid, await world.role(world.orgUid, [Capability.CAP_REPO_LIST]), world.orgUid);
     const { allowed, summary, grants, lacking } = await explain(robot.uid, team, LIST, await world.robot(team, REQUIRED_CAPABILITIES));
     assert.deepEqual([allowed, grants, lacking], [true, [], []]);
-    assert.ok(summary.endsWith(": something above, where you may not read bindings, gives it."), summary);
+    assert.ok(summary.endsWith(": a group above, where you may not read bindings, gives it."), summary);
     assert.ok(!summary.replaceAll(team, "").includes(world.orgUid));
   });
 

@@ -121,7 +121,7 @@ describeWithWorld("SCIM tokens", (world) => {
       assertAbout(await call(uid, verb, body), Code.NOT_FOUND, "ScimToken", uid);
     await generate(uid);
     const refused = () => call(uid, "generateScimToken");
-    const said = "the identity provider has had a SCIM token already; regenerate it";
+    const said = "the identity provider already has a SCIM token; regenerate it";
     assertPrecondition(await refused(), "SCIM_TOKEN_EXISTS", said);
     ok(await call(uid, "revokeScimToken"));
     assertPrecondition(await refused(), "SCIM_TOKEN_EXISTS", said);

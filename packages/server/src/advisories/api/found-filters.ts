@@ -1,4 +1,7 @@
-/** Filters by values that few advisories share: names, ids, aliases, substrings. Each has an index that finds its rows and counts them up to a limit. */
+/**
+ * Filters by values that few advisories share: names, ids, aliases, substrings. Each has an index that finds its rows and counts them up
+ * to a limit.
+ */
 import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";

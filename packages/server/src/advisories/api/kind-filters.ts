@@ -1,4 +1,7 @@
-/** Filters by kinds and by people (authors and reviewers). Advisories are counted by both in advance, so the total of such a filter is known. */
+/**
+ * Filters by kinds and by people (authors and reviewers). Advisories are counted by both in advance, so the total of such a filter is
+ * known.
+ */
 import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";

@@ -13,7 +13,10 @@ import { loadLive, saveAdvisory } from "./write-advisory.ts";
 
 const encode = compileJsonEncoder(AdvisoryEventSchema);
 
-/** Omitted fields stay unchanged, so that a reviewer can send only a decision. Locks the advisory, so concurrent decisions run one after the other. */
+/**
+ * Omitted fields stay unchanged, so that a reviewer can send only a decision. Locks the advisory, so concurrent decisions run one after
+ * the other.
+ */
 export async function updateEvent(given: AdvisoryEvent, call: WriteCall): Promise<AdvisoryEvent> {
   const loaded = await loadLive(call.db, parentOf(given.id));
   const { advisory } = loaded;

@@ -118,7 +118,10 @@ async function store(db: WriteDb, before: LoadedAdvisory["row"] | undefined, aft
   });
 }
 
-/** A group has at most one advisory for an artifact and component. A deleted one gives up its place; until then it keeps imports from creating it again. */
+/**
+ * A group has at most one advisory for an artifact and component. A deleted one gives up its place; until then it keeps imports from
+ * creating it again.
+ */
 async function claimPlace(advisory: Advisory, db: WriteDb): Promise<void> {
   const parent = parentOf(advisory.id);
   const query = db

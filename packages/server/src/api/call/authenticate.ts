@@ -1,13 +1,13 @@
-/** Bearer token → principal and what it may do now. The only place that looks at the Authorization header of an API call. */
+/** Turns the bearer token of an API call into its principal and current rights. No other code reads the Authorization header of a call. */
 import { type Access, NO_ACCESS } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import type { AccessRule } from "./operation.ts";
 
 export interface Authenticator {
-  /** Rejects with UNAUTHENTICATED what is not a valid access token of this server. */
+  /** Rejects with UNAUTHENTICATED unless the token is a valid access token of this server. */
   verify(token: string): Promise<Principal>;
-  /** What the token is good for as things stand now; `exists` is false once its identity is deleted, or deactivated by its directory. */
+  /** The current rights of the token. `exists` is false if its identity was deleted, or deactivated by its directory. */
   load(principal: Principal): Promise<{ readonly exists: boolean; readonly access: Access }>;
 }
 
@@ -16,16 +16,16 @@ export interface Caller {
   readonly access: Access;
 }
 
-const NOBODY: Caller = { principal: undefined, access: NO_ACCESS };
+const ANONYMOUS: Caller = { principal: undefined, access: NO_ACCESS };
 
-/** Whether strangers may call: operations that are public, and those that authenticate by themselves. */
+/** Whether anonymous callers may call: the operation is public, or authenticates the caller itself. */
 export function isOpen({ mode }: AccessRule): boolean {
   return mode === "public" || mode === "self";
 }
 
-/** Open operations do not have the header looked at here at all, so that a stale token cannot make them fail. */
+/** Open operations ignore the header, so that a stale token cannot make them fail. */
 export async function authenticate(rule: AccessRule, authorization: string | undefined, authenticator: Authenticator): Promise<Caller> {
-  if (isOpen(rule)) return NOBODY;
+  if (isOpen(rule)) return ANONYMOUS;
   const principal = await authenticator.verify(bearerToken(authorization));
   const { exists, access } = await authenticator.load(principal);
   if (!exists) throw unauthenticated("the identity of this token no longer exists");

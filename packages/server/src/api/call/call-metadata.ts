@@ -1,4 +1,4 @@
-/** What every transport reads of a request's headers for the call it starts. */
+/** Reads the metadata of a call from the headers of its request. */
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { CallMetadata } from "./call.ts";
@@ -20,13 +20,13 @@ export function metadataFromHeaders(headers: IncomingHttpHeaders, { protocol, re
 
 const REQUEST_ID = /^[!-~]{1,64}$/;
 
-/** The client's own id where it can be put into a header and a log line without care, else a new one. */
+/** The client's own id if it is safe in a header and a log line, else a new one. */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers.cgrequestid ?? headers["x-request-id"];
   return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** As much of a client's own words as a log line should carry. */
+/** Characters of a client's text in a log line. */
 const MAX_TEXT = 256;
 
 export function clientText(value: string | string[] | undefined): string | undefined {

@@ -1,4 +1,4 @@
-/** How a service file says what implements its methods, typed by the contract. */
+/** Binds handlers to the methods of a service, typed by the contract. */
 import type { DescMethodUnary, DescService, Message, MessageShape } from "@bufbuild/protobuf";
 import type { ReadDb } from "../../db/store.ts";
 import type { Call, JsonText, WriteCall } from "./call.ts";
@@ -8,7 +8,7 @@ export type Handler =
   | { readonly kind: "read"; handle(request: Message, call: Call): Promise<Message | JsonText> }
   | {
       readonly kind: "write";
-      /** Before the transaction: the only place for network I/O and slow computing. What it returns is handed to `handle`. */
+      /** Runs before the transaction; the only place for network I/O and slow computing. `handle` receives the result. */
       prepare?(request: Message, call: Call): Promise<unknown>;
       handle(request: Message, call: WriteCall, prepared: unknown): Promise<Message | JsonText>;
     };
@@ -29,15 +29,15 @@ export interface WriteHandler<M extends DescMethodUnary, Prepared = unknown> {
 type UnaryMethods<S extends DescService> = {
   [K in keyof S["method"] as S["method"][K] extends DescMethodUnary ? K : never]: Extract<S["method"][K], DescMethodUnary>;
 };
-/** Handlers by local method name. A method that is left out must be on the list of the unimplemented. */
+/** Handlers by local method name. A method without a handler must be in the list of unimplemented methods. */
 export type Handlers<S extends DescService> = {
-  // biome-ignore lint/suspicious/noExplicitAny: what `prepare` hands to `handle` differs from handler to handler
+  // biome-ignore lint/suspicious/noExplicitAny: the result of `prepare` has another type in each handler
   readonly [K in keyof UnaryMethods<S>]?: ReadHandler<UnaryMethods<S>[K]> | WriteHandler<UnaryMethods<S>[K], any>;
 };
 
 export interface ServiceImplementation {
   readonly service: DescService;
-  /** What all its operations are about; undefined where their names say it. */
+  /** The resource that all its operations are about; undefined if their names say it. */
   readonly kind: string | undefined;
   /** By full method name. */
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -53,7 +53,7 @@ export function write<M extends DescMethodUnary>(handle: WriteHandler<M, undefin
   return { kind: "write", handle };
 }
 
-/** @param kind what all operations of the service are about, where it is not in their names: a message's name */
+/** @param kind message name of the resource that all operations are about; needed if their names do not contain it */
 export function implement<S extends DescService>(service: S, handlers: Handlers<S>, kind?: string): ServiceImplementation {
   const byName = new Map<string, Handler>();
   for (const [localName, handler] of Object.entries(handlers)) {

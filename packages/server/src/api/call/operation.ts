@@ -1,4 +1,7 @@
-/** An operation is an RPC of the contract, compiled once at boot from its descriptor: routes, access rule, event, handler. A contract that cannot be served fails the boot. */
+/**
+ * Compiles the methods of the contract to operations at boot: routes, access rule, event, handler. A contract that cannot be served stops
+ * the boot.
+ */
 import {
   type DescMessage,
   type DescMethod,
@@ -22,7 +25,7 @@ export interface HttpBinding {
   readonly body: string;
 }
 
-/** Who may call. `public` and `self` pass without a Holt token; `self` operations authenticate the caller by themselves. */
+/** The rule for callers. `public` and `self` operations need no Holt token; a `self` operation authenticates the caller itself. */
 export type AccessRule =
   | { readonly mode: "public" | "self" }
   | { readonly mode: "unscoped"; readonly capabilities: bigint }
@@ -39,26 +42,26 @@ export interface Operation {
   /** Full name as on the gRPC wire without the leading slash: `platform.iam.v2.GroupsService/GetGroup`. */
   readonly name: string;
   readonly method: DescMethodUnary;
-  /** `iam`, `registry` …, `holt` for Holt's own additions: names the error domain. */
+  /** Error domain: `iam`, `registry` …, or `holt` for Holt's own additions. */
   readonly domain: string;
-  /** The resource that the operation is about, by its method's name or its service's word: `Group` for GetGroup. */
+  /** The resource that the operation is about, by the name of its method or the `kind` of its service: `Group` for GetGroup. */
   readonly kind: string;
-  /** Throws INVALID_ARGUMENT where a request lacks what its message requires. */
+  /** Throws INVALID_ARGUMENT if the request lacks a required field. */
   validate(request: Message): void;
   readonly bindings: readonly HttpBinding[];
   readonly access: AccessRule;
   readonly event: EventRule | undefined;
-  /** Whether the handler gets a write handle: every operation that has a binding other than GET, unless its handler says that it only reads. */
+  /** Whether the handler gets a write handle: true with a binding other than GET, unless the handler is a `read` handler. */
   readonly writes: boolean;
-  /** Absent where the operation is on the list of the unimplemented. */
+  /** Undefined if the operation is in the list of unimplemented methods. */
   readonly handler: Handler | undefined;
 }
 
 /**
  * Compiles every method of the services.
  * @param implementations one per implemented service
- * @param unimplemented full names of the methods that are knowingly not served yet
- * @throws Error naming the method, where an annotation is missing, a scope field cannot be found, or a handler is missing or superfluous
+ * @param unimplemented full names of methods that are deliberately not served yet
+ * @throws Error that names the method if an annotation, a scope field or a handler is missing, or a handler is superfluous
  */
 export function compileOperations(
   services: readonly DescService[],
@@ -109,7 +112,7 @@ function compileOperation(method: DescMethod, kind: string, handler: Handler | u
   };
 }
 
-/** `iam` of `platform.iam.v2.GroupsService`; packages of others than the platform are a domain as a whole. */
+/** `iam` of `platform.iam.v2.GroupsService`; a package outside of `platform` is one domain. */
 function domainOf(typeName: string): string {
   const [root = "", domain = ""] = typeName.split(".");
   return root === "platform" ? domain : root;
@@ -143,16 +146,16 @@ function compileAccess(method: DescMethod): AccessRule {
 }
 
 /**
- * Internal-only capabilities that stand beside others are waived: they keep a vendor's customers from what its staff
- * curates. No role here can have them, and who runs a server of their own is the staff, so the other capabilities decide.
- * A method that asks for nothing else stays closed.
+ * Waives internal-only capabilities that a method asks for along with others: they protect data that a vendor's staff curates from its
+ * customers. On a self-hosted server the operator counts as staff, so the other capabilities decide. A method that asks only for internal
+ * capabilities stays closed.
  */
 function required(capabilities: readonly Capability[]): readonly Capability[] {
   const others = capabilities.filter((capability) => !isInternalOnly(capability));
   return others.length === 0 ? capabilities : others;
 }
 
-/** Local names from the request to the string field that carries the scope; a marked message field is entered. */
+/** Local names from the request down to the string field with the scope, through marked message fields. */
 function scopePath(message: DescMessage): string[] | undefined {
   for (const field of message.fields) {
     if (!hasOption(field, iamScope) || !getOption(field, iamScope)) continue;

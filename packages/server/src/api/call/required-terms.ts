@@ -1,4 +1,4 @@
-/** The precondition that an organization has accepted the operator's terms, for all that writes in it but what administers access. */
+/** Demands that an organization has accepted the operator's terms before a call writes in it. Calls of iam are exempt. */
 import type { Message } from "@bufbuild/protobuf";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
@@ -6,12 +6,12 @@ import { type MissingDocument, termsNotAccepted } from "../../lib/errors.ts";
 import { ancestry } from "../../lib/uid.ts";
 import type { Operation } from "./operation.ts";
 
-/** Documents that the operator demands; none where it demands nothing. */
+/** Documents that the operator demands; may be empty. */
 export type RequiredTerms = readonly MissingDocument[];
 
 /**
- * Who may come in and do what is administered without them: somebody must be let in who accepts them.
- * @throws FAILED_PRECONDITION that lists what is missing
+ * Calls of iam need no accepted terms: an organization must first admit a person who accepts them.
+ * @throws FAILED_PRECONDITION with the missing documents
  */
 export async function assertTermsFor(operation: Operation, request: Message, required: RequiredTerms, db: ReadDb): Promise<void> {
   const { access, writes, domain } = operation;
@@ -19,7 +19,7 @@ export async function assertTermsFor(operation: Operation, request: Message, req
   await assertTermsAccepted(access.scopeOf(request), required, db);
 }
 
-/** What is accepted for a group counts there and everywhere below. @param uid of what is written, or of its parent */
+/** Accepted terms of a group hold at the group and below. @param uid of the written resource, or of its parent */
 export async function assertTermsAccepted(uid: string, required: RequiredTerms, db: ReadDb): Promise<void> {
   if (required.length === 0) return;
   const rows = await db

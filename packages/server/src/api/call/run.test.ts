@@ -11,7 +11,7 @@ import { createRun, type Run, type RunDependencies } from "./run.ts";
 
 const all = compileOperations(services, [], new Set(services.flatMap((service) => service.methods.map(fullName))));
 
-/** An operation of the contract whose handler answers nothing. */
+/** An operation of the contract with a handler that answers an empty message. */
 function operationOf(name: string): Operation {
   const operation = all.find((each) => each.name === name);
   assert.ok(operation);
@@ -46,19 +46,19 @@ const empty =
     create(method.input);
 const never: MessageSource = () => new Promise(() => {});
 
-test("a request is not read before its caller is known", async () => {
+test("a request is read only after its caller is authenticated", async () => {
   const source = () => assert.fail("it was read");
   await assert.rejects(runWith(1)(listed, source, as("bad")), { code: Code.UNAUTHENTICATED });
 });
 
-test("a request that cannot be read is refused, and leaves its slot", async () => {
+test("an unreadable request is refused and gives its slot back", async () => {
   const run = runWith(1);
   const source = async () => Promise.reject(invalidArgument("", "nonsense"));
   for (let i = 0; i < 3; i++) await assert.rejects(run(listed, source, as("u")), { code: Code.INVALID_ARGUMENT });
   await run(listed, empty(listed), as("u"));
 });
 
-test("a caller that is read has a slot, a stranger has none yet", async () => {
+test("a caller with a token takes a slot before its request is read, an anonymous caller only afterwards", async () => {
   const run = runWith(1);
   void run(open, never, as(""));
   await run(listed, empty(listed), as("u"));

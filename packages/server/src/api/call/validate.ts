@@ -1,4 +1,4 @@
-/** The shape every request must have, from its field behaviours (AIP-203). Rules of business are the handlers'. */
+/** Checks the required fields of requests by their field behaviors (AIP-203). Handlers check all other rules. */
 import { create, type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import { fieldBehavior } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
@@ -7,8 +7,8 @@ import { type FieldViolation, invalidArguments } from "../../lib/errors.ts";
 type Check = (request: Record<string, unknown>, violations: FieldViolation[]) => void;
 
 /**
- * Compiles the check of a request message. Required scalars must not be empty and required lists must have an element;
- * a required message that is missing counts as an empty one, so that the resource's own rules name what it lacks.
+ * Compiles the check of a request message. Required scalars must not be empty, and required lists must have an element. A missing required
+ * message becomes an empty one, so that the resource's own rules name the missing fields.
  */
 export function compileValidator(schema: DescMessage): (request: Message) => void {
   const checks = schema.fields.filter(isRequired).flatMap((field) => checkOf(field) ?? []);

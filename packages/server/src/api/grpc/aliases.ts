@@ -1,12 +1,12 @@
-/** The names a service answers to on the gRPC wire: its own, `v2beta1` for `v2`, and the vendor's for both. Messages are the same under each. */
+/** The names of a service on the gRPC wire: its own, `v2beta1` for `v2`, and the vendor's for both. All names share the same messages. */
 import type { DescService } from "@bufbuild/protobuf";
 import { type VendorProfile, vendorProfiles, wireName } from "../../lib/vendor-profile.ts";
 
 export interface ServiceName {
-  /** As a client spells it, e.g. `platform.iam.v2beta1.GroupsService`. */
+  /** In the client's spelling, e.g. `platform.iam.v2beta1.GroupsService`. */
   readonly name: string;
   readonly service: DescService;
-  /** The version that stands in the name where it is not the service's own. */
+  /** The version in the name, if it is not the service's own. */
   readonly alias: string | undefined;
 }
 
@@ -15,7 +15,7 @@ export interface CanonicalPath {
   readonly alias: string | undefined;
 }
 
-/** Every name of every service; its own first. Throws where two services would have the same one. */
+/** Every name of every service; its own first. Throws if two services would share a name. */
 export function serviceNames(services: readonly DescService[], profile: VendorProfile): ServiceName[] {
   const names = new Map<string, ServiceName>();
   for (const service of services) {
@@ -38,7 +38,7 @@ function namesOf(service: DescService, profile: VendorProfile): ServiceName[] {
   return [own, ...profiles.flatMap((each) => aliases.map((alias) => ({ name: wireName(each, typeName, alias), service, alias })))];
 }
 
-/** Request path → the path of the service's own name. Compiled at boot; has every path that is served. */
+/** Maps every served path to the path under the service's own name. Compiled at boot. */
 export function compileCanonicalPaths(names: readonly ServiceName[]): ReadonlyMap<string, CanonicalPath> {
   const paths = names.flatMap(({ name, service, alias }) =>
     service.methods.map((method): [string, CanonicalPath] => [

@@ -1,4 +1,4 @@
-/** gRPC-Web, Connect, and whatever of gRPC is not served natively, by Connect: HTTP/1.1 and HTTP/2, unary and streaming. */
+/** Serves gRPC-Web, Connect, and the parts of gRPC that are not served natively, by the Connect library, over HTTP/1.1 and HTTP/2. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { DescService, Message } from "@bufbuild/protobuf";
 import {
@@ -51,22 +51,22 @@ export function createConnectHandlers(
   const otherRouter = createConnectRouter(ROUTER_OPTIONS);
   others(otherRouter);
   return new Map<string, ConnectHandler>([
-    ...router.handlers.map((handler) => [handler.requestPath, onceKnown(handler, options)] as const),
+    ...router.handlers.map((handler) => [handler.requestPath, readOnDemand(handler, options)] as const),
     ...otherRouter.handlers.map((handler) => [handler.requestPath, handler] as const),
   ]);
 }
 
 const ROUTER_OPTIONS: ConnectRouterOptions = {
-  // Of what Connect reads by itself: questions of health and reflection, which anybody may ask on streams without an end.
+  // Limits what Connect reads itself: requests for health and reflection, which anonymous callers may send on endless streams.
   readMaxBytes: 4_096,
   acceptCompression: [compressionGzip],
-  // Nothing leaves compressed: most answers are small, and the large ones cost the one thread all others wait for.
+  // Answers are not compressed: most are small, and compressing large ones would block the only thread.
   compressMinBytes: 0xffff_ffff,
   jsonOptions: { alwaysEmitImplicit: true },
 };
 
-/** The handler of an operation. Its message is read when `run` asks for it, in the time that a request may take. */
-function onceKnown(handler: UniversalHandler, { limits }: UnaryOptions): ConnectHandler {
+/** The handler of an operation. Its message is read only when `run` asks for it, within the time limit of a request. */
+function readOnDemand(handler: UniversalHandler, { limits }: UnaryOptions): ConnectHandler {
   return (universal) => {
     const { request } = (universal.contextValues as ContextValues).get(originKey) as Origin;
     if ("stream" in request) limitBodyTime(request.stream, limits.requestMs);
@@ -81,7 +81,7 @@ function implementation(operations: readonly Operation[], options: UnaryOptions)
       try {
         return await untilAborted(answerCall(operation, context, options), context.signal);
       } catch (error) {
-        // Deadline and cancellation are said by Connect itself, as the reason of the context's signal.
+        // Connect itself reports deadline and cancellation, as the reason of the context's signal.
         throw error instanceof ConnectError ? error : connectError(grpcStatus(error, operation.domain, options));
       }
     },
@@ -118,19 +118,19 @@ export async function serveByConnect(handler: ConnectHandler, origin: Origin, re
     if (universal === undefined) return send(response, 400, "text/plain", "The request has no usable host.\n");
     await universalResponseToNodeResponse(await handler(universal), response);
   } catch (err) {
-    // The client went away, mostly; whatever else it was, there is nobody to tell.
+    // Usually the client disconnected; in any case nobody is left to answer.
     log.debug({ err, path: request.url }, "Connect call failed");
     response.destroy(err as Error);
   }
 }
 
-/** Connect hands any number to node's timers, in which one that is too large ends at once. */
+/** Connect passes any number to node's timers, where a number that is too large expires at once. */
 function dropFarDeadline(headers: IncomingHttpHeaders): void {
   if (isBeyondTimers(headers["grpc-timeout"])) delete headers["grpc-timeout"];
   if (Number(headers["connect-timeout-ms"]) > LONGEST_MS) delete headers["connect-timeout-ms"];
 }
 
-/** Connect makes a URL of the request, which throws on a Host header that is none. */
+/** Connect parses a URL from the request, which throws on an invalid Host header. */
 function universalRequest(origin: Origin, response: HttpResponse) {
   try {
     return universalRequestFromNodeRequest(origin.request, response, undefined, createContextValues().set(originKey, origin));

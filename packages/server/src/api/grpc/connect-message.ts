@@ -1,6 +1,6 @@
 /**
- * Requests that come by Connect's handlers are read here, and not by Connect, which would read and decode them before anything is
- * known of their sender. It is handed an empty message in their place.
+ * Reads the requests of Connect's handlers. Connect itself would read and decode a request before its sender is authenticated, so it gets
+ * an empty message instead.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
@@ -11,7 +11,7 @@ import type { Operation } from "../call/operation.ts";
 import { decodeBinary, decodeJson } from "./decode-message.ts";
 import { frameMessage, OVERHEAD, unframe } from "./message-framing.ts";
 
-/** An encoding other than gzip is left in the headers: Connect refuses it, and says what it would take. */
+/** Leaves encodings other than gzip in the headers: Connect refuses them and names the supported ones. */
 export function withoutMessage(request: UniversalServerRequest): UniversalServerRequest {
   const type = request.header.get("content-type") ?? "";
   const empty = Buffer.from(isJson(type) ? "{}" : "");

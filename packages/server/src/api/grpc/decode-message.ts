@@ -1,17 +1,17 @@
-/** The bytes of one message, as a message. Trusts nothing. */
+/** Decodes one untrusted message. */
 import { type DescMessage, fromBinary, fromJson, type Message } from "@bufbuild/protobuf";
 import { HoltError } from "../../lib/errors.ts";
 import { assertFewFields } from "../element-limit.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { malformed } from "./message-framing.ts";
 
-/** How deep messages may nest; the library's own limit for protobuf. */
+/** Nesting depth of JSON messages; equals the library's limit for protobuf. */
 const MAX_DEPTH = 100;
 
 export function decodeBinary(schema: DescMessage, bytes: Uint8Array): Message {
   return decode(schema, () => {
     assertFewFields(schema, bytes);
-    // Replies are made from parts of requests; fields that the contract does not have must not come back in them.
+    // Replies contain parts of requests. Unknown fields must not come back in them.
     return fromBinary(schema, bytes, { readUnknownFields: false });
   });
 }

@@ -1,4 +1,7 @@
-/** The files of the served services and what they declare, for reflection. Works on serialized descriptors, so that renamed copies are files like any other. */
+/**
+ * Indexes the descriptor files of the served services for reflection. Works on descriptor protos, so that renamed copies are ordinary
+ * files.
+ */
 import type { DescFile } from "@bufbuild/protobuf";
 import { toBinary } from "@bufbuild/protobuf";
 import {
@@ -44,10 +47,10 @@ export class DescriptorIndex {
     return [...(this.#extensions.get(type)?.keys() ?? [])];
   }
 
-  /** The file and all that it imports, serialized, less what is in `sent` already; the file itself always. Adds to `sent`. */
+  /** The file and its imports, serialized. Leaves out imports in `sent`, and adds all returned files to it. */
   withImports(file: FileDescriptorProto, sent: Set<string>): Uint8Array[] {
     const needed = new Set([file]);
-    // A set is iterated in the order of insertion, including what is inserted on the way.
+    // Iterating a set also visits the elements that are added on the way.
     for (const each of needed) {
       for (const name of each.dependency) {
         const imported = this.#files.get(name);
@@ -59,7 +62,7 @@ export class DescriptorIndex {
   }
 }
 
-/** Files and everything that they import. */
+/** Files with all their direct and indirect imports. */
 export function filesBelow(roots: Iterable<DescFile>): Set<DescFile> {
   const files = new Set(roots);
   for (const each of files) for (const imported of each.dependencies) files.add(imported);

@@ -1,4 +1,4 @@
-/** All of the contract over gRPC, gRPC-Web and Connect, under all names of its services. */
+/** Serves the whole contract over gRPC, gRPC-Web and Connect, under all names of its services. */
 
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
@@ -18,7 +18,7 @@ export interface GrpcOptions extends UnaryOptions {
   readonly health: Health;
 }
 
-/** Both answer false where the request is not theirs, and have then done nothing to it. */
+/** Both return false, without touching the request, if it is not a gRPC request. */
 export interface GrpcHandler {
   handleStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
   handleRequest(request: HttpRequest, response: HttpResponse): boolean;
@@ -67,7 +67,7 @@ function isGrpc({ headers }: HttpRequest): boolean {
   return headers["content-type"]?.startsWith("application/grpc") ?? false;
 }
 
-/** "Trailers-Only" in gRPC and in gRPC-Web alike: the status stands in the headers. */
+/** "Trailers-Only" in gRPC and in gRPC-Web: the status is in the headers. */
 function refuseUnknown({ headers }: HttpRequest, path: string, response: HttpResponse, options: GrpcOptions): void {
   const domain = path.split(".")[1] ?? "";
   const trailers = statusTrailers(grpcStatus(unimplemented(path.slice(1)), domain, options));

@@ -1,4 +1,4 @@
-/** Errors as gRPC says them: google.rpc.Status, for the trailers of gRPC and for Connect, with the same message and details as in REST. */
+/** Converts errors to the trailers of gRPC and to errors of Connect, with the same message and details as in REST. */
 import { toBinary } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type Status, StatusSchema } from "@holt/api/gen/google/rpc/status_pb.ts";
@@ -7,13 +7,13 @@ import type { Log } from "../../lib/log.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { statusFromError } from "../status.ts";
 
-/** Clients refuse metadata that is too large, some from 8 KiB on, and then know nothing of the error. Percent-encoding and base64 are counted in. */
+/** Clients refuse large metadata, some from 8 KiB on, and then lose the error. These bounds leave room for percent-encoding and base64. */
 const MAX_MESSAGE = 1_024;
 const MAX_DETAILS = 4_096;
 
 /** @param domain of the operation, e.g. `iam` */
 export function grpcStatus(error: unknown, domain: string, { profile, log }: { profile: VendorProfile; log: Log }): Status {
-  // `run` has logged what it throws; anything else is a fault of this transport.
+  // `run` has logged its errors; any other error is a fault of this transport.
   if (!(error instanceof HoltError)) log.error({ err: error }, "gRPC could not serve a call");
   const status = statusFromError(error instanceof HoltError ? error : internal(error), domain, profile);
   // A lone surrogate has no UTF-8 form: percent-encoding would throw on it.
@@ -27,7 +27,7 @@ export function grpcStatus(error: unknown, domain: string, { profile, log }: { p
   return status;
 }
 
-/** What ends a call: the trailers, or the only headers where there is no response. */
+/** The trailers that end a call, or its only headers if there is no response. */
 export function statusTrailers(status: Status): Record<string, string> {
   const trailers: Record<string, string> = { "grpc-status": String(status.code), "grpc-message": percentEncode(status.message) };
   // "-bin" values are base64; senders should leave out the padding.
@@ -37,7 +37,7 @@ export function statusTrailers(status: Status): Record<string, string> {
   return trailers;
 }
 
-/** Printable ASCII but for the percent sign stands for itself. Spaces at the ends do not: HTTP fields may not have them (RFC 9113 §8.2.1). */
+/** Printable ASCII except the percent sign stays. Spaces at the ends are encoded: HTTP fields may not have them (RFC 9113 §8.2.1). */
 function percentEncode(message: string): string {
   return message.replace(/^ +| +$|[^ -$&-~]+/g, encodeURIComponent);
 }

@@ -2,7 +2,7 @@
 import { invalidArgument } from "../../lib/errors.ts";
 
 const MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 };
-/** What a timer of node can hold: 24 days. A longer deadline is none. */
+/** The longest timer of node: 24 days. A longer deadline counts as none. */
 export const LONGEST_MS = 2 ** 31 - 1;
 
 /** In milliseconds; undefined for no deadline. Throws HoltError on anything else. */

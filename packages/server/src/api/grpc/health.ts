@@ -1,4 +1,4 @@
-/** Whether this server should get traffic: asked of the store, told to /readyz and to grpc.health.v1. */
+/** Health of this server, for /readyz and grpc.health.v1: the server is healthy if its store answers and it is not stopping. */
 import { setTimeout as delay } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
@@ -10,46 +10,47 @@ import {
 import { untilAborted } from "./invoke.ts";
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
-/** How long the store may take to answer, and how often watchers look. */
-const PATIENCE_MS = 2_000;
+/** Time limit for an answer of the store. */
+const PING_TIMEOUT_MS = 2_000;
+/** Interval at which a watch checks the health. */
 const WATCH_MS = 5_000;
 
 export interface Health {
-  /** What is wrong, in words for an operator; undefined when nothing is. */
+  /** A problem, in words for an operator; undefined if the server is healthy. */
   problem(): Promise<string | undefined>;
-  /** From now on there is a problem: the server is stopping. */
+  /** Marks the server as stopping: from now on it is not healthy. */
   drain(): void;
   readonly draining: AbortSignal;
 }
 
-/** @param ping answers when the store does, and rejects when it does not */
+/** @param ping resolves if the store answers */
 export function createHealth(ping: () => Promise<void>): Health {
   const draining = new AbortController();
-  let asked: Promise<string | undefined> | undefined;
+  let pending: Promise<string | undefined> | undefined;
   return {
     async problem() {
       if (draining.signal.aborted) return "the server is stopping";
-      // One question at a time, however many ask: a store in trouble is not helped by more.
-      asked ??= askStore(ping).finally(() => {
-        asked = undefined;
+      // Concurrent checks share one ping, so that they do not burden a store in trouble.
+      pending ??= pingStore(ping).finally(() => {
+        pending = undefined;
       });
-      return asked;
+      return pending;
     },
     drain: () => draining.abort(),
     draining: draining.signal,
   };
 }
 
-async function askStore(ping: () => Promise<void>): Promise<string | undefined> {
+async function pingStore(ping: () => Promise<void>): Promise<string | undefined> {
   try {
-    await untilAborted(ping(), AbortSignal.timeout(PATIENCE_MS));
+    await untilAborted(ping(), AbortSignal.timeout(PING_TIMEOUT_MS));
     return undefined;
   } catch {
     return "the store does not answer";
   }
 }
 
-/** @param names every service name that is served; the empty one stands for the server */
+/** @param names every served service name; the empty name stands for the server */
 export function healthRoutes(router: ConnectRouter, health: Health, names: ReadonlySet<string>): void {
   const isKnown = (service: string) => service === "" || names.has(service);
   const status = async () => ((await health.problem()) === undefined ? SERVING : NOT_SERVING);
@@ -67,14 +68,14 @@ export function healthRoutes(router: ConnectRouter, health: Health, names: Reado
   });
 }
 
-/** Tells the status at once and on every change, until the caller leaves or the server stops. */
+/** Sends the status at once and on every change, until the caller disconnects or the server stops. */
 async function* watch(status: () => Promise<HealthCheckResponse_ServingStatus>, caller: AbortSignal, draining: AbortSignal) {
   const end = AbortSignal.any([caller, draining]);
-  let told: HealthCheckResponse_ServingStatus | undefined;
+  let sent: HealthCheckResponse_ServingStatus | undefined;
   while (!caller.aborted) {
     const now = await status();
-    if (now !== told) yield { status: now };
-    told = now;
+    if (now !== sent) yield { status: now };
+    sent = now;
     if (end.aborted) return;
     await delay(WATCH_MS, undefined, { signal: end, ref: false }).catch(() => undefined);
   }

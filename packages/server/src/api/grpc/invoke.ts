@@ -1,4 +1,4 @@
-/** Runs an operation for a caller of gRPC, and bounds how long that caller waits. */
+/** Runs an operation for a gRPC caller, and ends the wait when the call is aborted. */
 import type { Message } from "@bufbuild/protobuf";
 import { type CallMetadata, type MessageSource, messageOf } from "../call/call.ts";
 import type { Operation } from "../call/operation.ts";
@@ -9,7 +9,7 @@ export async function invoke(run: Run, operation: Operation, source: MessageSour
   return messageOf(await run(operation, source, metadata));
 }
 
-/** The same result, or a rejection with the signal's reason, whichever comes first. */
+/** Settles like `result`, or rejects with the signal's reason, whichever comes first. */
 export function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(signal.reason);

@@ -1,4 +1,4 @@
-/** Length-prefixed messages (gRPC over HTTP/2): a byte of flags, four of length, the message. Here always exactly one, as unary calls have. */
+/** Length-prefixed messages (gRPC over HTTP/2): one byte of flags, four of length, then the message. Unary calls have exactly one. */
 
 import { inflate } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
@@ -15,7 +15,7 @@ export function frameMessage(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** How many bytes a body has beside its message. */
+/** Bytes of a body in addition to its message. */
 export const OVERHEAD = PREFIX;
 
 /**
@@ -30,14 +30,15 @@ export function unframe(body: Buffer, encoding: string | undefined, allowance: A
   const message = body.subarray(PREFIX);
   if (body[0] === 0) return message;
   if (body[0] !== COMPRESSED) throw malformed("the message has unknown flags");
-  if (encoding === undefined || encoding === "identity") throw malformed("the message is compressed, but grpc-encoding does not say how");
+  if (encoding === undefined || encoding === "identity")
+    throw malformed("the message is compressed, but grpc-encoding does not name the compression");
   return message.length === 0 ? message : inflate(message, allowance);
 }
 
-/** Throws UNIMPLEMENTED on an encoding that no message could be read in (gRPC compression specification). */
+/** Throws UNIMPLEMENTED on an unsupported encoding (gRPC compression specification). */
 export function assertEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === "identity" || encoding === "gzip") return;
-  throw new HoltError(Code.UNIMPLEMENTED, `The compression "${encoding}" is not known; gzip is`);
+  throw new HoltError(Code.UNIMPLEMENTED, `The compression "${encoding}" is not supported; use gzip`);
 }
 
 export function malformed(description: string): HoltError {

@@ -1,4 +1,7 @@
-/** Unary gRPC straight on HTTP/2 streams: what nearly all calls are, so spared the layers that the other protocols need (see connect-handlers.ts). */
+/**
+ * Serves unary gRPC directly on HTTP/2 streams. Nearly all calls are unary, so they skip the layers that the other protocols need (see
+ * connect-handlers.ts).
+ */
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { type Message, toBinary } from "@bufbuild/protobuf";
@@ -27,7 +30,7 @@ export interface UnaryOptions {
   readonly log: Log;
 }
 
-/** An operation, and the version it was called by where that is an alias. */
+/** An operation, and the version that the client called if it is an alias. */
 export interface UnaryRoute {
   readonly operation: Operation;
   readonly alias: string | undefined;
@@ -35,7 +38,7 @@ export interface UnaryRoute {
 
 const OK = { "grpc-status": "0" };
 
-/** Whether a request is one for `serveUnary`, given that its path is that of an operation. */
+/** Whether `serveUnary` serves the request, given that its path names an operation. */
 export function isNative(headers: IncomingHttpHeaders): boolean {
   const type = headers["content-type"];
   return (type === "application/grpc" || type === "application/grpc+proto") && headers[":method"] === "POST";
@@ -49,13 +52,13 @@ export async function serveUnary(
   options: UnaryOptions,
 ): Promise<void> {
   const caller = new AbortController();
-  const leave = () => caller.abort(new HoltError(Code.CANCELLED, "The caller is gone"));
+  const leave = () => caller.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
   stream.once("close", leave);
   limitBodyTime(stream, options.limits.requestMs);
   let deadline: NodeJS.Timeout | undefined;
   try {
     deadline = startDeadline(caller, parseGrpcTimeout(headers["grpc-timeout"]));
-    const answer = await untilAborted(answerCall(stream, headers, route, options, caller.signal), caller.signal);
+    const answer = await untilAborted(answerCall({ stream, headers, route, signal: caller.signal }, options), caller.signal);
     sendAnswer(stream, headers, answer);
   } catch (error) {
     refuseStream(stream, statusTrailers(grpcStatus(error, route.operation.domain, options)));
@@ -70,13 +73,16 @@ function startDeadline(caller: AbortController, ms: number | undefined): NodeJS.
   return setTimeout(() => caller.abort(new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed")), ms);
 }
 
-async function answerCall(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  { operation, alias }: UnaryRoute,
-  { run, memory }: UnaryOptions,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
+interface UnaryCall {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly route: UnaryRoute;
+  /** Aborted when the caller leaves or its deadline passes. */
+  readonly signal: AbortSignal;
+}
+
+async function answerCall({ stream, headers, route, signal }: UnaryCall, { run, memory }: UnaryOptions): Promise<Uint8Array> {
+  const { operation, alias } = route;
   const remoteAddress = stream.session?.socket.remoteAddress ?? "";
   const metadata = metadataFromHeaders(headers, { protocol: "grpc", remoteAddress, alias, signal });
   const encoding = headers["grpc-encoding"] as string | undefined;
@@ -111,6 +117,6 @@ function sendAnswer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ans
 function refuseStream(stream: ServerHttp2Stream, trailers: Record<string, string>): void {
   if (stream.closed || stream.destroyed || stream.headersSent) return;
   stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "gzip", ...trailers }, { endStream: true });
-  // Not in the turn in which the request came: the reset would overtake the answer, and the client wait for it.
+  // Deferred: in the same tick, the reset would overtake the answer, and the client would wait for it.
   if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
 }

@@ -1,4 +1,4 @@
-/** gRPC server reflection, v1 and v1alpha, over the served services under all their names. */
+/** gRPC server reflection, v1 and v1alpha, for all names of the served services. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
@@ -10,13 +10,13 @@ import type { ServiceName } from "./aliases.ts";
 import { DescriptorIndex, filesBelow } from "./descriptor-index.ts";
 import { renamePackage } from "./rename-package.ts";
 
-/** Served beside the contract, under their own names only. */
+/** Services outside of the contract, served under their own names only. */
 const ownServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
 
 export function reflectionRoutes(router: ConnectRouter, names: readonly ServiceName[]): void {
   const listed = [...names.map(({ name }) => name), ...ownServices.map(({ typeName }) => typeName)].sort();
   const index = createIndex(names);
-  // The messages of v1 and v1alpha differ in nothing but their type names, which only the compiler minds.
+  // The messages of v1 and v1alpha differ only in their type names, which matter only to the compiler.
   async function* reflect(requests: AsyncIterable<Pick<ServerReflectionRequest, "host" | "messageRequest">>) {
     const sent = new Set<string>();
     for await (const { host, messageRequest } of requests) {
@@ -29,7 +29,7 @@ export function reflectionRoutes(router: ConnectRouter, names: readonly ServiceN
 
 function createIndex(names: readonly ServiceName[]): DescriptorIndex {
   const index = new DescriptorIndex();
-  // Nothing imports the details of errors, but a client that looks at an error asks for them.
+  // No file imports the details of errors, but clients ask for them to show an error.
   const roots = [file_google_rpc_error_details, ...[...ownServices, ...names.map(({ service }) => service)].map(({ file }) => file)];
   const files = [...filesBelow(roots)].map((file) => file.proto);
   for (const file of files) index.add(file);
@@ -71,7 +71,7 @@ function answer(
       return { case: "allExtensionNumbersResponse" as const, value: { baseTypeName: value, extensionNumber } };
     }
     default:
-      throw new ConnectError("The reflection request asks nothing", Code.InvalidArgument);
+      throw new ConnectError("The reflection request is empty", Code.InvalidArgument);
   }
 }
 
@@ -80,7 +80,7 @@ function fileAnswer(file: FileDescriptorProto | undefined, index: DescriptorInde
   return { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto: index.withImports(file, sent) } };
 }
 
-/** An answer, not an end of the stream: the client goes on asking. */
+/** An answer that does not end the stream, so that the client can continue. */
 function notFound(what: string) {
   return { case: "errorResponse" as const, value: { errorCode: Code.NotFound, errorMessage: `There is no ${what}` } };
 }

@@ -1,4 +1,4 @@
-/** A copy of a descriptor file under another package name, in which the names of an alias resolve. */
+/** Copies descriptor files to another package name, so that the names of an alias resolve. */
 import { clone } from "@bufbuild/protobuf";
 import {
   type DescriptorProto,
@@ -7,7 +7,7 @@ import {
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 
-/** Every file of a package has to be renamed alike; what they import from other packages keeps its name. */
+/** All files of a package are renamed together; their imports from other packages keep their names. */
 export interface Renaming {
   readonly from: string;
   readonly to: string;
@@ -40,7 +40,7 @@ function renameInMessage(message: DescriptorProto, renaming: Renaming): void {
 }
 
 function renameInField(field: FieldDescriptorProto, renaming: Renaming): void {
-  // Set only where they were: a proto2 field that is set to nothing is not the same as none.
+  // Set only if it was set: in proto2, a field that is set to the empty string differs from an unset field.
   if (field.typeName !== "") field.typeName = renameType(field.typeName, renaming);
   if (field.extendee !== "") field.extendee = renameType(field.extendee, renaming);
 }

@@ -18,7 +18,7 @@ after(() => {
   server.close();
 });
 
-test("the page and all that it refers to is served from here", async () => {
+test("the server serves the page and all files that it refers to", async () => {
   const page = await get("/docs");
   assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");
   const html = await page.text();
@@ -31,7 +31,7 @@ test("the page and all that it refers to is served from here", async () => {
   assert.equal(await (await get("/docs/?x=1")).text(), html);
 });
 
-test("the page runs no script and has no style but from files of this server", async () => {
+test("the page uses only scripts and styles from files of this server", async () => {
   const page = await get("/docs");
   const policy = page.headers.get("content-security-policy") ?? "";
   assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self';/);
@@ -41,7 +41,7 @@ test("the page runs no script and has no style but from files of this server", a
   assert.doesNotMatch(await (await get("/docs/swagger-ui.css")).text(), /@import|url\((?!["']?data:)/);
 });
 
-test("what a browser has is not sent again", async () => {
+test("a file that the browser has cached is not sent again", async () => {
   for (const path of ["/docs", "/docs/swagger-ui-bundle.js", "/openapi.json"]) {
     const etag = (await get(path)).headers.get("etag") ?? "";
     const again = await get(path, { headers: { "if-none-match": etag } });
@@ -49,7 +49,7 @@ test("what a browser has is not sent again", async () => {
   }
 });
 
-test("what is asked for without compression is sent without", async () => {
+test("a request without compression gets an uncompressed answer", async () => {
   const plain = await get("/openapi.json", { headers: { "accept-encoding": "identity" } });
   assert.equal(plain.headers.get("content-encoding"), null);
   assert.equal((await get("/openapi.json")).headers.get("content-encoding"), "gzip");

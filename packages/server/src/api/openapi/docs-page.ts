@@ -1,4 +1,4 @@
-/** The page that shows the OpenAPI document for browsing and trying: Swagger UI, served from here with nothing from elsewhere. */
+/** Serves the page that shows the OpenAPI document: Swagger UI, with all files from this server. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -23,7 +23,7 @@ const HTML = `<!doctype html>
 </html>
 `;
 
-/** Without a validator, which would send the document to a stranger, and without options from the page's own URL. */
+/** Without a validator, which would send the document to a third party, and without options from the page's URL. */
 const START = `SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#docs",
@@ -35,7 +35,7 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/** Scripts, styles and requests of this server alone; the icons of the style sheet are data: URLs. */
+/** Allows scripts, styles and requests of this server only; the icons of the style sheet are data: URLs. */
 const SECURITY = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -43,7 +43,7 @@ const SECURITY = {
   "x-frame-options": "DENY",
 };
 
-/** Answers `/docs` and what is below. Files are read when they are first asked for. */
+/** Answers `/docs` and the paths below. Reads each file at its first request. */
 export function createDocsHandler(): RequestHandler {
   const sources: ReadonlyMap<string, () => StaticAsset> = new Map([
     ["/docs", () => createStaticAsset("text/html; charset=utf-8", Buffer.from(HTML))],

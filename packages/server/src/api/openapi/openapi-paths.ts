@@ -1,4 +1,4 @@
-/** Operations as the paths of an OpenAPI document. */
+/** Describes operations as the paths of an OpenAPI document. */
 import { type DescField, type DescMessage, getOption, hasOption, type JsonObject } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { capabilityName, mcp } from "@holt/api";
@@ -13,7 +13,7 @@ import { behaves, type Schemas } from "./openapi-schemas.ts";
 export function openApiPaths(operations: readonly Operation[], schemas: Schemas): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const routes of groupByShape(routesOf(operations))) {
-    // OpenAPI takes /groups/{uid} and /groups/{parent} for one path, so its parameters have one name: that of reading, if there is any.
+    // OpenAPI treats /groups/{uid} and /groups/{parent} as one path, so its parameters have one name: that of the GET route, if there is one.
     const names = nameVariables(routes.find((route) => route.binding.method === "GET") ?? (routes[0] as Route));
     const item = Object.fromEntries(routes.map((route) => [route.binding.method.toLowerCase(), operationObject(route, names, schemas)]));
     paths[pathOf(routes[0] as Route, names)] = item;
@@ -21,7 +21,7 @@ export function openApiPaths(operations: readonly Operation[], schemas: Schemas)
   return paths;
 }
 
-/** Routes that differ in nothing but their method and the names of their variables. */
+/** Groups routes that differ only in their method and the names of their variables. */
 function groupByShape(routes: readonly Route[]): Route[][] {
   return [...Map.groupBy(routes, (route) => pathOf(route, () => "")).values()];
 }
@@ -44,7 +44,7 @@ function operationObject(route: Route, names: VariableNames, schemas: Schemas): 
   const { operation, binding } = route;
   const { method, bindings } = operation;
   const tag = tagOf(operation);
-  // An operation with several routes has its name from the first; the ids of the others say how they differ.
+  // The first route of an operation has its plain name; the ids of further routes add their method.
   const suffix = bindings[0] === binding ? "" : `.${binding.method.toLowerCase()}`;
   return {
     operationId: `${tag}.${method.name}${suffix}`,
@@ -78,12 +78,12 @@ function descriptionOf({ access, handler }: Operation): string {
       : [];
   if (capabilities.length > 0)
     sentences.push(
-      `Needs ${capabilities.join(", ")}${access.mode === "unscoped" ? "; answers with what lies where the caller holds that" : ""}.`,
+      `Needs ${capabilities.join(", ")}${access.mode === "unscoped" ? "; answers only resources where the caller holds that" : ""}.`,
     );
   return sentences.join(" ");
 }
 
-/** The whole document asks for a token; this is for what does not. */
+/** The document asks for a token by default; this is for operations that do not. */
 function securityOf({ access }: Operation): JsonObject {
   if (access.mode === "public") return { security: [] };
   return access.mode === "self" ? { security: [{}, { bearer: [] }] } : {};
@@ -109,7 +109,7 @@ function parametersOf(message: DescMessage, parents: readonly DescField[], bound
     const path = [...parents, field];
     if (bound.has(path.map((step) => step.name).join("."))) return [];
     if (compileTextDecoder(field) !== undefined) return [parameterOf(path, field, schemas)];
-    // Messages are written out field by field; what contains itself, only once.
+    // Messages become one parameter for each field; a message that contains itself is expanded once.
     if (field.fieldKind !== "message" || parents.some((parent) => parent.message === field.message)) return [];
     return parametersOf(field.message, path, bound, schemas);
   });
@@ -137,7 +137,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject {
   return { requestBody: content("application/json", binding.method === "PATCH" ? schema : withRequired(schema, message, route)) };
 }
 
-/** The message without what the path says of it. */
+/** The message without the fields of the path. */
 function unbound(message: DescMessage, { template }: Route, schemas: Schemas): JsonObject {
   const inPath = new Set(template.variables.map((variable) => variable.field.join(".")));
   const fields = message.fields.filter(({ name }) => !inPath.has(name));
@@ -145,7 +145,7 @@ function unbound(message: DescMessage, { template }: Route, schemas: Schemas): J
   return { type: "object", properties: Object.fromEntries(fields.map((field) => [field.jsonName, schemas.ofField(field)])) };
 }
 
-/** An update needs only what it changes, so what a creation needs is said here and not in the schema of the resource. */
+/** Only Create needs the required fields, so they are not in the schema of the resource, which Update uses too. */
 function withRequired(schema: JsonObject, message: DescMessage | undefined, { template, binding }: Route): JsonObject {
   const inPath = new Set(template.variables.map((variable) => variable.field.join(".")));
   const prefix = binding.body === "*" ? "" : `${binding.body}.`;
@@ -158,6 +158,6 @@ function content(type: string, schema: JsonObject): JsonObject {
 }
 
 function success({ method }: Operation, schemas: Schemas): JsonObject {
-  if (method.output.typeName === EmptySchema.typeName) return { description: "Done. There is nothing to say." };
+  if (method.output.typeName === EmptySchema.typeName) return { description: "Done. The answer is empty." };
   return { description: "Done.", ...content("application/json", schemas.ofMessage(method.output)) };
 }

@@ -1,10 +1,10 @@
-/** Messages as JSON Schema (draft 2020-12, as OpenAPI 3.1 has it), such as Holt writes and reads them. */
+/** Describes messages as JSON Schema (draft 2020-12, as in OpenAPI 3.1). */
 import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, type JsonObject, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { fieldBehavior } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 
-/** Collects the schemas that it hands out references to; a message is described once. */
+/** Returns references to schemas and collects those schemas, one for each message. */
 export interface Schemas {
   readonly components: JsonObject;
   ofMessage(message: DescMessage): JsonObject;
@@ -46,7 +46,7 @@ export function createSchemas(): Schemas {
     });
   }
 
-  /** Filled after it is known: a message may contain itself. */
+  /** Filled after it is stored: a message may contain itself. */
   function component(typeName: string, fill: (schema: JsonObject) => void): JsonObject {
     const name = typeName.replace(/^platform\./, "");
     if (components[name] === undefined) {

@@ -10,7 +10,7 @@ const document = openApiDocument({ operations: contractOperations, baseUrl: "htt
 const paths = document.paths as Record<string, Record<string, JsonObject>>;
 const operations = Object.values(paths).flatMap((item) => Object.values(item));
 
-test("the document is valid OpenAPI 3.1, and all its references lead somewhere", async () => {
+test("the document is valid OpenAPI 3.1, and all its references resolve", async () => {
   const validator = new Validator();
   const result = await validator.validate(structuredClone(document));
   assert.deepEqual(result.errors ?? [], []);
@@ -20,19 +20,19 @@ test("the document is valid OpenAPI 3.1, and all its references lead somewhere",
   }
 });
 
-test("every route of the contract is there, under an id of its own", () => {
+test("the document has every route of the contract, each with its own id", () => {
   const routes = contractOperations.reduce((count, operation) => count + operation.bindings.length, 0);
   assert.equal(operations.length, routes);
   assert.equal(new Set(operations.map((operation) => operation.operationId)).size, routes);
   assert.equal(new Set(operations.flatMap((operation) => operation.tags as string[])).size, services.length);
 });
 
-test("no two paths differ in the names of their parameters only", () => {
+test("no two paths differ only in the names of their parameters", () => {
   const shapes = Object.keys(paths).map((path) => path.replace(/\{[^}]*\}/g, "{}"));
   assert.deepEqual(shapes, [...new Set(shapes)]);
 });
 
-test("every parameter of a path is described, and no other", () => {
+test("the document describes exactly the parameters of each path", () => {
   for (const [path, item] of Object.entries(paths)) {
     const expected = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name);
     for (const { parameters } of Object.values(item)) {
@@ -42,38 +42,38 @@ test("every parameter of a path is described, and no other", () => {
   }
 });
 
-test("a list has its filters as parameters, in camelCase and with dots", () => {
+test("the filters of a list are parameters, in camelCase and with dots", () => {
   const parameters = paths["/iam/v2/groups"]?.get?.parameters as JsonObject[];
   const names = parameters.map((parameter) => parameter.name);
   for (const name of ["uidp.descendantsOf", "uidp.ids", "pageSize", "pageToken", "orderBy", "skip"]) assert.ok(names.includes(name), name);
 });
 
-test("a list of messages that a query spells as texts is a parameter", () => {
+test("a list of messages with a text form is a parameter", () => {
   const parameters = paths["/advisory/v2/images/resolvedVulns"]?.get?.parameters as JsonObject[];
   const images = parameters.find(({ name }) => name === "imageRefs") as { schema: { items: JsonObject } };
   assert.partialDeepStrictEqual(images, { in: "query", required: true, schema: { type: "array", items: { type: "string" } } });
   assert.match(String(images.schema.items.description), /repo:tag/);
 });
 
-test("a creation says what it needs, an update does not", () => {
+test("required fields are listed for Create, and not for Update", () => {
   const bodyOf = (path: string, method: string) => JSON.stringify(paths[path]?.[method]?.requestBody);
   const tag = '{"allOf":[{"$ref":"#/components/schemas/registry.v2.Tag"},{"required":["name","digest"]}]}';
   assert.equal(bodyOf("/registry/v2/tags/{uid}", "post"), `{"content":{"application/json":{"schema":${tag}}}}`);
   assert.doesNotMatch(bodyOf("/registry/v2/repos/{uid}", "patch"), /required/);
 });
 
-test("a body does not repeat what the path says", () => {
+test("a body does not repeat fields of the path", () => {
   const { requestBody } = paths["/holt/v1/subscriptions/{uid}/deliveries:redeliver"]?.post ?? {};
   assert.match(JSON.stringify(requestBody), /"properties":\{"eventId":.*,"failedSince":/);
   assert.doesNotMatch(JSON.stringify(requestBody), /"uid"/);
 });
 
-test("what is public asks for no token, what checks by itself may have one", () => {
+test("public operations need no token, and it is optional for operations that authenticate themselves", () => {
   assert.deepEqual(paths["/ping/v2/ping"]?.get?.security, []);
   assert.deepEqual(paths["/sts/exchange"]?.post?.security, [{}, { bearer: [] }]);
   assert.equal(paths["/iam/v2/groups"]?.get?.security, undefined);
 });
 
-test("what is not implemented says so", () => {
+test("unimplemented operations are marked", () => {
   assert.ok(operations.every((operation) => operation["x-unimplemented"] === true && /not implemented/.test(String(operation.summary))));
 });

@@ -1,4 +1,4 @@
-/** The contract as an OpenAPI 3.1 document, made from the operations when it is first asked for. */
+/** Serves the contract as an OpenAPI 3.1 document, generated from the operations at its first request. */
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import { createStaticAsset, type StaticAsset, sendAsset } from "../../http/static-asset.ts";
@@ -8,7 +8,7 @@ import { createSchemas } from "./openapi-schemas.ts";
 
 export interface OpenApiOptions {
   readonly operations: readonly Operation[];
-  /** Where clients reach the server. */
+  /** Public URL of the server. */
   readonly baseUrl: string;
 }
 
@@ -42,12 +42,12 @@ export function openApiDocument({ operations, baseUrl }: OpenApiOptions): JsonOb
 
 const DESCRIPTION = [
   "Every operation is also served as gRPC, gRPC-Web and Connect on the same port.",
-  "`v2beta1` in a path means `v2`.",
+  "`v2beta1` in a path stands for `v2`.",
   "Query parameters may be written in camelCase or snake_case.",
-  "Answers have every field that is not optional, also where it is empty.",
+  "Answers contain every field that is not optional, even if it is empty.",
 ].join(" ");
 
-/** google.rpc.Status, as REST has it. */
+/** google.rpc.Status, as REST answers it. */
 const ERROR: JsonObject = {
   type: "object",
   required: ["code", "message", "details"],

@@ -1,4 +1,6 @@
-/** Describes a resource to the engine as data. Behaviour of a single resource is code of its service, which calls the engine's functions. */
+/**
+ * Describes a resource to the engine as data. Behaviour of a single resource is code of its service, which calls the engine's functions.
+ */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ResourceTableName } from "../../db/schema.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";

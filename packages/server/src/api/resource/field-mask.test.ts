@@ -104,7 +104,7 @@ for (const schema of SCHEMAS) {
   describe(`a mask over ${schema.typeName}`, () => {
     const message = arbitraryMessage(schema);
 
-    test("changes what it names and nothing else, on any messages, as it does on plain objects", () => {
+    test("changes only the fields that it names, on any messages, as a model on plain objects does", () => {
       let refused = 0;
       let changed = 0;
       const masks = fc.oneof(
@@ -134,7 +134,7 @@ for (const schema of SCHEMAS) {
       assert.ok(refused > 20 && changed > 100, `${refused} refused, ${changed} changed`);
     });
 
-    test("changes nothing the second time", () => {
+    test("changes nothing when it is applied again", () => {
       fc.assert(
         fc.property(message, message, fc.array(arbitraryPath(schema), { minLength: 1, maxLength: 3 }), (current, incoming, paths) => {
           let once: Message;
@@ -150,7 +150,7 @@ for (const schema of SCHEMAS) {
       );
     });
 
-    test("of everything leaves only what is output-only as it was", () => {
+    test("of all fields keeps only output-only fields", () => {
       fc.assert(
         fc.property(message, message, (current, incoming) => {
           const next = plainFrom(schema, applyMask(schema, current as never, incoming as never, { paths: ["*"] }));
@@ -165,7 +165,7 @@ for (const schema of SCHEMAS) {
   });
 }
 
-test("an update that names nothing and brings nothing changes nothing", () => {
+test("an update with an empty mask and an empty message changes nothing", () => {
   const current = create(GroupSchema, { uid: "u", name: "n", description: "d" });
   assert.deepEqual(applyMask(GroupSchema, current, create(GroupSchema), undefined), current);
   assert.deepEqual(applyMask(GroupSchema, current, create(GroupSchema), { paths: [] }), current);

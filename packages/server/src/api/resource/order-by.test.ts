@@ -22,7 +22,7 @@ const anyText = fc.array(fc.nat({ max: 0xffff }), { maxLength: 20 }).map((units)
 const space = fc.constantFrom(" ", "  ", "\t", " \n ");
 
 describe("order_by", () => {
-  test("takes every name of a column with any direction in any case and any white space", () => {
+  test("accepts every name of a column, any direction in any case, and any white space", () => {
     const direction = fc.constantFrom(undefined, "asc", "ASC", "Asc", "desc", "DESC", "Desc");
     fc.assert(
       fc.property(fc.constantFrom(...Object.keys(NAMES)), direction, space, fc.constantFrom("", " "), (name, direction, gap, edge) => {
@@ -32,12 +32,12 @@ describe("order_by", () => {
     );
   });
 
-  test("that is empty or blank means the default order of the resource", () => {
+  test("that is empty or blank selects the default order of the resource", () => {
     for (const text of ["", " ", "\t\n"]) assert.deepEqual(parseOrderBy(text, resource), { column: "uid", descending: false });
     assert.equal(parseOrderBy("", { ...resource, defaultOrder: "name" }).column, "name");
   });
 
-  test("that is anything else is refused, so that no text reaches a query but a column's name", () => {
+  test("with any other text is refused, so that only column names reach a query", () => {
     const known = fc.constantFrom(...Object.keys(NAMES), "asc", "desc", "body", "parent", "rowid", "__proto__", "constructor", "NAME", ",");
     const words = fc.array(fc.oneof(known, fc.string()), { minLength: 1, maxLength: 4 }).map((parts) => parts.join(" "));
     let refused = 0;
@@ -61,7 +61,7 @@ describe("order_by", () => {
     assert.ok(refused > 500);
   });
 
-  test("takes an alias only where the resource has the column it stands for", () => {
+  test("accepts an alias only if the resource has the column that it stands for", () => {
     assert.throws(() => parseOrderBy("created_at", { ...resource, orderBy: ["uid"] }), HoltError);
   });
 });

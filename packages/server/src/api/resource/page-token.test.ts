@@ -25,7 +25,7 @@ function isRefused(token: string, binding = "list", now = NOW): boolean {
 }
 
 describe("a page token", () => {
-  test("gives back any position that was sealed in it", () => {
+  test("returns every position that was sealed in it", () => {
     fc.assert(
       fc.property(anyText, fc.string(), fc.nat(), fc.string(), (key, uid, skipped, binding) => {
         const token = tokens.seal({ key, uid, skipped }, binding, NOW);
@@ -35,7 +35,7 @@ describe("a page token", () => {
     );
   });
 
-  test("is refused with any one bit changed", () => {
+  test("is refused if any bit is changed", () => {
     const bytes = Buffer.from(tokens.seal(position, "list", NOW), "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const changed = Buffer.from(bytes);
@@ -44,7 +44,7 @@ describe("a page token", () => {
     }
   });
 
-  test("is refused when shortened or lengthened, and in any other spelling of the same bytes", () => {
+  test("is refused if it is shortened or lengthened, and in another spelling of the same bytes", () => {
     const token = tokens.seal(position, "list", NOW);
     for (let length = 0; length < token.length; length++) assert.ok(isRefused(token.slice(0, length)), `${length}`);
     for (const other of ["A", "=", " ", "\n", ".", "\0", "é"]) {
@@ -57,25 +57,25 @@ describe("a page token", () => {
     if (/[-_]/.test(token)) assert.ok(isRefused(token.replaceAll("-", "+").replaceAll("_", "/")));
   });
 
-  test("is refused for text that never was a token", () => {
+  test("is refused if it is arbitrary text", () => {
     fc.assert(fc.property(fc.oneof(fc.string(), anyText, fc.base64String()), (text) => isRefused(text)));
     for (const length of [0, 1, 12, 27, 28, 29, 100]) assert.ok(isRefused(randomBytes(length).toString("base64url")));
   });
 
-  test("is refused in another list than its own, and on a server with another key", () => {
+  test("is refused for another list, and on a server with another key", () => {
     const token = tokens.seal(position, "list", NOW);
     for (const binding of ["", "lis", "list ", "List"]) assert.ok(isRefused(token, binding));
     assert.throws(() => createPageTokens(new Uint8Array(32).fill(8)).open(token, "list", NOW));
   });
 
-  test("starts the list anew once it is older than three days, and not before", () => {
+  test("restarts the list once it is older than three days, and not before", () => {
     const token = tokens.seal(position, "list", NOW);
     assert.deepEqual(tokens.open(token, "list", new Date(NOW.getTime() + 3 * DAY)), position);
     assert.equal(tokens.open(token, "list", new Date(NOW.getTime() + 3 * DAY + 1)), undefined);
     assert.ok(isRefused(token, "other", new Date(NOW.getTime() + 4 * DAY)));
   });
 
-  test("tells nothing of what it holds, not even that it holds the same", () => {
+  test("reveals nothing of its content, not even that two tokens hold the same", () => {
     const [one, other] = [tokens.seal(position, "list", NOW), tokens.seal(position, "list", NOW)];
     assert.notEqual(one, other);
     assert.ok(!Buffer.from(one, "base64url").toString("latin1").includes("name"));

@@ -19,7 +19,10 @@ export type View = "full" | "summary";
 /** How a resource is read, as far as its definition does not say so. */
 export interface Reading {
   readonly pageTokens: PageTokens;
-  /** Completes stored bodies with what is stored elsewhere: one text for each body, in the same order. Without it bodies are sent as stored. */
+  /**
+   * Completes stored bodies with what is stored elsewhere: one text for each body, in the same order. Without it bodies are sent as
+   * stored.
+   */
   show?(bodies: readonly string[], call: Call, view: View): Promise<readonly string[]>;
   /** Terms of a List beyond its equality filters. */
   listTerms?(request: ListRequest, call: Call): ListTerms;

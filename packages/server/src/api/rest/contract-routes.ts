@@ -1,4 +1,4 @@
-/** For tests: the routes of the contract, served by nobody. */
+/** For tests: the operations of the contract, without handlers. */
 import { services } from "@holt/api";
 import { compileOperations, fullName, type Operation } from "../call/operation.ts";
 

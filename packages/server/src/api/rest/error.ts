@@ -1,4 +1,4 @@
-/** Errors as REST says them: an HTTP status and the JSON of google.rpc.Status, whose details carry no empty fields. */
+/** Converts errors to REST: an HTTP status and the JSON of google.rpc.Status, without empty fields in the details. */
 import { toJson } from "@bufbuild/protobuf";
 import { httpStatusOf } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
@@ -16,7 +16,7 @@ export interface ErrorAnswer {
 export const UNKNOWN_PATH: ErrorAnswer = { status: 404, text: plain(Code.NOT_FOUND, "Not Found"), headers: {} };
 export const WRONG_METHOD: ErrorAnswer = { status: 501, text: plain(Code.UNIMPLEMENTED, "Method Not Allowed"), headers: {} };
 
-/** @param domain of the operation, e.g. `iam`; empty where none is known */
+/** @param domain of the operation, e.g. `iam`; empty if it is not known */
 export function answerFromError(error: HoltError, domain: string, profile: VendorProfile): ErrorAnswer {
   const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
     "@type": typeUrlOf(schema, profile),
@@ -26,7 +26,7 @@ export function answerFromError(error: HoltError, domain: string, profile: Vendo
   return { status: error instanceof MessageTooLargeError ? 413 : httpStatusOf(error.code), text, headers: headersOf(error, profile) };
 }
 
-/** For what is refused before it comes to REST, such as a URL that is too long: an error as REST has it, with an HTTP status of its own. */
+/** Answers requests that are refused before REST sees them, such as a URL that is too long, in the format of REST's errors. */
 export function createRefusal(profile: VendorProfile): (response: HttpResponse, status: number, error: HoltError) => void {
   return (response, status, error) => {
     const { text, headers } = answerFromError(error, "", profile);

@@ -1,9 +1,9 @@
-/** The field mask of a PATCH that names none: the fields that its body has, be they empty (AIP-134). */
+/** Infers the field mask of a PATCH without one: the fields in its body, including empty ones (AIP-134). */
 import { create, type DescField, type DescMessage, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
 
-/** @param json the resource as the client sent it, already known to fit `resource` */
+/** @param json the resource as the client sent it; it has been decoded as `resource` before */
 export function inferMask(resource: DescMessage, json: JsonObject): FieldMask {
   const paths = new Set<string>();
   collect(resource, json, "", paths);
@@ -16,13 +16,13 @@ function collect(message: DescMessage, json: JsonObject, prefix: string, paths: 
     const field = fields.get(key);
     if (field === undefined) continue;
     const path = prefix + field.name;
-    if (hasPathsOfItsOwn(field, value)) collect(field.message as DescMessage, value as JsonObject, `${path}.`, paths);
+    if (hasSubpaths(field, value)) collect(field.message as DescMessage, value as JsonObject, `${path}.`, paths);
     else paths.add(path);
   }
 }
 
-/** A list or a map is replaced as a whole; so is a message that is sent empty, or has JSON of its own such as a time. */
-function hasPathsOfItsOwn(field: DescField, value: JsonValue): boolean {
+/** Lists and maps are replaced as a whole, as are empty messages and messages with a special JSON form, such as times. */
+function hasSubpaths(field: DescField, value: JsonValue): boolean {
   if (field.fieldKind !== "message" || field.message.file.proto.package === "google.protobuf") return false;
   return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }

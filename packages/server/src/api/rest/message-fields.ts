@@ -1,4 +1,4 @@
-/** Setting fields of messages by path, as path variables and query parameters do. What a path means is settled at boot or looked up; values come in as text. */
+/** Sets fields of messages by path, for path variables and query parameters. Values come as text. */
 import { create, type DescField, type DescMessage, type JsonValue, type Message, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
@@ -8,7 +8,7 @@ import { textSpellings } from "./text-spellings.ts";
 
 type Fields = Record<string, unknown>;
 
-/** The fields that lead from `message` along `path`, whichever way they are spelled; undefined where it leads nowhere. */
+/** The fields from `message` along `path`, in any spelling; undefined if a field does not exist. */
 export function resolveFieldPath(message: DescMessage, path: readonly string[]): DescField[] | undefined {
   const fields: DescField[] = [];
   let at: DescMessage | undefined = message;
@@ -21,7 +21,7 @@ export function resolveFieldPath(message: DescMessage, path: readonly string[]):
   return fields;
 }
 
-/** Sets what `path` leads to; messages on the way are made where they are missing. Of a list of messages on the way, it is the first. */
+/** Sets the field at `path` and creates missing messages on the way. In a list of messages, the path goes through the first one. */
 export function setField(message: Message, path: readonly DescField[], value: unknown): void {
   let at = message as unknown as Fields;
   for (const field of path.slice(0, -1)) at = child(at, field);
@@ -55,7 +55,10 @@ function put(message: Fields, field: DescField, value: unknown): void {
 
 export type TextDecoder = (text: string) => unknown;
 
-/** Reads one value of a field from text, as in a query; undefined for maps and for most messages, which a query cannot express. It throws JsonFieldError without a path. */
+/**
+ * Compiles the decoder of one value in a query; undefined for maps and most messages, which a query cannot express. The decoder throws
+ * JsonFieldError without a path.
+ */
 export function compileTextDecoder(field: DescField): TextDecoder | undefined {
   if (field.fieldKind === "map") return undefined;
   const spelling = textSpellings.get(field.message?.typeName ?? "");

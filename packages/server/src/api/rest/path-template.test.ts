@@ -5,7 +5,7 @@ import { parsePathTemplate } from "./path-template.ts";
 const literal = (text: string) => ({ kind: "literal", text });
 
 describe("a path template", () => {
-  it("has literals, variables and a verb", () => {
+  it("parses into literals, variables and a verb", () => {
     assert.deepEqual(parsePathTemplate("/iam/v2/groups/{group.uid=**}:requestAccess"), {
       segments: [literal("iam"), literal("v2"), literal("groups"), { kind: "many" }],
       verb: "requestAccess",
@@ -13,7 +13,7 @@ describe("a path template", () => {
     });
   });
 
-  it("takes a variable without a pattern for one segment, and literals after **", () => {
+  it("treats a variable without a pattern as one segment, and allows literals after **", () => {
     assert.deepEqual(parsePathTemplate("/r/{uid=**}/digests/{digest}/size"), {
       segments: [literal("r"), { kind: "many" }, literal("digests"), { kind: "one" }, literal("size")],
       verb: undefined,
@@ -24,7 +24,7 @@ describe("a path template", () => {
     });
   });
 
-  it("takes a variable of several segments", () => {
+  it("allows a variable of several segments", () => {
     assert.deepEqual(parsePathTemplate("/{name=shelves/*/books/*}").variables, [{ field: ["name"], start: 0, end: 4 }]);
   });
 
@@ -45,7 +45,7 @@ describe("a path template", () => {
     "/{a=**}/{b=**}",
     "/a*",
   ]) {
-    it(`is not ${JSON.stringify(bad)}`, () => {
+    it(`refuses ${JSON.stringify(bad)}`, () => {
       assert.throws(() => parsePathTemplate(bad), { message: /^path template .* expected .* at position \d+$/ });
     });
   }

@@ -1,5 +1,5 @@
 /**
- * Parses the path templates of google.api.http (google/api/http.proto, "Path template syntax"). Matching is route-table.ts.
+ * Parses the path templates of google.api.http (google/api/http.proto, "Path template syntax"). route-table.ts matches them.
  *
  *     Template  = "/" Segments [ ":" LITERAL ] ;
  *     Segments  = Segment { "/" Segment } ;
@@ -7,10 +7,10 @@
  *     Variable  = "{" FieldPath [ "=" Segments ] "}" ;
  *     FieldPath = IDENT { "." IDENT } ;
  *
- * One `**` may stand anywhere; the original syntax has it at the end only. A variable without a pattern is one segment.
+ * One `**` may be anywhere; the original syntax allows it only at the end. A variable without a pattern is one segment.
  */
 
-/** What one step of a path must be: this text, any one segment, or any number of segments. */
+/** Matches one step of a path: a fixed text, any one segment, or any number of segments. */
 export type Segment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "one" } | { readonly kind: "many" };
 
 export interface PathVariable {
@@ -23,12 +23,12 @@ export interface PathVariable {
 
 export interface PathTemplate {
   readonly segments: readonly Segment[];
-  /** What follows the last colon, as in `/groups:lookupGroup`. */
+  /** The part after the last colon, as in `/groups:lookupGroup`. */
   readonly verb: string | undefined;
   readonly variables: readonly PathVariable[];
 }
 
-/** @throws Error that quotes the template, where it does not follow the grammar */
+/** @throws Error that quotes a template with invalid syntax */
 export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).template();
 }

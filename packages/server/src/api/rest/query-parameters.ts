@@ -1,11 +1,11 @@
-/** Query strings and forms into request messages. Unknown parameters are ignored, as are those that the path or the body has bound. */
+/** Reads query strings and forms into request messages. Ignores unknown parameters, and fields that the path or the body sets. */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../../lib/errors.ts";
 import { JsonFieldError } from "../../lib/json-field-error.ts";
 import { compileTextDecoder, resolveFieldPath, setField, type TextDecoder } from "./message-fields.ts";
 
-/** Filters that clients may also write as one list with commas. */
+/** Filters that clients may also send as one list separated by commas. */
 const COMMA_LISTS = new Set(["artifact_names", "advisory_ids"]);
 
 interface Parameter {
@@ -13,18 +13,18 @@ interface Parameter {
   /** Dotted proto names. */
   readonly name: string;
   readonly isBound: boolean;
-  /** Undefined where no text can express the field. */
+  /** Undefined if text cannot express the field. */
   readonly decode: TextDecoder | undefined;
   readonly isList: boolean;
-  /** Several values are joined into one before they are read. */
+  /** Several values are joined into one before decoding. */
   readonly isJoined: boolean;
 }
 
 export type QueryReader = (message: Message, query: string) => void;
 
-/** @param isBound whether the field of these dotted proto names is bound by the path or the body */
+/** @param isBound whether the path or the body sets the field with these dotted proto names */
 export function compileQueryReader(schema: DescMessage, isBound: (name: string) => boolean): QueryReader {
-  // Spellings are few, but what clients send is not: only what leads somewhere is remembered.
+  // Caches only keys that name a field: valid spellings are few, but clients can send any number of other keys.
   const parameters = new Map<string, Parameter>();
   const lookUp = (key: string): Parameter | undefined => {
     const known = parameters.get(key);
@@ -64,7 +64,7 @@ function readQuery(message: Message, query: string, lookUp: (key: string) => Par
   }
   for (const { parameter, texts } of given.values()) {
     const whole = parameter.path.slice(0, -1).find((_, index) => given.has(nameOf(parameter.path.slice(0, index + 1))));
-    if (whole !== undefined) throw invalidArgument(whole.name, "is given as a whole and in parts: use one of the two");
+    if (whole !== undefined) throw invalidArgument(whole.name, "is given both as a whole and in parts: use one of the two");
     setField(message, parameter.path, parameterValue(parameter, texts));
   }
 }
@@ -86,7 +86,7 @@ function splitAtCommas(texts: readonly string[]): string[] {
   return texts.flatMap((text) => text.split(",")).filter((text) => text !== "");
 }
 
-/** application/x-www-form-urlencoded, which is what a query is too (WHATWG URL §5.1), except that bad escapes are refused. */
+/** Decodes application/x-www-form-urlencoded, which queries use too (WHATWG URL §5.1). Refuses bad escapes. */
 function decodeQueryText(text: string): string {
   if (!text.includes("%") && !text.includes("+")) return text;
   try {

@@ -37,20 +37,20 @@ function refuses(request: string, body: string | Buffer | undefined, field: stri
   );
 }
 
-describe("a query", () => {
-  it("fills fields by any spelling, also of messages", () => {
+describe("a query of a request", () => {
+  it("sets fields in any spelling, also inside messages", () => {
     const expected = { uidp: { descendantsOf: "a/b" }, pageSize: 5, orderBy: "name desc" };
     assert.deepEqual(given("GET /registry/v2/repos?uidp.descendants_of=a/b&page_size=5&order_by=name%20desc"), expected);
     assert.deepEqual(given("GET /registry/v2/repos?uidp.descendantsOf=a%2Fb&pageSize=5&orderBy=name+desc"), expected);
   });
 
-  it("repeats lists, and takes commas for the filters that are documented so", () => {
+  it("repeats a key for lists, and splits commas in the documented filters", () => {
     assert.deepEqual(given("GET /iam/v2/groups?uidp.ids=a&uidp.ids=b,c"), { uidp: { ids: ["a", "b,c"] } });
     const advisories = "GET /vulnerabilities/v2/advisories?artifactNames=a,b&artifact_names=c&advisoryIds=x,,y&aliases=p,q";
     assert.deepEqual(given(advisories), { artifactNames: ["a", "b", "c"], advisoryIds: ["x", "y"], aliases: ["p,q"] });
   });
 
-  it("takes enums by name and number, booleans in words and digits, and times", () => {
+  it("reads enums by name and number, booleans as words and digits, and times", () => {
     const tags = "GET /registry/v2/tags?include_dates=1&includeEpochs=true&include_referrers=0&updated_since=2026-01-01T00:00:00%2B01:00";
     assert.deepEqual(given(tags), { includeDates: true, includeEpochs: true, updatedSince: "2025-12-31T23:00:00Z" });
     assert.deepEqual(given("GET /libraries/v2/artifacts?ecosystems=ECOSYSTEM_JAVA&ecosystems=2"), {
@@ -58,17 +58,17 @@ describe("a query", () => {
     });
   });
 
-  it("knows a parameter that is empty from one that is absent", () => {
+  it("distinguishes an empty parameter from an absent one", () => {
     assert.deepEqual((read("GET /registry/v2/repos?name=") as unknown as { name?: string }).name, "");
     assert.deepEqual((read("GET /registry/v2/repos?") as unknown as { name?: string }).name, undefined);
   });
 
-  it("can express one message of a list", () => {
+  it("can set one message of a list", () => {
     const reports = "GET /advisory/v2/images/resolvedVulns?imageRefs.repo=r&image_refs.tags=a&image_refs.tags=b";
     assert.deepEqual(given(reports), { imageRefs: [{ repo: "r", tags: ["a", "b"] }] });
   });
 
-  it("can express images as texts", () => {
+  it("can name images as text", () => {
     const reports = "GET /advisory/v2/images/resolvedVulns?";
     const given2 = (query: string) => (given(reports + query) as { imageRefs: unknown }).imageRefs;
     assert.deepEqual(given2("imageRefs=r&image_refs=org/folder/r:latest,1.2%2C3"), [
@@ -87,16 +87,16 @@ describe("a query", () => {
       refuses(`${reports}imageRefs=${text}`, undefined, "image_refs", /^must be a repo, or a repo and its tags/);
     }
     for (const query of ["imageRefs=r&imageRefs.repo=s", "image_refs.tags=a&image_refs=r"]) {
-      refuses(reports + query, undefined, "image_refs", "is given as a whole and in parts: use one of the two");
+      refuses(reports + query, undefined, "image_refs", "is given both as a whole and in parts: use one of the two");
     }
   });
 
-  it("ignores what it does not know, and what the path says already", () => {
+  it("ignores unknown parameters, and fields that the path sets", () => {
     assert.deepEqual(given("GET /iam/v2/groups/a?uid=b&utm=1&uid.x=2&__proto__=3&constructor=4&&=5"), { uid: "a" });
     assert.deepEqual(given("POST /iam/v2/groups/a?group.name=b&parent=c&name=d", '{"name":"x"}'), { parent: "a", group: { name: "x" } });
   });
 
-  it("is refused with the field whose value does not fit", () => {
+  it("is refused with the name of the field whose value is invalid", () => {
     refuses("GET /iam/v2/groups?page_size=five", undefined, "page_size", 'must be an integer, not "five"');
     refuses("GET /iam/v2/groups?page_size=", undefined, "page_size", 'must be an integer, not ""');
     refuses("GET /iam/v2/groups?page_size=2147483648", undefined, "page_size", "must be from -2147483648 to 2147483647");
@@ -109,8 +109,8 @@ describe("a query", () => {
   });
 });
 
-describe("a body", () => {
-  it("is the field that the route names, whatever its content type", () => {
+describe("a body of a request", () => {
+  it("becomes the field that the route names, with any content type", () => {
     const expected = { parent: "a", group: { name: "n", resourceLimits: { repos: 3 } } };
     assert.deepEqual(
       given("POST /iam/v2/groups/a", '{"name":"n","resource_limits":{"repos":3}}', "application/x-www-form-urlencoded"),
@@ -122,7 +122,7 @@ describe("a body", () => {
     for (const body of ["", "  \n", "{}", "null", '{"name":null}']) assert.deepEqual(given("POST /iam/v2/groups", body), { group: {} });
   });
 
-  it("is the whole request where the route says so, less what the path says", () => {
+  it("becomes the whole request if the route maps it so, except the fields of the path", () => {
     const request = "POST /iam/v2/groups/a:requestGroupAccess";
     assert.equal(given(request, '{"groupUid":"b"}').groupUid, "a");
   });
@@ -134,7 +134,7 @@ describe("a body", () => {
     });
   });
 
-  it("is refused with the field, as the resource has it", () => {
+  it("is refused with the path of the field in the resource", () => {
     refuses("POST /iam/v2/identities/a", '{"claimMatch":{"issuer":5}}', "claim_match.issuer", "must be a string, not 5");
     refuses("POST /iam/v2/groups", '{"name":["x"]}', "name", "must be a string, not a list");
     refuses("POST /iam/v2/groups", "[]", "", "must be an object");
@@ -142,7 +142,7 @@ describe("a body", () => {
     refuses("POST /iam/v2/roleBindings:batchCreate", "5", "", "must be an object");
   });
 
-  it("is refused where it is no JSON, no UTF-8, or nests too deep", () => {
+  it("is refused if it is not JSON, not UTF-8, or nests too deep", () => {
     refuses("POST /iam/v2/groups", '{"name":', "", /^the body is not valid JSON: /);
     refuses("POST /iam/v2/groups", "name=x", "", /^the body is not valid JSON: /);
     refuses("POST /iam/v2/groups", Buffer.from([0x22, 0xff, 0x22]), "", "the body is not valid UTF-8");
@@ -151,7 +151,7 @@ describe("a body", () => {
     assert.deepEqual(given("POST /iam/v2/groups", `{"x":${"[".repeat(99)}${"]".repeat(99)}}`), { group: {} });
   });
 
-  it("may have a key twice, of which the last counts, and keys named after prototypes", () => {
+  it("may have a key twice, of which the last counts, and keys such as __proto__", () => {
     assert.deepEqual(given("POST /iam/v2/groups", '{"name":"a","name":"b","__proto__":{"description":"c"},"constructor":1}'), {
       group: { name: "b" },
     });
@@ -159,14 +159,14 @@ describe("a body", () => {
   });
 });
 
-describe("a form", () => {
+describe("a form in a request", () => {
   const form = "application/x-www-form-urlencoded";
 
-  it("adds to the query of a POST that maps no body", () => {
+  it("adds parameters to the query of a POST without a mapped body", () => {
     assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", form), { aud: ["a", "b"], identity: "c/d" });
   });
 
-  it("is what says so: JSON is never read there", () => {
+  it("is recognized by its content type only: JSON is not read as a form", () => {
     assert.deepEqual(given("POST /sts/exchange?aud=a", '{"identity":"x"}', "application/json"), { aud: ["a"] });
     assert.deepEqual(given("POST /sts/exchange", "identity=x"), {});
     assert.deepEqual(given("GET /sts/exchange?aud=a", "identity=x", form), { aud: ["a"] });
@@ -177,7 +177,7 @@ describe("the mask of an update", () => {
   const mask = (request: string, body?: string): string[] =>
     (read(request, body) as unknown as { updateMask: { paths: string[] } }).updateMask.paths;
 
-  it("is that of the query, in either spelling, once or more", () => {
+  it("comes from the query, in either spelling, given once or more", () => {
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=claimMatch.issuer,name", "{}"), ["claim_match.issuer", "name"]);
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?update_mask=claim_match.issuer&updateMask=name", "{}"), [
       "claim_match.issuer",
@@ -186,7 +186,7 @@ describe("the mask of an update", () => {
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=*", '{"name":"x"}'), ["*"]);
   });
 
-  it("is otherwise what the body has, empty or not, without what nobody knows", () => {
+  it("is inferred from the known fields of the body otherwise, also from empty ones", () => {
     const body = '{"name":"","description":null,"claimMatch":{"issuer":"x","claims":{"a":"b"}},"nonsense":1}';
     assert.deepEqual(mask("PATCH /iam/v2/identities/a", body), ["name", "description", "claim_match.issuer", "claim_match.claims"]);
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=", '{"name":"x"}'), ["name"]);
@@ -201,7 +201,7 @@ describe("the mask of an update", () => {
     assert.deepEqual(mask("PATCH /iam/v2/groups/a"), []);
   });
 
-  it("is about the resource also where the body is the whole request", () => {
+  it("names fields of the resource even if the body is the whole request", () => {
     const request = "PATCH /iam/v2/identities:updateIdentityMetadata";
     assert.deepEqual(mask(request, '{"identity_metadata":{"givenName":"x"}}'), ["given_name"]);
     assert.deepEqual(mask(request, '{"identityMetadata":{"givenName":"x"},"updateMask":"familyName"}'), ["family_name"]);

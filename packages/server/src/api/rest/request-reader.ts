@@ -1,4 +1,4 @@
-/** Makes the request message of a route from path, query and body, as google.api.http maps them. What a route needs is compiled at boot. */
+/** Reads the request message of a route from path, query and body, as google.api.http maps them. Readers are compiled at boot. */
 import { create, type DescField, type DescMessage, type JsonObject, type JsonValue, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../../lib/errors.ts";
@@ -13,25 +13,25 @@ import { compileQueryReader } from "./query-parameters.ts";
 import type { Route } from "./route-table.ts";
 
 export interface RequestParts {
-  /** What the route's path variables matched. */
+  /** Values of the route's path variables. */
   readonly variables: readonly string[];
   /** Without the question mark. */
   readonly query: string;
-  /** Undefined where the route takes none. */
+  /** Undefined if the route reads no body. */
   readonly body: Buffer | undefined;
   readonly contentType: string | undefined;
 }
 
 export interface RequestReader {
-  /** `form`: a POST that maps no body reads application/x-www-form-urlencoded, as the token endpoints do (RFC 6749 §4.1.3). */
+  /** `form`: a POST without a mapped body reads application/x-www-form-urlencoded, as token endpoints do (RFC 6749 §4.1.3). */
   readonly takes: "nothing" | "json" | "form";
-  /** @throws HoltError INVALID_ARGUMENT naming the field, where one is known */
+  /** @throws HoltError INVALID_ARGUMENT that names the field, if one is known */
   read(parts: RequestParts): Message;
 }
 
 type BodyReader = (json: JsonValue, message: Message) => void;
 
-/** @throws Error naming the operation, where the route refers to fields that its request has not */
+/** @throws Error that names the operation if the route names fields that its request does not have */
 export function compileRequestReader(route: Route, maxDepth: number): RequestReader {
   const schema = route.operation.method.input;
   const { body, method } = route.binding;
@@ -48,7 +48,7 @@ export function compileRequestReader(route: Route, maxDepth: number): RequestRea
       const json = takes === "json" && parts.body !== undefined ? parseJsonBody(parts.body, maxDepth) : {};
       const request = atField("", () => newRequest(json));
       readBody?.(json, request);
-      // One list, as a parameter may be given in both.
+      // Joined, since a parameter may be in both.
       readQuery(request, takes === "form" ? [parts.query, formOf(parts)].filter((text) => text !== "").join("&") : parts.query);
       setVariables(request, parts.variables);
       infer?.(json, request);
@@ -57,7 +57,7 @@ export function compileRequestReader(route: Route, maxDepth: number): RequestRea
   };
 }
 
-/** A body that is not a form has no parameters; in particular it is never read as JSON. */
+/** A body that is not a form has no parameters and is never read as JSON. */
 function formOf({ body, contentType = "" }: RequestParts): string {
   if (body === undefined || !contentType.startsWith("application/x-www-form-urlencoded")) return "";
   assertFewMarks(body);
@@ -68,7 +68,7 @@ function compileVariables(route: Route): (request: Message, values: readonly str
   const setters = route.template.variables.map((variable) => {
     const path = fieldOf(route, variable.field);
     const decode = compileTextDecoder(path.at(-1) as DescField);
-    if (decode === undefined) throw new Error(`${route.operation.name}: ${variable.field.join(".")} cannot stand in a path`);
+    if (decode === undefined) throw new Error(`${route.operation.name}: ${variable.field.join(".")} cannot be part of a path`);
     const name = variable.field.join(".");
     return (request: Message, text: string) =>
       setField(
@@ -87,9 +87,9 @@ function compileBodyField(path: readonly DescField[]): BodyReader {
   const decode = compileFieldDecoder(field);
   const isObject = field.fieldKind === "message" || field.fieldKind === "map";
   return (json, message) => {
-    // No body is an empty object; where the field is none, it stays unset.
+    // A missing body decodes as an empty object; a field of another type then stays unset.
     if (!isObject && isEmptyObject(json)) return;
-    // Clients know the body as the resource itself, so paths in errors begin there.
+    // For clients the body is the resource itself, so paths in errors start there.
     setField(
       message,
       path,
@@ -102,7 +102,7 @@ function isEmptyObject(json: JsonValue): boolean {
   return typeof json === "object" && json !== null && !Array.isArray(json) && Object.keys(json).length === 0;
 }
 
-/** For an update: fills a mask that nobody gave. Undefined where the request has no mask, or no single resource that it could be about. */
+/** Fills in the missing mask of an update. Undefined if the request has no mask field, or not exactly one resource. */
 function compileMaskInference(schema: DescMessage, body: string): BodyReader | undefined {
   const mask = schema.fields.find((field) => field.name === "update_mask" && field.message?.typeName === FieldMaskSchema.typeName);
   const candidates = schema.fields.filter(

@@ -1,4 +1,4 @@
-/** REST's answers on the wire. */
+/** Writes the answers of REST. */
 import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
 import type { ErrorAnswer } from "./error.ts";
 
@@ -9,7 +9,7 @@ export function sendReply(request: HttpRequest, response: HttpResponse, requestI
     "x-request-id": requestId,
   };
   if (text !== "") headers["content-type"] = "application/json";
-  sendText(request, response, 200, headers, text);
+  sendText(request, response, { status: 200, headers, text });
 }
 
 export function sendError(request: HttpRequest, response: HttpResponse, requestId: string, answer: ErrorAnswer): void {
@@ -20,26 +20,26 @@ export function sendError(request: HttpRequest, response: HttpResponse, requestI
     "x-request-id": requestId,
     ...answer.headers,
   };
-  // The rest of the body has to be read before the next request on this connection.
+  // Otherwise the rest of the body must be read before the next request on this connection.
   if (answer.status === 413 && request.httpVersionMajor === 1 && !isWorthReading(request)) headers.connection = "close";
-  sendText(request, response, answer.status, headers, answer.text);
+  sendText(request, response, { status: answer.status, headers, text: answer.text });
 }
 
-/** Closing while a client sends takes from it the answers that it has not read yet, so it is for bodies that are far too large. */
+/** Closing a connection while a client sends discards answers that it has not read yet, so only far too large bodies close it. */
 function isWorthReading({ headers }: HttpRequest): boolean {
   return Number(headers["content-length"]) <= MAX_DISCARDED;
 }
 const MAX_DISCARDED = 4 * 1024 * 1024;
 
-function sendText(
-  request: HttpRequest,
-  response: HttpResponse,
-  status: number,
-  headers: Record<string, string | number>,
-  text: string,
-): void {
+interface TextAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string | number>;
+  readonly text: string;
+}
+
+function sendText(request: HttpRequest, response: HttpResponse, { status, headers, text }: TextAnswer): void {
   if (response.headersSent || response.destroyed) return;
   (response.writeHead as (status: number, headers: Record<string, string | number>) => unknown).call(response, status, headers);
-  // Over HTTP/2, node does not leave out by itself what must not be sent (RFC 9110 §9.3.2).
+  // Over HTTP/2, node does not drop the body of an answer to HEAD itself (RFC 9110 §9.3.2).
   response.end(request.method === "HEAD" ? "" : text);
 }

@@ -1,4 +1,4 @@
-/** What REST knows of a request beside its message. What few calls ask for is found out only when it is asked for. */
+/** Call metadata of a REST request. Computes values that few calls need on demand. */
 
 import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
 import type { CallMetadata } from "../call/call.ts";

@@ -33,7 +33,7 @@ const errors: Record<string, () => Error> = {
   denied: () => permissionDenied("groups.list is needed", { capability: "groups.list" }),
   blocked: () => failedPrecondition("RESOURCE_NOT_EMPTY", "cannot delete group with child repos"),
   busy: () => resourceExhausted("too many calls", 1.5),
-  stranger: () => unauthenticated("no token"),
+  anonymous: () => unauthenticated("no token"),
   secret: () => internal(new Error("the password is x")),
   bug: () => new TypeError("the password is x"),
 };
@@ -95,8 +95,8 @@ const info = (reason: string, metadata?: object) => ({
   ...(metadata && { metadata }),
 });
 
-describe("a reply", () => {
-  it("is 200 and the message as JSON", async () => {
+describe("a REST reply", () => {
+  it("has status 200 and the message as JSON", async () => {
     const response = await call("/iam/v2/groups/a/b");
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "application/json");
@@ -105,25 +105,25 @@ describe("a reply", () => {
     assert.equal(JSON.parse(text).uid, "a/b");
   });
 
-  it("that is JSON already is sent as it is", async () => {
+  it("that is JSON text already is sent unchanged", async () => {
     assert.equal(await (await call("/iam/v2/groups/text")).text(), '{"uid":"as it is"}');
   });
 
-  it("that is empty has no bytes in v2, and braces in v1", async () => {
+  it("that is an empty message has no body in v2, and {} in v1", async () => {
     const v2 = await call("/iam/v2/groups/a", { method: "DELETE" });
     assert.deepEqual([v2.status, await v2.text(), v2.headers.get("content-length")], [200, "", "0"]);
     const v1 = await call("/auth/v1/delete/a", { method: "DELETE" });
     assert.deepEqual([v1.status, await v1.text()], [200, "{}"]);
   });
 
-  it("to HEAD is that to GET without the body", async () => {
+  it("to HEAD equals the reply to GET without the body", async () => {
     const response = await call("/iam/v2/groups/a", { method: "HEAD" });
     const full = await call("/iam/v2/groups/a");
     assert.equal(response.headers.get("content-length"), full.headers.get("content-length"));
     assert.equal(await response.text(), "");
   });
 
-  it("carries the client's request id where that is harmless, else a new one", async () => {
+  it("has the client's request id if it is safe, else a new one", async () => {
     const idFor = async (headers: Record<string, string>) => (await call("/ping/v2/ping", { headers })).headers.get("x-request-id");
     assert.equal(await idFor({ cgrequestid: "abc-1" }), "abc-1");
     assert.equal(await idFor({ "x-request-id": "abc-2" }), "abc-2");
@@ -131,8 +131,8 @@ describe("a reply", () => {
   });
 });
 
-describe("an error", () => {
-  it("says what is wrong with which field", async () => {
+describe("a REST error", () => {
+  it("names the field and its violation", async () => {
     const { status, body } = await failure("invalid");
     assert.equal(status, 400);
     const violation = { field: "name", description: 'name must match "^x$"' };
@@ -140,7 +140,7 @@ describe("an error", () => {
     assert.deepEqual(body, { code: 3, message: 'Invalid argument: name: name must match "^x$"', details });
   });
 
-  it("says which resource is meant", async () => {
+  it("names the resource", async () => {
     const resource = {
       "@type": "type.googleapis.com/google.rpc.ResourceInfo",
       resourceType: "iam.chainguard.dev/Group",
@@ -151,7 +151,7 @@ describe("an error", () => {
     assert.equal((await failure("exists")).status, 409);
   });
 
-  it("says which condition is not met", async () => {
+  it("names the condition that is not met", async () => {
     const violation = { type: "RESOURCE_NOT_EMPTY", description: "cannot delete group with child repos" };
     const details = [
       info("FAILED_PRECONDITION"),
@@ -161,29 +161,29 @@ describe("an error", () => {
     assert.deepEqual([status, body], [400, { code: 9, message: "Precondition failed: cannot delete group with child repos", details }]);
   });
 
-  it("says who may not, who is unknown, and when to come again", async () => {
+  it("has the status and headers of its code, such as www-authenticate and retry-after", async () => {
     const denied = await failure("denied");
     assert.deepEqual(
       [denied.status, (denied.body as { details: unknown }).details],
       [403, [info("PERMISSION_DENIED", { capability: "groups.list" })]],
     );
-    const stranger = await failure("stranger");
-    assert.equal(stranger.status, 401);
-    assert.match(stranger.headers.get("www-authenticate") ?? "", /^Bearer\b/);
+    const anonymous = await failure("anonymous");
+    assert.equal(anonymous.status, 401);
+    assert.match(anonymous.headers.get("www-authenticate") ?? "", /^Bearer\b/);
     const busy = await failure("busy");
     assert.deepEqual([busy.status, busy.headers.get("retry-after")], [429, "2"]);
     const retry = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "1.500s" };
     assert.deepEqual((busy.body as { details: unknown }).details, [info("RESOURCE_EXHAUSTED"), retry]);
   });
 
-  it("that nobody foresaw says nothing", async () => {
+  it("that is unexpected reveals nothing", async () => {
     for (const uid of ["secret", "bug"]) {
       const { status, body } = await failure(uid);
       assert.deepEqual([status, body], [500, { code: 13, message: "Internal error", details: [] }]);
     }
   });
 
-  it("tells a wrong method from an unknown path", async () => {
+  it("distinguishes a wrong method from an unknown path", async () => {
     const wrong = await call("/iam/v2/groups/a", { method: "PUT" });
     assert.deepEqual([wrong.status, await wrong.text()], [501, '{"code":12,"message":"Method Not Allowed","details":[]}']);
     const unknown = await call("/iam/v9/groups");
@@ -191,14 +191,14 @@ describe("an error", () => {
     assert.ok(unknown.headers.get("x-request-id"));
   });
 
-  it("of a request that cannot be read is the client's", async () => {
+  it("of an unreadable request is a client error", async () => {
     const response = await call("/iam/v2/groups", { method: "POST", body: '{"name":5}' });
     const { code, message } = (await response.json()) as { code: number; message: string };
     assert.deepEqual([response.status, code, message], [400, 3, "Invalid argument: name: must be a string, not 5"]);
   });
 });
 
-describe("a body over the limit", () => {
+describe("a REST body over the limit", () => {
   const tooLarge = async (request: ClientRequest): Promise<[number | undefined, number]> => {
     const [response] = (await once(request, "response")) as [IncomingMessage];
     const text = (await response.setEncoding("utf8").toArray()).join("");
@@ -207,28 +207,28 @@ describe("a body over the limit", () => {
   const post = (headers: Record<string, string | number>): ClientRequest =>
     http1Request({ port: portOf(http1), host: "127.0.0.1", path: "/iam/v2/groups", method: "POST", headers }).on("error", () => {});
 
-  it("is refused by what it announces, before it is sent", async () => {
+  it("is refused by its announced length, before it is sent", async () => {
     const request = post({ "content-length": LIMIT + 1 });
     request.flushHeaders();
     assert.deepEqual(await tooLarge(request), [413, 8]);
     request.destroy();
   });
 
-  it("is refused by what it turns out to be", async () => {
+  it("is refused by its actual length", async () => {
     const request = post({ "transfer-encoding": "chunked" });
     request.write("x".repeat(LIMIT));
     request.end("x");
     assert.deepEqual(await tooLarge(request), [413, 8]);
   });
 
-  it("is not one of exactly the limit", async () => {
+  it("is not refused at exactly the limit", async () => {
     const body = '{"name":"a"}'.padEnd(LIMIT);
     assert.equal((await call("/iam/v2/groups", { method: "POST", body })).status, 200);
   });
 });
 
-describe("a call", () => {
-  it("learns of its client's headers and alias", async () => {
+describe("a REST call", () => {
+  it("has the metadata of its client's headers, and the alias", async () => {
     await call("/iam/v2beta1/groups/a", { headers: { authorization: "Bearer x", cgclientid: "tool", "user-agent": "tool/1" } });
     assert.deepEqual(
       [seen?.protocol, seen?.authorization, seen?.clientId, seen?.userAgent, seen?.remoteAddress, seen?.alias],
@@ -237,7 +237,7 @@ describe("a call", () => {
     assert.equal(seen?.signal.aborted, false);
   });
 
-  it("is aborted when its client leaves", async () => {
+  it("is aborted when its client disconnects", async () => {
     const controller = new AbortController();
     const response = call("/iam/v2/groups/wait", { signal: controller.signal });
     while (aborted === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -246,13 +246,13 @@ describe("a call", () => {
     await aborted;
   });
 
-  it("may come in the absolute form", async () => {
+  it("may use the absolute form of the request target", async () => {
     const socket = connectSocket(portOf(http1), "127.0.0.1");
     socket.end("GET http://example.test/iam/v2/groups/a HTTP/1.1\r\nhost: example.test\r\nconnection: close\r\n\r\n");
     assert.match((await socket.setEncoding("utf8").toArray()).join(""), /^HTTP\/1\.1 200 OK\r\n.*"uid":"a"/s);
   });
 
-  it("may come over HTTP/2, with and without a body", async () => {
+  it("works over HTTP/2, with and without a body", async () => {
     const session = connect(`http://127.0.0.1:${portOf(http2)}`);
     const exchange = async (method: string, path: string, body?: string): Promise<[unknown, string]> => {
       const stream = session.request({ ":method": method, ":path": path }, { endStream: body === undefined });

@@ -1,4 +1,4 @@
-/** REST: from an HTTP request to the operation it stands for, and from its reply or error to a response. What an operation does is not known here. */
+/** Serves REST: finds the operation of an HTTP request, runs it, and answers its reply or error. */
 import type { Message } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
@@ -27,7 +27,7 @@ export interface RestOptions {
   readonly log: Log;
 }
 
-/** How deep the JSON of a body may nest; the library's limit for gRPC is the same. */
+/** Nesting depth of a JSON body; equals the library's limit for gRPC. */
 const MAX_DEPTH = 100;
 
 interface CompiledRoute extends Route {
@@ -35,10 +35,10 @@ interface CompiledRoute extends Route {
   encode(reply: Reply): string;
 }
 
-/** Answers everything, with an error where it must; the promise never rejects. */
+/** Answers every request; the promise never rejects. */
 export type RestHandler = (request: HttpRequest, response: HttpResponse) => Promise<void>;
 
-/** @throws Error naming the operation, where its routes collide with others or do not fit its messages */
+/** @throws Error that names the operation if its routes collide with others or do not fit its messages */
 export function createRestHandler(options: RestOptions): RestHandler {
   const routes = new RouteTable(routesOf(options.operations).map(compileRoute));
   return async (request, response) => {
@@ -51,7 +51,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
         return sendError(request, response, requestId, match.kind === "unknown-path" ? UNKNOWN_PATH : WRONG_METHOD);
       domain = match.route.operation.domain;
       const metadata = new RestMetadata(request, response, requestId, match.alias);
-      sendReply(request, response, requestId, await answer(request, query, match, metadata, options));
+      sendReply(request, response, requestId, await answer({ request, query, match, metadata }, options));
     } catch (thrown) {
       const error = holtErrorOf(thrown, requestId, options.log);
       sendError(request, response, requestId, answerFromError(error, domain, options.profile));
@@ -62,29 +62,27 @@ export function createRestHandler(options: RestOptions): RestHandler {
 
 type Match = Extract<RouteMatch<CompiledRoute>, { kind: "match" }>;
 
-async function answer(
-  request: HttpRequest,
-  query: string,
-  { route, variables }: Match,
-  metadata: CallMetadata,
-  { run, memory }: RestOptions,
-): Promise<string> {
-  const { operation, reader, encode } = route;
+/** A request whose route is known. */
+interface RoutedRequest {
+  readonly request: HttpRequest;
+  readonly query: string;
+  readonly match: Match;
+  readonly metadata: CallMetadata;
+}
+
+async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Promise<string> {
+  const { operation, encode } = routed.match.route;
   const allowance = memory.allow(isOpen(operation.access));
   try {
-    return encode(await run(operation, () => readMessage(request, query, variables, reader, allowance), metadata));
+    return encode(await run(operation, () => readMessage(routed, allowance), routed.metadata));
   } finally {
     allowance.release();
   }
 }
 
-function readMessage(
-  request: HttpRequest,
-  query: string,
-  variables: readonly string[],
-  reader: RequestReader,
-  allowance: Allowance,
-): Message | Promise<Message> {
+function readMessage({ request, query, match }: RoutedRequest, allowance: Allowance): Message | Promise<Message> {
+  const { variables, route } = match;
+  const { reader } = route;
   const decode = (body: Buffer | undefined) => reader.read({ variables, query, body, contentType: request.headers["content-type"] });
   if (reader.takes === "nothing") return decode(undefined);
   const body = readBody(request, allowance);
@@ -94,13 +92,13 @@ function readMessage(
 function compileRoute(route: Route): CompiledRoute {
   const { output, parent } = route.operation.method;
   const encodeMessage = compileJsonEncoder(output) as (message: Message) => string;
-  // v2 answers an empty message with no bytes at all, v1 with {}.
+  // v2 answers an empty message with an empty body, v1 with {}.
   const isSilent = output.typeName === EmptySchema.typeName && /\.v2$/.test(parent.file.proto.package);
   const encode = (reply: Reply): string => (isSilent ? "" : reply instanceof JsonText ? reply.text : encodeMessage(reply));
   return { ...route, reader: compileRequestReader(route, MAX_DEPTH), encode };
 }
 
-/** `run` has logged what it throws; anything else is a fault of this transport. */
+/** `run` has logged its errors; any other error is a fault of this transport. */
 function holtErrorOf(thrown: unknown, requestId: string, log: Log): HoltError {
   if (thrown instanceof HoltError) return thrown;
   log.error({ err: thrown, requestId }, "REST could not serve a request");

@@ -1,9 +1,9 @@
 /**
- * Finds the operation that a method and path stand for. All paths of the contract become one tree of segments at boot; a match walks it once.
+ * Finds the operation of a method and path. All paths of the contract become one tree of segments at boot; a match walks it once.
  *
- * Of several routes that fit, the one with a verb wins, then, segment by segment, a literal over `*` over `**`, and of two `**` the one with
- * the longer rest behind it. A route of another method never hides one of the right method: POST /iam/v2/groups creates in root, though
- * /iam/v2/groups itself only has GET. `**` may be no segment at all.
+ * If several routes match, one with a verb wins. Then, segment by segment, a literal wins over `*`, and `*` over `**`; of two `**` the one
+ * with the longer rest behind it wins. A route of another method never hides one of the requested method: POST /iam/v2/groups creates in
+ * root, although /iam/v2/groups itself has only GET. `**` also matches no segment.
  */
 
 import { invalidArgument } from "../../lib/errors.ts";
@@ -21,7 +21,7 @@ export type RouteMatch<R extends Route = Route> =
   | {
       readonly kind: "match";
       readonly route: R;
-      /** Decoded, as many as the template has. */
+      /** Decoded; one for each variable of the template. */
       readonly variables: readonly string[];
       readonly alias: string | undefined;
     }
@@ -41,14 +41,14 @@ export class RouteTable<R extends Route = Route> {
   readonly #root: Node<R> = newNode();
   readonly #verbs = new Set<string>();
 
-  /** @throws Error naming both operations, where two routes have the same method and the same path */
+  /** @throws Error that names both operations if two routes have the same method and path */
   constructor(routes: readonly R[]) {
     for (const route of routes) this.#add(route);
   }
 
   /**
-   * @param target the path as it came, without the query
-   * @throws HoltError INVALID_ARGUMENT, where the path is not percent-encoded UTF-8
+   * @param target the path as received, without the query
+   * @throws HoltError INVALID_ARGUMENT if the path is not percent-encoded UTF-8
    */
   match(method: string, target: string): RouteMatch<R> {
     const path = withoutSlash(target);
@@ -58,7 +58,7 @@ export class RouteTable<R extends Route = Route> {
     return { kind: "match", route, variables: capture(route.template, search.segments), alias: search.alias };
   }
 
-  /** Looks for what the path means if it ends in a verb; leaves the search as it was if it means nothing. */
+  /** Finds the route of a path that ends in a verb; restores the search if there is none. */
   #withVerb(search: Search, path: string): R | undefined {
     const colon = path.lastIndexOf(":");
     if (colon <= path.lastIndexOf("/") || !this.#verbs.has(path.slice(colon + 1))) return undefined;
@@ -88,7 +88,7 @@ function collision(route: Route, other: Route): string {
   return `${route.operation.name} and ${other.operation.name} both claim ${route.binding.method} ${route.binding.path} (${other.binding.path})`;
 }
 
-/** A slash at the end is as good as none. */
+/** Ignores a slash at the end. */
 function withoutSlash(path: string): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
@@ -111,7 +111,7 @@ function capture(template: PathTemplate, segments: readonly string[]): string[] 
   const { variables } = template;
   if (variables.length === 0) return [];
   const many = template.segments.findIndex((segment) => segment.kind === "many");
-  // What stands behind `**` stands later in the path, by as many segments as `**` took beyond one.
+  // Segments behind `**` are later in the path by the number of segments that `**` matched beyond one.
   const extra = segments.length - template.segments.length;
   const shift = (index: number): number => (many >= 0 && index > many ? index + extra : index);
   return variables.map(({ start, end }) =>

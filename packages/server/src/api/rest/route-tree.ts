@@ -1,4 +1,6 @@
-/** The tree behind the route table: one level per segment of the path. Which of several fitting routes is the best is decided by the order of the walk. */
+/**
+ * The tree behind the route table: one level per segment of the path. The order of the walk decides which of several matching routes wins.
+ */
 import type { PathTemplate, Segment } from "./path-template.ts";
 
 /** The routes that end at a node: by verb (empty for none), then by HTTP method. */
@@ -12,17 +14,17 @@ export interface Node<R> {
   readonly ends: Ends<R>;
 }
 
-/** v2beta1 names what v2 names. */
+/** v2beta1 is an alias of v2. */
 const ALIAS = "v2beta1";
 const ALIASED = "v2";
-/** Where the version stands in a path: /iam/v2/groups. */
+/** Index of the version in a path such as /iam/v2/groups. */
 const VERSION_INDEX = 1;
 
 export function newNode<R>(): Node<R> {
   return { literals: new Map(), one: undefined, many: undefined, ends: new Map() };
 }
 
-/** The node at which a template ends, made with all that lead to it where they are missing. */
+/** The node at which a template ends; creates missing nodes on the way. */
 export function grow<R>(root: Node<R>, { segments }: PathTemplate): Node<R> {
   const many = segments.findIndex((segment) => segment.kind === "many");
   let node = root;
@@ -49,11 +51,11 @@ export interface Search {
   verb: string;
   segments: readonly string[];
   alias: string | undefined;
-  /** Whether some route fits the path, be it of another method. */
+  /** Whether a route of any method matches the path. */
   fits: boolean;
 }
 
-/** The best route from `node` for the segments from `index` on. What it costs is bounded by the depth of the tree, not by the length of the path. */
+/** The best route from `node` for the segments from `index` on. The depth of the tree bounds the cost, not the length of the path. */
 export function find<R>(node: Node<R>, search: Search, index: number): R | undefined {
   const segment = search.segments[index];
   if (segment === undefined) {
@@ -76,7 +78,7 @@ function findLiteral<R>(node: Node<R>, search: Search, index: number, segment: s
   return route;
 }
 
-/** The best route whose rest fits before `end`, longest rest first; what lies between `start` and that rest is for `**`. */
+/** The best route whose rest matches the segments before `end`, longest rest first. `**` matches the segments from `start` to that rest. */
 function findBackwards<R>(node: Node<R>, search: Search, start: number, end: number): R | undefined {
   const segment = end > start ? search.segments[end - 1] : undefined;
   if (segment !== undefined) {

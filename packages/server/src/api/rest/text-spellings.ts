@@ -1,4 +1,4 @@
-/** Messages that a query may spell as one text, because lists of messages have no other spelling there. */
+/** Text forms of messages in a query, since a query has no other form for lists of messages. */
 import { create, type DescMessage, type JsonObject, type Message } from "@bufbuild/protobuf";
 import { ResolvedVulnsReportFilter_ImageRefSchema } from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
 import { ImageRefSchema } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
@@ -7,7 +7,7 @@ import { JsonFieldError } from "../../lib/json-field-error.ts";
 export interface TextSpelling {
   /** @throws JsonFieldError without a path */
   parse(text: string): Message;
-  /** The text as JSON Schema. */
+  /** JSON Schema of the text. */
   readonly schema: JsonObject;
 }
 

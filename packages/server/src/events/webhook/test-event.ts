@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
-import type { EventNames, Happening } from "../../outbox/outbox.ts";
+import type { EventedCall, EventNames } from "../../outbox/outbox.ts";
 
 export interface TestEvent {
   readonly subscriptionUid: string;
-  readonly actor: Happening["actor"];
+  readonly actor: EventedCall["actor"];
   readonly now: Date;
 }
 

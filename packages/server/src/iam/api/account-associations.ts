@@ -1,4 +1,7 @@
-/** Account associations: the accounts of a group at cloud providers and code hosts. A group has at most one association, with the group's uid. */
+/**
+ * Account associations: the accounts of a group at cloud providers and code hosts. A group has at most one association, with the group's
+ * uid.
+ */
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { AccountAssociationSchema, AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";

@@ -70,7 +70,7 @@ export function authService({ registrations, grants, bootstrapOwner, takeHeadles
 /** The refusal is the same for every other account, whether it exists or not. */
 function assertOwnAccount(id: string, { principal }: Call, bootstrapOwner: string): void {
   if (principal === undefined || principal.uid !== id || !isInRoot(id))
-    throw permissionDenied("a user can delete only the own account; an identity that was created in a group is deleted there");
+    throw permissionDenied("users can delete only their own account; an identity that was created in a group is deleted there");
   if (isNarrowed(principal)) throw permissionDenied("this token is narrowed and does not allow deleting the account");
   if (id === bootstrapOwner)
     throw permissionDenied("the identity that this installation began with cannot be deleted, so that somebody can always sign in");

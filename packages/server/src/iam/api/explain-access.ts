@@ -44,7 +44,7 @@ export async function explainAccess(
   { grants }: ExplainAccessCollaborators,
 ): Promise<ExplainAccessResponse> {
   const { db, access } = call;
-  // A user's uid would pass as the scope for whoever may read the user.
+  // A caller who may read a user would otherwise pass with the uid of that user as the scope.
   await assertHolds({ kind: "Group", uid }, READ_IDENTITY | READ_BINDINGS | READ_ROLES, access, db);
   const name = await readableName(identityUid, call);
   const wanted = capabilitySet([capability]);
@@ -112,7 +112,9 @@ async function bindingsAbove(uid: string, identityUid: string, db: ReadDb): Prom
     .sort((a, b) => b.groupUid.length - a.groupUid.length);
 }
 
-/** Roles with the capability that the caller could bind in the nearest group; those with the fewest capabilities first, then the nearest. */
+/**
+ * Roles with the capability that the caller could bind in the nearest group; those with the fewest capabilities first, then the nearest.
+ */
 async function helpingRoles(uid: string, wanted: bigint, { access, db }: Call): Promise<string[]> {
   const groups = await db.selectFrom("group").select("uid").where("uid", "in", ancestry(uid)).execute();
   const group = groups.map((row) => row.uid).reduce((nearest, each) => (each.length > nearest.length ? each : nearest), "");

@@ -1,4 +1,4 @@
-/** Lets a person find the organization of the company behind the own email address, and ask for access to it. Needs no capability. */
+/** Lets people find the organization of the company behind their email address, and ask for access to it. Needs no capability. */
 import { create } from "@bufbuild/protobuf";
 import {
   CheckEligibilityResponseSchema,

@@ -1,4 +1,7 @@
-/** Rules of the fields of an organization that only staff may set: verified, kind, and the status that follows. Folders inherit the last two. */
+/**
+ * Rules of the fields of an organization that only staff may set: verified, kind, and the status that follows. Folders inherit the last
+ * two.
+ */
 import { enumFromJson, enumToJson } from "@bufbuild/protobuf";
 import {
   type Group,

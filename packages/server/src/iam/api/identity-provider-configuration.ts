@@ -62,7 +62,10 @@ function isSame(issuer: string, baseUrl: string): boolean {
   return URL.parse(issuer)?.origin === baseUrl;
 }
 
-/** Replaces an unspecified rule by the stored one, or else by the default. @param current the stored configuration that an update starts from */
+/**
+ * Replaces an unspecified rule by the stored one, or else by the default.
+ * @param current the stored configuration that an update starts from
+ */
 export function settleCorrelationRule(oidc: IdentityProvider_OIDC, current?: IdentityProvider_OIDC): void {
   const settled = current?.correlationRule ?? CorrelationRule.SUB_EQUALS_EXTERNAL_ID;
   if (oidc.correlationRule === CorrelationRule.UNSPECIFIED) oidc.correlationRule = settled;

@@ -21,7 +21,9 @@ export interface SecretUpdate {
   readonly isChanged: boolean;
 }
 
-/** An empty secret keeps the stored one, unless the mask names exactly this field: clients echo whole resources, which never show a secret. */
+/**
+ * An empty secret keeps the stored one, unless the mask names exactly this field: clients echo whole resources, which never show a secret.
+ */
 export async function secretAfter(
   next: IdentityProvider,
   mask: Mask | undefined,

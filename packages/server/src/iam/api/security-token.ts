@@ -1,4 +1,6 @@
-/** The token service on the wire. The token to exchange is in the Authorization header; answers have only fields that strict clients know. */
+/**
+ * The token service on the wire. The token to exchange is in the Authorization header; answers have only fields that strict clients know.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   type RawToken,

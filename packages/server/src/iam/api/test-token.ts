@@ -38,7 +38,7 @@ export async function testToken(
   { tokenTrials }: TestTokenCollaborators,
 ): Promise<TestTokenResponse> {
   const { db, access, now } = call;
-  // A user's uid would pass as the parent for whoever may read the user.
+  // A caller who may read a user would otherwise pass with the uid of that user as the parent.
   await assertHolds({ kind: "Group", uid: request.parent }, READ, access, db);
   const tried = triedOf(request);
   let trial: Trial;

@@ -1,4 +1,7 @@
-/** Lists the versions of an artifact in the order of its ecosystem. Versions are not a resource: they are visible to callers who may list the artifact. */
+/**
+ * Lists the versions of an artifact in the order of its ecosystem. Versions are not a resource: they are visible to callers who may list
+ * the artifact.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   ArtifactSchema,

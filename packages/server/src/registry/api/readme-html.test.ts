@@ -4,7 +4,7 @@ import { isSafeReadme } from "./readme-html.ts";
 
 const safe: Readonly<Record<string, string>> = {
   "an empty text": "",
-  "what Markdown makes by itself":
+  "the elements of Markdown":
     '# Title\n\nText with *emphasis*, `code`, ~~strikes~~ & <https://example.com>.\n\n1. one\n2. two\n\n> quote\n\n---\n\n![logo](logo.png "Logo") [link](/docs#a)\n',
   "a fenced block of a language": "```go title=x\nfunc main() { a := 1 < 2 && 3 > 2 }\n```\n",
   "a table with aligned columns": "| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | <b>3</b> |\n",
@@ -13,7 +13,7 @@ const safe: Readonly<Record<string, string>> = {
   "details with a summary": "<details open><summary>More</summary>\n\ntext\n\n</details>",
   "HTML that is quoted as code": "`<script>alert(1)</script>`\n\n    <iframe src=x>\n",
   "escaped and half-written HTML": "a < b, a &lt; b, \\<script\\> and &#60;script&#62; <",
-  "an address of mail": "[mail](mailto:x@example.com)",
+  "a mail address": "[mail](mailto:x@example.com)",
   "tags in capitals and never closed": "<B>bold <BR> text",
 };
 for (const [what, content] of Object.entries(safe)) test(`a readme may have ${what}`, () => assert.equal(isSafeReadme(content), true));
@@ -31,7 +31,7 @@ const unsafe: Readonly<Record<string, string>> = {
   "a style": '<p style="position:fixed">x</p>',
   "a style in a cell": '<table><tr><td style="background:url(x)">x</td></tr></table>',
   "a class of the page": '<p class="admin">x</p>',
-  "a class of the page beside a language": '<code class="language-go admin">x</code>',
+  "a class of the page next to a language": '<code class="language-go admin">x</code>',
   SVG: "<svg onload=alert(1)><script>alert(1)</script></svg>",
   "a comment that ends at once": "<!--> <img src=x onerror=alert(1)> -->",
   "a comment that ends as only browsers know": "<!-- a --!> <img src=x onerror=alert(1)> -->",

@@ -9,7 +9,7 @@ import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repo
 import { DeleteTagRequestSchema, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
-import { appendEvent, appendPlainEvents, type EventNames, type Happening, type PlainEvent } from "../../outbox/outbox.ts";
+import { appendEvent, appendPlainEvents, type EventedCall, type EventNames, type PlainEvent } from "../../outbox/outbox.ts";
 
 export interface RegistryNames extends EventNames {
   /**
@@ -24,7 +24,7 @@ export interface Origin {
   readonly repository: string;
   readonly remoteAddress: string;
   readonly userAgent: string;
-  readonly actor: NonNullable<Happening["actor"]>;
+  readonly actor: NonNullable<EventedCall["actor"]>;
 }
 
 export interface Pull {
@@ -81,7 +81,7 @@ interface RepoCreation {
   readonly now: Date;
 }
 
-type ApiChange = Pick<Happening, "method" | "request" | "response" | "actor" | "now">;
+type ApiChange = Pick<EventedCall, "method" | "request" | "response" | "actor" | "now">;
 
 function appendApiEvent(db: WriteDb, change: ApiChange, names: EventNames): Promise<void> {
   const { method } = change;

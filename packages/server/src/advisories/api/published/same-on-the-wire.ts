@@ -1,4 +1,7 @@
-/** Converts messages between the two versions of this domain, which differ only in names. Boot checks that field numbers and types are the same. */
+/**
+ * Converts messages between the two versions of this domain, which differ only in names. Boot checks that field numbers and types are the
+ * same.
+ */
 import { type DescField, type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from "@bufbuild/protobuf";
 
 /** Compiles the conversion to the message of the other version. @throws Error if the two differ on the wire */

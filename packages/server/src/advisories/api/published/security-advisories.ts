@@ -1,4 +1,7 @@
-/** The published view of advisories: documents and vulnerabilities for all callers, and resolved vulnerabilities of images for callers who may read those. */
+/**
+ * The published view of advisories: documents and vulnerabilities for all callers, and resolved vulnerabilities of images for callers who
+ * may read those.
+ */
 import {
   ListDocumentsResponseSchema,
   type ListResolvedVulnsReportsRequest,
