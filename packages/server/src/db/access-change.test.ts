@@ -22,13 +22,13 @@ before(async () => {
 after(() => store[Symbol.asyncDispose]());
 
 /** A listener and the changes it received since its first poll. */
-async function listen(): Promise<{ listener: AccessChangeListener; told: string[] }> {
-  const told: string[] = [];
-  const listener = new AccessChangeListener({ url, log, onChange: (uids) => void told.push(...uids) });
+async function listen(): Promise<{ listener: AccessChangeListener; notified: string[] }> {
+  const notified: string[] = [];
+  const listener = new AccessChangeListener({ url, log, onChange: (uids) => void notified.push(...uids) });
   assert.equal(listener.isCurrent(), false);
   await until(() => listener.isCurrent());
-  assert.deepEqual(told.splice(0), ["*"], "at first nobody knows what was missed");
-  return { listener, told };
+  assert.deepEqual(notified.splice(0), ["*"], "the first poll reports all identities as changed");
+  return { listener, notified };
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -36,24 +36,24 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 test("a change is delivered once and immediately", async () => {
-  const { listener, told } = await listen();
+  const { listener, notified } = await listen();
   await using _ = listener;
   for (let i = 0; i < 10; i++) {
     const start = performance.now();
     await store.transaction((db) => appendAccessChange(db, [`id${i}`, "x"]));
-    await until(() => told.includes(`id${i}`));
-    assert.ok(performance.now() - start < 300, "it waited for the next poll");
-    assert.deepEqual(told.splice(0), [`id${i}`, "x"]);
+    await until(() => notified.includes(`id${i}`));
+    assert.ok(performance.now() - start < 300, "the change was delivered only by the next poll");
+    assert.deepEqual(notified.splice(0), [`id${i}`, "x"]);
   }
   await store.transaction((db) => appendAccessChange(db, "*"));
-  await until(() => told.length > 0);
+  await until(() => notified.length > 0);
   await sleep(900);
-  assert.deepEqual(told, ["*"]);
+  assert.deepEqual(notified, ["*"]);
   assert.ok(listener.isCurrent());
 });
 
 test("a transaction that commits after a poll is delivered although later ones already were", async () => {
-  const { listener, told } = await listen();
+  const { listener, notified } = await listen();
   await using _ = listener;
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -65,24 +65,24 @@ test("a transaction that commits after a poll is delivered although later ones a
   await begun.promise;
   for (const uid of ["early1", "early2"]) {
     await store.transaction((db) => appendAccessChange(db, [uid]));
-    await until(() => told.includes(uid));
+    await until(() => notified.includes(uid));
   }
   await sleep(900);
   goOn.resolve();
   await late;
-  await until(() => told.includes("late"));
-  assert.deepEqual(told, ["early1", "early2", "late"]);
+  await until(() => notified.includes("late"));
+  assert.deepEqual(notified, ["early1", "early2", "late"]);
 });
 
 test("a poll finds changes without a notification", async () => {
-  const { listener, told } = await listen();
+  const { listener, notified } = await listen();
   await using _ = listener;
   await store.transaction((db) => db.insertInto("access_change").values({ identity_uid: "quiet" }).execute());
-  await until(() => told.includes("quiet"));
+  await until(() => notified.includes("quiet"));
 });
 
 test("a change that is rolled back is not delivered", async () => {
-  const { listener, told } = await listen();
+  const { listener, notified } = await listen();
   await using _ = listener;
   await assert.rejects(
     store.transaction(async (db) => {
@@ -92,11 +92,11 @@ test("a change that is rolled back is not delivered", async () => {
     RangeError,
   );
   await sleep(600);
-  assert.deepEqual(told, []);
+  assert.deepEqual(notified, []);
 });
 
 test("a lost connection is replaced and everything counts as changed", async () => {
-  const { listener, told } = await listen();
+  const { listener, notified } = await listen();
   await using _ = listener;
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -104,7 +104,7 @@ test("a lost connection is replaced and everything counts as changed", async () 
     "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()",
   );
   await client.end();
-  await until(() => told.includes("*"));
+  await until(() => notified.includes("*"));
   await until(() => listener.isCurrent());
 });
 

@@ -1,17 +1,22 @@
-/** How servers that share a PostgreSQL learn within a second whose rights changed, for their caches. One server alone needs nothing of this. */
+/**
+ * Notifies the servers that share a PostgreSQL database of changed access rights within a second, so that they
+ * invalidate their caches. With SQLite there is one server, and this does nothing.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Log } from "../lib/log.ts";
 import type { WriteDb } from "./store.ts";
 
 const CHANNEL = "holt_access";
-/** Stands for everybody in the table. */
-const EVERYBODY = "*";
+/** The identity_uid of a change that affects all identities. */
+const ALL_IDENTITIES = "*";
 
-/** Tells the other servers, once this transaction commits, whose rights it changes: of these identities or, with `*`, of everybody. */
+/**
+ * Notifies the other servers, when this transaction commits, that the rights of these identities (`*` for all) change.
+ */
 export async function appendAccessChange(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void> {
   const { notify, valuesOf } = db.dialect;
-  const uids = identityUids === "*" ? [EVERYBODY] : identityUids;
+  const uids = identityUids === "*" ? [ALL_IDENTITIES] : identityUids;
   if (notify === undefined || uids.length === 0) return;
   await db
     .insertInto("access_change")
@@ -24,7 +29,10 @@ export async function appendAccessChange(db: WriteDb, identityUids: readonly str
 export interface AccessChangeOptions {
   readonly url: string;
   readonly log: Log;
-  /** Must not throw. May be told the same change more than once. Whoever reads rights into a cache must drop what it read if this was called meanwhile. */
+  /**
+   * Must not throw. May be called more than once for the same change. A cache must discard rights that it began to read
+   * before this call.
+   */
   onChange(identityUids: readonly string[] | "*"): void;
 }
 
@@ -33,16 +41,17 @@ const CURRENT_MS = 1000;
 const PRUNE_MS = 10 * 60_000;
 
 /**
- * What was committed since the last poll. Neither times nor sequence numbers can tell: both are taken before the commit, so a slow transaction appears
- * behind a mark that has already moved past it. Transaction ids can. `pg_snapshot_xmin` of the last poll is the oldest transaction that was still running
- * then. All below it were finished, so the last poll saw their rows; every row of those at or above it is read again, which finds each late commit.
- * The rows and the new mark come from one statement, hence one snapshot. What is read twice is known by its number.
+ * Reads the changes that were committed since the last poll. Times and sequence numbers are assigned before the commit,
+ * so a slow transaction could commit behind a cursor that is already past it. Transaction ids avoid this:
+ * `pg_snapshot_xmin` is the oldest transaction that still runs during a poll. The next poll reads all rows from that
+ * transaction on, which includes every late commit. Rows and cursor come from one statement, hence one snapshot.
+ * `#seen` removes the duplicates.
  */
 const POLL = `
   select pg_snapshot_xmin(pg_current_snapshot())::text as xmin,
     coalesce((select json_agg(json_build_array(seq, identity_uid)) from access_change where tx >= $1::xid8), '[]') as changes`;
 const PRUNE = `delete from access_change where create_time < to_char(now() at time zone 'UTC' - interval '1 hour', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-/** Above any transaction: a first poll has nothing to read. */
+/** Greater than any transaction id, so the first poll reads no rows. */
 const MAX_XID = "18446744073709551615";
 
 export class AccessChangeListener implements AsyncDisposable {
@@ -52,19 +61,24 @@ export class AccessChangeListener implements AsyncDisposable {
   #wake: () => void = () => {};
   #isNotified = false;
   #isClosed = false;
+  /** The cursor: `pg_snapshot_xmin` of the last poll; undefined before the first poll of a connection. */
   #xmin: string | undefined;
+  /** Sequence numbers that the last poll read. */
   #seen = new Set<number>();
-  /** When the last successful poll began, on the clock of performance.now(). */
+  /** Start of the last successful poll, by performance.now(). */
   #polledAt = Number.NEGATIVE_INFINITY;
   #prunedAt = Number.NEGATIVE_INFINITY;
 
-  /** Starts to listen; keeps trying until it is disposed of. */
+  /** Starts to listen, and reconnects until it is disposed. */
   constructor(options: AccessChangeOptions) {
     this.#options = options;
     this.#running = this.#run();
   }
 
-  /** Whether everything that was committed until a second ago has been delivered. A cache of rights must not be used otherwise. */
+  /**
+   * Whether all changes that were committed until one second ago were delivered. If not, caches of rights must not be
+   * used.
+   */
   isCurrent(): boolean {
     return performance.now() - this.#polledAt < CURRENT_MS;
   }
@@ -77,13 +91,13 @@ export class AccessChangeListener implements AsyncDisposable {
         });
       } catch (error) {
         if (this.#isClosed) return;
-        this.#options.log.warn({ err: error }, "lost the connection that tells of changed rights");
+        this.#options.log.warn({ err: error }, "lost the connection that listens for changed access rights");
       }
       await this.#sleep(pause * (0.5 + Math.random()));
     }
   }
 
-  /** Returns only when closed; throws when the connection is lost. */
+  /** Resolves only when closed, and rejects when the connection is lost. */
   async #listen(onPoll: () => void): Promise<void> {
     const client = new pg.Client({
       connectionString: this.#options.url,
@@ -93,9 +107,9 @@ export class AccessChangeListener implements AsyncDisposable {
       keepAlive: true,
     });
     this.#client = client;
-    // It may be another server by now, restored or failed over to: what was missed cannot be known, so it is everything.
+    // The database may have been restored or failed over, so the first poll reports a change of all identities.
     this.#xmin = undefined;
-    // Waiting ends when the connection does; the next poll then fails.
+    // Ends the pause when the connection is lost; the next poll then fails.
     client.on("error", () => this.#notify());
     client.on("notification", () => this.#notify());
     try {
@@ -105,7 +119,7 @@ export class AccessChangeListener implements AsyncDisposable {
         this.#isNotified = false;
         await this.#poll(client);
         onPoll();
-        // A notification that came during the poll may be of what the poll could not see.
+        // A notification during the poll may announce rows that the poll did not see.
         if (!this.#isNotified) await this.#sleep(POLL_MS);
       }
     } finally {
@@ -122,7 +136,7 @@ export class AccessChangeListener implements AsyncDisposable {
     });
     const { xmin, changes } = rows[0]!;
     const fresh = changes.filter(([seq]) => !this.#seen.has(seq)).map(([, uid]) => uid);
-    if (this.#xmin === undefined || fresh.includes(EVERYBODY)) this.#options.onChange("*");
+    if (this.#xmin === undefined || fresh.includes(ALL_IDENTITIES)) this.#options.onChange("*");
     else if (fresh.length > 0) this.#options.onChange([...new Set(fresh)]);
     this.#xmin = xmin;
     this.#seen = new Set(changes.map(([seq]) => seq));
@@ -149,13 +163,13 @@ export class AccessChangeListener implements AsyncDisposable {
     this.#isClosed = true;
     this.#polledAt = Number.NEGATIVE_INFINITY;
     this.#wake();
-    // Ends whatever it waits for on the connection.
+    // Makes pending queries fail.
     if (this.#client !== undefined) await end(this.#client);
     await this.#running;
   }
 }
 
-/** Says goodbye, but does not wait for long for somebody who may not be there any more. */
+/** Closes the connection, and waits at most a second, since the other side may be unreachable. */
 async function end(client: pg.Client): Promise<void> {
   await Promise.race([client.end().catch(() => {}), sleep(1000, undefined, { ref: false })]);
 }

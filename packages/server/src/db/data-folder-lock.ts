@@ -1,13 +1,15 @@
-/** Keeps a second server off a data folder: what one server has cached of rights, another one's writes would make wrong without its knowing. */
+/**
+ * Keeps a second server from using a data folder: its writes would make the first server's cache of rights stale.
+ */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isBusy } from "./sqlite-connection.ts";
 
 /**
- * Held until it is disposed of or the process ends, however that happens: it is a file lock, and SQLite's are the ones that
- * node has. The small commands beside the server do not take it.
- * @throws Error where another server holds it, or the folder cannot be used
+ * Locks the folder until the lock is disposed or the process ends, even by a crash. It uses SQLite's file lock, since
+ * node has no other. Short-lived commands that run alongside the server do not take the lock.
+ * @throws Error for the operator if another server holds the lock or the folder is unusable
  */
 export function lockDataFolder(dataDir: string): Disposable {
   let database: DatabaseSync | undefined;
@@ -19,7 +21,7 @@ export function lockDataFolder(dataDir: string): Disposable {
     database?.close();
     if (isBusy(error))
       throw new Error(
-        `another holtd serves the data in ${dataDir}. SQLite is for one server; give this one a HOLT_DATA_DIR of its own, or share a PostgreSQL`,
+        `another holtd serves the data in ${dataDir}. SQLite supports one server; set a different HOLT_DATA_DIR, or share a PostgreSQL database`,
       );
     throw new Error(`cannot use the data folder ${dataDir}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,4 +1,7 @@
-/** Every difference between SQLite and PostgreSQL that a query or a migration can meet, and the only place for them; connections and errors are the drivers'. */
+/**
+ * Holds every difference between SQLite and PostgreSQL that queries and migrations depend on. Connections and errors
+ * are handled by the stores.
+ */
 import {
   type DialectAdapter,
   PostgresAdapter,
@@ -13,24 +16,24 @@ import {
 
 type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>;
 
-/** What a migration writes where the databases spell it differently. */
+/** SQL fragments for migrations, where the databases differ. */
 export interface ColumnTypes {
-  /** Text in byte order, which is the order of SQLite, of uids and of page tokens. */
+  /** Text sorted by bytes, the order of SQLite, of uids and of page tokens. */
   readonly text: string;
   readonly integer: string;
-  /** 64 bits in the database; a number in JavaScript, so no more than 2^53. */
+  /** 64 bits in the database, but a number in JavaScript, so at most 2^53. */
   readonly bigint: string;
-  /** A Uint8Array, in and out. */
+  /** A Uint8Array, when written and when read. */
   readonly bytes: string;
-  /** A primary key that only grows. */
+  /** An ever-growing primary key. */
   readonly sequence: string;
-  /** After the closing parenthesis of a table of short rows that are updated much. */
+  /** Table options, after the closing parenthesis, for short rows that are updated often. */
   readonly hotTable: string;
-  /** The same of a table that is hardly more than its key, so that it is stored once. */
+  /** Table options for rows with few columns besides the key, so that the key is stored once. */
   readonly keyTable: string;
 }
 
-/** What the columns of rows are: null is possible in all of them. */
+/** Column types of `rowsOf`; every column may hold null. */
 export type RowColumns<T> = { readonly [K in keyof T & string]: "text" | "bigint" };
 
 export interface Dialect {
@@ -38,25 +41,32 @@ export interface Dialect {
   readonly compiler: QueryCompiler;
   readonly adapter: DialectAdapter;
   readonly types: ColumnTypes;
-  /** Locks the selected rows against change and removal until the transaction ends. On SQLite a transaction is alone anyway. */
+  /**
+   * Locks the selected rows against update and delete until the transaction ends. SQLite runs one transaction at a
+   * time.
+   */
   readonly forUpdate: Locked;
-  /** The same, and against being referred to by new rows: for rows about to be deleted. */
+  /** For rows about to be deleted: like `forUpdate`, and locks them against new references too. */
   readonly forDelete: Locked;
-  /** Locks the selected rows against change and removal by others, who may hold the same lock. */
+  /** Locks the selected rows against update and delete; several transactions may hold this lock. */
   readonly forShare: Locked;
-  /** Locks the selected rows against removal only; any number of transactions may hold it at once. */
+  /** Locks the selected rows against delete only; several transactions may hold this lock. */
   readonly forKeyShare: Locked;
-  /** The same as `forUpdate`, leaving out the rows that somebody else has locked: of those who take work from one table, each takes other rows. */
+  /** Like `forUpdate`, but skips rows that are already locked, so that workers claim different rows of a queue. */
   readonly forClaim: Locked;
-  /** The column as a term that SQLite uses no index for. PostgreSQL has statistics to decide by. */
+  /** The column as an expression for which SQLite uses no index. PostgreSQL decides by its statistics. */
   unindexed<T>(column: string): RawBuilder<T>;
-  /** The same of a text column, for what is known to be met often: PostgreSQL knows nothing of values that come as a list, and takes them to be rare. */
+  /**
+   * Like `unindexed`, for a text column that often matches: PostgreSQL assumes that the values of a list parameter are
+   * rare.
+   */
   frequent<T>(column: string): RawBuilder<T>;
-  /** The table, which SQLite reads by this index. It must not find out by itself: without statistics it takes a row's key for the better way. */
+  /** The table, with the index that SQLite must use. Without statistics SQLite would prefer the primary key. */
   readBy(table: string, index: string): RawBuilder<unknown>;
   /**
-   * `select column from outer, inner where condition`, done as a look into the inner table for each row of the outer one: what statistics say of
-   * values that are not known yet is no help. @param condition on the inner table; it may name columns of the outer one
+   * `select column from outer, inner where condition` as a nested loop: one lookup in the inner table per row of the
+   * outer one. Planner statistics do not help with values that are unknown when the query is planned.
+   * @param condition on the inner table; it may refer to columns of the outer one
    */
   lookUp(
     column: RawBuilder<unknown>,
@@ -64,34 +74,49 @@ export interface Dialect {
     inner: RawBuilder<unknown>,
     condition: RawBuilder<boolean>,
   ): RawBuilder<unknown>;
-  /** That a text of ASCII is like the pattern, in which a backslash escapes, in any case. As a term that PostgreSQL's statistics of the column know something of. */
+  /**
+   * Case-insensitive LIKE on ASCII text, with backslash as the escape character. PostgreSQL can estimate it from
+   * statistics.
+   */
   isLike(text: RawBuilder<unknown>, pattern: string): RawBuilder<boolean>;
-  /** That a uid is among those that a query selects. They are few, whatever PostgreSQL's statistics say: each is looked up. */
+  /** Whether a uid is in the result of a query. PostgreSQL looks up each result, because there are few of them. */
   isAmong(uid: RawBuilder<unknown>, selected: RawBuilder<unknown>): RawBuilder<boolean>;
   /**
-   * That a row which lies below the group stands right in it, for a walk along an index that is not the parent's. SQLite tells by the uid, which that
-   * index holds, and leaves the row unread. PostgreSQL's statistics know how many rows the parent has, and nothing of an expression.
+   * Whether a row below the group is its direct child, for scans of an index without the parent. SQLite decides by the
+   * uid in the index, without reading the row. PostgreSQL has statistics on the parent column, but not on expressions.
    */
   isChildOf(uid: string): RawBuilder<boolean>;
-  /** A table with one text column `value`, for `selectFrom(valuesOf(list).as("v"))`. One parameter however long the list, so one prepared statement. */
+  /**
+   * A table with one text column `value`, for `selectFrom(valuesOf(list).as("v"))`. The list is one parameter, so lists
+   * of any length share a prepared statement.
+   */
   valuesOf(list: readonly string[]): RawBuilder<{ value: string }>;
-  /** A table of these rows, for `from(rowsOf(list, columns).as("r"))`; the columns are the keys of `columns`. One parameter, as with `valuesOf`. */
+  /** A table of these rows, for `from(rowsOf(list, columns).as("r"))`. The rows are one parameter, as in `valuesOf`. */
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
-  /** The values as the text of a JSON array: of any one row it is the same text each time. */
+  /** The values as the text of a JSON array, which is always the same for the same values. */
   jsonOf(values: readonly RawBuilder<unknown>[]): RawBuilder<string>;
-  /** Whether its queries run in this process, where nothing else happens meanwhile. */
+  /** Whether queries run in this process and block it. */
   readonly isInProcess: boolean;
-  /** How many rows a statement that inserts many takes at most, a power of two: few differ in length, so that they stay prepared. SQLite is fastest with one. */
+  /**
+   * Maximum rows per INSERT, a power of two, so that a few statement lengths stay prepared. SQLite is fastest with one
+   * row per statement.
+   */
   readonly rowsPerInsert: number;
-  /** What stands for a parameter in a statement's text, from 1 on. */
+  /** The placeholder of a parameter in SQL text, counted from 1. */
   placeholder(number: number): string;
-  /** Which of its slots a count is kept in by this transaction. Backends differ in it, so concurrent writers seldom wait for the same row. */
+  /**
+   * The slot of each count that this transaction updates. Backends use different slots, so writers seldom wait for each
+   * other.
+   */
   readonly countSlot: RawBuilder<number>;
-  /** For a table whose rows change once, in the order in which they came: an index of those that have not must not fill with those that have. */
-  tidied(table: string): readonly string[];
-  /** Makes whoever migrates wait for who migrates already. SQLite's transactions do so by themselves. */
+  /**
+   * Statements that make PostgreSQL vacuum a queue table early. Its rows change once, in order, and an index of the
+   * pending rows must not fill up with dead entries.
+   */
+  vacuumEarly(table: string): readonly string[];
+  /** Statements that serialize concurrent migrations. SQLite's transactions already do so. */
   readonly migrationLock: readonly string[];
-  /** Wakes those who listen, once this transaction commits; undefined where the database has but one server. */
+  /** Notifies listeners when this transaction commits; undefined where only one server uses the database. */
   readonly notify: ((channel: string) => RawBuilder<unknown>) | undefined;
 }
 
@@ -119,7 +144,7 @@ export const sqliteDialect: Dialect = {
   lookUp: (column, outer, inner, condition) => sql`select ${column} from ${outer} cross join ${inner} where ${condition}`,
   isAmong: (uid, selected) => sql`${uid} in (${selected})`,
   isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
-  // A child's uid has one segment more, of 16 digits.
+  // A child's uid has one more segment: a slash and 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
   valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
@@ -128,7 +153,7 @@ export const sqliteDialect: Dialect = {
   rowsPerInsert: 1,
   placeholder: () => "?",
   countSlot: sql.raw("0"),
-  tidied: () => [],
+  vacuumEarly: () => [],
   migrationLock: [],
   notify: undefined,
 };
@@ -137,7 +162,7 @@ function fieldsOf(columns: object): RawBuilder<unknown> {
   return sql.join(Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`));
 }
 
-/** Any number that no other program uses for an advisory lock in our database. */
+/** Key of the advisory lock; arbitrary, but unique within the database. */
 const MIGRATION_LOCK = 4_857_120_631;
 
 export const postgresDialect: Dialect = {
@@ -150,11 +175,11 @@ export const postgresDialect: Dialect = {
     bigint: "bigint",
     bytes: "bytea",
     sequence: "bigint generated always as identity primary key",
-    // Room on each page keeps updates off the index, and dead rows go before they are many.
+    // Free space on each page allows updates without index changes; early vacuuming keeps dead rows few.
     hotTable: "with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)",
     keyTable: "",
   },
-  // NO KEY: a plain FOR UPDATE would also stop children from being created, which no update of a row needs.
+  // A plain FOR UPDATE would also block the insertion of children; NO KEY does not.
   forUpdate: (query) => query.forNoKeyUpdate(),
   forDelete: (query) => query.forUpdate(),
   forShare: (query) => query.forShare(),
@@ -163,7 +188,7 @@ export const postgresDialect: Dialect = {
   unindexed: (column) => sql`${sql.ref(column)}`,
   frequent: (column) => sql`(${sql.ref(column)} || '')`,
   readBy: (table) => sql.table(table),
-  // With OFFSET it is a query of its own, which is not made part of the other.
+  // OFFSET 0 keeps PostgreSQL from merging the subquery into the outer query.
   lookUp: (column, outer, inner, condition) =>
     sql`select l.* from ${outer} cross join lateral (select ${column} from ${inner} where ${condition} offset 0) as l`,
   isAmong: (uid, selected) => sql`${uid} = any(array(${selected}))`,
@@ -176,9 +201,11 @@ export const postgresDialect: Dialect = {
   rowsPerInsert: 64,
   placeholder: (number) => `$${number}`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
-  // By default a fifth of the table may be dead, and indexes are left alone where that is little of it: they are read from their dead end.
-  tidied: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],
-  // An index over many rows takes longer than any request may.
+  // By default PostgreSQL vacuums when a fifth of the table is dead, and skips indexes with few dead entries. Scans of
+  // the
+  // queue begin at exactly those entries.
+  vacuumEarly: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],
+  // Building an index over many rows takes longer than the timeouts of requests.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
   notify: (channel) => sql`select pg_notify(${channel}, '')`,
 };

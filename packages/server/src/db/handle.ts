@@ -1,13 +1,16 @@
-/** Makes the handles of store.ts out of a function that runs one statement; knows neither connections nor transactions. */
+/** Builds the handles of store.ts on a function that runs one statement. Connections and transactions are elsewhere. */
 import { type CompiledQuery, expressionBuilder, QueryCreator, type QueryExecutor, type QueryResult } from "kysely";
 import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: what a row is, only the query's own type says
+// biome-ignore lint/suspicious/noExplicitAny: only the query's own type knows the type of its rows
 export type Execute = (query: CompiledQuery) => Promise<QueryResult<any>>;
 
-/** A handle without anything that writes. `with` can still spell a write; the connection behind `execute` must refuse that. */
+/**
+ * A handle without methods that write. `with` can still express a write, which the connection behind `execute` must
+ * reject.
+ */
 export function createReadHandle(dialect: Dialect, execute: Execute): ReadDb {
   return readHandleOf(dialect, createExecutor(dialect, execute));
 }
@@ -39,11 +42,11 @@ function readHandleOf(dialect: Dialect, executor: QueryExecutor): ReadDb {
 const FUNCTIONS = expressionBuilder<Schema, keyof Schema>().fn;
 
 function bound<K extends keyof QueryCreator<Schema>>(creator: QueryCreator<Schema>, name: K): QueryCreator<Schema>[K] {
-  // `bind` knows only the last overload of a method, hence the detour of types.
+  // `bind` sees only the last overload of a method, hence the casts.
   return (creator[name] as unknown as CallableFunction).bind(creator) as QueryCreator<Schema>[K];
 }
 
-/** Kysely's own executor takes several turns of the microtask queue per statement for plugins and pools that are not here. */
+/** Kysely's own executor spends several microtasks per statement on plugins and pools, which Holt does not use. */
 function createExecutor(dialect: Dialect, execute: Execute): QueryExecutor {
   return {
     adapter: dialect.adapter,
@@ -62,5 +65,5 @@ function createExecutor(dialect: Dialect, execute: Execute): QueryExecutor {
 }
 
 function unsupported(): never {
-  throw new Error("Holt's database handles neither stream nor take plugins");
+  throw new Error("database handles support neither streaming nor plugins");
 }

@@ -71,7 +71,7 @@ function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
   });
 }
 
-test("migrations with a gap or a version that is taken twice are refused", () => {
+test("orderMigrations rejects a gap and a duplicate version", () => {
   const migration = (version: number): Migration => ({ version, name: `m${version}`, statements: () => [] });
   assert.deepEqual(
     orderMigrations([migration(2), migration(1)]).map(({ version }) => version),

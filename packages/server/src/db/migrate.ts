@@ -1,22 +1,19 @@
-/** Brings a database to the schema this program knows, forward only; the schemas are in the migrations/ of the domains. */
+/** Migrates a database to the schema of this program, forward only. Each domain has its migrations in migrations/. */
 import { sql } from "kysely";
 import type { Log } from "../lib/log.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Store, WriteDb } from "./store.ts";
 
 export interface Migration {
-  /** Its place in the order of all migrations, counted from 1. */
+  /** Position in the order of all migrations, counted from 1. */
   readonly version: number;
-  /** As `schema_migration` records it. */
+  /** The name in the table `schema_migration`. */
   readonly name: string;
   /** One SQL statement each. */
   statements(dialect: Dialect): readonly string[];
 }
 
-/**
- * Puts the migrations of all domains in their one order.
- * @throws Error where a version is missing or taken twice
- */
+/** Sorts the migrations of all domains by version. @throws Error if a version is missing or duplicated */
 export function orderMigrations(migrations: readonly Migration[]): readonly Migration[] {
   const ordered = [...migrations].sort((a, b) => a.version - b.version);
   for (const [index, { version, name }] of ordered.entries()) {
@@ -26,8 +23,8 @@ export function orderMigrations(migrations: readonly Migration[]): readonly Migr
 }
 
 /**
- * Applies what is missing, each migration in its own transaction. Any number of servers may do so at once.
- * @throws Error where the data was written by a newer program
+ * Applies the missing migrations, each in its own transaction. Several servers may do so concurrently.
+ * @throws Error if a newer program has migrated the database
  */
 export async function migrate(store: Store, log: Log, migrations: readonly Migration[]): Promise<void> {
   for (;;) {
@@ -37,7 +34,7 @@ export async function migrate(store: Store, log: Log, migrations: readonly Migra
   }
 }
 
-/** The version it applied; undefined where there was none left. */
+/** The version that was applied; undefined if the schema is current. */
 async function applyNext(db: WriteDb, migrations: readonly Migration[]): Promise<number | undefined> {
   const { types, migrationLock } = db.dialect;
   for (const statement of migrationLock) await sql.raw(statement).execute(db);

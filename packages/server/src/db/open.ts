@@ -1,4 +1,4 @@
-/** Opens the store that a configuration names and brings its schema up to date; the stores themselves are in sqlite.ts and postgres.ts. */
+/** Opens the configured store and migrates it to the current schema. sqlite.ts and postgres.ts implement the stores. */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import { type Migration, migrate } from "./migrate.ts";
@@ -12,9 +12,9 @@ export interface StoreOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly migrations: readonly Migration[];
-  /** SQLite: whether this process is here to write a lot, and may use more memory for it. */
+  /** SQLite: use more memory, for a process that writes in bulk. */
   readonly isForBulk?: boolean;
-  /** PostgreSQL: how many connections may be open at most. */
+  /** PostgreSQL: maximum number of open connections, per pool. */
   readonly readers?: number;
   readonly writers?: number;
 }
@@ -35,7 +35,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         ? `: ${error.cause.message || String((error.cause as { code?: unknown }).code)}`
         : "";
     throw new Error(
-      `cannot use the database ${options.url === "" ? `in ${options.dataDir}` : placeOf(options.url)}: ${(error as Error).message}${reason}`,
+      `cannot use the database ${options.url === "" ? `in ${options.dataDir}` : hostAndDatabaseOf(options.url)}: ${(error as Error).message}${reason}`,
       { cause: error },
     );
   }
@@ -43,14 +43,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 function withCheckedUrl(options: StoreOptions): StoreOptions {
   const url = URL.parse(options.url);
-  // The address itself stays out of the message: it may hold a password.
+  // The address may contain a password, so the message does not quote it.
   if (url === null || !["postgres:", "postgresql:"].includes(url.protocol)) {
     throw new Error("the database address must begin with postgres:// and be a valid URL; leave it empty for a file in the data folder");
   }
   return options;
 }
 
-function placeOf(url: string): string {
+function hostAndDatabaseOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
 }

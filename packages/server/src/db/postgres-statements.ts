@@ -1,32 +1,32 @@
-/** Runs compiled queries on a PostgreSQL connection as prepared statements, and says what its errors mean. Owns no connection. */
+/** Runs compiled queries as prepared statements on a PostgreSQL connection, and translates its errors. */
 import type { CompiledQuery, QueryResult, RootOperationNode } from "kysely";
 import pg, { type ClientBase } from "pg";
 import { unavailable } from "../lib/errors.ts";
 import { sha256Hex } from "../lib/sha256.ts";
 import { ConflictError, ConstraintError, writtenTable } from "./transaction.ts";
 
-/** Per connection. A prepared statement's plan costs the server some ten kilobytes. */
-const MAX_STATEMENTS = 200;
-/** Longer texts are lists of rows, seldom of the same length again. */
-const MAX_KEPT_LENGTH = 16_384;
+/** A prepared statement takes about ten kilobytes on the database server. */
+const MAX_STATEMENTS_PER_CONNECTION = 200;
+/** Longer statements insert lists of rows, whose length seldom recurs. */
+const MAX_PREPARED_SQL_LENGTH = 16_384;
 
-/** Names of the statements prepared on a connection by their SQL; the order of the keys is the order of use. */
+/** Names of a connection's prepared statements by their SQL. Keys are in order of use. */
 const statementsOf = new WeakMap<ClientBase, Map<string, string>>();
 let serial = 0;
 
-// biome-ignore lint/suspicious/noExplicitAny: what a row is, only the query's own type says
+// biome-ignore lint/suspicious/noExplicitAny: only the query's own type knows the type of its rows
 export async function executeOn(client: ClientBase, query: CompiledQuery): Promise<QueryResult<any>> {
-  if (query.sql.length > MAX_KEPT_LENGTH)
+  if (query.sql.length > MAX_PREPARED_SQL_LENGTH)
     return resultFrom(await send(client, { text: query.sql, values: query.parameters as unknown[] }, query.query));
   const statements = statementsOf.get(client) ?? new Map<string, string>();
   statementsOf.set(client, statements);
-  // Not a hash alone: a statement that is prepared again after it was dropped must not meet the driver's memory of the first.
+  // The serial makes the name unique: the driver still remembers the name of a statement that was deallocated.
   const name = statements.get(query.sql) ?? `${sha256Hex(query.sql).slice(0, 16)}_${(serial++).toString(36)}`;
-  // Whatever goes wrong, the statement may be the reason (its plan is out of date) or may not exist; only success keeps the name.
+  // After an error the statement may be stale or may not exist, so its name is kept only on success.
   statements.delete(query.sql);
   const result = await send(client, { name, text: query.sql, values: query.parameters as unknown[] }, query.query);
   statements.set(query.sql, name);
-  if (statements.size > MAX_STATEMENTS) await dropOldest(client, statements);
+  if (statements.size > MAX_STATEMENTS_PER_CONNECTION) await dropOldest(client, statements);
   return resultFrom(result);
 }
 
@@ -43,14 +43,14 @@ async function dropOldest(client: ClientBase, statements: Map<string, string>): 
   await executePlainOn(client, `deallocate "${oldest.value[1]}"`);
 }
 
-/** Runs a statement that is not worth preparing. */
+/** Runs a statement without preparing it. */
 export async function executePlainOn(client: ClientBase, text: string): Promise<void> {
   await send(client, { text });
 }
 
 const brokenClients = new WeakSet<ClientBase>();
 
-/** Whether a statement failed for another reason than the server's answer: nobody knows then what the server will say to the next one. */
+/** Whether a statement failed without an answer of the server, so that the state of the connection is unknown. */
 export function isBroken(client: ClientBase): boolean {
   return brokenClients.has(client);
 }
@@ -64,7 +64,10 @@ async function send(client: ClientBase, query: pg.QueryConfig, node?: RootOperat
   }
 }
 
-/** What a driver's error means; anything unforeseen is returned as it is. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * Translates an error of the driver; unknown errors are returned unchanged.
+ * Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 export function errorFromPostgres(error: unknown, query?: RootOperationNode): unknown {
   if (!(error instanceof Error)) return error;
   const { code, detail } = error as { code?: unknown; detail?: unknown };
@@ -73,22 +76,22 @@ export function errorFromPostgres(error: unknown, query?: RootOperationNode): un
   if (code === "23503") return new ConstraintError("foreign-key", table, [], error);
   if (code === "40001" || code === "40P01" || isStalePlan(code, error)) return new ConflictError(error.message, { cause: error });
   if (typeof code !== "string" ? LOST_CONNECTION.test(error.message) : UNAVAILABLE.test(code)) {
-    return unavailable("the database cannot do this now", { cause: error });
+    return unavailable("the database is temporarily unavailable", { cause: error });
   }
   return error;
 }
 
-/** No connection, no resources, shutting down, a lock or a statement that took too long; and the errors of sockets. */
+/** Lost connections, missing resources, shutdown, timeouts of locks and statements, and errors of sockets. */
 const UNAVAILABLE = /^(?:08|53|57P|58|57014|55P03|25P0[34]|E[A-Z]{3,})/;
-/** The driver's own errors have no code. */
+/** Matches the driver's own errors, which have no code. */
 const LOST_CONNECTION = /connection|timeout|not queryable/i;
 
-/** Somebody migrated the database meanwhile; prepared anew, the statement works. */
+/** A migration made the plan stale; the statement works after it is prepared again. */
 function isStalePlan(code: unknown, error: Error): boolean {
   return code === "0A000" && error.message.includes("cached plan");
 }
 
-/** `Key (parent, name)=(…) already exists.` → parent, name, in whatever language the server speaks. */
+/** `Key (parent, name)=(…) already exists.` → parent, name. Works for messages in any language. */
 function columnsOf(detail: unknown): string[] {
   const list = typeof detail === "string" ? /\(([^)]*)\)=\(/.exec(detail)?.[1] : undefined;
   return list?.split(", ").map((column) => column.replaceAll('"', "")) ?? [];

@@ -1,4 +1,4 @@
-/** The store in PostgreSQL, for any number of server processes: a pool of connections that can only read and one that writes. */
+/** The PostgreSQL store, for any number of server processes: a pool of read-only connections and a pool that writes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import pg from "pg";
@@ -14,7 +14,7 @@ export interface PostgresOptions {
   /** A `postgres://` address. */
   readonly url: string;
   readonly log: Log;
-  /** How many connections may be open at most. */
+  /** Maximum number of open connections, per pool. */
   readonly readers?: number;
   readonly writers?: number;
 }
@@ -22,16 +22,19 @@ export interface PostgresOptions {
 /** Does not connect yet and does not migrate. */
 export function openPostgres({ url, log, readers = 10, writers = 10 }: PostgresOptions): Store {
   const readOnly = createPool(url, log, { max: readers, query_timeout: 35_000 }, "default_transaction_read_only = on", CUSTOM_PLANS);
-  // No such limit on the driver's side here: a migration may take long.
+  // No query_timeout here, because a migration may take long.
   return new PostgresStore(readOnly, createPool(url, log, { max: writers }), log);
 }
 
-/** 64-bit integers are counts and sequence numbers here, far below 2^53; the driver makes strings of them by default. */
+/**
+ * The driver reads 64-bit integers as strings. Holt's are counts and sequence numbers far below 2^53, so numbers will
+ * do.
+ */
 const TYPES = {
   getTypeParser: (oid: number, format: "text") => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)),
 };
 
-/** A range of uids may hold one row or a million, and a skip may be none or far: a plan for all of them is right for few. */
+/** A range of uids may contain one row or a million, so one generic plan cannot fit all parameters. */
 const CUSTOM_PLANS = "plan_cache_mode = force_custom_plan";
 const PING_TIMEOUT_MS = 5000;
 const SETTINGS = ["statement_timeout = '30s'", "lock_timeout = '10s'", "idle_in_transaction_session_timeout = '60s'"];
@@ -44,15 +47,15 @@ function createPool(url: string, log: Log, limits: pg.PoolConfig, ...settings: s
     ...limits,
     connectionTimeoutMillis: 5000,
     idleTimeoutMillis: 60_000,
-    // Connections move to the present address of a database that failed over, and the server gets their memory back.
+    // Reconnecting follows a database that failed over, and frees memory on its server.
     maxLifetimeSeconds: 3600,
     keepAlive: true,
     types: TYPES as pg.CustomTypesConfig,
-    // As statements and not as start-up parameters, which the address can override.
+    // Statements, because the address can override start-up parameters.
     onConnect: (client) => client.query(setUp),
   });
   pool.on("error", (error) => log.warn({ err: error }, "an idle database connection was lost"));
-  // The pool does not listen while somebody has the connection, and an error nobody listens to ends the process.
+  // The pool does not listen while a connection is checked out, and an unhandled error event ends the process.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
@@ -116,7 +119,7 @@ class PostgresStore implements Store {
     await Promise.race([this.#read(CompiledQuery.raw("select 1")), timeout]);
   }
 
-  /** Waits for the connections that are in use. */
+  /** Waits until all connections are released. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#readers.end(), this.#writers.end()]);
   }
@@ -129,7 +132,7 @@ async function inTransaction<T>(client: pg.PoolClient, mode: string, work: () =>
     await executePlainOn(client, "commit");
     return value;
   } catch (error) {
-    // Where this fails the connection is broken, and the server rolls back when it is closed.
+    // If this fails, the connection is broken, and the server rolls back when it is closed.
     await executePlainOn(client, "rollback").catch(() => {});
     throw error;
   }

@@ -1,29 +1,34 @@
-/** Maintained counts: how many rows of a kind stand below each group, so that a list's total needs no scan. Changed only in the transaction that changes the rows. */
+/**
+ * Maintains the number of rows below each group, so that the total of a list needs no scan. The transaction that
+ * changes the rows changes the counts.
+ */
 import { type RawBuilder, sql } from "kysely";
 import { ancestry, isInRoot, parentOf } from "../lib/uid.ts";
 import type { PartialCounts, ResourceTableName } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
 
-/** Rows of one statement: enough for any one row's ancestors, and few enough lengths that all of them stay prepared. */
-const MAX_ROWS = 64;
+/** Enough for all ancestors of a row, and few enough that a statement for each number of rows stays prepared. */
+const MAX_ROWS_PER_STATEMENT = 64;
 
-/** What is counted: the rows of a table, or one of the counts that domains name in their tables.ts. */
+/** A counted table, or one of the counts that domains declare in their tables.ts. */
 export type CountKind = ResourceTableName | keyof PartialCounts;
 
 export interface ResourceCount {
+  /** Rows anywhere below the group. */
   readonly below: number;
+  /** Rows whose parent is the group. */
   readonly direct: number;
 }
 
-/** Above all organizations: what parentOf a root uid is. */
+/** The pseudo-group above all organizations, and the parent of every root uid. */
 const ROOT = "/";
 
-/** Counts one row that was created (`delta` 1) or removed (-1), at every group above it and at `/`, which is above everything. */
+/** Counts a created (`delta` 1) or deleted (-1) row at every group above it and at `/`. */
 export function appendToCount(db: WriteDb, kind: CountKind, uid: string, delta: number): Promise<void> {
   return appendToCounts(db, kind, [uid], delta);
 }
 
-/** The same for many rows, with one change per group. */
+/** Like appendToCount for many rows, with one change per group. */
 export async function appendToCounts(db: WriteDb, kind: CountKind, uids: readonly string[], delta: number): Promise<void> {
   const counts = new Map<string, { below: number; direct: number }>();
   for (const uid of uids) {
@@ -36,12 +41,12 @@ export async function appendToCounts(db: WriteDb, kind: CountKind, uids: readonl
   await appendChanges(db, kind, counts);
 }
 
-/** Counts rows of `vulnerability` that were created, or removed where negative, above all groups. */
+/** Counts created (positive) or deleted (negative) rows of `vulnerability`, which belong to no group. */
 export async function appendToVulnerabilityCount(db: WriteDb, delta: number): Promise<void> {
   if (delta !== 0) await appendChanges(db, "vulnerability", new Map([[ROOT, { below: delta, direct: delta }]]));
 }
 
-/** Takes what is counted below a group, or a repo, off everything above it: it is about to be deleted with all of that. */
+/** Subtracts the count below a group or repo from all its ancestors, before it is deleted with its contents. */
 export async function subtractCounts(db: WriteDb, kind: CountKind, uid: string): Promise<void> {
   const { below } = await countOf(db, kind, uid);
   if (below === 0) return;
@@ -50,11 +55,11 @@ export async function subtractCounts(db: WriteDb, kind: CountKind, uid: string):
 }
 
 async function appendChanges(db: WriteDb, kind: CountKind, counts: ReadonlyMap<string, ResourceCount>): Promise<void> {
-  // Everybody locks from the root downwards, so nobody waits in a circle.
+  // All writers lock rows from the root downwards, so they cannot deadlock.
   const groups = [...counts.keys()].sort();
-  for (let start = 0; start < groups.length; start += MAX_ROWS) {
+  for (let start = 0; start < groups.length; start += MAX_ROWS_PER_STATEMENT) {
     const rows = groups
-      .slice(start, start + MAX_ROWS)
+      .slice(start, start + MAX_ROWS_PER_STATEMENT)
       .map((group) => ({ group_uid: group, kind, slot: db.dialect.countSlot, ...counts.get(group)! }));
     await db
       .insertInto("resource_count")
@@ -69,18 +74,18 @@ async function appendChanges(db: WriteDb, kind: CountKind, counts: ReadonlyMap<s
   }
 }
 
-/** Zeroes for a group without rows, and for one that does not exist. */
+/** Zero for a group without rows, and for a group that does not exist. */
 export function countOf(db: ReadDb, kind: CountKind, groupUid: string): Promise<ResourceCount> {
   return sumOf(db, kind, sql<boolean>`group_uid = ${groupUid}`);
 }
 
-/** The counts of several groups together; none of them may lie below another. */
+/** The total of several groups, none of which may be below another. */
 export function countOfAll(db: ReadDb, kind: CountKind, groupUids: readonly string[]): Promise<ResourceCount> {
   if (groupUids.length === 1) return countOf(db, kind, groupUids[0] ?? "");
   return sumOf(db, kind, sql<boolean>`group_uid in (select wanted.value from ${db.dialect.valuesOf(groupUids)} as wanted)`);
 }
 
-/** As text: every list asks this, and a query that is built by calls takes half as long again. */
+/** Every list runs this query, and building it with Kysely would take 50 % longer. */
 async function sumOf(db: ReadDb, kind: CountKind, isWanted: RawBuilder<boolean>): Promise<ResourceCount> {
   const { rows } =
     await sql<ResourceCount>`select cast(coalesce(sum(below), 0) as bigint) as below, cast(coalesce(sum(direct), 0) as bigint) as direct
@@ -88,7 +93,7 @@ async function sumOf(db: ReadDb, kind: CountKind, isWanted: RawBuilder<boolean>)
   return rows[0] ?? { below: 0, direct: 0 };
 }
 
-/** Forgets a group, or a repo, that was deleted. */
+/** Deletes the counts of a deleted group or repo. */
 export async function dropCounts(db: WriteDb, groupUid: string): Promise<void> {
   await db.deleteFrom("resource_count").where("group_uid", "=", groupUid).execute();
 }

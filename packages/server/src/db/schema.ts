@@ -1,6 +1,6 @@
 /**
- * The tables as TypeScript sees them. Each domain adds its own tables to `Schema` in its tables.ts; migrations make them.
- * Column names equal proto field names. Times are UTC strings with three fraction digits.
+ * Declares the types of the platform's tables. Each domain adds its tables to `Schema` in its tables.ts; migrations
+ * create them. Columns have the names of the proto fields. Times are UTC strings with three fraction digits.
  */
 import type { Generated } from "kysely";
 
@@ -10,10 +10,13 @@ export interface Schema {
   access_change: AccessChangeTable;
 }
 
-/** What every resource table has. `body` is the resource as canonical proto-JSON text and is the truth; the columns exist to filter, sort, join and be unique. */
+/**
+ * Columns of every resource table. `body` is the resource as canonical proto-JSON; the other columns serve queries and
+ * constraints.
+ */
 export interface ResourceTable {
   uid: string;
-  /** Uid of the parent; null where the uid is in root. */
+  /** Uid of the parent; null for a root uid. */
   parent: string | null;
   name: string;
   create_time: string;
@@ -21,10 +24,13 @@ export interface ResourceTable {
   body: string;
 }
 
-/** How many rows of a kind stand below a group. Several slots a group, so that writers need not wait for each other: the count is their sum. */
+/**
+ * Number of rows of a kind below a group. A count is the sum of several slots, so that writers need not wait for each
+ * other.
+ */
 export interface ResourceCountTable {
   group_uid: string;
-  /** A CountKind: the name of the resource's table, or of a part of it. */
+  /** A CountKind: the name of the counted table, or of a subset of its rows. */
   kind: string;
   slot: number;
   /** Rows anywhere below the group. */
@@ -33,7 +39,7 @@ export interface ResourceCountTable {
   direct: number;
 }
 
-/** Small facts of the installation: names of secrets and of the bootstrap resources. */
+/** Small values of the installation, by name, such as names of secrets and of the bootstrap resources. */
 export interface ServerStateTable {
   name: string;
   value: string;
@@ -42,16 +48,16 @@ export interface ServerStateTable {
   lease_time: string | null;
 }
 
-/** PostgreSQL only: whose rights a transaction changed, for the other servers' caches. `identity_uid` `*` means everybody's. */
+/** PostgreSQL only: identities whose rights a transaction changed, for the caches of other servers. `*` means all. */
 export interface AccessChangeTable {
   seq: Generated<number>;
   identity_uid: string;
   create_time: Generated<string>;
 }
 
-/** Tables of resources: the resource engine works on them. */
+/** Tables that the resource engine reads and writes. */
 export type ResourceTableName = keyof { [Name in keyof Schema as Schema[Name] extends ResourceTable ? Name : never]: true };
 
-/** Counts of a part of a table, or of rows outside of the tree, by name. Domains add theirs in tables.ts. */
-// biome-ignore lint/suspicious/noEmptyInterface: the domains fill it
+/** Names of counts of a subset of a table, or of rows outside of the tree. Domains add theirs in tables.ts. */
+// biome-ignore lint/suspicious/noEmptyInterface: the domains extend it
 export interface PartialCounts {}

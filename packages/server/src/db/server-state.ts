@@ -1,4 +1,6 @@
-/** Small facts of an installation: what is decided once, whichever server is first, and how far servers have come with what they do in turn. */
+/**
+ * Stores small values that all servers of an installation share, such as one-time decisions and the progress of jobs.
+ */
 import type { ReadDb, WriteDb } from "./store.ts";
 
 export async function readState(db: ReadDb, name: string): Promise<string | undefined> {
@@ -6,7 +8,7 @@ export async function readState(db: ReadDb, name: string): Promise<string | unde
   return row?.value;
 }
 
-/** The value that stands: the one given, unless there was one already. */
+/** Stores the value unless the name already has one. Returns the stored value. */
 export async function decideState(db: WriteDb, name: string, value: string): Promise<string> {
   await db
     .insertInto("server_state")
@@ -16,7 +18,9 @@ export async function decideState(db: WriteDb, name: string, value: string): Pro
   return (await readState(db, name)) ?? value;
 }
 
-/** What a state is that is kept as JSON, locked until the transaction ends; the one given, where there was none. */
+/**
+ * Reads a state that is stored as JSON and locks it until the transaction ends. Stores `first` if there is none yet.
+ */
 export async function lockState<State>(db: WriteDb, name: string, first: State): Promise<State> {
   await db
     .insertInto("server_state")
@@ -27,7 +31,7 @@ export async function lockState<State>(db: WriteDb, name: string, first: State):
   return JSON.parse(row.value) as State;
 }
 
-/** Of a state that the caller has locked. @returns the state */
+/** Stores a state that the caller has locked, and returns it. */
 export async function writeState<State>(db: WriteDb, name: string, state: State): Promise<State> {
   await db
     .updateTable("server_state")

@@ -1,16 +1,18 @@
-/** One connection to an SQLite file: prepared statements kept per SQL text, rows as plain objects, errors in Holt's terms. Knows no transactions. */
+/**
+ * A connection to an SQLite file. It caches prepared statements, returns rows as plain objects and translates errors.
+ */
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import type { CompiledQuery, QueryResult, RootOperationNode } from "kysely";
 import { unavailable } from "../lib/errors.ts";
 import { ConstraintError, writtenTable } from "./transaction.ts";
 
 const MAX_STATEMENTS = 500;
-/** Longer texts are lists of rows, seldom of the same length again, and large in memory. */
-const MAX_KEPT_LENGTH = 16_384;
+/** Longer statements insert lists of rows. Their length seldom recurs, and they take much memory. */
+const MAX_CACHED_SQL_LENGTH = 16_384;
 
 interface Prepared {
   readonly statement: StatementSync;
-  /** Empty where the statement answers no rows. */
+  /** Empty if the statement returns no rows. */
   readonly columns: readonly string[];
 }
 
@@ -22,17 +24,18 @@ export interface SqliteConnectionOptions {
 
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync;
-  /** The order of the keys is the order of use, so the first is the one to drop. */
+  /** Keys are in order of use, so the first is the least recently used. */
   readonly #statements = new Map<string, Prepared>();
   #last: { readonly sql: string; readonly prepared: Prepared } | undefined;
 
   constructor(options: SqliteConnectionOptions) {
-    // The timeout stops the whole process while it waits, so it is only for the short locks of recovery and checkpoints.
+    // Waiting for a lock blocks the whole process, so the timeout covers only the short locks of recovery and
+    // checkpoints.
     this.database = new DatabaseSync(options.path, { readOnly: options.readOnly, timeout: 500, enableForeignKeyConstraints: true });
     this.database.exec(`pragma cache_size = -${options.cacheKib}; pragma temp_store = memory`);
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: what a row is, only the query's own type says
+  // biome-ignore lint/suspicious/noExplicitAny: only the query's own type knows the type of its rows
   execute(query: CompiledQuery): QueryResult<any> {
     try {
       const { statement, columns } = this.#prepare(query.sql);
@@ -41,7 +44,7 @@ export class SqliteConnection implements Disposable {
         const { changes, lastInsertRowid } = statement.run(...parameters);
         return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
       }
-      // Arrays made into objects here are a third faster than the dictionary objects of node:sqlite, and have a prototype.
+      // Building objects from arrays is a third faster than using the objects of node:sqlite, which have no prototype.
       const rows = statement.all(...parameters) as unknown as SQLOutputValue[][];
       return { rows: rows.map((values) => rowFrom(columns, values)) };
     } catch (error) {
@@ -50,7 +53,7 @@ export class SqliteConnection implements Disposable {
   }
 
   #prepare(sql: string): Prepared {
-    // Rows of one table come one after the other.
+    // Consecutive queries are often the same.
     if (sql === this.#last?.sql) return this.#last.prepared;
     const prepared = this.#prepareOrFind(sql);
     this.#last = { sql, prepared };
@@ -63,7 +66,7 @@ export class SqliteConnection implements Disposable {
       const statement = this.database.prepare(sql);
       statement.setReturnArrays(true);
       prepared = { statement, columns: statement.columns().map((column) => column.name) };
-      if (sql.length > MAX_KEPT_LENGTH) return prepared;
+      if (sql.length > MAX_CACHED_SQL_LENGTH) return prepared;
       const oldest = this.#statements.keys().next();
       if (this.#statements.size >= MAX_STATEMENTS && !oldest.done) this.#statements.delete(oldest.value);
     } else {
@@ -90,7 +93,7 @@ function rowFrom(columns: readonly string[], values: readonly SQLOutputValue[]):
 const BUSY = 5;
 const UNIQUE_CODES = [2067, 1555, 2579];
 const FOREIGN_KEY_CODES = [787, 1811];
-/** BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN, PROTOCOL: the database is there and will not take it now. */
+/** BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN, PROTOCOL: the database exists but is temporarily unusable. */
 const UNAVAILABLE_CODES = [BUSY, 6, 7, 10, 13, 14, 15];
 
 function codeOf(error: unknown): number {
@@ -101,13 +104,16 @@ export function isBusy(error: unknown): boolean {
   return (codeOf(error) & 0xff) === BUSY;
 }
 
-/** What a driver's error means; anything unforeseen is returned as it is. `query` names the table of a broken constraint. */
+/**
+ * Translates an error of node:sqlite; unknown errors are returned unchanged. `query` gives the table of a violated
+ * constraint.
+ */
 export function errorFromSqlite(error: unknown, query?: RootOperationNode): unknown {
   const code = codeOf(error);
   const table = query === undefined ? "" : writtenTable(query);
   if (UNIQUE_CODES.includes(code)) return new ConstraintError("unique", table, columnsOf((error as Error).message), error);
   if (FOREIGN_KEY_CODES.includes(code)) return new ConstraintError("foreign-key", table, [], error);
-  if (UNAVAILABLE_CODES.includes(code & 0xff)) return unavailable("the database cannot do this now", { cause: error });
+  if (UNAVAILABLE_CODES.includes(code & 0xff)) return unavailable("the database is temporarily unavailable", { cause: error });
   return error;
 }
 

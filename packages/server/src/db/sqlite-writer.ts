@@ -1,4 +1,6 @@
-/** The one writer of an SQLite file. Commits are grouped: whoever asks while another commit is being made durable shares the next one. */
+/**
+ * The single writer of an SQLite file. It groups commits: transactions that arrive during a commit share the next one.
+ */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -7,10 +9,10 @@ import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteDb } from "./store.ts";
 import { type Attempt, createAttempt } from "./transaction.ts";
 
-/** Bounds of a group: beyond them those who are done would wait for those who are not. */
+/** Limits of a group, so that finished transactions do not wait long for the others. */
 const MAX_GROUP = 64;
 const MAX_GROUP_MS = 10;
-/** How long another process may hold the write lock. */
+/** How long to wait for another process that holds the write lock. */
 const BUSY_TIMEOUT_MS = 5000;
 
 interface Job {
@@ -19,7 +21,7 @@ interface Job {
   reject(error: unknown): void;
 }
 
-/** A job whose work is over; it is settled when the group is durable. */
+/** A job whose work is done. Its promise settles when the group is durable. */
 interface Finished {
   readonly job: Job;
   readonly attempt: Attempt;
@@ -33,11 +35,11 @@ export class SqliteWriter implements AsyncDisposable {
   #pump: Promise<void> | undefined;
   #isClosed = false;
 
-  /** Owns the connection from here on. */
+  /** Takes ownership of the connection. */
   constructor(connection: SqliteConnection, log: Log) {
     this.#connection = connection;
     this.#log = log;
-    // SQLite's own waiting would stop the whole process.
+    // Waiting inside SQLite would block the whole process.
     this.#exec("pragma busy_timeout = 0");
   }
 
@@ -52,7 +54,7 @@ export class SqliteWriter implements AsyncDisposable {
   async #run(): Promise<void> {
     try {
       while (this.#queue.length > 0) {
-        // Until every request that has already arrived had its turn; begun at once, the first of them would always be alone in its group.
+        // Lets all requests that have already arrived join the group; otherwise the first would always commit alone.
         await nextTurn();
         await this.#commitGroup();
       }
@@ -65,13 +67,13 @@ export class SqliteWriter implements AsyncDisposable {
     const group: Finished[] = [];
     try {
       await this.#begin();
-      await this.#workOff(group);
+      await this.#runJobs(group);
       this.#exec("commit");
     } catch (error) {
       this.#rollBack();
       const failed = group.length > 0 ? group.map(({ job }) => job) : this.#queue.splice(0);
-      this.#log.error({ err: error }, "the database did not take a group of transactions");
-      const reason = unavailable("the database cannot store this now", { cause: error });
+      this.#log.error({ err: error }, "a group commit failed");
+      const reason = unavailable("the database cannot store changes at the moment", { cause: error });
       for (const job of failed) job.reject(reason);
       return;
     }
@@ -98,21 +100,24 @@ export class SqliteWriter implements AsyncDisposable {
     }
   }
 
-  /** Does the queue's work until it is empty or the group is full. A work that fails undoes only itself; it throws where the whole group is lost. */
-  async #workOff(group: Finished[]): Promise<void> {
+  /**
+   * Runs queued jobs until the queue is empty or the group is full. A failed job undoes only itself.
+   * @throws if the whole group is lost
+   */
+  async #runJobs(group: Finished[]): Promise<void> {
     const end = performance.now() + MAX_GROUP_MS;
     do {
       const job = this.#queue.shift();
       if (job === undefined) return;
       const attempt = createAttempt(sqliteDialect, async (query) => this.#connection.execute(query));
-      // In the group before it is done, so that it is rejected with it.
+      // Added before it runs, so that it is rejected if the group is lost.
       const index = group.push({ job, attempt, outcome: { error: undefined } }) - 1;
       this.#exec("savepoint work");
       let outcome: Finished["outcome"];
       try {
         outcome = { value: await attempt.run(job.work) };
       } catch (error) {
-        // On a full disk or an I/O error SQLite may have rolled back all by itself.
+        // On a full disk or an I/O error SQLite may already have rolled back the whole group.
         if (!this.#connection.database.isTransaction) throw error;
         this.#exec("rollback to work");
         outcome = { error };
@@ -130,11 +135,11 @@ export class SqliteWriter implements AsyncDisposable {
     try {
       if (this.#connection.database.isTransaction) this.#exec("rollback");
     } catch (error) {
-      this.#log.error({ err: error }, "the database did not roll back");
+      this.#log.error({ err: error }, "the rollback failed");
     }
   }
 
-  /** Refuses what comes from now on, and resolves when everything before that is settled. */
+  /** Rejects new transactions, and resolves when all earlier ones are settled. */
   async finish(): Promise<void> {
     this.#isClosed = true;
     await this.#pump;

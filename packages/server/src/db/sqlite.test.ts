@@ -47,7 +47,10 @@ test("only the owner can read the files and the folder", async () => {
 test("the error names a folder that cannot be created and a file that is not a database", async () => {
   const file = join(folder, "a file");
   await writeFile(file, "no folder");
-  await assert.rejects(openDatabase({ url: "", dataDir: join(file, "data"), log }), /cannot make the data folder .*a file\/data: ENOTDIR/);
+  await assert.rejects(
+    openDatabase({ url: "", dataDir: join(file, "data"), log }),
+    /cannot create the data folder .*a file\/data: ENOTDIR/,
+  );
   await writeFile(join(folder, "holt.db"), "no database".repeat(100));
   await assert.rejects(openDatabase({ url: "", dataDir: folder, log }), /cannot open the database .*holt\.db: file is not a database/);
 });
@@ -136,7 +139,7 @@ test("a full disk fails the transaction that fills it and rolls it back", async 
   assert.deepEqual(await names(store), ["after", "before"]);
 });
 
-test("a commit that fails rejects its whole group, and the next one works", async () => {
+test("a failed commit rejects its whole group, and the next commit succeeds", async () => {
   const { store } = await openNew();
   await using _ = store;
   const ran: string[] = [];

@@ -1,4 +1,4 @@
-/** The store in one SQLite file, for one server process: a connection that writes, one that reads, and a few for reads of one moment. */
+/** The SQLite store, for one server process: one connection for writes, one for reads and a few for snapshots. */
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,13 +13,16 @@ import type { ReadDb, Store } from "./store.ts";
 
 const MAX_SNAPSHOTS = 4;
 const OPEN_TIMEOUT_MS = 5000;
-/** Rows that come in bulk change pages of large indexes all over: those that are changed again soon are neither read nor written anew each time. */
+/**
+ * Bulk writes touch pages all over large indexes. A large cache and rare checkpoints avoid rereading and rewriting
+ * them.
+ */
 const BULK_CACHE_KIB = 96 * 1024;
 const BULK_CHECKPOINT_PAGES = 12_000;
-/** The log file is cut to this after a checkpoint, however large a moment made it. */
-const JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024;
+/** The write-ahead log is truncated to this size after a checkpoint. */
+const MAX_WAL_BYTES = 64 * 1024 * 1024;
 
-/** Opens the file, and makes it and its folder where they are missing. Does not migrate. */
+/** Opens the file, and creates it and its folder if necessary. Does not migrate. @throws Error for the operator */
 export async function openSqlite(path: string, log: Log, isForBulk = false): Promise<Store> {
   createFile(path);
   const writer = new SqliteWriter(await openForWriting(path, isForBulk), log);
@@ -27,18 +30,18 @@ export async function openSqlite(path: string, log: Log, isForBulk = false): Pro
   return new SqliteStore(writer, open(16 * 1024), () => open(2 * 1024));
 }
 
-/** Creates the file before SQLite would, whose files everybody may read. */
+/** Creates the file with mode 0600, since SQLite would create it readable for all users. */
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new Error(`cannot make the data folder ${dirname(path)}: ${(error as Error).message}`, { cause: error });
+    throw new Error(`cannot create the data folder ${dirname(path)}: ${(error as Error).message}`, { cause: error });
   }
   try {
     closeSync(openSync(path, "ax", 0o600));
     chmodSync(path, 0o600);
   } catch (error) {
-    // An existing file must not be opened and closed here: that would drop the locks other connections of this process hold on it.
+    // Opening and closing an existing file would release the locks that other connections of this process hold on it.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST")
       throw new Error(`cannot write in the data folder: ${(error as Error).message}`, { cause: error });
   }
@@ -50,7 +53,7 @@ async function openForWriting(path: string, isForBulk: boolean): Promise<SqliteC
     let connection: SqliteConnection | undefined;
     try {
       connection = new SqliteConnection({ path, readOnly: false, cacheKib: isForBulk ? BULK_CACHE_KIB : 8 * 1024 });
-      connection.database.exec(`pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = ${JOURNAL_SIZE_LIMIT}`);
+      connection.database.exec(`pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = ${MAX_WAL_BYTES}`);
       if (isForBulk) connection.database.exec(`pragma wal_autocheckpoint = ${BULK_CHECKPOINT_PAGES}`);
       return connection;
     } catch (error) {
@@ -68,7 +71,10 @@ class SqliteStore implements Store {
   readonly #writer: SqliteWriter;
   readonly #reader: SqliteConnection;
   readonly #openSnapshot: () => SqliteConnection;
-  /** Connections for snapshots: apart from the reader's, on which single statements run while a snapshot's work awaits. */
+  /**
+   * Idle snapshot connections. The reader cannot be used: it runs single statements while the work of a snapshot
+   * awaits.
+   */
   readonly #idle: SqliteConnection[] = [];
   readonly #waiting: (() => void)[] = [];
   readonly #running = new Set<Promise<unknown>>();
@@ -118,7 +124,7 @@ class SqliteStore implements Store {
     this.#reader.execute(CompiledQuery.raw("select 1"));
   }
 
-  /** Finishes what has begun. The writer goes last: the last connection to close folds the log into the file. */
+  /** Finishes pending work. The writer closes last: the last connection merges the write-ahead log into the file. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled([this.#writer.finish(), ...this.#running]);

@@ -1,4 +1,7 @@
-/** The two handles on the database. A read handle cannot write, by its type and by its connection; a write handle exists only inside `Store.transaction`. */
+/**
+ * The interface of the database. A read handle cannot write, by its type and by its connection. A write handle exists
+ * only inside `Store.transaction`.
+ */
 import type { Kysely, QueryExecutorProvider } from "kysely";
 import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
@@ -8,21 +11,22 @@ export interface ReadDb extends QueryExecutorProvider, Pick<Kysely<Schema>, "sel
 }
 
 export interface WriteDb extends ReadDb, Pick<Kysely<Schema>, "insertInto" | "updateTable" | "deleteFrom"> {
-  /** Runs `action` once, after this transaction is durable; not at all when it fails. Must not throw. */
+  /** Runs `action` once, after the transaction is durable; never if it fails. `action` must not throw. */
   afterCommit(action: () => void): void;
 }
 
 export interface Store extends AsyncDisposable {
   readonly dialect: Dialect;
-  /** Each statement on its own sees what is committed when it starts. */
+  /** Each statement sees the rows that were committed when it started. */
   readonly reader: ReadDb;
   /**
-   * Runs `work` in one transaction and resolves when it is durable. What it throws rolls everything back and is thrown on.
-   * A conflict with another transaction (PostgreSQL 40001, 40P01) is tried again, so `work` must have no effects outside `db`.
+   * Runs `work` in one transaction and resolves when it is durable. If `work` throws, the transaction is rolled back
+   * and the error is rethrown. Conflicts (PostgreSQL 40001, 40P01) are retried, so `work` must have no effects outside
+   * `db`.
    */
   transaction<T>(work: (db: WriteDb) => Promise<T>): Promise<T>;
-  /** Several reads that must see one moment. */
+  /** Runs several reads on one consistent snapshot. */
   snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T>;
-  /** Answers when the database does; rejects when it does not. */
+  /** Resolves if the database responds, and rejects if it does not. */
   ping(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What a transaction is on both stores: the handle of one attempt, the errors it can end with, and when it is tried again. Runs no SQL itself. */
+/** Implements transactions for both stores: the handle of one attempt, the errors, and retries. Runs no SQL itself. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OperationNode, type RootOperationNode, TableNode } from "kysely";
 import { aborted } from "../lib/errors.ts";
@@ -7,13 +7,15 @@ import type { Dialect } from "./dialect.ts";
 import { createWriteHandle, type Execute } from "./handle.ts";
 import type { WriteDb } from "./store.ts";
 
-/** A statement broke a constraint. It spoils its transaction: catch it only to throw what it means. */
+/**
+ * A statement violated a constraint. The transaction cannot commit any more: catch this only to throw a better error.
+ */
 export class ConstraintError extends Error {
   override readonly name = "ConstraintError";
   readonly kind: "unique" | "foreign-key";
-  /** The table the statement wrote; the empty string for raw SQL. */
+  /** The table that the statement wrote; the empty string for raw SQL. */
   readonly table: string;
-  /** The columns that were to be unique; empty for a foreign key, of which SQLite says no more. */
+  /** The columns of a unique constraint; empty for a foreign key, whose columns SQLite does not report. */
   readonly columns: readonly string[];
   constructor(kind: ConstraintError["kind"], table: string, columns: readonly string[], cause: unknown) {
     super(`${kind} constraint of ${[table || "a table", columns.join(", ")].filter(Boolean).join(": ")}`, { cause });
@@ -23,7 +25,7 @@ export class ConstraintError extends Error {
   }
 }
 
-/** The transaction met another one and may succeed when tried again. Never leaves this folder. */
+/** The transaction conflicted with another one and may succeed when retried. Never leaves this folder. */
 export class ConflictError extends Error {
   override readonly name = "ConflictError";
 }
@@ -31,9 +33,12 @@ export class ConflictError extends Error {
 /** One attempt at a transaction. */
 export interface Attempt {
   readonly db: WriteDb;
-  /** Runs the work and resolves with its value, or rejects where it or any of its statements failed, even if it caught that. */
+  /**
+   * Resolves with the result of the work. Rejects if the work or any statement failed, even if the work caught the
+   * error.
+   */
   run<T>(work: (db: WriteDb) => Promise<T>): Promise<T>;
-  /** To be called once, when the transaction is durable. */
+  /** Runs the after-commit actions. The caller calls it once, when the transaction is durable. */
   committed(log: Log): void;
 }
 
@@ -42,9 +47,9 @@ export function createAttempt(dialect: Dialect, execute: Execute): Attempt {
   let isOver = false;
   let failure: { error: unknown } | undefined;
   async function executeInside(query: Parameters<Execute>[0]): ReturnType<Execute> {
-    // The connection may already be in somebody else's transaction.
+    // The connection may already run another transaction.
     if (isOver) throw new Error("this transaction is over: its work did not await a statement");
-    if (failure !== undefined) throw new Error("an earlier statement spoiled this transaction", { cause: failure.error });
+    if (failure !== undefined) throw new Error("an earlier statement of this transaction failed", { cause: failure.error });
     try {
       return await execute(query);
     } catch (error) {
@@ -58,7 +63,7 @@ export function createAttempt(dialect: Dialect, execute: Execute): Attempt {
     async run(work) {
       try {
         const value = await work(db);
-        // PostgreSQL answers COMMIT of a spoiled transaction with a silent rollback.
+        // PostgreSQL silently rolls back when a failed transaction is committed.
         if (failure !== undefined) throw failure.error;
         return value;
       } catch (error) {
@@ -72,29 +77,29 @@ export function createAttempt(dialect: Dialect, execute: Execute): Attempt {
         try {
           action();
         } catch (error) {
-          log.error({ err: error }, "an action after a commit failed");
+          log.error({ err: error }, "an after-commit action failed");
         }
       }
     },
   };
 }
 
-const ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 
-/** Tries again after a ConflictError, each time after a longer random pause, so that those who met do not meet again. */
+/** Retries after a ConflictError, with randomized exponential backoff. @throws ABORTED after the last attempt */
 export async function retryConflicts<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
-      if (tries === ATTEMPTS) throw aborted("too many others are changing the same data; try again");
+      if (tries === MAX_ATTEMPTS) throw aborted("too many concurrent changes to the same data; try again");
       await sleep(Math.random() * Math.min(5 * 2 ** tries, 500));
     }
   }
 }
 
-/** The table a statement writes, or the empty string. */
+/** The table that a statement writes, or the empty string. */
 export function writtenTable(node: RootOperationNode): string {
   const target = targetOf(node);
   return target !== undefined && TableNode.is(target) ? target.table.identifier.name : "";

@@ -198,8 +198,8 @@ describeWithWorld("packages of images", (world) => {
       "CREATE VIEW Packages AS WITH RECURSIVE n(blob) AS (SELECT x'00' UNION ALL SELECT blob FROM n) SELECT 1 AS hnum, blob FROM n";
     const computed = "CREATE TABLE Packages (hnum INTEGER PRIMARY KEY AUTOINCREMENT, given, blob BLOB AS (zeroblob(1000000000)))";
     const cases: readonly (readonly [title: string, layer: Entries, error: RegExp])[] = [
-      ["a view", { [RPM]: (await rpmDatabase([], endless)).database }, /has no table Packages of the usual form/],
-      ["a computed column", { [RPM]: (await rpmDatabase([], computed)).database }, /has no table Packages of the usual form/],
+      ["a view", { [RPM]: (await rpmDatabase([], endless)).database }, /has no table Packages of the expected form/],
+      ["a computed column", { [RPM]: (await rpmDatabase([], computed)).database }, /has no table Packages of the expected form/],
       ["no database", { [RPM]: randomBytes(5000) }, /rpmdb\.sqlite: file is not a database/],
       ["cut", { [RPM]: database.subarray(0, 4096) }, /rpmdb\.sqlite: /],
       ["Berkeley DB", { "var/lib/rpm/Packages": randomBytes(5000) }, /var\/lib\/rpm\/Packages: unsupported RPM database format/],

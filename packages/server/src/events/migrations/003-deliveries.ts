@@ -7,7 +7,7 @@ export const deliveries: Migration = {
   name: "deliveries",
   statements: (dialect) => [
     ...[...positions(dialect), ...subscriptions(dialect), ...queue(dialect)],
-    ...[...dialect.tidied("outbox"), ...dialect.tidied("delivery")],
+    ...[...dialect.vacuumEarly("outbox"), ...dialect.vacuumEarly("delivery")],
   ],
 };
 

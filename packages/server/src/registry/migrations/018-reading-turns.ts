@@ -4,11 +4,11 @@ import type { Migration } from "../../db/migrate.ts";
 export const readingTurns: Migration = {
   version: 18,
   name: "reading-turns",
-  statements: ({ types: { text, hotTable, keyTable }, tidied }) => [
+  statements: ({ types: { text, hotTable, keyTable }, vacuumEarly }) => [
     `create table image_wait (
       digest ${text} not null references image_scan (digest) on delete cascade, org_uid ${text} not null, due_time ${text} not null,
       primary key (digest, org_uid)) ${keyTable}`,
-    ...tidied("image_wait"),
+    ...vacuumEarly("image_wait"),
     `insert into image_wait (digest, org_uid, due_time)
       select distinct s.digest, substr(m.repo_uid, 1, 40), s.due_time from image_scan s join manifest m on m.digest = s.digest
       where s.due_time is not null`,

@@ -1,7 +1,7 @@
 /** Reads the packages of an image from the package databases that remain after all layers are applied. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readStrangersTable } from "../../db/sqlite-file.ts";
+import { readUntrustedTable } from "../../db/sqlite-file.ts";
 import { readApkDatabase } from "./apk-database.ts";
 import { type ImageFileKind, kindOf } from "./database-paths.ts";
 import { readDpkgStatus } from "./dpkg-status.ts";
@@ -76,7 +76,7 @@ function* readRpmDatabase(content: Buffer, log: FileContent | undefined, tempFol
     const path = join(folder, "rpmdb.sqlite");
     writeFileSync(path, content, { mode: 0o600 });
     if (Buffer.isBuffer(log) && log.length > 0) writeFileSync(`${path}-wal`, log, { mode: 0o600 });
-    for (const header of readStrangersTable(path, RPM_TABLE)) {
+    for (const header of readUntrustedTable(path, RPM_TABLE)) {
       const entry = readRpmHeader(header);
       if (entry !== undefined) yield entry;
     }
