@@ -70,7 +70,7 @@ test("the ranges of the operator are allowed and no other private addresses", ()
   assert.equal(policy.isOperatorAllowed("::ffff:10.1.0.1"), false);
 });
 
-test("an IPv4-mapped address is allowed only by a range that is written as IPv6", () => {
+test("an IPv4-mapped address is allowed only by an IPv6 range", () => {
   assert.equal(createAddressPolicy(["0.0.0.0/0"]).isAllowed("::ffff:10.0.0.1"), false);
   assert.equal(createAddressPolicy(["::ffff:10.0.0.0/104"]).isAllowed("::ffff:10.0.0.1"), true);
   assert.equal(createAddressPolicy(["::ffff:10.0.0.0/104"]).isAllowed("10.0.0.1"), false);

@@ -1,7 +1,13 @@
-/** Which IP addresses Holt may connect to on behalf of others. Pure: names are resolved, and connections made, in connector.ts. */
+/**
+ * Decides which IP addresses Holt may connect to at the request of callers. Pure: connector.ts resolves names and
+ * connects.
+ */
 import { BlockList, isIP } from "node:net";
 
-/** IPv4 that is not the public Internet (IANA special-purpose registry, RFC 6890), and public addresses that serve a cloud's own machines. */
+/**
+ * IPv4 ranges outside the public Internet (IANA special-purpose registry, RFC 6890), and public addresses of cloud host
+ * agents.
+ */
 const DENIED_V4 = [
   "0.0.0.0/8", // this network
   "10.0.0.0/8", // private
@@ -24,9 +30,12 @@ const DENIED_V4 = [
   "240.0.0.0/4", // reserved, broadcast
 ];
 
-/** IPv6 is denied outside global unicast: that leaves out loopback, mapped, NAT64, unique-local, link-local and multicast at once. */
+/**
+ * IPv6 is allowed only in global unicast, which excludes loopback, mapped, NAT64, unique-local, link-local and
+ * multicast.
+ */
 const GLOBAL_V6 = "2000::/3";
-/** Inside global unicast: what carries an IPv4 address within it, or leads nowhere. */
+/** Ranges of global unicast that embed IPv4 addresses or are not routed. */
 const DENIED_V6 = [
   "2001::/23", // protocol assignments, with Teredo (2001::/32) and ORCHID
   "2001:db8::/32", // documentation
@@ -36,9 +45,9 @@ const DENIED_V6 = [
 ];
 
 export interface AddressPolicy {
-  /** Whether the address is public, or allowed by the operator. */
+  /** Whether the address is public or the operator allows it. */
   isAllowed(address: string): boolean;
-  /** Whether the operator named it: only such addresses may be spoken to without TLS. */
+  /** Whether the operator allows the address explicitly. Only such addresses may be contacted without TLS. */
   isOperatorAllowed(address: string): boolean;
 }
 
@@ -57,7 +66,10 @@ function isPlain(address: string): boolean {
   return isIP(address) !== 0 && !address.includes("%");
 }
 
-/** One list per family: a BlockList takes an IPv4-mapped IPv6 address for the IPv4 address in it, and that spelling must not be a way in. */
+/**
+ * One list per family: a BlockList treats an IPv4-mapped IPv6 address as IPv4, which would let IPv4 ranges allow that
+ * spelling.
+ */
 interface AddressList {
   readonly v4: BlockList;
   readonly v6: BlockList;

@@ -97,7 +97,7 @@ test("a name is checked by its addresses each time it is resolved", async () => 
   );
 });
 
-test("URLs with credentials, other schemes and nonsense are refused", async () => {
+test("the client rejects URLs with credentials, other schemes and malformed URLs", async () => {
   await withClient({}, async (client) => {
     for (const url of ["https://user@127.0.0.1/", "https://user:pass@127.0.0.1/", "nonsense", "", `https://x/${"a".repeat(3000)}`])
       await assert.rejects(client.fetchJson(url), failsWith("url"), url);
@@ -238,12 +238,12 @@ test("an ignored body can have any length, and a short one keeps its connection"
       const ask = (path: string) =>
         client.request({ url: `http://127.0.0.1:${port}${path}`, method: "POST", body: "x", maxBytes: 65_536, ignoreBody: true });
       for (let i = 0; i < 10; i++) await ask("/short");
-      assert.ok(new Set(ports).size <= 2, "two take turns: one of them is just being set free");
+      assert.ok(new Set(ports).size <= 2, "at most two connections alternate, since one may not be free yet");
       for (const path of ["/endless", "/slow"]) {
         const { status, body } = await ask(path);
         assert.deepEqual([status, body.length], [200, 0], path);
       }
-      assert.equal((await ask("/short")).status, 200, "also after connections were closed");
+      assert.equal((await ask("/short")).status, 200, "requests work after connections were closed");
     }),
   );
 });

@@ -1,10 +1,10 @@
 /**
- * The one way in which Holt makes HTTP requests to addresses that others gave it: discovery, keys, caller proofs, webhooks.
+ * Sends all HTTP requests to addresses that callers supplied: discovery, signing keys, caller proofs, webhooks, feeds.
  *
- * Only https, and only to public addresses; the operator's ranges (HOLT_OUTBOUND_ALLOW_CIDRS) add to that. Plain http goes only to an
- * address inside such a range, and loopback is no exception: an issuer on http://127.0.0.1:PORT works where the operator allows
- * 127.0.0.0/8, and nowhere else, because otherwise any token could make the server talk to its own host. No redirects, no proxies from
- * the environment, no decompression; answers are bounded in size and in total time.
+ * Requests use https and go to public addresses or to the operator's ranges (HOLT_OUTBOUND_ALLOW_CIDRS). Plain http is
+ * allowed only for addresses in such a range. Loopback is no exception: otherwise any token could make the server
+ * contact its own host. The client follows no redirects, uses no proxies from the environment and decompresses nothing.
+ * The size and the total time of a response are limited.
  */
 import { Agent, type Dispatcher, request as send } from "undici";
 import { createAddressPolicy } from "./address.ts";
@@ -14,9 +14,9 @@ import type { Resolve } from "./name-lookup.ts";
 
 export interface OutboundLimits {
   readonly signal?: AbortSignal | undefined;
-  /** For everything from the first look-up to the last byte of the body. Default 10 s. */
+  /** Covers everything from the name lookup to the last byte of the body. Default 10 s. */
   readonly timeoutMs?: number | undefined;
-  /** Of the answer's body. Default 1 MB. */
+  /** Maximum size of the response body. Default 1 MiB. */
   readonly maxBytes?: number | undefined;
 }
 
@@ -26,12 +26,15 @@ export interface OutboundRequest extends OutboundLimits {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
-   * The answer is its status and headers; its body is read only so that the connection can be used again. Where it does not end within `maxBytes`
-   * and a moment, the connection is closed, and that is no failure.
+   * Discards the response body, which is read only so that the connection can be reused. If the body exceeds `maxBytes`
+   * or a second, the connection is closed without an error.
    */
   readonly ignoreBody?: boolean;
-  /** Takes the body of a 200 answer piece by piece, in place of the answer, when its headers are known; the next piece waits until it resolves. */
-  readonly onBody?: ((piece: Buffer, headers: OutboundResponse["headers"]) => Promise<void>) | undefined;
+  /**
+   * Receives the body of a 200 response chunk by chunk; the response's own `body` is then empty. The next chunk waits
+   * until the promise resolves.
+   */
+  readonly onBody?: ((chunk: Buffer, headers: OutboundResponse["headers"]) => Promise<void>) | undefined;
 }
 
 export interface OutboundResponse {
@@ -41,17 +44,17 @@ export interface OutboundResponse {
 }
 
 export interface OutboundClient extends AsyncDisposable {
-  /** Any status is an answer, except a redirect, which is an OutboundError like every other failure. */
+  /** Resolves with a response of any status except a redirect. @throws OutboundError on redirects and other failures */
   request(request: OutboundRequest): Promise<OutboundResponse>;
-  /** GET; any status but 200 is an OutboundError. */
+  /** Sends a GET request. @throws OutboundError on failures and on any status but 200 */
   fetchJson(url: string, limits?: OutboundLimits): Promise<unknown>;
 }
 
 export interface OutboundOptions {
   readonly allowCidrs: readonly string[];
-  /** Per origin, default 8: one more request waits for its turn. Unused ones are closed. */
+  /** Maximum connections per origin, default 8. Further requests queue; idle connections are closed. */
   readonly maxConnections?: number;
-  /** In place of the system's resolver, for tests. */
+  /** Replaces the system's resolver in tests. */
   readonly resolve?: Resolve;
 }
 
@@ -59,8 +62,8 @@ const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 2048;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** For the rest of an answer that nobody reads. */
-const DUMP_MS = 1000;
+/** Time limit for the rest of an ignored body. */
+const DUMP_TIMEOUT_MS = 1000;
 
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const connect = createConnector(createAddressPolicy(options.allowCidrs), TIMEOUT_MS, options.resolve);
@@ -83,7 +86,7 @@ export function createOutboundClient(options: OutboundOptions): OutboundClient {
   };
 }
 
-/** The parser of URLs has turned every spelling of an IPv4 address (octal, hexadecimal, one number, full-width digits) into four decimals. */
+/** `new URL` normalizes every spelling of an IPv4 address (octal, hexadecimal, one number, full-width digits). */
 function parseOutboundUrl(text: string, allowsHttp: boolean): URL {
   if (text.length > MAX_URL_LENGTH || !URL.canParse(text)) throw new OutboundError("url", "not a URL");
   const url = new URL(text);
@@ -96,10 +99,10 @@ function parseOutboundUrl(text: string, allowsHttp: boolean): URL {
 async function withinTime<T>(limits: OutboundLimits, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const timer = setTimeout(
-    () => controller.abort(new OutboundError("timeout", "no complete answer in time")),
+    () => controller.abort(new OutboundError("timeout", "no complete response in time")),
     limits.timeoutMs ?? TIMEOUT_MS,
   );
-  const giveUp = (): void => controller.abort(new OutboundError("aborted", "the request was given up"));
+  const giveUp = (): void => controller.abort(new OutboundError("aborted", "the request was aborted"));
   limits.signal?.addEventListener("abort", giveUp, { once: true });
   if (limits.signal?.aborted === true) giveUp();
   try {
@@ -116,7 +119,7 @@ async function withinTime<T>(limits: OutboundLimits, work: (signal: AbortSignal)
 async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
   const answer = await sendTo(agent, url, wanted, signal);
   const { statusCode: status, headers } = answer;
-  // 304 is what a conditional request asks for.
+  // 304 is a valid response to a conditional request.
   if (status >= 300 && status < 400 && status !== 304) {
     answer.body.on("error", () => {}).destroy();
     throw new OutboundError("redirect", `${url.host} answered with a redirect`, { status });
@@ -124,7 +127,7 @@ async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal:
   const maxBytes = wanted.maxBytes ?? MAX_BYTES;
   if (wanted.onBody !== undefined && status === 200) {
     const { onBody } = wanted;
-    await takeBody(answer.body, url, maxBytes, (piece) => onBody(piece, headers));
+    await forEachChunk(answer.body, url, maxBytes, (chunk) => onBody(chunk, headers));
     return { status, headers, body: Buffer.alloc(0) };
   }
   if (wanted.ignoreBody !== true) return { status, headers, body: await readBody(answer.body, url, maxBytes) };
@@ -133,7 +136,7 @@ async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal:
 }
 
 async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number): Promise<void> {
-  const timer = setTimeout(() => body.destroy(), DUMP_MS);
+  const timer = setTimeout(() => body.destroy(), DUMP_TIMEOUT_MS);
   body.on("error", () => {});
   await body.dump({ limit: maxBytes }).catch(() => {});
   clearTimeout(timer);
@@ -142,20 +145,20 @@ async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number): Pr
 async function sendTo(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
   const { method = "GET", headers = {}, body = null } = wanted;
   try {
-    return await send(url, { dispatcher: agent, method, headers: named(headers), body, signal });
+    return await send(url, { dispatcher: agent, method, headers: withUserAgent(headers), body, signal });
   } catch (error) {
     throw asOutboundError(error, url);
   }
 }
 
-/** Who asks says so once, under whatever spelling of the name the caller has. */
-function named(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const hasName = Object.keys(headers).some((name) => name.toLowerCase() === "user-agent");
-  return hasName ? headers : { "User-Agent": "Holt", ...headers };
+/** Adds a User-Agent header unless the caller set one. */
+function withUserAgent(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const hasUserAgent = Object.keys(headers).some((name) => name.toLowerCase() === "user-agent");
+  return hasUserAgent ? headers : { "User-Agent": "Holt", ...headers };
 }
 
 function asOutboundError(error: unknown, url: URL): OutboundError {
-  // undici hands on what the connector gave it, as it is or as a cause.
+  // undici passes on the connector's error, directly or as a cause.
   if (error instanceof OutboundError) return error;
   if (error instanceof Error && error.cause instanceof OutboundError) return error.cause;
   return new OutboundError("connect", `${url.host} cannot be reached`, { cause: error });
@@ -163,26 +166,26 @@ function asOutboundError(error: unknown, url: URL): OutboundError {
 
 async function readBody(body: Dispatcher.ResponseData["body"], url: URL, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  await takeBody(body, url, maxBytes, (piece) => void chunks.push(piece));
+  await forEachChunk(body, url, maxBytes, (chunk) => void chunks.push(chunk));
   return Buffer.concat(chunks);
 }
 
-async function takeBody(
+async function forEachChunk(
   body: Dispatcher.ResponseData["body"],
   url: URL,
   maxBytes: number,
-  take: (piece: Buffer) => Promise<void> | void,
+  use: (chunk: Buffer) => Promise<void> | void,
 ): Promise<void> {
   let size = 0;
-  // What the taker throws is its own: it is no fault of the other side.
+  // Errors of `use` must not become an OutboundError, which would blame the remote server.
   let failure: { readonly error: unknown } | undefined;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.length;
-      // Leaving the loop destroys the body, and with it the connection.
+      // Leaving the loop destroys the body and its connection.
       if (size > maxBytes) throw new OutboundError("too_large", `${url.host} answered more than ${maxBytes} bytes`);
       try {
-        await take(chunk);
+        await use(chunk);
       } catch (error) {
         failure = { error };
         break;
@@ -201,7 +204,7 @@ function jsonOf(response: OutboundResponse, url: string): unknown {
   try {
     return JSON.parse(response.body.toString("utf8"));
   } catch {
-    // Without the cause: its text quotes the body.
+    // No cause, because its message quotes the body.
     throw new OutboundError("body", `${host} did not answer JSON`);
   }
 }

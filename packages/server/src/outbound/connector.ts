@@ -1,4 +1,6 @@
-/** Opens the sockets of client.ts, to allowed addresses only: what a name resolves to is filtered, and the peer of the socket is looked at again. */
+/**
+ * Opens the sockets of client.ts, only to allowed addresses. It checks the resolved addresses and the socket's peer.
+ */
 import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
 import type { AddressPolicy } from "./address.ts";
@@ -6,8 +8,8 @@ import { OutboundError } from "./error.ts";
 import { lookUpName, type Resolve } from "./name-lookup.ts";
 
 /**
- * Resolving and connecting use one and the same answer of the resolver, so a name that changes its address in between (DNS rebinding)
- * gains nothing. Plain HTTP goes only to addresses that the operator named.
+ * Each connection uses the resolver's answer that was checked, so DNS rebinding cannot bypass the check. Plain http
+ * goes only to addresses that the operator allows explicitly.
  */
 export function createConnector(policy: AddressPolicy, connectTimeoutMs: number, resolve: Resolve = lookUpName): buildConnector.connector {
   const secure = guard(policy.isAllowed, connectTimeoutMs, resolve);
@@ -19,7 +21,7 @@ function guard(isAllowed: (address: string) => boolean, timeout: number, resolve
   const connect = buildConnector({ timeout, lookup: filteredLookup(isAllowed, resolve), maxCachedSessions: 100 });
   return (options, callback) => {
     const literal = options.hostname.replace(/^\[|\]$/g, "");
-    // No lookup happens for a literal address.
+    // Literal addresses are not looked up.
     if (isIP(literal) !== 0 && !isAllowed(literal)) return callback(denied(options.hostname), null);
     connect(options, (error, socket) => {
       if (error !== null) return callback(error, null);
@@ -44,5 +46,5 @@ function filteredLookup(isAllowed: (address: string) => boolean, resolve: Resolv
 }
 
 function denied(hostname: string): OutboundError {
-  return new OutboundError("address", `${hostname} is not at an address that this server may connect to`);
+  return new OutboundError("address", `${hostname} has no address that this server may connect to`);
 }

@@ -1,8 +1,9 @@
-/** Why an outbound request failed. Its text names the host and never holds anything the other side sent. */
+/** The error of an outbound request. Its message names the host and never quotes the remote server. */
 
 /**
- * `url`, `scheme`, `address`: refused by rule, nothing was sent. `dns`, `connect`, `timeout`: the other side could not be reached in time.
- * `redirect`, `status`, `too_large`, `body`: it answered with what is not accepted. `aborted`: the caller gave up.
+ * `url`, `scheme`, `address`: a rule forbids the request, and nothing was sent. `dns`, `connect`, `timeout`: the server
+ * could not be reached in time. `redirect`, `status`, `too_large`, `body`: the response is not acceptable. `aborted`:
+ * the caller aborted the request.
  */
 export type OutboundReason =
   | "url"
@@ -20,7 +21,7 @@ export type OutboundReason =
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
   readonly reason: OutboundReason;
-  /** HTTP status of the answer, where there was one. */
+  /** HTTP status of the response, if there was one. */
   readonly status: number | undefined;
   constructor(reason: OutboundReason, message: string, options: ErrorOptions & { status?: number } = {}) {
     super(message, options);
@@ -28,7 +29,7 @@ export class OutboundError extends Error {
     this.status = options.status;
   }
 
-  /** Whether another try may go better: the fault lies with the network or with a server that is in trouble. */
+  /** Whether a retry may succeed: the network failed, or the server is overloaded or broken. */
   get isTransient(): boolean {
     return (
       ["dns", "connect", "timeout", "aborted"].includes(this.reason) ||

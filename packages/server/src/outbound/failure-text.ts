@@ -1,7 +1,10 @@
-/** Why a request failed, in words for whoever gave its address. Never anything that the other side sent, and nothing of this server's network. Pure. */
+/**
+ * Describes why an outbound request failed, for the person who configured its URL. It reveals neither the response nor
+ * this server's network. Pure.
+ */
 import type { OutboundError } from "./error.ts";
 
-/** @param who the other side: "the sink" */
+/** @param who name of the remote server in the sentence, e.g. "the sink" */
 export function failureText({ reason, cause, message, status }: OutboundError, who: string): string {
   if (reason === "timeout") return `${who} did not answer in time`;
   if (reason === "redirect") return `${who} answered with a redirect (status ${status}), which is not followed`;
@@ -34,10 +37,12 @@ function connectionFailure(code: string, who: string): string {
   return `${who} cannot be reached${code === "" ? "" : ` (${code})`}`;
 }
 
-/** A few levels deep; of several errors (one for each address) the first. */
+/**
+ * The first system code in the chain of causes, at most four levels deep; of an AggregateError, the first error counts.
+ */
 function codeOf(error: unknown, depth = 0): string {
   if (!(error instanceof Error) || depth > 3) return "";
-  // undici knows a code for some of these errors only.
+  // undici gives only some of its parser errors a code.
   if (error.name === "HTTPParserError") return "HPE";
   const { code } = error as { code?: unknown };
   if (typeof code === "string" && /^[A-Z0-9_]{1,60}$/.test(code)) return code;

@@ -1,6 +1,7 @@
 /**
- * Looks names up so that those whose name servers do not answer keep nobody else waiting. The system's resolver takes a thread for as long as it waits,
- * which may be half a minute, and only half of the process's threads do such work: without this, a handful of dead names would stop all others.
+ * Resolves host names, so that names with unresponsive name servers do not delay others. The system's resolver blocks a
+ * thread for up to half a minute, and libuv gives it only half of its threads. Without these limits, a few dead names
+ * would block all lookups.
  */
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { Lru } from "../lib/lru.ts";
@@ -12,54 +13,55 @@ export type Resolve = (
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** How a name did last time. */
-type Standing = "quick" | "new" | "slow";
+/** The speed of a name's last lookup. */
+type Speed = "fast" | "unknown" | "slow";
 
 interface Waiting {
   readonly hostname: string;
   readonly since: number;
 }
 
-/** Of the 16 threads that bin/holtd.js asks for, as many look names up. */
+/** bin/holtd.js sets 16 threads, of which libuv uses 8 for lookups. */
 const MAX_RUNNING = 8;
-/** The others are for names that are known to be quick. */
-const MAX_DOUBTFUL = 6;
-const MAX_SLOW = 3;
+/** The remaining threads are reserved for fast names. */
+const MAX_RUNNING_UNKNOWN_OR_SLOW = 6;
+const MAX_RUNNING_SLOW = 3;
 const SLOW_MS = 1000;
-/** By then whoever asked has given up. */
+/** By then the caller's request has timed out. */
 const MAX_WAIT_MS = 10_000;
 const MAX_REMEMBERED = 10_000;
 
 export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS } = {}): Resolve {
-  const standings = new Lru<string, Standing>(MAX_REMEMBERED);
-  const waiting: Record<Standing, Waiting[]> = { quick: [], new: [], slow: [] };
-  const running: Record<Standing, number> = { quick: 0, new: 0, slow: 0 };
-  /** Who asks for a name that is asked for already gets the same answer. */
+  const speeds = new Lru<string, Speed>(MAX_REMEMBERED);
+  const waiting: Record<Speed, Waiting[]> = { fast: [], unknown: [], slow: [] };
+  const running: Record<Speed, number> = { fast: 0, unknown: 0, slow: 0 };
+  /** Callbacks by host name: concurrent lookups of a name share one answer. */
   const callbacks = new Map<string, Parameters<Resolve>[2][]>();
 
-  function hasRoom(standing: Standing): boolean {
-    const doubtful = running.new + running.slow;
-    if (running.quick + doubtful >= MAX_RUNNING) return false;
-    return standing === "quick" || (doubtful < MAX_DOUBTFUL && (standing === "new" || running.slow < MAX_SLOW));
+  function hasCapacity(speed: Speed): boolean {
+    const unknownOrSlow = running.unknown + running.slow;
+    if (running.fast + unknownOrSlow >= MAX_RUNNING) return false;
+    if (speed === "fast") return true;
+    return unknownOrSlow < MAX_RUNNING_UNKNOWN_OR_SLOW && (speed === "unknown" || running.slow < MAX_RUNNING_SLOW);
   }
 
   function proceed(): void {
-    for (const standing of ["quick", "new", "slow"] as const) {
-      while (hasRoom(standing)) {
-        const next = waiting[standing].shift();
+    for (const speed of ["fast", "unknown", "slow"] as const) {
+      while (hasCapacity(speed)) {
+        const next = waiting[speed].shift();
         if (next === undefined) break;
-        begin(next, standing);
+        begin(next, speed);
       }
     }
   }
 
-  function begin({ hostname, since }: Waiting, standing: Standing): void {
+  function begin({ hostname, since }: Waiting, speed: Speed): void {
     const begun = performance.now();
-    if (begun - since > maxWaitMs) return void settle(hostname, new Error("other names are waited for"), []);
-    running[standing]++;
+    if (begun - since > maxWaitMs) return void settle(hostname, new Error("too many slow name lookups"), []);
+    running[speed]++;
     ask(hostname, { all: true }, (error, addresses) => {
-      running[standing]--;
-      standings.set(hostname, performance.now() - begun < slowMs ? "quick" : "slow");
+      running[speed]--;
+      speeds.set(hostname, performance.now() - begun < slowMs ? "fast" : "slow");
       settle(hostname, error, addresses);
       proceed();
     });
@@ -75,10 +77,10 @@ export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = M
     const others = callbacks.get(hostname);
     if (others !== undefined) return void others.push(callback);
     callbacks.set(hostname, [callback]);
-    waiting[standings.get(hostname) ?? "new"].push({ hostname, since: performance.now() });
+    waiting[speeds.get(hostname) ?? "unknown"].push({ hostname, since: performance.now() });
     proceed();
   };
 }
 
-/** One for the whole process, as its threads are. */
+/** One instance for the whole process, because the threads are shared. */
 export const lookUpName = createNameLookup(systemLookup);

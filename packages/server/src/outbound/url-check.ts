@@ -1,14 +1,17 @@
-/** What a URL must be that others give to be called later. Names are not resolved: each connection's address is checked when it is made. */
+/**
+ * Validates URLs that callers configure for later requests. Names are not resolved here: client.ts checks each
+ * connection.
+ */
 import type { FieldViolation } from "../lib/errors.ts";
 import { createAddressPolicy } from "./address.ts";
 
-/** The scheme and the authority as they are written: WHATWG parsing would mend a good deal that is no URL. */
-const WRITTEN = /^https?:\/\/([^/\\?#\s\p{Cc}]+)(?:[/?#][^\\\s\p{Cc}]*)?$/iu;
+/** Matches the raw text, whose group is the authority: the WHATWG parser would repair many malformed URLs. */
+const RAW_URL = /^https?:\/\/([^/\\?#\s\p{Cc}]+)(?:[/?#][^\\\s\p{Cc}]*)?$/iu;
 const MAX_LENGTH = 2048;
 
 /**
- * @param field of the request, which violations name
- * @param allowCidrs the operator's networks: only what may be in them may be spoken to without TLS
+ * @param field name of the request's field in violations
+ * @param allowCidrs the operator's networks; plain http is allowed only for hosts that may be in them
  */
 export function compileUrlCheck(field: string, allowCidrs: readonly string[]): (url: string) => FieldViolation[] {
   const policy = createAddressPolicy(allowCidrs);
@@ -19,19 +22,19 @@ export function compileUrlCheck(field: string, allowCidrs: readonly string[]): (
   };
 }
 
-/** What to say after "must be a valid https URL"; undefined where it is one. */
+/** The continuation of "must be a valid https URL"; undefined for a valid URL. */
 function faultOf(text: string, mayBePlain: (host: string) => boolean): string | undefined {
   if (text.length > MAX_LENGTH) return ` of at most ${MAX_LENGTH} characters`;
-  const [, authority = ""] = WRITTEN.exec(text) ?? [];
+  const [, authority = ""] = RAW_URL.exec(text) ?? [];
   if (authority === "" || !URL.canParse(text)) return "";
-  // A password would be shown to everybody who may list what has the URL.
+  // Every caller who may list the resource would see the password.
   if (authority.includes("@")) return " without a user name or password";
   const { protocol, hostname } = new URL(text);
   if (protocol === "https:" || mayBePlain(hostname)) return undefined;
-  return "; http is for addresses in HOLT_OUTBOUND_ALLOW_CIDRS, which this server's operator sets";
+  return "; http is allowed only for addresses in HOLT_OUTBOUND_ALLOW_CIDRS, which the operator of this server sets";
 }
 
-/** A URL's parser has brought every spelling of an IPv4 address into the one of four decimal numbers. */
+/** `new URL` has normalized IPv4 addresses to four decimal numbers. */
 function isName(host: string): boolean {
   return !host.startsWith("[") && !/^[\d.]+$/.test(host);
 }
