@@ -1,17 +1,17 @@
-/** Buffers for the bytes of files, used again and again: what a new one costs to make and to collect is most of what moving bytes costs. */
+/** A pool of buffers for file transfers. Allocating and collecting buffers would cost more than moving the bytes. */
 
-/** Bytes that are read or written at once. */
+/** Bytes per read or write. */
 export const BUFFER_SIZE = 256 * 1024;
 
-/** As much as a few transfers at once need, and little memory. */
-const MAX_SPARE = 32;
+/** Enough for several concurrent transfers; at most 8 MiB. */
+const MAX_SPARE_BUFFERS = 32;
 const spare: Buffer[] = [];
 
 export function takeBuffer(): Buffer {
   return spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER_SIZE);
 }
 
-/** Nobody may hold it any more. */
-export function giveBack(buffer: Buffer): void {
-  if (spare.length < MAX_SPARE) spare.push(buffer);
+/** Returns a buffer to the pool. The caller must not use it afterwards. */
+export function returnBuffer(buffer: Buffer): void {
+  if (spare.length < MAX_SPARE_BUFFERS) spare.push(buffer);
 }

@@ -1,17 +1,20 @@
-/** Digests as OCI writes them, https://github.com/opencontainers/image-spec/blob/main/descriptor.md#digests; of the algorithms, the registered ones. */
+/**
+ * Parses and computes OCI digests, for the registered algorithms only:
+ * https://github.com/opencontainers/image-spec/blob/main/descriptor.md#digests
+ */
 import { createHash } from "node:crypto";
 
 export type DigestAlgorithm = "sha256" | "sha512";
 
 export interface Digest {
   readonly algorithm: DigestAlgorithm;
-  /** Lower-case hexadecimal, of the algorithm's length. */
+  /** Lower-case hexadecimal: 64 digits for sha256, 128 for sha512. */
   readonly hex: string;
 }
 
 const DIGEST = /^(?:(sha256):([0-9a-f]{64})|(sha512):([0-9a-f]{128}))$/;
 
-/** Undefined where it is malformed or of another algorithm. What it returns is safe as part of a path. */
+/** Undefined if the text is malformed or names another algorithm. The result is safe to use in a path. */
 export function parseDigest(text: string): Digest | undefined {
   const match = DIGEST.exec(text);
   if (match === null) return undefined;

@@ -1,39 +1,44 @@
-/** Moves a stream's bytes into a file with bounded memory. Knows no blobs. */
+/** Writes a stream to a file with bounded memory. */
 import type { FileHandle } from "node:fs/promises";
 import { PassThrough, type Readable } from "node:stream";
-import { giveBack, takeBuffer } from "./buffers.ts";
+import { returnBuffer, takeBuffer } from "./buffers.ts";
 
 /**
- * Bytes on their way whose pieces nobody else has or will look at, such as the body of an HTTP/1.1 request. Their memory is given back when they are
- * copied: to leave it to the garbage collector costs more than all the rest, since so many bytes make it look through everything again and again.
+ * A stream that is the sole owner of its chunks, such as the body of an HTTP/1.1 request. appendStream frees the memory
+ * of each chunk after copying it: leaving large transfers to the garbage collector would cost more than all other work.
  */
-export class OwnedPieces extends PassThrough {}
+export class OwnedChunks extends PassThrough {}
 
 /**
- * Resolves when the stream has ended or failed, and what came of it is written. `onBytes` sees all bytes once, in order, before they are written;
- * `onWritten` is told how many have reached the file. @throws what the file throws
+ * Resolves when the stream has ended or failed and the received bytes are written.
+ * @param onBytes receives all bytes once, in order, before they are written
+ * @param onWritten receives the length of each completed write
+ * @throws errors of the file, but not of the stream
  */
 export async function appendStream(
   file: FileHandle,
   bytes: Readable,
-  onBytes: (piece: Buffer) => void,
+  onBytes: (chunk: Buffer) => void,
   onWritten: (length: number) => void,
 ): Promise<void> {
   await using output = new Output(file, onBytes, onWritten);
-  const isOwned = bytes instanceof OwnedPieces;
-  await eachPiece(bytes, (piece) => {
-    const waiting = output.add(piece);
+  const isOwned = bytes instanceof OwnedChunks;
+  await forEachChunk(bytes, (chunk) => {
+    const waiting = output.add(chunk);
     if (!isOwned) return waiting;
-    if (waiting !== undefined) return waiting.then(() => release(piece));
-    release(piece);
+    if (waiting !== undefined) return waiting.then(() => release(chunk));
+    release(chunk);
   });
   await output.flush();
 }
 
-/** One buffer is filled while the other is written. What comes is copied: it is many small pieces, and those that wait cost more than their bytes. */
+/**
+ * Fills one buffer while it writes the other. Chunks are copied, because queued small chunks take more memory than
+ * their bytes.
+ */
 class Output implements AsyncDisposable {
   readonly #file: FileHandle;
-  readonly #onBytes: (piece: Buffer) => void;
+  readonly #onBytes: (chunk: Buffer) => void;
   readonly #onWritten: (length: number) => void;
   #filling = takeBuffer();
   #length = 0;
@@ -41,18 +46,18 @@ class Output implements AsyncDisposable {
   #writing: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(file: FileHandle, onBytes: (piece: Buffer) => void, onWritten: (length: number) => void) {
+  constructor(file: FileHandle, onBytes: (chunk: Buffer) => void, onWritten: (length: number) => void) {
     this.#file = file;
     this.#onBytes = onBytes;
     this.#onWritten = onWritten;
   }
 
-  /** A promise where the caller must wait before it adds more. */
-  add(piece: Buffer): Promise<void> | undefined {
-    const copied = piece.copy(this.#filling, this.#length);
+  /** Returns a promise if the caller must wait before it adds more. */
+  add(chunk: Buffer): Promise<void> | undefined {
+    const copied = chunk.copy(this.#filling, this.#length);
     this.#length += copied;
     if (this.#length < this.#filling.length) return undefined;
-    const rest = piece.subarray(copied);
+    const rest = chunk.subarray(copied);
     if (this.#writing !== undefined) return this.#writing.then(() => this.#next(rest));
     return this.#next(rest);
   }
@@ -64,13 +69,13 @@ class Output implements AsyncDisposable {
   }
 
   #write(): void {
-    const [full, length] = [this.#filling, this.#length];
+    const full = this.#filling;
+    const bytes = full.subarray(0, this.#length);
     this.#filling = this.#other ?? takeBuffer();
     this.#length = 0;
     this.#other = full;
-    const piece = full.subarray(0, length);
-    this.#onBytes(piece);
-    this.#writing = writeAll(this.#file, piece, this.#onWritten)
+    this.#onBytes(bytes);
+    this.#writing = writeAll(this.#file, bytes, this.#onWritten)
       .catch((error: unknown) => {
         this.#failure = { error };
       })
@@ -88,22 +93,23 @@ class Output implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#writing;
-    giveBack(this.#filling);
-    if (this.#other !== undefined) giveBack(this.#other);
+    returnBuffer(this.#filling);
+    if (this.#other !== undefined) returnBuffer(this.#other);
   }
 }
 
 /**
- * Resolves when there are no more; rejects with what `take` throws, and the rest is left unread then. The stream's own iterator joins all pieces that
- * wait, by copying; and it destroys the stream, which may be a request whose connection has an answer to carry.
+ * Calls `use` for each chunk, and resolves at the end of the stream or on its failure. If `use` fails, it rejects and
+ * leaves the rest of the stream unread. The stream's own iterator would copy queued chunks into one, and would destroy
+ * the stream, which may be a request that still needs a response.
  */
-function eachPiece(bytes: Readable, take: (piece: Buffer) => Promise<void> | undefined): Promise<void> {
+function forEachChunk(bytes: Readable, use: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       bytes.off("data", onData).off("end", end).off("close", end);
       bytes.pause();
     };
-    // A lost connection, or something wrong with what was sent: what came stays.
+    // Also on a lost connection or a malformed body: the received bytes are kept.
     const end = () => {
       stop();
       resolve(waiting);
@@ -113,9 +119,9 @@ function eachPiece(bytes: Readable, take: (piece: Buffer) => Promise<void> | und
       reject(error);
     };
     let waiting: Promise<void> | undefined;
-    const onData = (piece: Buffer) => {
+    const onData = (chunk: Buffer) => {
       try {
-        waiting = take(piece);
+        waiting = use(chunk);
       } catch (error) {
         return fail(error);
       }
@@ -123,7 +129,7 @@ function eachPiece(bytes: Readable, take: (piece: Buffer) => Promise<void> | und
       bytes.pause();
       waiting.then(() => bytes.resume(), fail);
     };
-    // It stays: an error that comes later must not end the process.
+    // This listener stays, because an unhandled later error would end the process.
     bytes.on("error", end);
     if (bytes.destroyed || bytes.readableEnded) return resolve();
     bytes.on("data", onData).on("end", end).on("close", end);
@@ -131,14 +137,14 @@ function eachPiece(bytes: Readable, take: (piece: Buffer) => Promise<void> | und
 }
 
 function release({ buffer, byteLength }: Buffer): void {
-  // Not where it is a part of something larger.
+  // A slice of a larger buffer must not be freed.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-async function writeAll(file: FileHandle, piece: Buffer, onWritten: (length: number) => void): Promise<void> {
-  // A full disk takes the first part and fails on the next.
-  for (let start = 0; start < piece.length; ) {
-    const { bytesWritten } = await file.write(piece, start);
+async function writeAll(file: FileHandle, bytes: Buffer, onWritten: (length: number) => void): Promise<void> {
+  // On a full disk a write may be partial before the next one fails.
+  for (let start = 0; start < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, start);
     onWritten(bytesWritten);
     start += bytesWritten;
   }

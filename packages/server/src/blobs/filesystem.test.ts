@@ -14,7 +14,7 @@ import fc from "../../test/harness/property.ts";
 import { HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { digestOf } from "./digest.ts";
-import { OwnedPieces } from "./file-stream.ts";
+import { OwnedChunks } from "./file-stream.ts";
 import { createFilesystemBlobs } from "./filesystem.ts";
 import { type BlobStore, DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
 
@@ -29,7 +29,7 @@ after(() => rm(dataDir, { recursive: true }));
 
 let serial = 0;
 const newUpload = () => `upload-${serial++}`;
-const stream = (...pieces: Buffer[]) => Readable.from(pieces, { objectMode: false });
+const stream = (...chunks: Buffer[]) => Readable.from(chunks, { objectMode: false });
 const pathOf = (digest: string, dir = dataDir) => {
   const [algorithm = "", hex = ""] = digest.split(":");
   return join(dir, "blobs", algorithm, hex.slice(0, 2), hex);
@@ -53,9 +53,9 @@ test("an upload in any chunks becomes the blob of its digest, with either algori
       let size = 0;
       for (const content of [new Uint8Array(0), ...appends]) {
         const middle = content.length >> 1;
-        const pieces = [content.subarray(0, middle), content.subarray(middle)].map((piece) => Buffer.from(piece));
+        const chunks = [content.subarray(0, middle), content.subarray(middle)].map((chunk) => Buffer.from(chunk));
         size += content.length;
-        assert.equal(await blobs.append(upload, stream(...pieces.filter((piece) => piece.length > 0)), size - content.length), size);
+        assert.equal(await blobs.append(upload, stream(...chunks.filter((chunk) => chunk.length > 0)), size - content.length), size);
         assert.equal(await blobs.sizeOfUpload(upload), size);
       }
       const whole = Buffer.concat(appends);
@@ -192,10 +192,10 @@ test("any range is sent exactly, at any speed of the reader", async () => {
   ] as const) {
     const received: Buffer[] = [];
     const slow = new Writable({
-      write(piece: Buffer, _encoding, done) {
+      write(chunk: Buffer, _encoding, done) {
         // The chunk is copied late and must stay unchanged until then.
         setTimeout(() => {
-          received.push(Buffer.from(piece));
+          received.push(Buffer.from(chunk));
           done();
         }, 2);
       },
@@ -212,7 +212,7 @@ test("a departing reader ends the transfer, and a truncated file is an error", a
   const stuck = new Writable({ write: () => setTimeout(() => stuck.destroy(), 5) });
   await blobs.send(digest, { start: 0, end: 999_999 }, () => stuck);
   await truncate(pathOf(digest), 300_000);
-  const sink = new Writable({ write: (_piece, _encoding, done) => done() });
+  const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
   await assert.rejects(
     blobs.send(digest, { start: 0, end: 999_999 }, () => sink),
     /the file ends after 300000 bytes/,
@@ -224,12 +224,12 @@ test("a departing reader ends the transfer, and a truncated file is an error", a
 
 test("chunks without another owner are copied before their memory is released", async () => {
   const content = randomBytes(3_000_000);
-  const pieces = new OwnedPieces();
+  const chunks = new OwnedChunks();
   // Some chunks are larger than a buffer, some end in the middle of one.
-  for (let at = 0; at < content.length; at += 700_000) pieces.write(Uint8Array.from(content.subarray(at, at + 700_000)));
-  pieces.end();
+  for (let at = 0; at < content.length; at += 700_000) chunks.write(Uint8Array.from(content.subarray(at, at + 700_000)));
+  chunks.end();
   const upload = newUpload();
-  assert.equal(await blobs.append(upload, pieces, 0), content.length);
+  assert.equal(await blobs.append(upload, chunks, 0), content.length);
   await blobs.commit(upload, digestOf(content));
   assert.ok((await bytesOf(digestOf(content))).equals(content));
 });
@@ -273,7 +273,7 @@ test("all blobs and only blobs are listed in order, starting from any of them", 
   await appendFile(`${pathOf(digests[0]!, dir)}.bak`, "not a blob");
   const listed = async (after?: string) => {
     const all: string[] = [];
-    for await (const some of store.list(after)) all.push(...some);
+    for await (const batch of store.list(after)) all.push(...batch);
     return all;
   };
   assert.deepEqual(await listed(), digests);
@@ -282,18 +282,18 @@ test("all blobs and only blobs are listed in order, starting from any of them", 
 
 test("sixteen readers and writers of large blobs use little memory", async () => {
   const size = 24 * 1024 * 1024;
-  const piece = randomBytes(64 * 1024);
+  const chunk = randomBytes(64 * 1024);
   const endless = () => {
     let left = size;
     return new Readable({
       read() {
-        this.push(left > 0 ? piece : null);
-        left -= piece.length;
+        this.push(left > 0 ? chunk : null);
+        left -= chunk.length;
       },
     });
   };
-  const digest = digestOf(Buffer.concat(Array.from({ length: size / piece.length }, () => piece)));
-  await push(blobs, piece);
+  const digest = digestOf(Buffer.concat(Array.from({ length: size / chunk.length }, () => chunk)));
+  await push(blobs, chunk);
   globalThis.gc?.();
   const start = process.memoryUsage();
   let peak = 0;
@@ -317,7 +317,7 @@ test("sixteen readers and writers of large blobs use little memory", async () =>
   assert.ok(peak < 192 * 1024 * 1024, `${Math.round(peak / 1024 / 1024)} MiB`);
 });
 
-describe("on a full disk", () => {
+describe("the blob store on a full disk", () => {
   let dir: string;
   let isMounted = false;
   before(async () => {

@@ -1,8 +1,9 @@
 /**
- * Blobs in a folder: `blobs/<algorithm>/<first two digits>/<hex>`, and the uploads under way in `uploads/`. Several servers may share the folder (NFS and the like).
+ * Stores blobs as files `blobs/<algorithm>/<first two digits>/<hex>`, and pending uploads in `uploads/`. Several
+ * servers may share the folder, e.g. over NFS.
  *
- * The first bytes of a file never change once they are written: uploads are only appended to. So even a second server that appends to an upload
- * while it becomes a blob can only make the file longer, and who reads no further than the blob's recorded size sees nothing of it.
+ * Written bytes never change, because uploads are append-only. A second server that appends to an upload during its
+ * commit can only make the file longer. Readers stop at the recorded size of the blob, so they do not see such bytes.
  */
 import { createHash, type Hash } from "node:crypto";
 import { close as closeFd, createReadStream, constants as flags, mkdirSync, open as openFd } from "node:fs";
@@ -15,26 +16,26 @@ import { BUFFER_SIZE } from "./buffers.ts";
 import { type Digest, type DigestAlgorithm, parseDigest } from "./digest.ts";
 import { appendStream } from "./file-stream.ts";
 import { ReaderLeft, sendFile } from "./send-file.ts";
-import { codeOf, meaningOf } from "./storage-error.ts";
+import { codeOf, errorFromStorage } from "./storage-error.ts";
 import { type BlobStore, type ByteRange, DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
 
 export interface FilesystemBlobsOptions {
-  /** The folder in which `blobs` and `uploads` are. */
+  /** The folder that contains `blobs` and `uploads`. */
   readonly dataDir: string;
   readonly log: Log;
 }
 
-/** @throws Error for the operator where the folder cannot be used */
+/** @throws Error for the operator if the folder is unusable */
 export function createFilesystemBlobs(options: FilesystemBlobsOptions): BlobStore {
   return new FilesystemBlobs(options);
 }
 
 const ALGORITHMS: readonly DigestAlgorithm[] = ["sha256", "sha512"];
 const UPLOAD_NAME = /^[a-z0-9-]{1,128}$/;
-/** How many uploads' hashes are remembered; the others' bytes are read again at their commit. */
+/** Maximum number of cached hashes. Uploads without a cached hash are read again at their commit. */
 const MAX_HASHES = 4096;
-/** About so many digests are listed at once. */
-const LIST_SIZE = 200;
+/** Approximate number of digests per batch of `list`. */
+const LIST_BATCH_SIZE = 200;
 
 /** SHA-256 of the first `size` bytes of an upload. */
 interface RunningHash {
@@ -46,9 +47,10 @@ class FilesystemBlobs implements BlobStore {
   readonly #blobs: string;
   readonly #uploads: string;
   readonly #log: Log;
+  /** Progress of the uploads that an append or a commit is using. */
   readonly #busy = new Map<string, { size: number }>();
   readonly #hashes = new Map<string, RunningHash>();
-  /** Committed, and not aborted yet. */
+  /** Uploads that are committed but not aborted yet. */
   readonly #committed = new Set<string>();
 
   constructor({ dataDir, log }: FilesystemBlobsOptions) {
@@ -59,7 +61,7 @@ class FilesystemBlobs implements BlobStore {
       for (const folder of [this.#uploads, ...ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))])
         mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (error) {
-      throw new Error(`cannot make a folder for blobs in ${dataDir}: ${(error as Error).message}`, { cause: error });
+      throw new Error(`cannot create a folder for blobs in ${dataDir}: ${(error as Error).message}`, { cause: error });
     }
   }
 
@@ -73,7 +75,7 @@ class FilesystemBlobs implements BlobStore {
         return await this.#appendTo(file, upload, bytes, progress);
       });
     } catch (error) {
-      throw meaningOf(error, "an upload", this.#log);
+      throw errorFromStorage(error, "an upload", this.#log);
     }
   }
 
@@ -94,7 +96,9 @@ class FilesystemBlobs implements BlobStore {
       };
       await appendStream(file, bytes, (chunk) => known?.update(chunk), onWritten);
     } catch (error) {
-      await takeBack(file, offset, progress.size).catch((reason: unknown) => this.#log.warn({ err: reason }, "an upload was not cut"));
+      await undoAppend(file, offset, progress.size).catch((reason: unknown) =>
+        this.#log.warn({ err: reason }, "cannot truncate an upload after a failed append"),
+      );
       throw error;
     }
     if (known !== undefined) this.#keepHash(upload, { size: progress.size, hash: known });
@@ -113,16 +117,16 @@ class FilesystemBlobs implements BlobStore {
       return await this.#exclusively(upload, async () => {
         const size = await this.#verify(upload, wanted);
         this.#committed.add(upload);
-        await this.#place(this.#uploadPath(upload), this.#blobPath(wanted), size);
+        await this.#link(this.#uploadPath(upload), this.#blobPath(wanted), size);
         return { size };
       });
     } catch (error) {
       if (error instanceof DigestMismatch) await this.abort(upload);
-      throw meaningOf(error, "a blob", this.#log);
+      throw errorFromStorage(error, "a blob", this.#log);
     }
   }
 
-  /** The upload's size; its bytes are durable then, and have that digest. */
+  /** Checks the digest and syncs the file. Returns the upload's size. */
   async #verify(upload: string, wanted: Digest): Promise<number> {
     await using file = await open(this.#uploadPath(upload), "r").catch((error: unknown) => {
       throw codeOf(error) === "ENOENT" ? new NoSuchUpload(upload) : error;
@@ -136,7 +140,8 @@ class FilesystemBlobs implements BlobStore {
     return size;
   }
 
-  async #place(source: string, target: string, size: number): Promise<void> {
+  /** Makes the upload's file available under the blob's name, durably. */
+  async #link(source: string, target: string, size: number): Promise<void> {
     const folder = dirname(target);
     for (;;) {
       try {
@@ -145,22 +150,22 @@ class FilesystemBlobs implements BlobStore {
       } catch (error) {
         const code = codeOf(error);
         if (code === "ENOENT") {
-          // Durable itself before anything in it can be.
+          // The folder must be durable before its files can be.
           await mkdir(folder, { mode: 0o700 }).catch(ignore("EEXIST"));
           await syncFolder(dirname(folder));
         } else if (code === "EEXIST") {
           const present = (await statOrNothing(target))?.size;
           if (present !== undefined && present >= size) break;
-          // Nobody here leaves half a file: the disk did, or somebody else.
+          // Holt never leaves a partial file, so the disk or another program truncated it.
           if (present !== undefined) return await replaceByCopy(source, target);
-        } else if (WITHOUT_LINKS.has(code)) {
+        } else if (NO_LINK_CODES.has(code)) {
           return await replaceByCopy(source, target);
         } else {
           throw error;
         }
       }
     }
-    // Also where the blob was there: whoever put it there may not have come so far yet.
+    // Also for an existing blob: the server that linked it may not have synced the folder yet.
     await syncFolder(folder);
   }
 
@@ -187,7 +192,7 @@ class FilesystemBlobs implements BlobStore {
 
   async read(digest: string, range?: ByteRange): Promise<Readable> {
     const fd = await this.#openBlob(digest);
-    // A plain descriptor: streams on the handles of node:fs/promises take a third longer.
+    // Streams on handles of node:fs/promises take a third longer than on a plain descriptor.
     return createReadStream("", { fd, highWaterMark: BUFFER_SIZE, ...range });
   }
 
@@ -196,7 +201,7 @@ class FilesystemBlobs implements BlobStore {
     try {
       await sendFile(fd, start, end, begin());
     } catch (error) {
-      if (!(error instanceof ReaderLeft)) throw meaningOf(error, "a blob", this.#log);
+      if (!(error instanceof ReaderLeft)) throw errorFromStorage(error, "a blob", this.#log);
     } finally {
       closeFd(fd, () => {});
     }
@@ -209,7 +214,7 @@ class FilesystemBlobs implements BlobStore {
       return await openAsync(this.#blobPath(parsed), "r");
     } catch (error) {
       if (codeOf(error) === "ENOENT") throw new NoSuchBlob(digest);
-      throw meaningOf(error, "a blob", this.#log);
+      throw errorFromStorage(error, "a blob", this.#log);
     }
   }
 
@@ -219,23 +224,25 @@ class FilesystemBlobs implements BlobStore {
   }
 
   async *list(after = ""): AsyncIterable<readonly string[]> {
-    const piece: string[] = [];
+    const batch: string[] = [];
     for (const algorithm of ALGORITHMS) {
       const folders = (await readdir(join(this.#blobs, algorithm))).filter((name) => /^[0-9a-f]{2}$/.test(name)).sort();
       for (const folder of folders) {
         if (`${algorithm}:${folder}g` <= after) continue;
         const names = await readdir(join(this.#blobs, algorithm, folder));
         const digests = names.map((name) => `${algorithm}:${name}`).filter((digest) => digest > after && parseDigest(digest) !== undefined);
-        piece.push(...digests.sort());
-        if (piece.length >= LIST_SIZE) yield piece.splice(0);
+        batch.push(...digests.sort());
+        if (batch.length >= LIST_BATCH_SIZE) yield batch.splice(0);
       }
     }
-    if (piece.length > 0) yield piece;
+    if (batch.length > 0) yield batch;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  /** Two requests for one upload at once are a client's mistake, or its second try while the first has not noticed yet that it is dead. */
+  /**
+   * Rejects concurrent use of an upload: a client's mistake, or a retry before the server noticed the lost connection.
+   */
   async #exclusively<T>(upload: string, work: (progress: { size: number }) => Promise<T>): Promise<T> {
     const other = this.#busy.get(upload);
     if (other !== undefined) throw new RangeMismatch(other.size);
@@ -248,7 +255,7 @@ class FilesystemBlobs implements BlobStore {
     }
   }
 
-  /** Taken out, so that a failure leaves none that has seen too much. */
+  /** Removes the hash from the cache, so that a failed append does not leave a hash of too many bytes. */
   #takeHash(upload: string, offset: number): Hash | undefined {
     if (this.#committed.has(upload)) throw new NoSuchUpload(upload);
     const known = this.#hashes.get(upload);
@@ -273,11 +280,11 @@ class FilesystemBlobs implements BlobStore {
   }
 }
 
-/** File systems that have no hard links, or not that many of them. */
-const WITHOUT_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"]);
+/** Error codes of file systems without hard links, or with too few of them. */
+const NO_LINK_CODES = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"]);
 
 async function replaceByCopy(source: string, target: string): Promise<void> {
-  // A name that is found with the stale uploads if this is cut short.
+  // If the server stops in between, staleUploads finds the copy by this name.
   const copy = `${source}-copy`;
   await copyFile(source, copy);
   {
@@ -288,8 +295,8 @@ async function replaceByCopy(source: string, target: string): Promise<void> {
   await syncFolder(dirname(target));
 }
 
-/** Gives the space of an append that failed back to a full disk, unless another server has appended meanwhile. */
-async function takeBack(file: FileHandle, offset: number, written: number): Promise<void> {
+/** Truncates the file to free the space of a failed append, unless another server has appended in the meantime. */
+async function undoAppend(file: FileHandle, offset: number, written: number): Promise<void> {
   const { size } = await file.stat();
   if (size === written) await file.truncate(offset);
 }

@@ -1,9 +1,9 @@
-/** The name that a folder of blobs gives itself, so that it can be told from every other. It says nothing of what is in it. */
+/** Reads and creates the random id of a blob folder, which distinguishes it from other folders. */
 import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Undefined for a folder that has none yet. */
+/** Undefined if the folder has no id yet. @throws Error for the operator if the folder is unusable */
 export async function readFolderId(dataDir: string): Promise<string | undefined> {
   try {
     return (await readFile(pathIn(dataDir), "utf8")).trim();
@@ -13,7 +13,7 @@ export async function readFolderId(dataDir: string): Promise<string | undefined>
   }
 }
 
-/** The folder's id, which is made where there is none. Of several who do so at once, all get the same one. */
+/** Returns the folder's id, and creates it if necessary. Concurrent callers get the same id. */
 export async function ensureFolderId(dataDir: string): Promise<string> {
   const made = join(dataDir, "blobs", `id.${randomUUID()}`);
   try {
@@ -21,7 +21,7 @@ export async function ensureFolderId(dataDir: string): Promise<string> {
     await using file = await open(made, "wx", 0o600);
     await file.writeFile(`${randomUUID()}\n`);
     await file.sync();
-    // A file comes into being under its name with all of its text, or not at all.
+    // Linking a finished file makes the id appear atomically.
     await link(made, pathIn(dataDir)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });

@@ -1,9 +1,9 @@
 /**
- * How bytes become content that something needs.
+ * Records a blob together with the rows that refer to it.
  *
- * They are put in place first and needed by a row in one transaction after that, so what the database knows of always has its bytes. What removal
- * (`removal.ts`) must not do between the two is told by the database alone: it marks the blob while it removes the bytes, and counts removals. Who links
- * a blob that is marked, or finds that something was removed since the bytes were put in place, puts them in place once more.
+ * The bytes are stored first, and one transaction then adds the rows, so every recorded blob has its bytes. A removal
+ * (`removal.ts`) could delete the bytes in between. It marks the blob while it deletes them, and counts removals in the
+ * database. If the blob is marked, or a removal has ended since the bytes were stored, this module stores them again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Store, WriteDb } from "../db/store.ts";
@@ -11,29 +11,30 @@ import { systemClock } from "../lib/clock.ts";
 import { unavailable } from "../lib/errors.ts";
 import { countRemovals, endRemoval, hasExpired } from "./removal.ts";
 
-/** A removal under way takes milliseconds; one whose server died is given up after a minute. */
+/** A removal takes milliseconds. The mark of a crashed server expires after a minute. */
 const RETRY_MS = 90_000;
 
-/** The bytes may be gone, or go: they must be put in place once more. Rolls the transaction back. */
-class BytesInDoubt extends Error {
-  override readonly name = "BytesInDoubt";
+/** A removal may delete the bytes, so they must be stored again. Rolls the transaction back. */
+class BytesMayBeGone extends Error {
+  override readonly name = "BytesMayBeGone";
 }
 
 /**
- * @param putInPlace makes the bytes durable and resolves with their number; may be called more than once
- * @param append writes the rows that need the blob, in the transaction that makes it known
- * @returns how many bytes it has
+ * @param storeBytes makes the bytes durable and resolves with their number; it may be called more than once
+ * @param append writes the rows that refer to the blob, in the transaction that records it
+ * @returns the size of the blob in bytes
+ * @throws UNAVAILABLE if removals of the same content do not end within 90 seconds
  */
 export async function linkBlob(
   store: Store,
   digest: string,
-  putInPlace: () => Promise<number>,
+  storeBytes: () => Promise<number>,
   append: (db: WriteDb) => Promise<void>,
 ): Promise<number> {
   const end = performance.now() + RETRY_MS;
   for (let pause = 5; ; pause = Math.min(pause * 2, 500)) {
     const removals = await countRemovals(store.reader);
-    const size = await putInPlace();
+    const size = await storeBytes();
     try {
       await store.transaction(async (db) => {
         await appendBlob(db, digest, size, removals);
@@ -41,7 +42,7 @@ export async function linkBlob(
       });
       return size;
     } catch (error) {
-      if (!(error instanceof BytesInDoubt)) throw error;
+      if (!(error instanceof BytesMayBeGone)) throw error;
     }
     if (performance.now() > end) throw unavailable("the same content is being removed");
     await takeOverRemoval(store, digest);
@@ -55,12 +56,12 @@ async function appendBlob(db: WriteDb, digest: string, size: number, removals: n
     .values({ digest, size, create_time: systemClock.now().toISOString(), removal_time: null })
     .onConflict((conflict) => conflict.column("digest").doNothing())
     .execute();
-  // From here on nobody can mark it. What was removed before is counted by now.
+  // The lock prevents new marks, and earlier removals are already counted.
   const row = await db.dialect.forKeyShare(db.selectFrom("blob").select("removal_time").where("digest", "=", digest)).executeTakeFirst();
-  if (row === undefined || row.removal_time !== null || (await countRemovals(db)) !== removals) throw new BytesInDoubt();
+  if (row === undefined || row.removal_time !== null || (await countRemovals(db)) !== removals) throw new BytesMayBeGone();
 }
 
-/** Ends a removal whose server did not; its bytes stay where they are, or are put there again. */
+/** Ends a removal whose mark has expired, because its server crashed. The bytes stay, or are stored again. */
 async function takeOverRemoval(store: Store, digest: string): Promise<void> {
   const { removal_time: time } = (await store.reader
     .selectFrom("blob")

@@ -1,15 +1,15 @@
-/** Which rows keep a blob from being collected. Domains name their columns; collection asks all of them. */
+/** Finds the rows that refer to a blob. Domains declare their columns, and garbage collection queries all of them. */
 import { type RawBuilder, sql } from "kysely";
 import type { Schema } from "../db/schema.ts";
 import type { ReadDb } from "../db/store.ts";
 
-/** A column that holds digests of blobs. It needs an index. */
+/** A column that contains digests of blobs. It needs an index. */
 export interface BlobReference {
   readonly table: keyof Schema;
   readonly column: string;
 }
 
-/** Whether any row refers to the blob whose digest `digest` names. A limit instead of `exists`: PostgreSQL would read whole tables ahead. */
+/** Whether any row refers to the blob. Uses `limit 1`, because PostgreSQL would read whole tables for `exists`. */
 export function isReferenced(references: readonly BlobReference[], digest: RawBuilder<unknown>): RawBuilder<boolean> {
   const anyRow = references.map(
     ({ table, column }) =>
@@ -18,7 +18,7 @@ export function isReferenced(references: readonly BlobReference[], digest: RawBu
   return sql<boolean>`(${sql.join(anyRow, sql` or `)})`;
 }
 
-/** How many rows refer to a blob. */
+/** The number of rows that refer to a blob. */
 export async function countReferences(db: ReadDb, references: readonly BlobReference[], digest: string): Promise<number> {
   const counts = references.map(
     ({ table, column }) => sql`(select count(*) from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest})`,

@@ -1,8 +1,10 @@
 /**
- * How a blob leaves: marked in the database, its bytes removed, its row deleted. Only collection begins a removal; `link-blob.ts` asks whether one is under way.
+ * Removes blobs: marks the row, deletes the bytes, deletes the row. Only garbage collection starts removals;
+ * `link-blob.ts` checks for running ones.
  *
- * A mark is a time. Whoever set it removes bytes only well before that time, and anybody may end the removal after it: so a server that dies in the
- * middle holds nobody up for long, and one that was merely slow harms nobody. This needs the servers' clocks to agree within MARGIN_MS.
+ * A mark is a time in the future. The server that set it deletes bytes only well before that time, and after it any
+ * server may end the removal. So a crashed server blocks others only briefly, and a slow server does no harm. The
+ * clocks of the servers must agree within MARGIN_MS.
  */
 import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
@@ -12,10 +14,10 @@ import type { BlobStore } from "./store.ts";
 
 const MARK_MS = 60_000;
 const MARGIN_MS = 30_000;
-/** Name of the count in the server's state. */
+/** Name of the count in server_state. */
 const REMOVALS = "blob_removals";
 
-/** How many removals have ended; who links a blob notices by it that one has ended meanwhile. */
+/** The number of ended removals. If it changes while a blob is linked, the bytes may be gone. */
 export async function countRemovals(db: ReadDb): Promise<number> {
   const row = await db.selectFrom("server_state").select("value").where("name", "=", REMOVALS).executeTakeFirst();
   return Number(row?.value ?? 0);
@@ -27,7 +29,7 @@ export function hasExpired(removalTime: string, now: Date): boolean {
 
 /** Deletes the rows that still have this mark. */
 export async function endRemoval(db: WriteDb, digests: readonly string[], mark: string): Promise<void> {
-  // First, so that servers that do this at once wait here and not in a circle.
+  // The counter comes first: concurrent servers queue here instead of deadlocking.
   await db
     .insertInto("server_state")
     .values({ name: REMOVALS, value: "1" })
@@ -50,9 +52,9 @@ export interface RemovedBlob {
 }
 
 export interface BlobRemoval {
-  /** Removes those of the blobs that nothing refers to, for good. */
+  /** Removes the blobs that no row refers to, and returns them. */
   removeUnlinked(digests: readonly string[]): Promise<readonly RemovedBlob[]>;
-  /** Removes bytes that no row knows: an upload that was not linked after all. A blob that is being linked stays. */
+  /** Removes bytes without a row, e.g. of an upload that was never linked. A blob that is being linked stays. */
   removeOrphan(digest: string, size: number): Promise<boolean>;
 }
 
@@ -78,7 +80,9 @@ async function removeUnlinked(options: BlobRemovalOptions, digests: readonly str
   if (marked.length === 0) return [];
   const isLate = performance.now() - begun > MARK_MS - MARGIN_MS;
   const results = await Promise.allSettled(isLate ? [] : marked.map(({ digest }) => blobs.remove(digest)));
-  // All of them, and not before the last is settled: what is removed after this would be somebody else's. Bytes without a row are found later.
+  // Ends the removal only when all deletions are settled: a later one could delete bytes that were stored again. Bytes
+  // that are
+  // left without a row are found by a later collection.
   const ended = marked.map(({ digest }) => digest);
   await store.transaction((db) => endRemoval(db, ended, mark));
   const failure = results.find((result) => result.status === "rejected");
@@ -88,7 +92,7 @@ async function removeUnlinked(options: BlobRemovalOptions, digests: readonly str
 
 async function removeOrphan(options: BlobRemovalOptions, digest: string, size: number): Promise<boolean> {
   const now = systemClock.now();
-  // With a row and a mark it is like any other; the mark of a moment ago can be taken over at once.
+  // An already expired mark turns the orphan into a blob that removeUnlinked can mark again.
   const mark = new Date(now.getTime() - 1).toISOString();
   const isNew = await options.store.transaction(async (db) => {
     const row = { digest, size, create_time: now.toISOString(), removal_time: mark };
@@ -113,7 +117,7 @@ async function markUnlinked(
     .select("digest")
     .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
     .orderBy("digest");
-  // Waits for those who link one of them. The next statement sees their links.
+  // Waits for transactions that link one of the blobs. The next statement sees their rows.
   const locked = await db.dialect.forDelete(wanted).execute();
   return db
     .updateTable("blob")

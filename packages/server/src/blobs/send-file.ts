@@ -1,43 +1,44 @@
-/** Writes a piece of a file to a stream through a few buffers that are used again: a stream of its own would make a new one for each read. Knows no blobs. */
+/** Writes a range of a file to a stream through two pooled buffers. A read stream would allocate a buffer per read. */
 import { read as readFd } from "node:fs";
 import type { Writable } from "node:stream";
 import { promisify } from "node:util";
-import { giveBack, takeBuffer } from "./buffers.ts";
+import { returnBuffer, takeBuffer } from "./buffers.ts";
 
-/** Whoever reads left before the end. */
+/** The reader disconnected before the end. */
 export class ReaderLeft extends Error {
   override readonly name = "ReaderLeft";
 }
 
 /**
- * Resolves when all bytes are handed over and the stream is ended; where it rejects, the stream is left as it is. The file is neither closed nor
- * used any more then. While one buffer is on its way out, the next is filled.
- * @param start of the first byte, @param end of the last
- * @throws ReaderLeft; an error where the file is shorter than that
+ * Resolves when all bytes are written and the stream is ended. If it rejects, the stream is not ended. It does not
+ * close the file. One buffer is filled while the other is written.
+ * @param start offset of the first byte
+ * @param end offset of the last byte
+ * @throws ReaderLeft; Error if the file is too short
  */
 export async function sendFile(fd: number, start: number, end: number, to: Writable): Promise<void> {
   using out = new Output(to);
   const buffers: Buffer[] = [];
   let written: Promise<void> = Promise.resolve();
-  for (let at = start, turn = 0; at <= end; turn = 1 - turn) {
-    buffers[turn] ??= takeBuffer();
-    const buffer = buffers[turn]!;
+  for (let at = start, index = 0; at <= end; index = 1 - index) {
+    buffers[index] ??= takeBuffer();
+    const buffer = buffers[index]!;
     const { bytesRead } = await read(fd, buffer, 0, Math.min(buffer.length, end - at + 1), at);
     await written;
     if (bytesRead === 0) throw new Error(`the file ends after ${at} bytes and not after ${end + 1}`);
     at += bytesRead;
     written = out.write(buffer.subarray(0, bytesRead));
-    // It is awaited after the next read.
+    // Prevents an unhandled rejection; the write is awaited after the next read.
     written.catch(() => {});
-    // At once, so that a short answer leaves as one packet.
+    // Ended immediately, so that a short response is sent as one packet.
     if (at > end) to.end();
   }
   await written;
-  // Not where it failed: nobody can say then whether the stream still holds one.
-  for (const buffer of buffers) giveBack(buffer);
+  // Only on success: after a failure the stream may still use a buffer.
+  for (const buffer of buffers) returnBuffer(buffer);
 }
 
-/** Writes one piece at a time, and notices that nobody is there any more: of such a write, the stream may never say that it is done. */
+/** Writes one chunk at a time and detects a disconnected reader, for which a stream may never call back. */
 class Output implements Disposable {
   readonly #to: Writable;
   readonly #leave = () => {
@@ -53,17 +54,17 @@ class Output implements Disposable {
     to.on("close", this.#leave).on("error", this.#leave);
   }
 
-  write(piece: Buffer): Promise<void> {
+  write(chunk: Buffer): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#hasLeft) return reject(new ReaderLeft());
       this.#reject = reject;
-      this.#to.write(piece, (error) => (error ? reject(new ReaderLeft()) : resolve()));
+      this.#to.write(chunk, (error) => (error ? reject(new ReaderLeft()) : resolve()));
     });
   }
 
   [Symbol.dispose](): void {
     this.#to.removeListener("close", this.#leave).removeListener("error", this.#leave);
-    // One that comes later is the reader's leaving, too, and nobody else listens.
+    // Handles errors of a later disconnect, since an unhandled error event ends the process.
     this.#to.on("error", () => {});
   }
 }

@@ -47,7 +47,7 @@ test("a file can be created once, written, listed and removed", async () => {
   assert.equal(await textOf("d-1"), "one two");
   await assert.rejects(files.create("d-1"));
   const names: string[] = [];
-  for await (const some of files.list()) names.push(...some);
+  for await (const batch of files.list()) names.push(...batch);
   assert.ok(names.includes("d-1"));
   await files.remove("d-1");
   await files.remove("d-1");

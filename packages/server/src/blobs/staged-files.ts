@@ -1,42 +1,46 @@
-/** Files that come piece by piece and are read once, as a whole, by their path: `imports/<name>` in the data folder. Who needs which, and how much of one counts, is in the database. */
+/**
+ * Stores files that arrive in chunks and are read once by their path, `imports/<name>` in the data folder. The database
+ * records the owner of each file and its acknowledged size.
+ */
 import { constants as flags, mkdirSync } from "node:fs";
 import { type FileHandle, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import { syncFolder } from "./filesystem.ts";
-import { codeOf, meaningOf } from "./storage-error.ts";
+import { codeOf, errorFromStorage } from "./storage-error.ts";
 
-/** A file that one writer fills from its beginning to its end. */
+/** Appends to a new file. */
 export interface StagedWriter extends AsyncDisposable {
   append(bytes: Uint8Array): Promise<void>;
-  /** All of it is on the disk when this resolves. */
+  /** Resolves when all appended bytes are durable. */
   sync(): Promise<void>;
 }
 
-/** Names are made of a-z, 0-9 and `-`. All but `path` throw UNAVAILABLE where the folder has no space or does not answer. */
+/** Names consist of a-z, 0-9 and `-`. All methods but `path` throw UNAVAILABLE if the folder is full or unusable. */
 export interface StagedFiles {
   path(name: string): string;
-  /** Puts these bytes there, durably. Writing the same again changes nothing, whoever else has done so. */
+  /** Writes the bytes at the offset, durably. Idempotent, also across servers. */
   write(name: string, offset: number, bytes: Uint8Array): Promise<void>;
+  /** Fails if the file exists. */
   create(name: string): Promise<StagedWriter>;
-  /** Takes off what was written beyond the size. False where there is less, or no such file. */
+  /** Truncates the file to the size. False if the file is shorter or does not exist. */
   cut(name: string, size: number): Promise<boolean>;
-  /** One that does not exist is no error. */
+  /** Does nothing if the file does not exist. */
   remove(name: string): Promise<void>;
-  /** All names, some at a time. */
+  /** All names, in batches. */
   list(): AsyncIterable<readonly string[]>;
 }
 
 const NAME = /^[a-z0-9-]{1,128}$/;
-const LIST_SIZE = 200;
+const LIST_BATCH_SIZE = 200;
 
-/** @throws Error for the operator where the folder cannot be used */
+/** @throws Error for the operator if the folder is unusable */
 export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; readonly log: Log }): StagedFiles {
   const folder = join(dataDir, "imports");
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new Error(`cannot make a folder for imports in ${dataDir}: ${(error as Error).message}`, { cause: error });
+    throw new Error(`cannot create a folder for imports in ${dataDir}: ${(error as Error).message}`, { cause: error });
   }
   const path = (name: string): string => {
     if (!NAME.test(name)) throw new Error(`${name} is not the name of a staged file`);
@@ -44,7 +48,7 @@ export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; 
   };
   const guarded = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => {
-      throw meaningOf(error, "an import's file", log);
+      throw errorFromStorage(error, "an import's file", log);
     });
   return {
     path,
@@ -63,17 +67,17 @@ export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; 
       const names: string[] = [];
       for await (const { name } of await opendir(folder)) {
         if (NAME.test(name)) names.push(name);
-        if (names.length === LIST_SIZE) yield names.splice(0);
+        if (names.length === LIST_BATCH_SIZE) yield names.splice(0);
       }
       if (names.length > 0) yield names;
     },
   };
 }
 
-/** At a place of its own, so that a second server that is late with the same piece does no harm. */
+/** Writes at an absolute offset, so that a late repetition by a second server is harmless. */
 async function writeAt(path: string, offset: number, bytes: Uint8Array, folder: string): Promise<void> {
   const isFirst = offset === 0;
-  // Never emptied: whoever comes late with the first piece must not take what came after it.
+  // Opened without truncation: a late first chunk must not delete the chunks after it.
   await using file = await open(path, isFirst ? flags.O_RDWR | flags.O_CREAT : flags.O_RDWR, 0o600);
   await writeAll(file, bytes, offset);
   await file.sync();

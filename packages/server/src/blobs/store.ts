@@ -1,10 +1,10 @@
 /**
- * Where the bytes of blobs are: the interface that a folder implements, and an S3-compatible store later. Knows digests, not repositories: who may see
- * a blob, and whether it is to stay, is in the database (`registry/uploads.ts` and `registry/gc.ts`, the only users of what writes here).
+ * The interface of the blob store, which holds bytes by digest. It does not know repositories: the database records
+ * which callers may read a blob and whether it is still referred to.
  */
 import type { Readable, Writable } from "node:stream";
 
-/** Bytes of a blob, both inclusive. */
+/** A range of bytes; both offsets are inclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -12,47 +12,56 @@ export interface ByteRange {
 
 export interface BlobStore extends AsyncDisposable {
   /**
-   * Appends to an upload, which an append at 0 begins; resolves with its new size when the stream has ended or failed.
-   * What was received stays, so that a client can go on after a lost connection. Memory does not grow with the size.
-   * Where it rejects, the rest of the stream is left unread and not destroyed, so that a request can still be answered.
+   * Appends to an upload; an append at offset 0 creates it. Resolves with the new size when the stream has ended or
+   * failed.
+   * Received bytes are kept, so that a client can continue after a lost connection. Memory use is independent of the
+   * size.
+   * If it rejects, the rest of the stream is left unread but not destroyed, so that a request can still be answered.
    * @param upload a name of the characters a-z, 0-9 and `-`
-   * @param offset must be the upload's present size; one append at a time
-   * @throws RangeMismatch otherwise; UNAVAILABLE where the bytes cannot be stored: none of this append's stay then, and the upload can go on later
+   * @param offset must be the current size of the upload
+   * @throws RangeMismatch on another offset or a concurrent append; NoSuchUpload on an invalid name or a committed
+   * upload; UNAVAILABLE if the bytes cannot be stored: this append is undone then, and the upload can continue later
    */
   append(upload: string, bytes: Readable, offset: number): Promise<number>;
-  /** Bytes received so far; undefined where there is no such upload. */
+  /** Bytes received so far; undefined if there is no such upload. */
   sizeOfUpload(upload: string): Promise<number | undefined>;
   /**
-   * Makes the upload's bytes the blob of that digest: durable, whole and in place when it resolves; where there is such a blob already, that is all.
-   * The upload stays until it is aborted and takes no more bytes, so that this can be done again where the blob was removed meanwhile.
-   * @throws DigestMismatch where the bytes have another digest, and the upload is gone; NoSuchUpload; UNAVAILABLE where it cannot be stored now
+   * Turns the upload into the blob of that digest, unless the blob exists already. The blob is complete and durable
+   * when this resolves. The upload stays until it is aborted but accepts no more bytes, so that a commit can be
+   * repeated after the blob was removed.
+   * @throws DigestMismatch if the bytes have another digest, and deletes the upload; NoSuchUpload; UNAVAILABLE
    */
   commit(upload: string, digest: string): Promise<{ readonly size: number }>;
-  /** Forgets an upload. One that does not exist is no error. */
+  /** Deletes an upload. Does nothing if it does not exist. */
   abort(upload: string): Promise<void>;
-  /** Uploads that nobody has touched since; for cleaning up. */
+  /** Uploads without an append since that time, for cleaning up. */
   staleUploads(before: Date): AsyncIterable<string>;
 
-  /** `time` is when the bytes were received. */
+  /** Undefined if there is no such blob. `time` is the time when the bytes were received. */
   stat(digest: string): Promise<{ readonly size: number; readonly time: Date } | undefined>;
-  /** The whole blob or those bytes of it, for small ones: each piece is memory of its own. Destroy what is not read to its end. @throws NoSuchBlob; UNAVAILABLE */
+  /**
+   * Streams a blob or a range of it. Meant for small blobs, since each chunk is a new buffer. Destroy the stream unless
+   * it is read to its end.
+   * @throws NoSuchBlob; UNAVAILABLE
+   */
   read(digest: string, range?: ByteRange): Promise<Readable>;
   /**
-   * Writes those bytes, as fast as they are taken and with memory that depends neither on the blob's size nor on the reader's speed, and ends the stream.
-   * @param begin is called when there is something to send, and says where to
-   * @throws NoSuchBlob or UNAVAILABLE before `begin` is called; after that, the stream is to be destroyed. A reader that left is no error
+   * Writes a range of a blob to a stream and ends the stream. Memory use depends neither on the blob's size nor on the
+   * speed of the reader. A reader that disconnects is not an error.
+   * @param begin returns the stream; called once the blob is open
+   * @throws NoSuchBlob or UNAVAILABLE before `begin` is called; if it rejects later, the caller must destroy the stream
    */
   send(digest: string, range: ByteRange, begin: () => Writable): Promise<void>;
-  /** One that does not exist is no error. Who reads it reads on. */
+  /** Does nothing if there is no such blob. Open readers can finish. */
   remove(digest: string): Promise<void>;
-  /** Digests of all blobs greater than `after`, ascending, some at a time; for collection. */
+  /** Digests of all blobs greater than `after`, ascending, in batches; for garbage collection. */
   list(after?: string): AsyncIterable<readonly string[]>;
 }
 
-/** The upload has another size than the client thinks, or somebody else is appending to it. */
+/** The upload has a size other than the client's offset, or another request is appending to it. */
 export class RangeMismatch extends Error {
   override readonly name = "RangeMismatch";
-  /** Its present size. */
+  /** The current size of the upload. */
   readonly size: number;
   constructor(size: number) {
     super(`the upload has ${size} bytes`);

@@ -1,4 +1,4 @@
-/** The table of blobs. The migrations make them; column names equal proto field names. */
+/** Declares the table of blobs. Columns have the names of the proto fields. */
 
 declare module "../db/schema.ts" {
   interface Schema {
@@ -6,11 +6,14 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** Content that the blob store has. */
+/** Content in the blob store. */
 export interface BlobTable {
   digest: string;
   size: number;
   create_time: string;
-  /** Set while collection removes the content, which may be gone already: no repo may link it then. After this time whoever removes it has given up. */
+  /**
+   * Set while garbage collection removes the content, which no repo may link then. After this time the removal has
+   * expired.
+   */
   removal_time: string | null;
 }

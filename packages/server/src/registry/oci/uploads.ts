@@ -1,7 +1,7 @@
 /** Serves uploads of blobs: in one POST, in a PUT after a POST, or in chunks (distribution specification 1.1, "Pushing blobs"). */
 import { PassThrough, type Readable } from "node:stream";
 import { isDigest } from "../../blobs/digest.ts";
-import { OwnedPieces } from "../../blobs/file-stream.ts";
+import { OwnedChunks } from "../../blobs/file-stream.ts";
 import { RangeMismatch } from "../../blobs/store.ts";
 import { allowLongBody } from "../../http/body-time.ts";
 import { type HttpRequest, isWhole } from "../../http/http-exchange.ts";
@@ -125,7 +125,7 @@ function hasBody({ headers }: HttpRequest): boolean {
 async function withBody<T>(request: HttpRequest, idleMs: number, work: (body: Readable) => Promise<T>): Promise<T> {
   allowLongBody(request, idleMs);
   // Over HTTP/2, a chunk may be memory that the parser still reads.
-  const body = new ("stream" in request ? PassThrough : OwnedPieces)({ highWaterMark: 1024 * 1024 });
+  const body = new ("stream" in request ? PassThrough : OwnedChunks)({ highWaterMark: 1024 * 1024 });
   const leave = () => {
     if (!isWhole(request)) body.destroy(new Error("the client disconnected"));
   };
