@@ -82,6 +82,4 @@ export const composedFiles = {
 };
 
 /** Imports that still break a rule. */
-export const pending = [
-  { file: /^iam\/content-login\//, target: /^registry\// },
-];
+export const pending = [{ file: /^iam\/content-login\//, target: /^registry\// }];
