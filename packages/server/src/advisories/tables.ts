@@ -119,7 +119,7 @@ export interface AdvisorySuffixTable {
 /** The public record of a vulnerability, shared by all organizations. */
 export interface VulnerabilityTable {
   id: string;
-  /** When it was last stored with a change. */
+  /** Time of the last change in this database. */
   update_time: string;
   /** When its source changed it, or the empty string. An older record does not replace a newer one. */
   modified_time: string;
@@ -149,7 +149,7 @@ export interface AdvisoryMirrorRunTable {
   last_modified: string;
   /** SHA-256 of the bytes that were last imported. */
   digest: string;
-  /** The import that waits or runs. */
+  /** Uid of the import that waits or runs. */
   import_uid: string | null;
   /** Name of the staged file of the current fetch; null if there is none. */
   file: string | null;
@@ -188,7 +188,7 @@ export interface AdvisoryImportTable {
   attempts: number;
   /** Earliest time of the run; null for immediately. */
   due_time: string | null;
-  /** The server that runs it until `lease_time`. */
+  /** The server that runs the import until `lease_time`. */
   lease_holder: string | null;
   lease_time: string | null;
   read_count: number;

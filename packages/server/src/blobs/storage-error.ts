@@ -4,12 +4,12 @@ import type { Log } from "../lib/log.ts";
 
 /**
  * Turns a file system error into UNAVAILABLE and logs it; returns other errors unchanged.
- * @param what object of the log message, e.g. "a blob"
+ * @param subject object of the log message, e.g. "a blob"
  */
-export function errorFromStorage(error: unknown, what: string, log: Log): unknown {
+export function errorFromStorage(error: unknown, subject: string, log: Log): unknown {
   const code = codeOf(error);
   if (error instanceof HoltError || code === "") return error;
-  log.error({ err: error }, `cannot store or read ${what}`);
+  log.error({ err: error }, `cannot store or read ${subject}`);
   const reason = code === "ENOSPC" || code === "EDQUOT" ? "there is no space left for blobs" : "the blob folder cannot be read or written";
   return unavailable(reason, { cause: error });
 }

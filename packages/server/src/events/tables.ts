@@ -1,4 +1,4 @@
-/** The tables of events. The migrations make them; column names equal proto field names. */
+/** Declares the tables of events. Columns have the names of the proto fields. */
 import type { ResourceTable } from "../db/schema.ts";
 
 declare module "../db/schema.ts" {
@@ -9,46 +9,49 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** A subscription has no name of its own; the column is the empty string. */
+/** Subscriptions have no name, so that column is empty. */
 export interface SubscriptionTable extends ResourceTable {
   sink: string;
 }
 
-/** How deliveries to a subscription are doing, and who makes them: one server at a time, in the order of events. */
+/** The delivery state of a subscription. One server at a time delivers its events, in order. */
 export interface SubscriptionQueueTable {
   subscription_uid: string;
-  /** When there is something to send, at the earliest; null where nothing is pending. */
+  /** Earliest time of the next delivery; null if nothing is pending. */
   next_time: string | null;
-  /** Until when nothing is sent because the sink is in trouble, or asked for it; null for none. No `next_time` is set before it. */
+  /** End of a pause after failures or at the sink's request; null for none. `next_time` is never before it. */
   hold_time: string | null;
-  /** Attempts that failed since the last one that succeeded. */
+  /** Failed attempts since the last success. */
   failures: number;
-  /** When the first of those was. */
+  /** Time of the first of these failures. */
   failing_time: string | null;
-  /** Set while nothing is sent until somebody resumes it. */
+  /** Set while the subscription is paused until a caller resumes it. */
   pause_time: string | null;
   pause_reason: string;
-  /** The server that sends until `lease_time`; null for none. */
+  /** The server that delivers until `lease_time`; null for none. */
   lease_holder: string | null;
   lease_time: string | null;
 }
 
-/** One event on its way to one subscription. It may outlive the subscription for a while. */
+/** The delivery of one event to one subscription. It may outlive the subscription for a while. */
 export interface DeliveryTable {
   subscription_uid: string;
-  /** Of the event in the outbox. */
+  /** Position of the event in the outbox. */
   position: number;
   event_id: string;
   state: "pending" | "delivered" | "failed";
   attempts: number;
   create_time: string;
-  /** When a pending one is to be tried; null otherwise. New ones are due at once, so that the order of this time, then of positions, is the order to send in. */
+  /**
+   * Time of the next attempt; null unless pending. New deliveries are due immediately. Order to send: this time, then
+   * position.
+   */
   next_attempt_time: string | null;
   first_attempt_time: string | null;
   last_attempt_time: string | null;
-  /** HTTP status of the last answer; 0 where there was none. */
+  /** HTTP status of the last response; 0 if there was none. */
   status_code: number;
-  /** What was wrong with the last attempt; empty where nothing was. */
+  /** Error of the last attempt; empty for none. */
   error: string;
   latency_ms: number;
 }

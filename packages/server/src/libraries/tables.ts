@@ -1,4 +1,4 @@
-/** The tables of libraries. The migrations make them; column names equal proto field names. */
+/** Declares the tables of libraries. Columns have the names of the proto fields. */
 import type { Generated } from "kysely";
 import type { ResourceTable } from "../db/schema.ts";
 
@@ -16,46 +16,46 @@ declare module "../db/schema.ts" {
   }
 }
 
-/** What an ecosystem calls a package, a project or an artifact, in one group's library. */
+/** A package, project or artifact of an ecosystem, in the library of one group. */
 export interface LibraryArtifactTable extends ResourceTable {
   /** Number of Ecosystem. */
   ecosystem: number;
-  /** The name as its ecosystem compares names: for Python normalised (PEP 503). */
+  /** The name, normalized by the rules of its ecosystem: for Python, PEP 503. */
   key: string;
   /** Sort key of `latestVersion`. */
   latest_sort_key: string;
-  /** 1 where any version is remediated. */
+  /** 1 if any version is remediated. */
   remediated: number;
-  /** Grows with every change, so that an index page's ETag does. */
+  /** Incremented with every change; the ETag of the index page contains it. */
   serial: number;
 }
 
-/** One, two or three characters in a row of a lower-case name, for search. */
+/** A substring of one to three characters of a lower-case name, for search. */
 export interface LibraryArtifactGramTable {
   gram: string;
   ecosystem: number;
   artifact_uid: string;
-  /** All of it, in lower case. */
+  /** The whole name, in lower case. */
   name: string;
 }
 
 export interface LibraryVersionTable {
   uid: string;
   artifact_uid: string;
-  /** As it was published. */
+  /** The version as it was published. */
   version: string;
-  /** Sorts versions as their ecosystem does. */
+  /** Sorts versions in the order of their ecosystem. */
   sort_key: string;
   create_time: string;
   update_time: string;
   description: string;
-  /** Of all files. */
+  /** Total size of all files, in bytes. */
   size_bytes: number;
-  /** `12.1`, where the version is built for it. */
+  /** CUDA version that the files are built for, e.g. `12.1`. */
   cuda_version: string | null;
-  /** 1 where it says of itself that vulnerabilities were patched in it. */
+  /** 1 if the version's label says that vulnerabilities were patched. */
   remediated: number;
-  /** Set while the version is not to be chosen by who does not name it (PEP 592). */
+  /** Set if clients should choose the version only when asked for it exactly (PEP 592). */
   yank_time: string | null;
   yank_reason: string;
 }
@@ -68,15 +68,15 @@ export interface LibraryFileTable {
   path: string;
   digest: string;
   size: number;
-  /** Hexadecimal, as are the other two. */
+  /** Hexadecimal, like the other two digests. */
   sha1: string;
   md5: string;
   sha512: string;
-  /** What the ecosystem's protocol tells of it, as a JSON object. */
+  /** Metadata for the ecosystem's protocol, as a JSON object. */
   metadata: string;
   create_time: string;
-  /** Uid of the identity that published it. */
+  /** Uid of the identity that published the file. */
   actor: string;
-  /** 1 where the file makes its artifact a plugin, which clients find by a prefix. */
+  /** 1 if the file makes its artifact a plugin, which clients find by its prefix. */
   plugin: Generated<number>;
 }

@@ -4,11 +4,11 @@
  */
 import type { OutboundError } from "./error.ts";
 
-/** @param who name of the remote server in the sentence, e.g. "the sink" */
-export function failureText({ reason, cause, message, status }: OutboundError, who: string): string {
-  if (reason === "timeout") return `${who} did not answer in time`;
-  if (reason === "redirect") return `${who} answered with a redirect (status ${status}), which is not followed`;
-  if (reason === "connect") return connectionFailure(codeOf(cause), who);
+/** @param peer name of the remote server in the sentence, e.g. "the sink" */
+export function failureText({ reason, cause, message, status }: OutboundError, peer: string): string {
+  if (reason === "timeout") return `${peer} did not answer in time`;
+  if (reason === "redirect") return `${peer} answered with a redirect (status ${status}), which is not followed`;
+  if (reason === "connect") return connectionFailure(codeOf(cause), peer);
   return message;
 }
 
@@ -28,13 +28,13 @@ const KNOWN_OF: Readonly<Record<string, (whose: string) => string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: (whose) => `${whose} certificate is for another name`,
 };
 
-function connectionFailure(code: string, who: string): string {
+function connectionFailure(code: string, peer: string): string {
   const [known, knownOf] = [KNOWN[code], KNOWN_OF[code]];
-  if (known !== undefined) return `${who} ${known}`;
-  if (knownOf !== undefined) return knownOf(`${who}'s`);
-  if (code.startsWith("HPE")) return `${who}'s answer is not HTTP`;
-  if (/CERT|SIGNATURE|ISSUER|ERR_SSL|ERR_TLS|EPROTO/.test(code)) return `no TLS connection with ${who} (${code})`;
-  return `${who} cannot be reached${code === "" ? "" : ` (${code})`}`;
+  if (known !== undefined) return `${peer} ${known}`;
+  if (knownOf !== undefined) return knownOf(`${peer}'s`);
+  if (code.startsWith("HPE")) return `${peer}'s answer is not HTTP`;
+  if (/CERT|SIGNATURE|ISSUER|ERR_SSL|ERR_TLS|EPROTO/.test(code)) return `no TLS connection with ${peer} (${code})`;
+  return `${peer} cannot be reached${code === "" ? "" : ` (${code})`}`;
 }
 
 /**

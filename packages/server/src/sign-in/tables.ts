@@ -33,11 +33,11 @@ export interface HeadlessSessionTable {
   expire_time: string;
 }
 
-/** A device that waits for a person to sign it in (RFC 8628). */
+/** A device that waits for a user to approve its login (RFC 8628). */
 export interface DeviceLoginTable {
   /** SHA-256 of the device code, hexadecimal. */
   device_hash: string;
-  /** Without its hyphen. */
+  /** The user code without its hyphen. */
   user_code: string;
   client_id: string;
   state: "pending" | "approved" | "denied";

@@ -1,4 +1,4 @@
-/** Subscriptions, and the queue of what is on its way to them. */
+/** Creates the tables of subscriptions and of the queue of their deliveries. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -12,8 +12,9 @@ export const deliveries: Migration = {
 };
 
 /**
- * `seq` is taken before the commit, so a slow transaction appears behind rows that were read already. `position` is given out afterwards, by one server
- * at a time: who has read up to a position has missed nothing.
+ * `seq` is assigned before the commit, so rows of a slow transaction appear behind rows that were already read.
+ * `position` is assigned after the commit, by one server at a time, so a reader that has read up to a position has
+ * missed nothing.
  */
 function positions({ types: { bigint } }: Dialect): string[] {
   return [
