@@ -78,7 +78,8 @@ test("a range includes its first and last byte", async () => {
 
 test("an upload with a wrong digest is deleted and creates no blob", async () => {
   const upload = newUpload();
-  const [wanted, given] = [randomBytes(100), randomBytes(100)];
+  const wanted = randomBytes(100);
+  const given = randomBytes(100);
   await blobs.append(upload, stream(given), 0);
   await assert.rejects(blobs.commit(upload, digestOf(wanted)), DigestMismatch);
   assert.equal(await blobs.sizeOfUpload(upload), undefined);
@@ -336,7 +337,8 @@ describe("the blob store on a full disk", () => {
   test("an upload to a full disk fails with UNAVAILABLE, can be continued, and smaller ones still succeed", async (t) => {
     if (!isMounted) return t.skip("cannot mount a small file system here");
     const store = createFilesystemBlobs({ dataDir: dir, log });
-    const [small, large] = [randomBytes(1_000_000), randomBytes(8_000_000)];
+    const small = randomBytes(1_000_000);
+    const large = randomBytes(8_000_000);
     const isUnavailable = (error: unknown) =>
       error instanceof HoltError && /UNAVAILABLE|Unavailable: there is no space/.test(error.message);
     const upload = newUpload();

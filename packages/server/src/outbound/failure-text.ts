@@ -29,7 +29,8 @@ const KNOWN_OF: Readonly<Record<string, (whose: string) => string>> = {
 };
 
 function connectionFailure(code: string, peer: string): string {
-  const [known, knownOf] = [KNOWN[code], KNOWN_OF[code]];
+  const known = KNOWN[code];
+  const knownOf = KNOWN_OF[code];
   if (known !== undefined) return `${peer} ${known}`;
   if (knownOf !== undefined) return knownOf(`${peer}'s`);
   if (code.startsWith("HPE")) return `${peer}'s answer is not HTTP`;

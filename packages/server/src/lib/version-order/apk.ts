@@ -40,7 +40,8 @@ const RULES: readonly { readonly kind: Kind; readonly pattern: RegExp; readonly 
 
 /** Undefined where either text does not begin with a digit. An invalid remainder sorts before the end of a version. */
 export function compareApkVersions(a: string, b: string): number | undefined {
-  const [left, right] = [parseApkVersion(a), parseApkVersion(b)];
+  const left = parseApkVersion(a);
+  const right = parseApkVersion(b);
   if (left[0]?.kind !== KIND.first || right[0]?.kind !== KIND.first) return undefined;
   return compareApkParts(left, right);
 }

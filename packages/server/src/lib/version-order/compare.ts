@@ -36,7 +36,8 @@ function isOutOfBounds(version: string): boolean {
 }
 
 function comparePythonVersions(a: string, b: string): number | undefined {
-  const [left, right] = [parsePythonVersion(a), parsePythonVersion(b)];
+  const left = parsePythonVersion(a);
+  const right = parsePythonVersion(b);
   return left === undefined || right === undefined ? undefined : compareTexts(left.sortKey, right.sortKey);
 }
 

@@ -5,7 +5,8 @@ const VERSION = /^(?:(?<epoch>\d+):|(?![^:]*:))(?<upstream>[A-Za-z0-9.+~:-]*?[A-
 
 /** Undefined if either version is invalid. */
 export function compareDebVersions(a: string, b: string): number | undefined {
-  const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
+  const left = VERSION.exec(a)?.groups;
+  const right = VERSION.exec(b)?.groups;
   if (left === undefined || right === undefined) return undefined;
   return (
     compareNumerals(left.epoch ?? "", right.epoch ?? "") ||
@@ -16,9 +17,11 @@ export function compareDebVersions(a: string, b: string): number | undefined {
 
 /** Non-digit and digit parts alternate; the first difference decides. */
 function compareParts(a: string, b: string): number {
-  const [left, right] = [partsOf(a), partsOf(b)];
+  const left = partsOf(a);
+  const right = partsOf(b);
   for (let index = 0; index < Math.max(left.length, right.length); index++) {
-    const [one, other] = [left[index] ?? "", right[index] ?? ""];
+    const one = left[index] ?? "";
+    const other = right[index] ?? "";
     const order = index % 2 === 0 ? compareWords(one, other) : compareNumerals(one, other);
     if (order !== 0) return order;
   }

@@ -2,7 +2,8 @@
 
 /** Both parameters may have leading zeros; an empty string counts as 0. */
 export function compareNumerals(a: string, b: string): number {
-  const [left, right] = [withoutLeadingZeros(a), withoutLeadingZeros(b)];
+  const left = withoutLeadingZeros(a);
+  const right = withoutLeadingZeros(b);
   return left.length - right.length || compareTexts(left, right);
 }
 

@@ -6,7 +6,8 @@ const VERSION = /^(?:(?<epoch>\d+):)?(?<version>[^-:\s]+)(?:-(?<release>[^-:\s]+
 
 /** Undefined if either version is invalid. */
 export function compareRpmVersions(a: string, b: string): number | undefined {
-  const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
+  const left = VERSION.exec(a)?.groups;
+  const right = VERSION.exec(b)?.groups;
   if (left === undefined || right === undefined) return undefined;
   return (
     compareNumerals(left.epoch ?? "", right.epoch ?? "") ||
@@ -17,9 +18,11 @@ export function compareRpmVersions(a: string, b: string): number | undefined {
 
 /** Segments sort as `~`, end of text, `^`, letters, digits. All other characters only separate segments. */
 function compareSegments(a: string, b: string): number {
-  const [left, right] = [segmentsOf(a), segmentsOf(b)];
+  const left = segmentsOf(a);
+  const right = segmentsOf(b);
   for (let index = 0; index <= Math.min(left.length, right.length); index++) {
-    const [one, other] = [left[index] ?? "", right[index] ?? ""];
+    const one = left[index] ?? "";
+    const other = right[index] ?? "";
     const kind = kindOf(one);
     const order = kind - kindOf(other) || (kind === DIGITS ? compareNumerals(one, other) : compareTexts(one, other));
     if (order !== 0) return order;

@@ -9,7 +9,8 @@ const VERSION = new RegExp(
 
 /** Undefined if either version is invalid. Build metadata, after `+`, is ignored. */
 export function compareSemanticVersions(a: string, b: string): number | undefined {
-  const [left, right] = [VERSION.exec(a)?.groups, VERSION.exec(b)?.groups];
+  const left = VERSION.exec(a)?.groups;
+  const right = VERSION.exec(b)?.groups;
   if (left === undefined || right === undefined) return undefined;
   return (
     compareNumerals(left.major ?? "", right.major ?? "") ||
@@ -21,7 +22,8 @@ export function compareSemanticVersions(a: string, b: string): number | undefine
 
 function comparePreReleases(a: string | undefined, b: string | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-  const [left, right] = [a.split("."), b.split(".")];
+  const left = a.split(".");
+  const right = b.split(".");
   for (const [index, one] of left.entries()) {
     const other = right[index];
     if (other === undefined) return 1;
@@ -32,7 +34,8 @@ function comparePreReleases(a: string | undefined, b: string | undefined): numbe
 }
 
 function compareIdentifiers(a: string, b: string): number {
-  const [isNumber, isOtherNumber] = [/^\d+$/.test(a), /^\d+$/.test(b)];
+  const isNumber = /^\d+$/.test(a);
+  const isOtherNumber = /^\d+$/.test(b);
   if (isNumber !== isOtherNumber) return isNumber ? -1 : 1;
   return isNumber ? compareNumerals(a, b) : compareTexts(a, b);
 }
