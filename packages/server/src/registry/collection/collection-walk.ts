@@ -69,7 +69,7 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
       return undefined;
     },
     async manifests() {
-      const { found, next } = await findLooseManifests(reader, cutoff, after, batchSize);
+      const { found, next } = await findLooseManifests(reader, cutoff, { after, limit: batchSize });
       for (const [repoUid, digests] of byRepo(found)) {
         // Most untagged manifests are needed all the same, so the repo is locked only for those that are not.
         const garbage = await garbageAmong(reader, repoUid, digests, cutoff);
@@ -80,7 +80,7 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
       return next;
     },
     async links() {
-      const { found, next } = await findUnusedLinks(reader, cutoff, after, batchSize, disposal.isGone);
+      const { found, next } = await findUnusedLinks(reader, cutoff, { after, limit: batchSize }, disposal.isGone);
       links.push(...found);
       for (const some of takeFull(links, next)) for (const gone of await disposal.links(byRepo(some))) count({ kind: "link", ...gone });
       return next;

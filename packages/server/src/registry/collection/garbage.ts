@@ -20,13 +20,20 @@ export interface Batch<T> {
   readonly next: string | undefined;
 }
 
+/** The keys that one query looks at. */
+export interface KeyRange {
+  /** The key before the first one. */
+  readonly after: string;
+  readonly limit: number;
+}
+
 /** The position before all keys. */
 export const START = "";
 /** The grace period of content that was touched at this time or before has ended. */
 export type Cutoff = string;
 
 /** Manifests that neither a tag nor a recent touch keeps, in the order of their keys. `garbageAmong` decides whether they are garbage. */
-export async function findLooseManifests(db: ReadDb, cutoff: Cutoff, after: string, limit: number): Promise<Batch<Content>> {
+export async function findLooseManifests(db: ReadDb, cutoff: Cutoff, { after, limit }: KeyRange): Promise<Batch<Content>> {
   const isTagged = (digest: string) =>
     sql`(select 1 from tag t where t.parent = m.repo_uid and t.digest = ${sql.ref(digest)} limit 1) is not null`;
   const { rows } = await sql<Key & { kept: unknown }>`
@@ -96,8 +103,7 @@ async function readHolders(db: ReadDb, repoUid: string, digests: readonly string
 export async function findUnusedLinks(
   db: ReadDb,
   cutoff: Cutoff,
-  after: string,
-  limit: number,
+  { after, limit }: KeyRange,
   isGone: ((manifest: Content) => boolean) | undefined,
 ): Promise<Batch<Content>> {
   const { rows } = await sql<Key & { old: unknown; used: unknown }>`
@@ -123,7 +129,7 @@ async function isFreed(db: ReadDb, { repo_uid, digest }: Key, isGone: (manifest:
 export async function findUnlinkedBlobs(
   db: ReadDb,
   references: readonly BlobReference[],
-  { after, limit }: { readonly after: string; readonly limit: number },
+  { after, limit }: KeyRange,
   goneLinks: ReadonlyMap<string, number> | undefined,
 ): Promise<Batch<{ readonly digest: string; readonly size: number }>> {
   const { rows } = await sql<{ digest: string; size: number; linked: unknown }>`
