@@ -176,7 +176,7 @@ describeWithWorld("SBOMs of images", (world) => {
     for (let n = 0; n <= 100; n++) images.push(await repo.push([layer], { architecture: `a${n}` }));
     const { digest } = await repo.pushIndex(images);
     const outcome = await world.rest.call(ImagePackagesService.method.listImagePackages, { uid: repo.uid, digest }, world.owner.token);
-    assert.match(outcome.ok ? "" : outcome.error.message, /more than 100 images: ask for each/);
+    assert.match(outcome.ok ? "" : outcome.error.message, /more than 100 images; request each/);
     assert.equal((await repo.read((await repo.pushIndex(images.slice(1))).digest)).scans.length, 100);
   });
 });

@@ -22,7 +22,7 @@ const RENDERING_VERSION = 1;
 /** With more changed advisories, building the whole feed is cheaper. */
 const MAX_CHANGES = 20_000;
 /**
- * Change times precede the commit, and the clocks of servers differ. RenderedChanges this long before the last build are
+ * Change times precede the commit, and the clocks of servers differ. Changes this long before the last build are
  * rendered again.
  */
 const MARGIN_MS = 600_000;

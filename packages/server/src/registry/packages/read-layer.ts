@@ -9,9 +9,12 @@ import { Unreadable } from "./found-package.ts";
 import type { FileContent, ImageFiles, LayerChanges } from "./image-files.ts";
 
 const MAX_FILE = 64 * 1024 * 1024;
-/** Bytes that all layers of an image together may expand to: other images wait meanwhile. */
+/** Bytes that all layers of an image together may expand to. Other images wait while they are read. */
 const MAX_EXPANDED = 16 * 1024 ** 3;
-/** Entries are limited by the bytes that they expand to. Paths are normalized instead of refused: the root of an image is its root. */
+/**
+ * Entries are limited by the bytes that they expand to. Paths are normalized instead of refused, since the root of an
+ * image is its root.
+ */
 const LAYER_LIMITS: ArchiveLimits = {
   maxEntries: Number.POSITIVE_INFINITY,
   freeBytes: 256 * 1024 * 1024,
@@ -98,7 +101,7 @@ class ChangeReader implements LayerChanges {
     const path = normalizePath(header.name);
     if (path === undefined || path === "" || !this.#isChange(path)) return;
     if (this.files.size + this.removed.size > MAX_CHANGES)
-      throw new Unreadable(`it changes more than ${MAX_CHANGES} files of package databases`);
+      throw new Unreadable(`the layer changes more than ${MAX_CHANGES} files of package databases`);
     const name = path.slice(path.lastIndexOf("/") + 1);
     if (name.startsWith(WHITEOUT)) this.#whiteOut(path, name);
     else if (header.type !== "directory" || kindOf(path) !== undefined) this.#remove(path);
@@ -121,7 +124,7 @@ class ChangeReader implements LayerChanges {
     if (isOnTheWay(target)) this.removed.add(target);
   }
 
-  /** What is no folder has nothing below it, and stands in the place of what had the name before. */
+  /** A file that is not a folder replaces everything that was at and below its path. */
   #remove(path: string): void {
     this.removed.add(path);
     this.files.delete(path);
@@ -132,15 +135,15 @@ class ChangeReader implements LayerChanges {
   #isReadable(path: string, { type, size = 0, linkname }: TarHeader): boolean {
     if (type === "link") {
       const target = normalizePath(linkname ?? "") ?? "";
-      this.files.set(path, this.files.get(target) ?? this.#below.get(target) ?? "it is a link to a file that is not read");
+      this.files.set(path, this.files.get(target) ?? this.#below.get(target) ?? "a link to a file that is not read");
     }
     if (type !== "file" && type !== "contiguous-file") return false;
     if (size > MAX_FILE) {
-      this.files.set(path, `it is larger than ${MAX_FILE >> 20} MiB`);
+      this.files.set(path, `larger than ${MAX_FILE >> 20} MiB`);
       return false;
     }
     this.#kept += size;
-    if (this.#kept > MAX_KEPT) throw new Unreadable(`its package databases are larger than ${MAX_KEPT >> 20} MiB`);
+    if (this.#kept > MAX_KEPT) throw new Unreadable(`the package databases are larger than ${MAX_KEPT >> 20} MiB`);
     return true;
   }
 }
