@@ -6,7 +6,7 @@ import { newUid } from "../../packages/server/src/lib/uid.ts";
 import { mavenSortKey } from "../../packages/server/src/lib/version-order/maven.ts";
 import { parsePythonVersion } from "../../packages/server/src/lib/version-order/python.ts";
 import { artifacts } from "../../packages/server/src/libraries/artifacts-resource.ts";
-import { partsOf } from "../../packages/server/src/libraries/name-index.ts";
+import { indexedPartsOf } from "../../packages/server/src/libraries/name-index.ts";
 import { type Row, randomName, rowOf, timeOf, timesOf } from "../data/rows.ts";
 
 export interface PlannedArtifact {
@@ -49,7 +49,7 @@ export function artifactRow(artifact: PlannedArtifact): Row {
 }
 
 export function* gramRows({ uid, name, ecosystem }: PlannedArtifact): Iterable<Row> {
-  for (const gram of partsOf(name)) yield { gram, ecosystem, name: name.toLowerCase(), artifact_uid: uid };
+  for (const gram of indexedPartsOf(name)) yield { gram, ecosystem, name: name.toLowerCase(), artifact_uid: uid };
 }
 
 interface PlannedVersion {

@@ -1,4 +1,4 @@
-/** What libraries' artifacts are to the resource engine: they are listed like any resource, and written only by publishing. */
+/** Artifacts as a resource: they are listed like any other, and written only by publishing. */
 import { ArtifactSchema, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { defineResource } from "../api/resource/define.ts";
 import { appendToCount, type CountKind } from "../db/resource-count.ts";
@@ -11,13 +11,13 @@ export const artifacts = defineResource(ArtifactSchema, {
   defaultOrder: "name",
 });
 
-/** What those of an ecosystem are counted as. */
+/** The counter of the artifacts of each ecosystem. */
 export const countKinds: ReadonlyMap<Ecosystem, CountKind> = new Map([
   [Ecosystem.JAVA, "java_artifact"],
   [Ecosystem.PYTHON, "python_artifact"],
 ]);
 
-/** Counts one artifact that was made (`delta` 1) or removed (-1). */
+/** @param delta 1 for a created artifact, -1 for a deleted one */
 export async function countArtifact(db: WriteDb, uid: string, ecosystem: Ecosystem, delta: number): Promise<void> {
   const kind = countKinds.get(ecosystem);
   await appendToCount(db, "library_artifact", uid, delta);

@@ -1,8 +1,8 @@
-/** A file that is published, by the names that a library knows it by. */
+/** Finds a published file by its artifact and its path. */
 import type { ReadDb } from "../db/store.ts";
 import type { Library } from "./library.ts";
 
-/** Digests in hexadecimal, but the first. */
+/** In hexadecimal, except `digest`. */
 export interface Digests {
   /** `sha256:<hex>`. */
   readonly digest: string;
@@ -16,7 +16,7 @@ export interface FoundFile extends Digests {
   readonly create_time: string;
 }
 
-/** @param key of the artifact. @param path of the file in it */
+/** @param key of the artifact. @param path of the file in the artifact */
 export function findFile(db: ReadDb, { groupUid, ecosystem }: Library, key: string, path: string): Promise<FoundFile | undefined> {
   return db
     .selectFrom("library_artifact as a")

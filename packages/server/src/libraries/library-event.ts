@@ -1,16 +1,16 @@
-/** What subscribers are told of libraries: files that are published and taken back, versions that are yanked. */
+/** The events of libraries: files that are published or deleted, versions that are yanked or unyanked. */
 import { type Ecosystem, EcosystemSchema } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { WriteDb } from "../db/store.ts";
 import { appendPlainEvents, type EventedCall, type EventNames } from "../outbox/outbox.ts";
 
-/** Who does it, and from where. */
+/** The identity that makes a change, and its address. */
 export interface LibraryOrigin {
   readonly remoteAddress: string;
   readonly userAgent: string;
   readonly actor: NonNullable<EventedCall["actor"]>;
 }
 
-/** Who changes a library, when, and under which names that is told. */
+/** The origin and the time of a change, and the names that its event carries. */
 export interface LibraryChange {
   readonly origin: LibraryOrigin;
   readonly now: Date;
@@ -32,38 +32,37 @@ export interface ChangedFile {
   readonly size: number;
 }
 
-/** Of one statement, whose parameters are bounded. */
-const MAX_EVENTS = 500;
+/** Events per statement: the number of parameters of a statement is limited. */
+const MAX_EVENTS_PER_STATEMENT = 500;
 
 export function appendPublished(db: WriteDb, artifact: ChangedArtifact, file: ChangedFile, change: LibraryChange): Promise<void> {
-  return append(db, "libraries.push.v1", artifact, [tellOf(file)], change);
+  return append(db, artifact, { type: "libraries.push.v1", details: [fileDetails(file)] }, change);
 }
 
-/** One event for each file, as each was published with one. */
+/** One event per file, like publishing. */
 export function appendDeleted(db: WriteDb, artifact: ChangedArtifact, files: readonly ChangedFile[], change: LibraryChange): Promise<void> {
-  return append(db, "libraries.delete.v1", artifact, files.map(tellOf), change);
+  return append(db, artifact, { type: "libraries.delete.v1", details: files.map(fileDetails) }, change);
 }
 
+/** @param yank undefined as `reason` means that the version is unyanked */
 export function appendYanked(
   db: WriteDb,
   artifact: ChangedArtifact,
-  version: string,
-  reason: string | undefined,
+  { version, reason }: { readonly version: string; readonly reason: string | undefined },
   change: LibraryChange,
 ): Promise<void> {
-  if (reason === undefined) return append(db, "libraries.unyank.v1", artifact, [{ version }], change);
-  return append(db, "libraries.yank.v1", artifact, [{ version, reason }], change);
+  if (reason === undefined) return append(db, artifact, { type: "libraries.unyank.v1", details: [{ version }] }, change);
+  return append(db, artifact, { type: "libraries.yank.v1", details: [{ version, reason }] }, change);
 }
 
-function tellOf({ version, path, digest, size }: ChangedFile): object {
+function fileDetails({ version, path, digest, size }: ChangedFile): object {
   return { version, file: path, digest, size };
 }
 
 async function append(
   db: WriteDb,
-  type: string,
   { groupUid, artifactUid, ecosystem, name }: ChangedArtifact,
-  details: readonly object[],
+  { type, details }: { readonly type: string; readonly details: readonly object[] },
   { origin, now, names }: LibraryChange,
 ): Promise<void> {
   const about = { ecosystem: EcosystemSchema.value[ecosystem]?.name, artifact_id: artifactUid, name };
@@ -71,6 +70,6 @@ async function append(
   const { actor } = origin;
   const common = { type, source: `${names.baseUrl}/libraries`, subject: artifactUid, group: groupUid, extensions: {}, actor, now };
   const events = details.map((detail) => ({ ...common, body: { ...about, ...detail, ...from } }));
-  for (let start = 0; start < events.length; start += MAX_EVENTS)
-    await appendPlainEvents(db, events.slice(start, start + MAX_EVENTS), names);
+  for (let start = 0; start < events.length; start += MAX_EVENTS_PER_STATEMENT)
+    await appendPlainEvents(db, events.slice(start, start + MAX_EVENTS_PER_STATEMENT), names);
 }

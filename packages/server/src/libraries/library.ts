@@ -1,4 +1,7 @@
-/** A library: one group's packages of one ecosystem. Where it is, and what one must hold to use it. */
+/**
+ * A library holds the packages of one ecosystem in one group. This file finds it by its owner's name and checks the
+ * caller's capabilities.
+ */
 import { capabilityName } from "@holt/api";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
@@ -16,13 +19,13 @@ export interface Library {
 
 export interface LibraryCaller {
   readonly principal: Principal;
-  /** Live, and narrowed by what the token leaves. */
+  /** The current capabilities of the principal, narrowed by its token. */
   readonly access: Access;
 }
 
 export type LibraryAction = "read" | "publish";
 
-const NEEDED: ReadonlyMap<Ecosystem, Readonly<Record<LibraryAction, bigint>>> = new Map([
+const REQUIRED: ReadonlyMap<Ecosystem, Readonly<Record<LibraryAction, bigint>>> = new Map([
   [
     Ecosystem.PYTHON,
     { read: capabilitySet([Capability.CAP_LIBRARIES_PYTHON_LIST]), publish: capabilitySet([Capability.CAP_LIBRARIES_PYTHON_CREATE]) },
@@ -33,13 +36,14 @@ const NEEDED: ReadonlyMap<Ecosystem, Readonly<Record<LibraryAction, bigint>>> = 
   ],
 ]);
 
-/** Far longer than the names of any real path of groups. */
-const MAX_OWNER = 1200;
+/** Far longer than any real path of group names. */
+const MAX_OWNER_LENGTH = 1200;
 
 /**
- * The library of the group that a path names: `my-org`, or with folders `my-org:team-a`; uids and parts of them stand for names, too.
- * @throws NOT_FOUND where there is no such group or the caller holds nothing of that ecosystem there, in the same words; PERMISSION_DENIED;
- * INVALID_ARGUMENT where the name stands for several groups
+ * Opens the library of the group that a path names: `my-org`, or `my-org:team-a` for a folder. Uids and their parts work as names.
+ * @throws NOT_FOUND, with one message, if there is no such group or the caller has no capability for the ecosystem
+ * there; PERMISSION_DENIED;
+ * INVALID_ARGUMENT if the name matches several groups
  */
 export async function openLibrary(
   db: ReadDb,
@@ -48,14 +52,14 @@ export async function openLibrary(
   { access }: LibraryCaller,
   action: LibraryAction,
 ): Promise<Library> {
-  const groupUid = owner.length > MAX_OWNER ? undefined : await findOwner(db, owner, access);
-  const needed = NEEDED.get(ecosystem);
-  if (groupUid === undefined || needed === undefined || (access.capabilitiesAt(groupUid) & (needed.read | needed.publish)) === 0n)
+  const groupUid = owner.length > MAX_OWNER_LENGTH ? undefined : await findOwner(db, owner, access);
+  const required = REQUIRED.get(ecosystem);
+  if (groupUid === undefined || required === undefined || (access.capabilitiesAt(groupUid) & (required.read | required.publish)) === 0n)
     throw notFound("Library", owner.slice(0, 200));
-  const missing = needed[action] & ~access.capabilitiesAt(groupUid);
+  const missing = required[action] & ~access.capabilitiesAt(groupUid);
   if (missing === 0n) return { groupUid, ecosystem };
   const names = capabilitiesIn(missing).map((capability) => capabilityName(capability));
-  throw permissionDenied(`${names.join(", ")} is needed at ${groupUid}`, { capability: names.join(","), resource: groupUid });
+  throw permissionDenied(`${names.join(", ")} is required at ${groupUid}`, { capability: names.join(","), resource: groupUid });
 }
 
 function findOwner(db: ReadDb, owner: string, access: Access): Promise<string | undefined> {

@@ -1,21 +1,21 @@
-/** The index by which artifacts are found by any part of their name, and counted without a look at anything else. */
+/** The search index of artifact names: finds artifacts by any part of their name, and counts them without reading another table. */
 import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { Entries } from "../api/resource/selection.ts";
 import type { WriteDb } from "../db/store.ts";
 import { gramsOf, rarestGramOf } from "../lib/grams.ts";
 
-/** People search for as few as one; of three there are fewer names that have them. */
-const SHORT = [1, 2];
+/** Lengths of indexed substrings, besides the three characters that `gramsOf` indexes. Short searches need them. */
+const SHORT_LENGTHS = [1, 2];
 const TABLE = "library_artifact_gram";
 
-/** What an artifact's name is found by. */
-export function partsOf(name: string): readonly string[] {
-  return [...SHORT.flatMap((length) => gramsOf(name, length)), ...gramsOf(name)];
+/** The substrings that an artifact's name is indexed by. */
+export function indexedPartsOf(name: string): readonly string[] {
+  return [...SHORT_LENGTHS.flatMap((length) => gramsOf(name, length)), ...gramsOf(name)];
 }
 
 export async function indexName(db: WriteDb, uid: string, name: string, ecosystem: Ecosystem): Promise<void> {
-  const parts = db.selectFrom(db.dialect.valuesOf(partsOf(name)).as("g"));
+  const parts = db.selectFrom(db.dialect.valuesOf(indexedPartsOf(name)).as("g"));
   await db
     .insertInto(TABLE)
     .columns(["gram", "ecosystem", "name", "artifact_uid"])
@@ -30,11 +30,11 @@ export async function indexName(db: WriteDb, uid: string, name: string, ecosyste
     .execute();
 }
 
-/** To be called with the name that the artifact was made with. */
+/** @param name as it was indexed */
 export async function dropName(db: WriteDb, uid: string, name: string, ecosystem: Ecosystem): Promise<void> {
   await db
     .deleteFrom(TABLE)
-    .where("gram", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(partsOf(name)).as("g")).select("g.value"))
+    .where("gram", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(indexedPartsOf(name)).as("g")).select("g.value"))
     .where("ecosystem", "=", ecosystem)
     .where("name", "=", name.toLowerCase())
     .where("artifact_uid", "=", uid)
@@ -49,12 +49,12 @@ export function entriesNamed(text: string, ecosystems: readonly Ecosystem[]): En
   return { table: TABLE, uid: sql`artifact_uid`, where };
 }
 
-/** Literal, so that all statements of a kind are one. */
+/** Literals instead of parameters, so that the statement is prepared once per set of ecosystems. */
 export function ofEcosystems(ecosystems: readonly Ecosystem[]): RawBuilder<boolean> {
   return sql<boolean>`ecosystem in (${sql.join(ecosystems.map((ecosystem) => sql.lit(ecosystem)))})`;
 }
 
-/** Finds a text anywhere. */
+/** A LIKE pattern that matches the text anywhere. */
 export function patternOf(text: string): string {
   return `%${text.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
 }

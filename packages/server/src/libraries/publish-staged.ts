@@ -1,19 +1,20 @@
-/** From staged bytes to a published file, whoever brought them: they are read, published, and discarded where anything of that fails. */
+/** Turns staged bytes into a published file, for uploads and imports: reads, publishes, and discards the bytes if either fails. */
 import { HoltError } from "../lib/errors.ts";
 import type { LibraryChange } from "./library-event.ts";
-import { type Publication, type PublishDependencies, publish } from "./publish.ts";
+import { type Publication, type PublishDependencies, type PublishOutcome, publish } from "./publish.ts";
 import type { Staged } from "./stage.ts";
 
-export type Outcome = Awaited<ReturnType<typeof publish>>;
-
-/** @param read throws what is wrong with the bytes; `now` is asked after that, since reading takes time */
+/**
+ * @param read throws if the bytes cannot be published
+ * @param change is called after `read`, which takes time, so that the recorded time is current
+ */
 export async function publishStaged(
   staged: Staged,
   read: () => Promise<Publication>,
   change: () => LibraryChange,
   dependencies: PublishDependencies,
-): Promise<Outcome> {
-  let outcome: Outcome | undefined;
+): Promise<PublishOutcome> {
+  let outcome: PublishOutcome | undefined;
   try {
     outcome = await publish(staged, await read(), change(), dependencies);
     return outcome;
@@ -22,8 +23,8 @@ export async function publishStaged(
   }
 }
 
-/** Whoever uploads many files at once must see which of them is meant. */
-export function namingFile<T>(fileName: string, reading: Promise<T>): Promise<T> {
+/** Adds the file's name to the message of an error: a client that uploads many files must see which one failed. */
+export function withFileName<T>(fileName: string, reading: Promise<T>): Promise<T> {
   return reading.catch((error: unknown) => {
     throw error instanceof HoltError ? new HoltError(error.code, `${error.message} (${fileName.slice(0, 255)})`, error.details) : error;
   });

@@ -1,4 +1,7 @@
-/** Publishing: checked bytes become a file of a version of an artifact, in one transaction with everything that is told of them. What is published never changes. */
+/**
+ * Publishing: staged bytes become a file of a version of an artifact, in one transaction with the rows and the event that
+ * describe them. Published bytes never change.
+ */
 import { create } from "@bufbuild/protobuf";
 import { type Artifact, ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { assertGroupExists } from "../api/resource/write.ts";
@@ -16,15 +19,16 @@ import type { Staged, Staging } from "./stage.ts";
 
 export interface Publication {
   readonly library: Library;
-  /** As people write it, and as the ecosystem compares it. */
+  /** The name as its author writes it. */
   readonly name: string;
+  /** The name as the ecosystem compares names. */
   readonly key: string;
   readonly version: PublishedVersion;
-  /** Of the file, unique in its artifact. */
+  /** The path of the file, unique in its artifact. */
   readonly path: string;
-  /** What the protocol wants to know of the file when it is asked for. */
+  /** Facts that the protocol serves with the file. */
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Whether the file makes the artifact a plugin, which clients find by a prefix. */
+  /** The file makes its artifact a Maven plugin, which clients find by a prefix. */
   readonly isPlugin: boolean;
 }
 
@@ -32,9 +36,9 @@ export interface PublishedVersion {
   readonly text: string;
   /** Sorts versions as the ecosystem does. */
   readonly sortKey: string;
-  /** Only where there is nothing else it is the latest. */
+  /** A pre-release is the latest version only if there is no release. */
   readonly isPreRelease: boolean;
-  /** Empty where this file does not tell. */
+  /** Empty if this file has none. */
   readonly description: string;
   readonly cudaVersion: string | undefined;
   readonly isRemediated: boolean;
@@ -45,17 +49,28 @@ export interface PublishDependencies {
   readonly staging: Staging;
 }
 
+/** What a format needs to read a package, besides the bytes. */
+export interface ReadingContext {
+  readonly library: Library;
+  readonly staging: Pick<Staging, "read">;
+  /** Labels that mark a version in which vulnerabilities were patched. */
+  readonly remediatedLabels: readonly string[];
+}
+
+export type PublishOutcome = "created" | "unchanged";
+
 /**
- * Durable when it resolves. The same bytes under the same name change nothing.
- * @throws ALREADY_EXISTS where the name has other bytes; INVALID_ARGUMENT where the artifact is spelled differently; NOT_FOUND where the group is gone
+ * Durable when it resolves. The same bytes at the same path change nothing.
+ * @throws ALREADY_EXISTS if the path has other bytes; INVALID_ARGUMENT if the artifact's name is spelled differently;
+ * NOT_FOUND if the group is gone
  */
 export async function publish(
   staged: Staged,
   publication: Publication,
   change: LibraryChange,
   { store, staging }: PublishDependencies,
-): Promise<"created" | "unchanged"> {
-  let outcome: "created" | "unchanged" = "unchanged";
+): Promise<PublishOutcome> {
+  let outcome: PublishOutcome = "unchanged";
   await linkBlob(
     store,
     staged.digest,
@@ -67,14 +82,10 @@ export async function publish(
   return outcome;
 }
 
-async function record(
-  db: WriteDb,
-  staged: Staged,
-  { library, name, key, version, path, metadata, isPlugin }: Publication,
-  change: LibraryChange,
-): Promise<"created" | "unchanged"> {
+async function record(db: WriteDb, staged: Staged, publication: Publication, change: LibraryChange): Promise<PublishOutcome> {
+  const { library, name, version, path, metadata, isPlugin } = publication;
   const { now, origin } = change;
-  const artifactUid = await lockArtifact(db, library, name, key, now);
+  const artifactUid = await lockArtifact(db, publication, now);
   const present = await db
     .selectFrom("library_file")
     .select("digest")
@@ -83,7 +94,7 @@ async function record(
     .executeTakeFirst();
   if (present?.digest === staged.digest) return "unchanged";
   if (present !== undefined) throw otherBytes({ key: name, path });
-  const { versionUid, isNew } = await addToVersion(db, artifactUid, version, staged.size, now);
+  const { versionUid, isNew } = await addToVersion(db, artifactUid, { version, size: staged.size }, now);
   await db
     .insertInto("library_file")
     .values({
@@ -101,7 +112,7 @@ async function record(
       plugin: isPlugin ? 1 : 0,
     })
     .execute();
-  await describeArtifact(db, artifactUid, version, isNew, now);
+  await describeArtifact(db, artifactUid, { version, isNew }, now);
   const { digest, size } = staged;
   await appendPublished(db, { ...library, artifactUid, name }, { version: version.text, path, digest, size }, change);
   return "created";
@@ -111,12 +122,13 @@ export function otherBytes({ key, path }: Pick<Publication, "key" | "path">): Er
   return alreadyExists(
     "File",
     path,
-    `${path} of ${key} was published with other bytes; what is published never changes, publish a new version`,
+    `${path} of ${key} was published with other bytes; published files never change, so publish a new version`,
   );
 }
 
-/** The artifact's uid, made where there is none; its row is locked, so that what is told of all versions is right. */
-async function lockArtifact(db: WriteDb, { groupUid, ecosystem }: Library, name: string, key: string, now: Date): Promise<string> {
+/** Returns the uid of the artifact, created if there is none. Its row is locked, because it describes all of its versions. */
+async function lockArtifact(db: WriteDb, { library, name, key }: Publication, now: Date): Promise<string> {
+  const { groupUid, ecosystem } = library;
   const find = () =>
     db.dialect
       .forUpdate(
@@ -151,7 +163,7 @@ async function lockArtifact(db: WriteDb, { groupUid, ecosystem }: Library, name:
     .onConflict((conflict) => conflict.columns(["parent", "ecosystem", "key"]).doNothing())
     .executeTakeFirstOrThrow();
   if (numInsertedOrUpdatedRows === 0n) {
-    // Somebody else has just made it.
+    // A concurrent publication has created it.
     const other = await find();
     if (other === undefined) throw aborted(`${name} is being removed; try again`);
     return uidOfSameName(other, name);
@@ -161,12 +173,12 @@ async function lockArtifact(db: WriteDb, { groupUid, ecosystem }: Library, name:
   return uid;
 }
 
-/** One spelling for one artifact: two of them would look like two to people. */
+/** An artifact has one spelling: two would look like two artifacts. */
 function uidOfSameName(found: { readonly uid: string; readonly name: string }, name: string): string {
   if (found.name !== name)
     throw invalidArgument(
       "name",
-      `the library has "${found.name}", which is the same name as "${name}" but for its spelling: publish under that`,
+      `the library has "${found.name}", the same name as "${name}" in another spelling; publish under that name`,
     );
   return found.uid;
 }
@@ -179,8 +191,7 @@ function newArtifact(uid: string, name: string, ecosystem: Ecosystem, now: Date)
 async function addToVersion(
   db: WriteDb,
   artifactUid: string,
-  version: PublishedVersion,
-  size: number,
+  { version, size }: { readonly version: PublishedVersion; readonly size: number },
   now: Date,
 ): Promise<{ versionUid: string; isNew: boolean }> {
   const time = now.toISOString();
@@ -219,8 +230,13 @@ async function addToVersion(
   return { versionUid: uid, isNew: true };
 }
 
-/** What the artifact tells of its versions. */
-async function describeArtifact(db: WriteDb, uid: string, version: PublishedVersion, isNew: boolean, now: Date): Promise<void> {
+/** Updates the columns and the body of an artifact that describe its versions. */
+async function describeArtifact(
+  db: WriteDb,
+  uid: string,
+  { version, isNew }: { readonly version: PublishedVersion; readonly isNew: boolean },
+  now: Date,
+): Promise<void> {
   const row = await db
     .selectFrom("library_artifact")
     .select(["body", "latest_sort_key", "remediated", "serial"])
@@ -248,7 +264,7 @@ async function describeArtifact(db: WriteDb, uid: string, version: PublishedVers
     .execute();
 }
 
-/** Releases come after pre-releases, whatever their numbers: who asks for the latest wants one. */
+/** Releases sort after pre-releases, whatever their numbers: a caller that asks for the latest version wants a release. */
 export function latestKeyOf({ sortKey, isPreRelease }: Pick<PublishedVersion, "sortKey" | "isPreRelease">): string {
   return (isPreRelease ? "0" : "1") + sortKey;
 }

@@ -1,4 +1,7 @@
-/** Takes what was published back: files, and with the last one their version and at last the artifact. Their bytes stay until collection takes them. */
+/**
+ * Deletes published files. The last file of a version takes the version with it, the last version the artifact.
+ * Collection removes the bytes later.
+ */
 import { ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { Store, WriteDb } from "../db/store.ts";
 import { timestampFromDate } from "../lib/clock.ts";
@@ -10,36 +13,35 @@ import { appendDeleted, type ChangedFile, type LibraryChange } from "./library-e
 import { dropName } from "./name-index.ts";
 import { latestKeyOf } from "./publish.ts";
 
-/** What is to go: one file, all files of the versions that sort alike where they are one version, or of the version that is spelled like this. */
+/** Selects one file, or all files of a version: by exact spelling, or by sort key if the ecosystem treats spellings as equal. */
 export type Removal = { readonly path: string; readonly digest?: string } | VersionRemoval;
 type VersionRemoval = { readonly sortKey: string } | { readonly version: string };
 
 export interface RemovalOptions {
   readonly store: Store;
-  /** Of a version as it was published, by the ecosystem's rules. */
+  /** Whether a version, as it was published, is a pre-release in its ecosystem. */
   readonly isPreRelease: (version: string) => boolean;
 }
 
-/** @throws NOT_FOUND where there is nothing of that name */
+/** @throws NOT_FOUND if nothing matches */
 export function removeFiles(
-  library: Library,
-  key: string,
+  { library, key }: { readonly library: Library; readonly key: string },
   removal: Removal,
   change: LibraryChange,
   { store, isPreRelease }: RemovalOptions,
 ): Promise<void> {
   return store.transaction(async (db) => {
     const artifact = await lockArtifact(db, library, key);
-    if (artifact === undefined) throw nothing(key, removal);
+    if (artifact === undefined) throw noSuchFiles(key, removal);
     const { uid, name } = artifact;
     const removed = "path" in removal ? await removeFile(db, uid, removal) : await removeVersions(db, uid, removal);
-    if (removed.length === 0) throw nothing(key, removal);
-    await describeRest(db, artifact, library.ecosystem, isPreRelease);
+    if (removed.length === 0) throw noSuchFiles(key, removal);
+    await describeRemaining(db, artifact, library.ecosystem, isPreRelease);
     await appendDeleted(db, { ...library, artifactUid: uid, name }, removed, change);
   });
 }
 
-/** Publishing takes the same lock. */
+/** Takes the same lock as publishing. */
 async function lockArtifact(
   db: WriteDb,
   { groupUid, ecosystem }: Library,
@@ -81,7 +83,7 @@ async function removeFile(
 }
 
 async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval): Promise<readonly ChangedFile[]> {
-  // Found by their versions: the artifact may have many others.
+  // By version, because the artifact may have many other files.
   const all = files(db).where("v.artifact_uid", "=", uid);
   const removed = await ("version" in removal
     ? all.where("v.version", "=", removal.version)
@@ -96,8 +98,8 @@ async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval)
   return removed;
 }
 
-/** What the artifact tells of its versions, made anew of those that are left; without any, it goes too. */
-async function describeRest(
+/** Recomputes how the artifact describes its versions. An artifact without versions is deleted. */
+async function describeRemaining(
   db: WriteDb,
   { uid, name }: { readonly uid: string; readonly name: string },
   ecosystem: Ecosystem,
@@ -147,6 +149,6 @@ async function removeArtifact(db: WriteDb, uid: string, name: string, ecosystem:
   await countArtifact(db, uid, ecosystem, -1);
 }
 
-function nothing(key: string, removal: Removal): Error {
+function noSuchFiles(key: string, removal: Removal): Error {
   return "path" in removal ? notFound("File", removal.path) : notFound("Version", `of ${key}`);
 }

@@ -1,4 +1,7 @@
-/** Bytes that somebody publishes, received and put in place under their digest before anything is known of them: so what they say of themselves can be read like any content. */
+/**
+ * Staging: receives the bytes of a file and stores them as a blob before the file is checked. So readers of packages read
+ * them from a blob, in any order.
+ */
 import { createHash, randomUUID } from "node:crypto";
 import { type Readable, Transform, type TransformCallback } from "node:stream";
 import type { BlobRemoval } from "../blobs/removal.ts";
@@ -13,33 +16,33 @@ export interface Staged extends Digests {
 
 export interface Staging {
   /**
-   * Streams; memory does not grow with the size.
-   * @param isWhole asked at the end of the bytes, where the stream's end does not tell whether the client has sent everything
-   * @throws INVALID_ARGUMENT for more than `maxBytes`, or where the bytes broke off; UNAVAILABLE where they cannot be stored
+   * Memory does not grow with the size.
+   * @param isComplete is called at the end of the bytes, for sources whose end does not say whether the client has sent everything
+   * @throws INVALID_ARGUMENT for more than `maxBytes` or an incomplete file; UNAVAILABLE if the bytes cannot be stored
    */
-  stage(bytes: Readable, maxBytes: number, isWhole?: () => boolean): Promise<Staged>;
-  /** The bytes, or some of them. Destroy what is not read to its end. */
+  stage(bytes: Readable, maxBytes: number, isComplete?: () => boolean): Promise<Staged>;
+  /** Streams the bytes, or a range of them. Destroy a stream that is not read to its end. */
   read(staged: Staged, range?: ByteRange): Promise<Readable>;
-  /** Puts the bytes in place once more, where collection has taken them meanwhile; resolves with their number. */
+  /** Stores the bytes again if collection has removed the blob meanwhile. Resolves with the number of bytes. */
   place(staged: Staged): Promise<number>;
-  /** To be called at the end, whether or not the bytes were published. */
+  /** Call it at the end, whether the bytes were published or not. */
   discard(staged: Staged, isPublished: boolean): Promise<void>;
 }
 
-/** Whoever has larger ones has no packages. */
+/** Real packages are far smaller. */
 export const MAX_FILE = 16 * 1024 ** 3;
 
 const HASHES = ["sha256", "sha1", "md5", "sha512"] as const;
 
 export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; readonly removal: BlobRemoval }): Staging {
   return {
-    async stage(bytes, maxBytes, isWhole = () => true) {
+    async stage(bytes, maxBytes, isComplete = () => true) {
       const upload = randomUUID();
       try {
-        const measured = new Measured(bytes, maxBytes);
+        const measured = new MeasuredBytes(bytes, maxBytes);
         const size = await blobs.append(upload, measured, 0);
         if (measured.isTooLarge) throw new HoltError(Code.INVALID_ARGUMENT, `Invalid argument: the file is larger than ${maxBytes} bytes`);
-        if (!isWhole()) throw new HoltError(Code.INVALID_ARGUMENT, "Invalid argument: the file broke off");
+        if (!isComplete()) throw new HoltError(Code.INVALID_ARGUMENT, "Invalid argument: the file is incomplete: the upload was cut off");
         const [sha256 = "", sha1 = "", md5 = "", sha512 = ""] = measured.digests();
         const staged = { upload, digest: `sha256:${sha256}`, size, sha1, md5, sha512 };
         await blobs.commit(upload, staged.digest);
@@ -53,14 +56,17 @@ export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; r
     place: async ({ upload, digest }) => (await blobs.commit(upload, digest)).size,
     async discard({ upload, digest, size }, isPublished) {
       await blobs.abort(upload).catch(() => {});
-      // Where this fails, collection finds it.
+      // If this fails, collection removes the blob later.
       if (!isPublished) await removal.removeOrphan(digest, size).catch(() => false);
     },
   };
 }
 
-/** All bytes once, in order, until there are too many; the rest is left unread then, and the source is not destroyed: it may be a request that wants an answer. */
-class Measured extends Transform {
+/**
+ * Passes bytes on, counts and hashes them. Above the limit it stops reading and leaves the source open: the source may be a
+ * request that needs an answer.
+ */
+class MeasuredBytes extends Transform {
   readonly #hashes = HASHES.map((algorithm) => createHash(algorithm));
   readonly #maxBytes: number;
   #size = 0;
@@ -68,7 +74,7 @@ class Measured extends Transform {
   constructor(source: Readable, maxBytes: number) {
     super();
     this.#maxBytes = maxBytes;
-    // A source that breaks off ends for who reads this, too; what came of it is for the caller to judge.
+    // A source that fails ends this stream as well. The caller decides whether the bytes are complete.
     source.once("close", () => this.end()).once("error", () => this.end());
     if (source.destroyed || source.readableEnded) this.end();
     else source.pipe(this);

@@ -18,7 +18,7 @@ declare module "../db/schema.ts" {
 
 /** A package, project or artifact of an ecosystem, in the library of one group. */
 export interface LibraryArtifactTable extends ResourceTable {
-  /** Number of Ecosystem. */
+  /** The number of the Ecosystem value. */
   ecosystem: number;
   /** The name, normalized by the rules of its ecosystem: for Python, PEP 503. */
   key: string;
@@ -64,7 +64,7 @@ export interface LibraryVersionTable {
 export interface LibraryFileTable {
   artifact_uid: string;
   version_uid: string;
-  /** File name; for Java the path below the artifact's folder: `1.0/lib-1.0.jar`. */
+  /** The file name. For Java, the path below the artifact's folder, such as `1.0/lib-1.0.jar`. */
   path: string;
   digest: string;
   size: number;

@@ -1,4 +1,4 @@
-/** What is special to the catalogue of libraries; how it is filled is tests of the ecosystems' protocols. */
+/** The catalogue of libraries: searches, filters, orders and access. The tests of the protocols cover publishing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -28,7 +28,7 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     });
     assert.equal(answer.status, 201, await answer.text());
   }
-  /** A group with a reader of its catalogue, and artifacts of these names. */
+  /** Creates a group with the named artifacts and a reader of its catalogue. */
   async function libraryOf(name: string, artifacts: readonly string[]): Promise<{ group: string; reader: Caller }> {
     const group = await world.group(world.orgUid, name);
     for (const artifact of artifacts) await deploy(`my-org:${name}`, artifact, "1.0");
@@ -37,7 +37,7 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
   const namesFor = async (reader: Caller, request: object) =>
     (await world.must(listArtifacts, { ecosystems: JAVA, ...request }, reader.token)).artifacts.map(({ name }) => name.split(":")[1]);
 
-  /** Over REST a uid is one segment here, its slashes escaped. */
+  /** In this REST path a uid is one segment with escaped slashes. */
   async function versionsOf(artifactId: string, { token }: Caller, query = ""): Promise<{ status: number; page: Page }> {
     const { status, text } = await world.raw(
       "GET",
@@ -48,7 +48,7 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     return { status, page: JSON.parse(text) as Page };
   }
 
-  test("a part of a name finds all that have it, in any case, and nothing else", async () => {
+  test("a search finds exactly the artifacts whose name contains the query, in any case", async () => {
     const { reader } = await libraryOf("search", ["alpha-core", "alpha-web", "beta-core", "under_scope", "underxscope"]);
     const find = (query: string) => namesFor(reader, { query });
     assert.deepEqual(await find("core"), ["alpha-core", "beta-core"]);
@@ -63,22 +63,22 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     for (const query of ["nothing", "%", "zz", "q", "_s_", "100%", "\0", "core%"]) assert.deepEqual(await find(query), [], query);
   });
 
-  test("what the schema's last step makes of artifacts that were there before is what publishing makes", async () => {
+  test("the migration indexes existing artifacts exactly as publishing does", async () => {
     await libraryOf("before", ["gamma-core", "gg", `long-${"x".repeat(150)}`]);
     const { store } = world;
     const rows = () =>
       store.reader.selectFrom("library_artifact_gram").selectAll().orderBy("artifact_uid").orderBy("gram").orderBy("name").execute();
-    const made = await rows();
-    assert.ok(made.length > 100);
+    const published = await rows();
+    assert.ok(published.length > 100);
     const fill = librarySearch.statements(store.dialect).find((statement) => statement.startsWith("insert into library_artifact_gram"));
     await store.transaction(async (db) => {
       await db.deleteFrom("library_artifact_gram").execute();
       await sql.raw(fill ?? "").execute(db);
     });
-    assert.deepEqual(await rows(), made);
+    assert.deepEqual(await rows(), published);
   });
 
-  test("pages of a search come in order, each artifact once, with the number of all", async () => {
+  test("the pages of a search have each artifact once, in order, and the total count", async () => {
     const names = Array.from({ length: 25 }, (_, index) => `paged-${String(index).padStart(2, "0")}`);
     const { reader } = await libraryOf("pages", [...names, "other"]);
     const seen: string[] = [];
@@ -93,7 +93,7 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     assert.deepEqual(await namesFor(reader, { query: "paged", orderBy: "name desc", pageSize: 2, skip: 3 }), ["paged-21", "paged-20"]);
   });
 
-  test("filters hold together, in every order and on every page, with the number of all", async () => {
+  test("filters combine in every order and on every page, with the total count", async () => {
     const { reader } = await libraryOf("filtered", ["zeta", "alpha", "beta", "gamma"]);
     for (const artifact of ["beta", "alpha", "zeta"]) await deploy("my-org:filtered", artifact, "1.1-holt-1");
     const orders = { name: ["alpha", "beta", "zeta"], "name desc": ["zeta", "beta", "alpha"], create_time: ["zeta", "alpha", "beta"] };
@@ -121,7 +121,7 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     assert.deepEqual(await namesFor(reader, { ecosystems: BOTH, cudaVersion: "12.1", query: "a", remediated: true }), []);
   });
 
-  test("what is deleted is not found any more, and its name is free", async () => {
+  test("a deleted artifact is not found any more, and its name can be used again", async () => {
     const { reader } = await libraryOf("forgotten", ["gone", "there"]);
     const { status } = await fetch(`${world.baseUrl}/libraries/java/my-org:forgotten/com/example/gone/1.0/`, {
       method: "DELETE",
@@ -139,11 +139,11 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     assert.deepEqual(await namesFor(reader, { query: "gone" }), ["gone"]);
   });
 
-  test("who may list it sees what is at its group and below, and nobody else anything of it", async () => {
+  test("a reader sees the artifacts of its group and below, and other readers see none of them", async () => {
     const { group, reader } = await libraryOf("seen", ["mine"]);
     const below = await world.group(group, "below");
     await deploy("my-org:seen:below", "deeper", "1.0");
-    const { reader: other } = await libraryOf("beside", ["theirs"]);
+    const { reader: other } = await libraryOf("sibling", ["theirs"]);
     assert.deepEqual(await namesFor(reader, {}), ["deeper", "mine"]);
     assert.deepEqual(await namesFor(await world.robot(below, [Capability.CAP_LIBRARIES_ARTIFACTS_LIST]), {}), ["deeper"]);
     assert.deepEqual(await namesFor(await world.robot(group, [Capability.CAP_IAM_GROUPS_LIST]), {}), []);
@@ -161,7 +161,7 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     assert.equal((await versionsOf(artifact.uid, other)).status, 404);
   });
 
-  test("versions come newest first by Maven's order, page by page, with sizes", async () => {
+  test("versions are listed newest first in Maven's order, page by page, with their sizes", async () => {
     const { reader } = await libraryOf("versions", []);
     for (const version of ["1.9", "1.10", "1.10-rc1", "2.0-alpha-1", "1.2"]) await deploy("my-org:versions", "lib", version);
     const [artifact] = (await world.must(listArtifacts, { ecosystems: JAVA }, reader.token)).artifacts;
@@ -178,19 +178,19 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     assert.equal((await versionsOf(uid, reader, `?order_by=create_time&page_token=${first.nextPageToken}`)).status, 400);
   });
 
-  test("what makes no sense is refused by the name of its field", async () => {
-    const refused = async (request: object, field: RegExp) =>
+  test("an invalid request is refused with the name of the invalid field", async () => {
+    const assertRefused = async (request: object, field: RegExp) =>
       assert.rejects(world.must(listArtifacts, { ecosystems: JAVA, ...request }), field);
-    await refused({ ecosystems: [] }, /ecosystems/);
-    await refused({ ecosystems: [Ecosystem.UNSPECIFIED] }, /ecosystems/);
-    await refused({ cudaVersion: "12.1" }, /cuda_version/);
-    await refused({ query: "x".repeat(201) }, /query/);
-    await refused({ orderBy: "size" }, /order_by/);
+    await assertRefused({ ecosystems: [] }, /ecosystems/);
+    await assertRefused({ ecosystems: [Ecosystem.UNSPECIFIED] }, /ecosystems/);
+    await assertRefused({ cudaVersion: "12.1" }, /cuda_version/);
+    await assertRefused({ query: "x".repeat(201) }, /query/);
+    await assertRefused({ orderBy: "size" }, /order_by/);
     await assert.rejects(world.must(getArtifactCount, { ecosystems: [] }), /ecosystems/);
     assert.equal((await versionsOf("nonsense", world.owner)).status, 404);
   });
 
-  test("a group whose library has something in it cannot be deleted", async () => {
+  test("a group whose library is not empty cannot be deleted", async () => {
     const { group } = await libraryOf("kept", ["lib"]);
     const { status, text } = await world.raw("DELETE", `/iam/v2/groups/${group}`);
     assert.equal(status, 400);

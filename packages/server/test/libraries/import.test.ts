@@ -1,4 +1,4 @@
-/** `holtd import libraries` as an operator runs it, beside a running server, on both stores. */
+/** `holtd import libraries` as an operator runs it, next to a running server, on both stores. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -75,7 +75,7 @@ describeWithWorld("imports of libraries", (world: World) => {
       packages.map((options) => wheel(options)).map(({ fileName, bytes }) => [`simple/${fileName.split("-")[0]}/${fileName}`, bytes]),
     );
 
-  test("packages of a tree are published, again they are unchanged, and what is bad is left out", async () => {
+  test("the packages of a tree are published once, and bad packages are skipped", async () => {
     const bad = wheel({ name: "liar" }).bytes;
     const source = await sdist({ name: "one", version: "1.1", code: randomBytes(1000).toString("hex") });
     const { path, group, owner, put } = await prepare({
@@ -93,11 +93,11 @@ describeWithWorld("imports of libraries", (world: World) => {
     const first = counts(await run("--ecosystem", "python", "--group", owner, path));
     assert.deepEqual([first.code, first.counts], [3, [4, 0, 5, 2]], first.problems.join("\n"));
     for (const [i, expected] of [
-      /^odd\/\?\[2J-1\.0\.tar\.gz: the file's name must be letters/,
+      /^odd\/\?\[2J-1\.0\.tar\.gz: a file name has at most 255 letters/,
       /^odd\/honest-1\.0-py3-none-any\.whl: the wheel cannot be used: the folder "liar-1\.0\.dist-info" belongs to another package$/,
       /^odd\/none-1\.0-py3-none-any\.whl: the wheel cannot be used: not a valid zip archive/,
       /^odd\/old-1\.0\.zip: only wheels/,
-      /^odd\/tags-1\.0-.*\.whl: the file's name says the tag "cp312-cp312-linux_x86_64", and its WHEEL "cp36-cp36m-linux_x86_64"$/,
+      /^odd\/tags-1\.0-.*\.whl: the file name has the tag "cp312-cp312-linux_x86_64", but WHEEL has "cp36-cp36m-linux_x86_64"$/,
     ].entries())
       assert.match(first.problems[i] ?? "", expected);
     assert.deepEqual(await listed(group, Ecosystem.PYTHON), ["one 2.0", "two 1.0"]);
@@ -113,12 +113,13 @@ describeWithWorld("imports of libraries", (world: World) => {
     assert.deepEqual(readdirSync(join(world.dataDir, "uploads")), []);
   });
 
-  test("what is imported is told like uploads, as the doing of the owner, and soon", async () => {
+  test("imported packages cause the same events as uploads, with the owner as actor, without delay", async () => {
     const { path, group, owner } = await prepare(await files({ name: "one" }, { name: "one", version: "2.0" }));
     const first = counts(await run("--ecosystem", "python", "--group", owner, path));
     assert.deepEqual([first.code, first.counts, first.problems], [0, [2, 0, 0, 0], []]);
-    const told = async () => (await world.must(EventsService.method.listEvents, { parent: group, types: ["libraries.push.v1"] })).events;
-    await until(async () => (await told()).length > 0);
+    const pushEvents = async () =>
+      (await world.must(EventsService.method.listEvents, { parent: group, types: ["libraries.push.v1"] })).events;
+    await until(async () => (await pushEvents()).length > 0);
     await run("--ecosystem", "python", "--group", owner, path);
     const rows = await world.store.reader
       .selectFrom("outbox")
@@ -139,7 +140,7 @@ describeWithWorld("imports of libraries", (world: World) => {
       );
   });
 
-  test("what an upload has published and what an import has are the same", async () => {
+  test("an import treats packages from uploads like packages from imports", async () => {
     const one = wheel({ name: "One" });
     const { path, owner } = await prepare({
       [one.fileName]: one.bytes,
@@ -148,18 +149,18 @@ describeWithWorld("imports of libraries", (world: World) => {
     assert.equal((await upload(client, owner, one)).status, 200);
     const result = counts(await run("--ecosystem", "python", "--group", owner, path));
     assert.deepEqual([result.code, result.counts], [3, [0, 1, 1, 0]]);
-    assert.match(result.problems[0] ?? "", /^one-2\.0-.*the library has "One", which is the same name as "one" but for its spelling/);
+    assert.match(result.problems[0] ?? "", /^one-2\.0-.*the library has "One", the same name as "one" in another spelling/);
   });
 
-  test("an import that was killed is gone on with", async () => {
+  test("an import resumes after it was killed", async () => {
     const { path, group, owner } = await prepare(
       await files(...Array.from({ length: 200 }, (_, i) => ({ name: `p${i % 10}`, version: `1.${i}` }))),
     );
     const args = ["import", "libraries", "--ecosystem", "python", "--group", owner, path];
     {
       await using killed = startProcess(args, settings());
-      const isBegun = async () => (await listed(group, Ecosystem.PYTHON)).length > 0;
-      await until(isBegun);
+      const hasStarted = async () => (await listed(group, Ecosystem.PYTHON)).length > 0;
+      await until(hasStarted);
       killed.kill("SIGKILL");
       await killed.ended;
     }
@@ -171,7 +172,7 @@ describeWithWorld("imports of libraries", (world: World) => {
     assert.equal((page.json() as { files: unknown[] }).files.length, 20);
   });
 
-  test("nothing outside the folder is read, and nothing that is no file", async () => {
+  test("an import reads only regular files within the folder", async () => {
     const outside = await prepare({ "secret-1.0-py3-none-any.whl": wheel({ name: "secret" }).bytes });
     const { path, group, owner } = await prepare(await files({ name: "one" }));
     await symlink(join(outside.path, "secret-1.0-py3-none-any.whl"), join(path, "secret-1.0-py3-none-any.whl"));
@@ -189,17 +190,17 @@ describeWithWorld("imports of libraries", (world: World) => {
     await new Promise((resolve) => server.close(resolve));
     assert.deepEqual([result.code, result.counts], [3, [1, 0, 6, 0]]);
     assert.deepEqual(result.problems, [
-      "elsewhere: it is a link that leads out of the folder",
-      "huge-1.0-py3-none-any.whl: it is larger than 17179869184 bytes",
-      "nothing-1.0-py3-none-any.whl: it cannot be read: there is nothing there",
-      "pipe-1.0.tar.gz: it is no regular file",
-      "s-1.0.tar.gz: it cannot be read: it is no regular file",
-      "secret-1.0-py3-none-any.whl: it is a link that leads out of the folder",
+      "elsewhere: a link leads out of the folder",
+      "huge-1.0-py3-none-any.whl: larger than 17179869184 bytes",
+      "nothing-1.0-py3-none-any.whl: cannot be read: no such file or folder",
+      "pipe-1.0.tar.gz: not a regular file",
+      "s-1.0.tar.gz: cannot be read: not a regular file",
+      "secret-1.0-py3-none-any.whl: a link leads out of the folder",
     ]);
     assert.deepEqual(await listed(group, Ecosystem.PYTHON), ["one 1.0"]);
   });
 
-  test("a repository of Maven is imported with its snapshots and signatures, and held against its checksums", async () => {
+  test("a Maven repository is imported with its snapshots and signatures, and its checksums are verified", async () => {
     const snapshot = { ...LIB, version: "1.1-SNAPSHOT" };
     const build = `${folderOf(snapshot)}/lib-1.1-20260102.030405-2`;
     const [jar, pom] = [randomBytes(2000), pomOf(LIB, "<description>Does things</description>")];
@@ -229,12 +230,12 @@ describeWithWorld("imports of libraries", (world: World) => {
     const result = counts(await run("--ecosystem", "java", "--group", owner, path));
     assert.deepEqual([result.code, result.counts], [3, [6, 0, 6, 9]], result.problems.join("\n"));
     for (const [i, expected] of [
-      /^com\/example\/lib\/1\.0\/lib-1\.0-bad\.jar: the \.sha1 beside it is "[0-9a-f]{40}", and of the file that came [0-9a-f]{40}$/,
-      /lib-1\.0-gone\.jar\.sha256: there is no lib-1\.0-gone\.jar beside it$/,
-      /lib-1\.0-none\.jar: it is no sha256 in hexadecimal digits$/,
-      /other-1\.0\.jar: the name of a file of this folder begins with lib-1\.0/,
-      /^releases.*moved-1\.0\.jar: its groupId is "com\.example", and its path says "releases\.com\.example"$/,
-      /^releases.*moved-1\.0\.pom: its groupId is/,
+      /^com\/example\/lib\/1\.0\/lib-1\.0-bad\.jar: the file's \.sha1 is "[0-9a-f]{40}", but the received file has [0-9a-f]{40}$/,
+      /lib-1\.0-gone\.jar\.sha256: the file lib-1\.0-gone\.jar is missing$/,
+      /lib-1\.0-none\.jar: not a hexadecimal sha256$/,
+      /other-1\.0\.jar: the names of files in this folder begin with lib-1\.0/,
+      /^releases.*moved-1\.0\.jar: the POM's groupId is "com\.example", but the path says "releases\.com\.example"$/,
+      /^releases.*moved-1\.0\.pom: the POM's groupId is/,
     ].entries())
       assert.match(result.problems[i] ?? "", expected);
     assert.deepEqual(await listed(group, Ecosystem.JAVA), ["com.example:lib 1.0"]);
@@ -250,7 +251,7 @@ describeWithWorld("imports of libraries", (world: World) => {
     assert.deepEqual([again.counts, again.problems.length], [[0, 5, 7, 9], 7]);
   });
 
-  test("plugins of a repository of Maven are found by their prefixes, as uploaded ones are", async () => {
+  test("the plugins of an imported Maven repository are found by their prefixes, like uploaded plugins", async () => {
     const plugin = { groupId: "com.example", artifactId: "greeter-maven-plugin", version: "1.0" };
     const bad = { ...plugin, version: "1.1" };
     const stem = (of: typeof plugin) => `${folderOf(of)}/${of.artifactId}-${of.version}`;
@@ -270,7 +271,7 @@ describeWithWorld("imports of libraries", (world: World) => {
     );
   });
 
-  test("an empty folder is imported, and a group that is not there is not made", async () => {
+  test("an empty folder is imported, and a missing group is not created", async () => {
     const { path, owner } = await prepare({});
     assert.deepEqual(counts(await run("--ecosystem", "python", "--group", owner, path)).counts, [0, 0, 0, 0]);
     const { code, stderr } = await run("--ecosystem", "python", "--group", `${owner}:x`, path);
@@ -279,15 +280,15 @@ describeWithWorld("imports of libraries", (world: World) => {
   });
 });
 
-test("what cannot be understood, or read, is refused with what to do", async () => {
+test("wrong arguments and unreadable folders are refused with an explanation", async () => {
   await using folder = await temporaryFolder();
   for (const [args, code, words] of [
     [[folder.path], 2, /--ecosystem must be python or java\n\nUsage/],
     [["--ecosystem", "python"], 2, /name one folder/],
     [["--ecosystem", "python", folder.path, folder.path], 2, /name one folder/],
     [["--ecosystem", "python", "--owner", "my-org", folder.path], 2, /--owner/],
-    [["--ecosystem", "python", join(folder.path, "nowhere")], 1, /cannot read .*nowhere: there is nothing/],
-    [["--ecosystem", "python", "/dev/null"], 1, /it is no folder/],
+    [["--ecosystem", "python", join(folder.path, "nowhere")], 1, /cannot read .*nowhere: no such file or folder/],
+    [["--ecosystem", "python", "/dev/null"], 1, /not a folder/],
   ] as const) {
     const ended = await runHoltd(["import", "libraries", ...args], { HOLT_DATA_DIR: folder.path });
     assert.equal(ended.code, code, `${args.join(" ")}: ${ended.stderr}`);

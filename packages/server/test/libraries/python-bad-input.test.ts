@@ -1,4 +1,4 @@
-/** What strangers upload: each is refused in a sentence, nothing of it stays, and the next upload works. */
+/** Invalid uploads: each is refused with one sentence and leaves nothing behind, and the next upload works. */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ afterEach(async () => {
   assert.equal(answer.status, 200, answer.body.toString());
 });
 
-/** What is in the folder and in the tables. */
+/** Counts the files in the folders and the rows in the tables. */
 async function stored(): Promise<object> {
   const blobs = readdirSync(join(server.dataDir, "blobs"), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const { reader } = server.store;
@@ -62,47 +62,47 @@ async function assertRefusedFile(file: PythonFile, reason: RegExp, fields?: Reco
   assertRefused(await upload(client, OWNER, file, fields), reason);
 }
 
-test("a package whose name, version, form and metadata do not agree", async () => {
+test("a package is refused if its file name, form and metadata disagree", async () => {
   const { bytes } = wheel();
   for (const [fileName, reason] of [
     ["other-1.0-py3-none-any.whl", /the folder "demo-1.0.dist-info" belongs to another package/],
     ["demo-1.1-py3-none-any.whl", /belongs to another package/],
   ] as const)
     await assertRefusedFile({ fileName, bytes }, reason);
-  const liar = wheelEntries({}).map((entry) => ({ ...entry, content: String(entry.content).replace("Name: demo", "Name: other") }));
-  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /the file's name says "demo", and its metadata "other"/);
+  const lying = wheelEntries({}).map((entry) => ({ ...entry, content: String(entry.content).replace("Name: demo", "Name: other") }));
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(lying) }, /the file name says "demo", but the metadata says "other"/);
   const older = wheelEntries({}).map((entry) => ({ ...entry, content: String(entry.content).replace("Version: 1.0\n", "Version: 1.2\n") }));
   await assertRefusedFile(
     { fileName: WHEEL, bytes: zipOf(older) },
-    /the file's name says version 1\.0, and its metadata 1\.2|Metadata-Version/,
+    /the file name says version 1\.0, but the metadata says 1\.2|Metadata-Version/,
   );
   await assertRefusedFile(wheel(), /the form says "other"/, { name: "other" });
   await assertRefusedFile(wheel(), /the form says "2\.0"/, { version: "2.0" });
   await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: (await sdist()).bytes }, /must have PKG-INFO/);
 });
 
-test("a wheel whose name and WHEEL file do not have the same tags", async () => {
+test("a wheel is refused if its file name and its WHEEL file have different tags", async () => {
   for (const [tags, lines, reason] of [
-    ["py3-none-any", ["cp312-cp312-linux_x86_64"], /the file's name says the tag "py3-none-any", and its WHEEL "cp312-cp312-linux_x86_64"/],
-    ["py2.py3-none-any", ["py3-none-any"], /says the tag "py2-none-any", and its WHEEL "py3-none-any"/],
-    ["py3-none-any", ["py2-none-any", "py3-none-any"], /says the tags "py3-none-any", and its WHEEL also "py2-none-any"/],
+    ["py3-none-any", ["cp312-cp312-linux_x86_64"], /the file name has the tag "py3-none-any", but WHEEL has "cp312-cp312-linux_x86_64"/],
+    ["py2.py3-none-any", ["py3-none-any"], /has the tag "py2-none-any", but WHEEL has "py3-none-any"/],
+    ["py3-none-any", ["py2-none-any", "py3-none-any"], /has the tags "py3-none-any", but WHEEL also has "py2-none-any"/],
     [
       "cp312-cp312-manylinux1_x86_64",
       ["", "-manylinux1_x86_64"],
-      /says the tag "cp312-cp312-manylinux1_x86_64", and its WHEEL "-manylinux1_x86_64"/,
+      /has the tag "cp312-cp312-manylinux1_x86_64", but WHEEL has "-manylinux1_x86_64"/,
     ],
-    ["py3-none-any", ["{tag}"], /its WHEEL "\{tag\}"/],
-    ["py3-none-any", [`${"a.".repeat(500)}a-${"a.".repeat(500)}a-any`], /its WHEEL has more than 10000 tags/],
+    ["py3-none-any", ["{tag}"], /but WHEEL has "\{tag\}"/],
+    ["py3-none-any", [`${"a.".repeat(500)}a-${"a.".repeat(500)}a-any`], /WHEEL has more than 10000 tags/],
   ] as const)
     await assertRefusedFile(wheel({ tags, wheel: lines.map((line) => `Tag: ${line}`) }), reason);
 });
 
-test("digests that are not those of the file", async () => {
-  await assertRefusedFile(wheel(), /sha256_digest: the file that came has [0-9a-f]{64}/, { sha256_digest: "0".repeat(64) });
+test("an upload is refused if its digests are not those of the file", async () => {
+  await assertRefusedFile(wheel(), /sha256_digest: the received file has [0-9a-f]{64}/, { sha256_digest: "0".repeat(64) });
   await assertRefusedFile(wheel(), /md5_digest/, { md5_digest: "0".repeat(32) });
 });
 
-test("file names that are none", async () => {
+test("an upload with an invalid file name is refused", async () => {
   const { bytes } = wheel();
   for (const fileName of [
     "",
@@ -123,18 +123,18 @@ test("file names that are none", async () => {
     assert.equal((await upload(client, OWNER, { fileName, bytes })).status, 400, fileName);
 });
 
-test("archives that are none, are cut off, or lead out of their folder", async () => {
+test("archives that are malformed, cut off, or lead out of their folder are refused", async () => {
   const good = wheel().bytes;
   const source = (await sdist()).bytes;
   for (const bytes of [
     Buffer.from(""),
-    Buffer.from("no archive"),
+    Buffer.from("not an archive"),
     good.subarray(0, -10),
     good.subarray(0, 100),
     Buffer.concat([good, good]),
   ])
     assert.equal((await upload(client, OWNER, { fileName: WHEEL, bytes })).status, 400);
-  for (const bytes of [Buffer.from(""), Buffer.from("no archive"), source.subarray(0, -10), gzipSync("no tar"), gzipSync(source)])
+  for (const bytes of [Buffer.from(""), Buffer.from("not an archive"), source.subarray(0, -10), gzipSync("no tar"), gzipSync(source)])
     assert.equal((await upload(client, OWNER, { fileName: SDIST, bytes })).status, 400);
   for (const name of ["../evil.py", "/etc/passwd", "demo/../../evil.py", "C:\\evil.py"]) {
     const entries = [...wheelEntries({}), { name, content: "" }];
@@ -147,7 +147,7 @@ test("archives that are none, are cut off, or lead out of their folder", async (
   }
 });
 
-test("source distributions whose links lead out of them", async () => {
+test("source distributions whose links lead out of their folder are refused", async () => {
   const withLink = (name: string, linkname: string, type: "symlink" | "link" = "symlink") =>
     tarGzOf([
       { name: "demo-1.0/PKG-INFO", content: "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n" },
@@ -162,12 +162,12 @@ test("source distributions whose links lead out of them", async () => {
     await withLink("demo-1.0/a", "../b", "link"),
   ])
     await assertRefusedFile({ fileName: SDIST, bytes }, /a link leads out of its folder: "demo-1\.0\//);
-  // Within it they may: what is wrong with these is something else.
+  // Links within the folder are allowed: these archives are refused for another reason.
   for (const bytes of [await withLink("demo-1.0/deep/a", "../b"), await withLink("demo-1.0/a", "demo-1.0/b", "link")])
     await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /must have PKG-INFO/);
 });
 
-test("archives that unpack to far more than they are", async () => {
+test("archives that expand to many times their size are refused", async () => {
   const zeros = Buffer.alloc(70 * 1024 * 1024);
   await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...wheelEntries({}), { name: "zeros", content: zeros }]) }, /50 times/);
   await assertRefusedFile({ fileName: SDIST, bytes: await tarGzOf([{ name: "demo-1.0/zeros", content: zeros }]) }, /50 times/);
@@ -175,11 +175,11 @@ test("archives that unpack to far more than they are", async () => {
   await assertRefusedFile(huge, /METADATA is larger/);
   await assertRefusedFile(wheel({ wheel: ["Generator: words ".repeat(300_000)] }), /WHEEL is larger/);
   await assertRefusedFile(await sdist({ description: "words ".repeat(1_000_000) }), /PKG-INFO is larger/);
-  const liar = wheelEntries({ description: "words ".repeat(1_000_000) }).map((entry) => ({ ...entry, claimedSize: 100 }));
-  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(liar) }, /damaged content/);
+  const lying = wheelEntries({ description: "words ".repeat(1_000_000) }).map((entry) => ({ ...entry, claimedSize: 100 }));
+  await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(lying) }, /damaged content/);
 });
 
-test("metadata that is missing, double or cannot be read", async () => {
+test("packages whose metadata is missing, duplicate or malformed are refused", async () => {
   const entries = wheelEntries({});
   for (const missing of ["METADATA", "WHEEL", "RECORD"])
     await assertRefusedFile({ fileName: WHEEL, bytes: zipOf(entries.filter(({ name }) => !name.endsWith(missing))) }, /must have METADATA/);
@@ -201,7 +201,7 @@ test("metadata that is missing, double or cannot be read", async () => {
     await assertRefusedFile({ fileName: WHEEL, bytes: withMetadata(content) }, /metadata cannot be used/);
 });
 
-test("forms that are none, or of another kind", async () => {
+test("malformed forms and other content types are refused", async () => {
   const path = `/libraries/python/${OWNER}/`;
   const send = (body: Buffer | string, type = FORM_TYPE) => client.send("POST", path, { headers: { "content-type": type }, body });
   const form = formOf(wheel());
@@ -209,8 +209,8 @@ test("forms that are none, or of another kind", async () => {
   assertRefused(await send(form, "multipart/form-data; charset=x"), /no boundary/);
   assertRefused(await send(form, "multipart/form-data; boundary=other"), /the form/);
   assertRefused(await send(""), /the form/);
-  assertRefused(await send(form.subarray(0, form.length - 200)), /broke off/);
-  assertRefused(await send(form.subarray(0, 100)), /broke off/);
+  assertRefused(await send(form.subarray(0, form.length - 200)), /cut off/);
+  assertRefused(await send(form.subarray(0, 100)), /cut off/);
   for (const [action, reason] of [
     [undefined, /file_upload/],
     ["submit", /file_upload/],
@@ -220,14 +220,14 @@ test("forms that are none, or of another kind", async () => {
   const empty = form
     .toString("latin1")
     .replace(/--[^\r]*\r\nContent-Disposition: form-data; name="content"[\s\S]*(?=\r\n--[^\r]*--\r\n$)/, "");
-  assertRefused(await send(Buffer.from(empty, "latin1")), /no file|broke off/);
+  assertRefused(await send(Buffer.from(empty, "latin1")), /no file|cut off/);
   const text = form.toString("latin1");
   const start = text.indexOf("\r\n--", text.indexOf('name="sha256_digest"'));
   const twice = text.slice(0, text.lastIndexOf("\r\n--")) + text.slice(start);
   assertRefused(await send(Buffer.from(twice, "latin1")), /more than one file|more than once/);
 });
 
-test("an upload whose client leaves in the middle", async () => {
+test("an upload whose client disconnects leaves nothing behind", async () => {
   const form = formOf(wheel({ code: "x".repeat(10) }));
   for (const length of [50, form.length - 300]) {
     const request = client.open("POST", `/libraries/python/${OWNER}/`, {
@@ -243,7 +243,7 @@ test("an upload whose client leaves in the middle", async () => {
   for (let tries = 0; tries < 50 && readdirSync(join(server.dataDir, "uploads")).length > 0; tries++) await sleep(20);
 });
 
-test("a form may have what is not of use here, in any order and size", async () => {
+test("a form may have unknown fields, in any order and of any size", async () => {
   const file = wheel({ name: "good", version: `1.${published}.1` });
   const fields = { description: "words ".repeat(200_000), blake2_256_digest: "nonsense", comment: "", filetype: "bdist_wheel" };
   assert.equal((await upload(client, OWNER, file, fields)).status, 200);

@@ -1,4 +1,4 @@
-/** Python packages on both stores, by a client of our own: publishing, pages, files, rights, and taking things back. */
+/** Python packages on both stores, with a test client: publishing, pages, files, access, yanking and deletion. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -35,7 +35,7 @@ describeWithWorld("Python packages", (world: World) => {
   }
   const owner = () => as(basic("_token", world.token));
   let groups = 0;
-  /** A library of its own for each test: its group's uid, and the owner in paths. */
+  /** Creates a library for one test. Returns the uid of its group and its path. */
   async function library(): Promise<{ group: string; path: string }> {
     const name = `python-${groups++}`;
     return { group: await world.group(world.orgUid, name), path: `/libraries/python/my-org:${name}` };
@@ -50,7 +50,7 @@ describeWithWorld("Python packages", (world: World) => {
     new URL(url, `http://holt.test${path}/simple/${project}/`).pathname;
   const must = (answer: Answer, status = 200) => assert.equal(answer.status, status, answer.body.toString());
 
-  test("a wheel and a source distribution are published, listed in both formats, and come back as they were", async () => {
+  test("a wheel and a source distribution are published, listed in both formats and downloaded unchanged", async () => {
     const { path } = await library();
     const client = owner();
     const headers = ["Summary: Shows <things>", "Requires-Python: >=3.8, <4"];
@@ -99,7 +99,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await client.send("GET", `${fileUrl(path, "demo", second!)}.metadata`)).status, 404);
   });
 
-  test("a WHEEL file that says the tags of the name in its own way, or none, is as good", async () => {
+  test("a WHEEL file may spell the tags of the file name differently, or have none", async () => {
     const { path } = await library();
     for (const [tags, lines] of [
       ["py2.py3-none-any", ["Tag: py3-none-any", "Tag: py2-none-any"]],
@@ -111,7 +111,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await pageOf(owner(), path)).files.length, 4);
   });
 
-  test("files are sent in part and not again", async () => {
+  test("files support ranges and conditional requests", async () => {
     const { path } = await library();
     const client = owner();
     const { fileName, bytes } = wheel();
@@ -140,7 +140,7 @@ describeWithWorld("Python packages", (world: World) => {
       assert.equal((await client.send("GET", other)).status, 404);
   });
 
-  test("the same bytes again change nothing; other bytes under the same name are refused", async () => {
+  test("the same bytes change nothing, and other bytes under the same name are refused", async () => {
     const { path, group } = await library();
     const client = owner();
     must(await upload(client, ownerOf(path), wheel()));
@@ -155,7 +155,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal(events.filter(({ type }) => type === "dev.holt.libraries.push.v1").length, 1);
   });
 
-  test("uploads of the same file at once are one", async () => {
+  test("concurrent uploads of the same file publish it once", async () => {
     const { path } = await library();
     const client = owner();
     const answers = await Promise.all(Array.from({ length: 6 }, () => upload(client, ownerOf(path), wheel())));
@@ -163,7 +163,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await pageOf(client, path)).files.length, 1);
   });
 
-  test("a page is in the form that its client wants most", async () => {
+  test("a page has the content type that its client prefers", async () => {
     const { path } = await library();
     const client = owner();
     must(await upload(client, ownerOf(path), wheel()));
@@ -184,7 +184,7 @@ describeWithWorld("Python packages", (world: World) => {
     }
   });
 
-  test("a page is not sent again until something changes", async () => {
+  test("a page is not sent again while nothing changes", async () => {
     const { path } = await library();
     const client = owner();
     must(await upload(client, ownerOf(path), wheel()));
@@ -195,7 +195,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await again()).status, 200);
   });
 
-  test("all projects are listed, and names that are spelled differently lead to the one there is", async () => {
+  test("all projects are listed, and other spellings of a name redirect to the project", async () => {
     const { path } = await library();
     const client = owner();
     for (const name of ["My.Pkg", "another"]) must(await upload(client, ownerOf(path), wheel({ name })));
@@ -219,7 +219,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.match(respelled.body.toString(), /"My\.Pkg"/);
   });
 
-  test("the catalogue knows versions in their order, CUDA versions and what is remediated", async () => {
+  test("the catalogue orders versions, and knows CUDA versions and remediated versions", async () => {
     const { path, group } = await library();
     const client = owner();
     const classifier = "Classifier: Environment :: GPU :: NVIDIA CUDA :: 11.8";
@@ -237,7 +237,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.deepEqual((await pageOf(client, path)).versions, ["1.9", "1.9+holt.1", "1.10", "1.10+cu121", "2.0rc1"]);
   });
 
-  test("a yanked version is marked with its reason, until that is taken back", async () => {
+  test("a yanked version is marked with its reason until it is unyanked", async () => {
     const { path } = await library();
     const client = owner();
     for (const version of ["1.0", "2.0"]) must(await upload(client, ownerOf(path), wheel({ version })));
@@ -255,7 +255,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.equal((await change("yank", "2.0", `reason=${"x".repeat(501)}`)).status, 400);
   });
 
-  test("yanking and deleting are told to subscribers, and what changes nothing is not", async () => {
+  test("yanking and deleting cause events, but only if something changes", async () => {
     const { path, group } = await library();
     const client = owner();
     for (const file of [wheel({ name: "My.Pkg" }), await sdist({ name: "My.Pkg" })]) must(await upload(client, ownerOf(path), file));
@@ -276,11 +276,11 @@ describeWithWorld("Python packages", (world: World) => {
       .where("type", "not like", "%.push.%")
       .orderBy("seq")
       .execute();
-    const told = rows.map(({ type, data }) => {
+    const events = rows.map(({ type, data }) => {
       const { name, version, file, reason } = JSON.parse(data).body;
       return [type.slice("dev.holt.libraries.".length), name, version, file ?? reason];
     });
-    assert.deepEqual(told, [
+    assert.deepEqual(events, [
       ["yank.v1", "My.Pkg", "1.0", ""],
       ["yank.v1", "My.Pkg", "1.0", "leaks"],
       ["unyank.v1", "My.Pkg", "1.0", undefined],
@@ -289,10 +289,10 @@ describeWithWorld("Python packages", (world: World) => {
     ]);
   });
 
-  test("what is deleted is gone from pages, catalogue and counts, and its bytes once collection has come", async () => {
+  test("deleted files disappear from pages, catalogue and counts, and collection removes their bytes", async () => {
     const { path, group } = await library();
     const client = owner();
-    const code = "of nobody else";
+    const code = "unique to this test";
     const [first, second] = [wheel({ code }), wheel({ version: "2.0", code })];
     const files = [first, second, await sdist({ version: "2.0", code }), wheel({ version: "3.0+remediated1", code })];
     for (const file of files) must(await upload(client, ownerOf(path), file));
@@ -338,25 +338,27 @@ describeWithWorld("Python packages", (world: World) => {
     ahead += 2 * GRACE_MS;
     assert.ok((await collector.run())?.finished);
     assert.deepEqual(await Promise.all(files.map(hasBytes)), [false, false, false, false]);
-    // A name that was given back is free, also for other bytes and spelled otherwise.
+    // The name of a deleted artifact can be used again, in another spelling and for other bytes.
     must(await upload(client, ownerOf(path), wheel({ name: "Demo", code: "new" })));
   });
 
-  test("who may read, who may publish, and what everybody else is told", async () => {
+  test("readers can read, publishers can publish, and other callers cannot tell whether the library exists", async () => {
     const { path, group } = await library();
     const { fileName, bytes } = wheel();
     must(await upload(owner(), ownerOf(path), { fileName, bytes }));
     const token = async (...capabilities: Capability[]) => basic("_token", (await world.robot(group, capabilities)).token);
-    const [reader, publisher, onlyPublisher] = [as(await token(LIST)), as(await token(LIST, CREATE)), as(await token(CREATE))];
+    const reader = as(await token(LIST));
+    const publisher = as(await token(LIST, CREATE));
+    const onlyPublisher = as(await token(CREATE));
     const robot = await world.robot(group, [LIST]);
     const puller = as(basic(robot.uid, await world.robotProof()));
-    const stranger = as(basic("_token", (await world.robot(await world.group(world.orgUid, "elsewhere"), [LIST, CREATE])).token));
-    const everywhere = `${path}/files/${sha256Of(bytes)}/${fileName}`;
+    const outsider = as(basic("_token", (await world.robot(await world.group(world.orgUid, "elsewhere"), [LIST, CREATE])).token));
+    const filePath = `${path}/files/${sha256Of(bytes)}/${fileName}`;
     const tries = (client: RegistryClient) =>
       Promise.all([
         client.send("GET", `${path}/simple/demo/`),
-        client.send("GET", everywhere),
-        client.send("GET", `${everywhere}.metadata`),
+        client.send("GET", filePath),
+        client.send("GET", `${filePath}.metadata`),
         upload(client, ownerOf(path), { fileName, bytes }),
         client.send("POST", `${path}/simple/demo/1.0/unyank`),
         client.send("DELETE", `${path}/simple/demo/9.9/`),
@@ -366,14 +368,14 @@ describeWithWorld("Python packages", (world: World) => {
     assert.deepEqual(await statuses(puller), [200, 200, 200, 403, 403, 403]);
     assert.deepEqual(await statuses(publisher), [200, 200, 200, 200, 204, 404]);
     assert.deepEqual(await statuses(onlyPublisher), [403, 403, 403, 200, 204, 404]);
-    assert.deepEqual(await statuses(stranger), [404, 404, 404, 404, 404, 404]);
-    // In the words in which a library is refused that is not there.
-    const missing = await stranger.send("GET", "/libraries/python/my-org:missing/simple/demo/");
-    const hidden = (await tries(stranger))[0]!;
+    assert.deepEqual(await statuses(outsider), [404, 404, 404, 404, 404, 404]);
+    // A missing library gets the same response.
+    const missing = await outsider.send("GET", "/libraries/python/my-org:missing/simple/demo/");
+    const hidden = (await tries(outsider))[0]!;
     assert.equal(hidden.body.toString().replace(ownerOf(path), "my-org:missing"), missing.body.toString());
 
-    for (const nobody of [as(undefined), as(basic("_token", "no")), as(basic("somebody", "secret"))]) {
-      for (const answer of await tries(nobody)) {
+    for (const anonymous of [as(undefined), as(basic("_token", "no")), as(basic("somebody", "secret"))]) {
+      for (const answer of await tries(anonymous)) {
         assert.equal(answer.status, 401);
         assert.equal(answer.headers["www-authenticate"], 'Basic realm="Holt"');
       }
@@ -383,7 +385,7 @@ describeWithWorld("Python packages", (world: World) => {
     must(await bearer.send("GET", `/libraries/python/${group.split("/").join(":")}/simple/demo/`));
   });
 
-  test("what is not there, or not meant like this, is answered in a sentence", async () => {
+  test("unknown paths and wrong methods are answered with one sentence", async () => {
     const { path } = await library();
     const client = owner();
     for (const [method, at, status] of [

@@ -1,4 +1,4 @@
-/** What the conformance suites need to know of libraries. */
+/** Samples of libraries for the conformance suites. */
 import { ArtifactsService } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import type { OperationSample } from "../harness/samples.ts";

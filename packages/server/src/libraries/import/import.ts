@@ -1,4 +1,4 @@
-/** Publishes what lies in a folder: what is there already stays as it is, so an import can be repeated and gone on with. */
+/** Publishes the packages in a folder. Published files are skipped, so an import can be repeated and resumed. */
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -7,24 +7,24 @@ import { Code, HoltError } from "../../lib/errors.ts";
 import { findFile } from "../find-file.ts";
 import type { Library } from "../library.ts";
 import type { LibraryChange } from "../library-event.ts";
-import { otherBytes, type PublishDependencies } from "../publish.ts";
-import { type Outcome, publishStaged } from "../publish-staged.ts";
+import { otherBytes, type PublishDependencies, type PublishOutcome } from "../publish.ts";
+import { publishStaged } from "../publish-staged.ts";
 import { MAX_FILE } from "../stage.ts";
 import { type SourceFile, type SourceTree, UnreadableFile } from "./source-tree.ts";
 import type { Candidate, TreeFormat } from "./tree-format.ts";
 
 export interface ImportProgress {
-  /** That were looked at: packages, and those of them with a problem. */
+  /** Packages that were processed, including those with a problem. */
   readonly files: number;
   readonly problems: number;
-  /** Read so far, of packages. */
+  /** Bytes of packages that were read. */
   readonly bytes: number;
 }
 
 export interface ImportResult extends ImportProgress {
   readonly created: number;
   readonly unchanged: number;
-  /** That are none of the ecosystem's. */
+  /** Files that are not packages of the ecosystem. */
   readonly others: number;
 }
 
@@ -33,21 +33,26 @@ export interface ImportOptions {
   readonly tree: SourceTree;
   readonly format: TreeFormat;
   readonly change: () => LibraryChange;
-  /** One file, or one folder, that is left out; the rest is imported. */
+  /** Reports a file or folder that is skipped. The rest is imported. */
   readonly onProblem: (path: string, reason: string) => void;
   readonly onProgress: (progress: ImportProgress) => void;
-  /** Files that are under way are finished; what was published stays. */
+  /** Stops the import: files under way are finished, and published files stay. */
   readonly signal: AbortSignal;
 }
 
-/** At once: commits of several share one sync to disk. */
-const PARALLEL = 8;
+interface ImportRun extends ImportOptions {
+  readonly dependencies: PublishDependencies;
+  readonly onBytes: (length: number) => void;
+}
 
-/** Rejects where the database or the folder of blobs fails, and with the signal's reason. */
+/** Files that are imported concurrently: their commits share one sync to disk. */
+const PARALLEL_FILES = 8;
+
+/** Rejects if the database or the folder of blobs fails, and with the reason of the signal. */
 export async function importTree(options: ImportOptions, dependencies: PublishDependencies): Promise<ImportResult> {
   const { tree, signal, onProblem, onProgress } = options;
   const result = { files: 0, problems: 0, bytes: 0, created: 0, unchanged: 0, others: 0 };
-  const refuse = (path: string, error: Error) => {
+  const report = (path: string, error: Error) => {
     result.problems++;
     onProblem(path, reasonOf(error));
   };
@@ -55,14 +60,15 @@ export async function importTree(options: ImportOptions, dependencies: PublishDe
     result.bytes += length;
     onProgress(result);
   };
+  const run: ImportRun = { ...options, dependencies, onBytes };
   const running = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
-  const begin = (path: string): void => {
-    const task = importOne(path, options, dependencies, onBytes)
+  const start = (path: string): void => {
+    const task = importFile(path, run)
       .then(
         (outcome) => void result[outcome]++,
         (error: unknown) => {
-          if (isOfFile(error)) refuse(path, error);
+          if (isFileProblem(error)) report(path, error);
           else failure ??= { error };
         },
       )
@@ -73,10 +79,10 @@ export async function importTree(options: ImportOptions, dependencies: PublishDe
       });
     running.add(task);
   };
-  for await (const path of tree.walk(refuse)) {
-    if (running.size >= PARALLEL) await Promise.race(running);
+  for await (const path of tree.walk(report)) {
+    if (running.size >= PARALLEL_FILES) await Promise.race(running);
     if (signal.aborted || failure !== undefined) break;
-    begin(path);
+    start(path);
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure.error;
@@ -84,7 +90,7 @@ export async function importTree(options: ImportOptions, dependencies: PublishDe
   return result;
 }
 
-/** How much an import will look at, so that it can tell how far it is. */
+/** The total size of the packages in a tree, for reporting progress. */
 export async function measureTree({ tree, format, signal }: Pick<ImportOptions, "tree" | "format" | "signal">): Promise<number> {
   let bytes = 0;
   for await (const path of tree.walk(() => {})) {
@@ -95,49 +101,40 @@ export async function measureTree({ tree, format, signal }: Pick<ImportOptions, 
   return bytes;
 }
 
-function isOfFile(error: unknown): error is Error {
+/** Such an error skips the file; any other error ends the import. */
+function isFileProblem(error: unknown): error is Error {
   if (error instanceof UnreadableFile) return true;
   return error instanceof HoltError && (error.code === Code.INVALID_ARGUMENT || error.code === Code.ALREADY_EXISTS);
 }
 
-/** Without the words that are for callers of the API. */
+/** The message without the prefix that API clients get. */
 function reasonOf(error: Error): string {
   const violation = error instanceof HoltError ? error.details.fieldViolations?.[0] : undefined;
   return violation?.description ?? error.message.replace(/^(?:Invalid argument|Already exists): /, "");
 }
 
-/** Another process may hold the database for long. */
-const PAUSES_MS = [500, 2000, 5000];
+/** Another process can hold the database for long. */
+const RETRY_DELAYS_MS = [500, 2000, 5000];
 
-async function importOne(
-  path: string,
-  options: ImportOptions,
-  dependencies: PublishDependencies,
-  onBytes: (length: number) => void,
-): Promise<Outcome | "others"> {
-  const candidate = await options.format.inspect(path, options.tree);
+async function importFile(path: string, run: ImportRun): Promise<PublishOutcome | "others"> {
+  const candidate = await run.format.inspect(path, run.tree);
   if (candidate === undefined) return "others";
-  for (const pause of PAUSES_MS) {
+  for (const delay of RETRY_DELAYS_MS) {
     try {
-      return await publishCandidate(path, candidate, options, dependencies, onBytes);
+      return await publishCandidate(path, candidate, run);
     } catch (error) {
       if (!(error instanceof HoltError) || ![Code.UNAVAILABLE, Code.ABORTED].includes(error.code as never)) throw error;
     }
-    await sleep(pause);
+    await sleep(delay);
   }
-  return publishCandidate(path, candidate, options, dependencies, onBytes);
+  return publishCandidate(path, candidate, run);
 }
 
-async function publishCandidate(
-  path: string,
-  candidate: Candidate,
-  { library, tree, change }: ImportOptions,
-  dependencies: PublishDependencies,
-  onBytes: (length: number) => void,
-): Promise<Outcome> {
+async function publishCandidate(path: string, candidate: Candidate, run: ImportRun): Promise<PublishOutcome> {
+  const { library, tree, change, dependencies, onBytes } = run;
   const { staging, store } = dependencies;
   await using file = await tree.open(path);
-  if (file.size > MAX_FILE) throw new UnreadableFile(`it is larger than ${MAX_FILE} bytes`);
+  if (file.size > MAX_FILE) throw new UnreadableFile(`larger than ${MAX_FILE} bytes`);
   const published = await findFile(store.reader, library, candidate.key, candidate.path);
   if (published !== undefined) {
     if (published.size !== file.size || published.digest !== (await digestOf(file, onBytes))) throw otherBytes(candidate);
@@ -146,18 +143,18 @@ async function publishCandidate(
   }
   const source = new Source(file, onBytes);
   const staged = await staging
-    .stage(source.bytes, MAX_FILE, () => source.isWhole())
+    .stage(source.bytes, MAX_FILE, () => source.isComplete())
     .catch((error: unknown) => {
       throw source.failure ?? error;
     });
   const read = async () => {
     await candidate.verify(staged);
-    return candidate.read(staged, library, staging);
+    return candidate.read(staged, { library, staging });
   };
   return publishStaged(staged, read, change, dependencies);
 }
 
-/** The bytes of a file on their way, and what became of them. */
+/** Reads a file once and keeps the reason if that fails. */
 class Source {
   readonly bytes: Readable;
   readonly #size: number;
@@ -173,12 +170,12 @@ class Source {
         onBytes(length);
       })
       .once("error", (error) => {
-        this.failure = new UnreadableFile(`it cannot be read to its end: ${error.message}`, { cause: error });
+        this.failure = new UnreadableFile(`cannot be read to its end: ${error.message}`, { cause: error });
       });
   }
 
-  isWhole(): boolean {
-    if (this.#read < this.#size) this.failure ??= new UnreadableFile("it became shorter while it was read");
+  isComplete(): boolean {
+    if (this.#read < this.#size) this.failure ??= new UnreadableFile("the file became shorter while it was read");
     return this.failure === undefined;
   }
 }

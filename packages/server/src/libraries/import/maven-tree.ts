@@ -1,17 +1,17 @@
-/** A repository in the layout of Maven 2, of another server or of a client. Checksums and POMs that lie beside a file must be right. */
+/** A Maven 2 repository of another server or of a client. The checksums and POMs next to a file must match the file. */
 import { invalidArgument } from "../../lib/errors.ts";
 import type { Digests } from "../find-file.ts";
 import { assertChecksum, MAX_CHECKSUM, parseChecksum } from "../java/maven-checksum.ts";
-import { ALGORITHMS, checksumOf, type MavenFile, mavenName, parseMavenFile, pathInArtifact } from "../java/maven-path.ts";
-import { mavenPublication } from "../java/maven-publication.ts";
+import { ALGORITHMS, type MavenFile, mavenName, parseMavenFile, pathInArtifact, splitChecksum } from "../java/maven-path.ts";
+import { readMavenFile } from "../java/read-maven-file.ts";
 import { MAX_POM, readPom } from "../java/read-pom.ts";
 import type { SourceTree } from "./source-tree.ts";
 import type { TreeFormat } from "./tree-format.ts";
 
-/** What servers and clients keep in their folders for themselves. The library makes its own metadata of what is published. */
-const OF_TOOLS =
+/** Files that servers and clients keep for themselves. The library generates its own metadata. */
+const TOOL_FILES =
   /^(?:maven-metadata.*\.xml|_.*\.repositories|.*\.lastUpdated|m2e-lastUpdated\.properties|resolver-status\.properties|archetype-catalog\.xml|nexus-maven-repository-index.*|index\.html|robots\.txt|favicon\.ico)$/;
-/** POMs whose files come one after the other. */
+/** Checked POMs that are remembered for the other files of their version. */
 const MAX_POMS = 256;
 
 export function createMavenTree(remediatedLabels: readonly string[]): TreeFormat {
@@ -19,9 +19,9 @@ export function createMavenTree(remediatedLabels: readonly string[]): TreeFormat
   return {
     async inspect(path, tree) {
       const segments = path.split("/");
-      const { about, algorithm } = checksumOf(segments.at(-1) ?? "");
-      if (OF_TOOLS.test(about)) return undefined;
-      if (algorithm !== undefined) return assertSomethingBeside(path, about, tree);
+      const { about, algorithm } = splitChecksum(segments.at(-1) ?? "");
+      if (TOOL_FILES.test(about)) return undefined;
+      if (algorithm !== undefined) return assertFileExists(path, about, tree);
       const file = parseMavenFile(segments);
       return {
         key: mavenName(file),
@@ -30,18 +30,18 @@ export function createMavenTree(remediatedLabels: readonly string[]): TreeFormat
           await assertChecksums(path, digests, tree);
           await assertPom(path, file, tree);
         },
-        read: (staged, library, staging) => mavenPublication(staged, file, library, staging, remediatedLabels),
+        read: (staged, context) => readMavenFile(staged, file, { ...context, remediatedLabels }),
       };
     },
   };
 
-  /** A folder that does not lie where it belongs would put files under another name, if their POM were not asked. */
+  /** The POM reveals a folder in the wrong place, whose files would be published under another name. */
   function assertPom(path: string, file: MavenFile, tree: SourceTree): Promise<void> {
     const pomPath = `${path.slice(0, -file.suffix.length)}.pom`;
     const known = poms.get(pomPath);
     if (known !== undefined) return known;
-    const reading = readPomBeside(pomPath, file, tree);
-    // Whoever waits for it is told.
+    const reading = checkPom(pomPath, file, tree);
+    // Callers that await the promise get the error.
     reading.catch(() => {});
     poms.set(pomPath, reading);
     for (const oldest of poms.keys()) if (poms.size > MAX_POMS) poms.delete(oldest);
@@ -49,7 +49,7 @@ export function createMavenTree(remediatedLabels: readonly string[]): TreeFormat
   }
 }
 
-async function readPomBeside(path: string, file: MavenFile, tree: SourceTree): Promise<void> {
+async function checkPom(path: string, file: MavenFile, tree: SourceTree): Promise<void> {
   const bytes = await tree.readSmall(path, MAX_POM);
   if (bytes === undefined) return;
   const fileName = path.slice(path.lastIndexOf("/") + 1);
@@ -59,12 +59,12 @@ async function readPomBeside(path: string, file: MavenFile, tree: SourceTree): P
 async function assertChecksums(path: string, digests: Digests, tree: SourceTree): Promise<void> {
   for (const algorithm of ALGORITHMS) {
     const bytes = await tree.readSmall(`${path}.${algorithm}`, MAX_CHECKSUM);
-    if (bytes !== undefined) assertChecksum(parseChecksum(bytes, algorithm), digests, algorithm, `the .${algorithm} beside it`);
+    if (bytes !== undefined) assertChecksum(parseChecksum(bytes, algorithm), digests, algorithm, `the file's .${algorithm}`);
   }
 }
 
-/** A checksum is compared when its file is read; one without a file says that something is missing. */
-async function assertSomethingBeside(path: string, about: string, tree: SourceTree): Promise<undefined> {
+/** A checksum is compared when its file is read. A checksum without a file means that the file is missing. */
+async function assertFileExists(path: string, about: string, tree: SourceTree): Promise<undefined> {
   const folder = path.slice(0, path.lastIndexOf("/") + 1);
-  if (!(await tree.has(folder + about))) throw invalidArgument("checksum", `there is no ${about.slice(0, 255)} beside it`);
+  if (!(await tree.has(folder + about))) throw invalidArgument("checksum", `the file ${about.slice(0, 255)} is missing`);
 }

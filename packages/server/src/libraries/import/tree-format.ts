@@ -1,25 +1,25 @@
-/** What an ecosystem knows of the files of a tree: which of them are packages, and what is published of them. */
+/** How an ecosystem recognizes and reads the packages in a tree of files. */
 import type { Digests } from "../find-file.ts";
-import type { Library } from "../library.ts";
-import type { Publication } from "../publish.ts";
-import type { Staged, Staging } from "../stage.ts";
+import type { Publication, ReadingContext } from "../publish.ts";
+import type { Staged } from "../stage.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 export interface Candidate {
-  /** Of the artifact, and of the file in it, by which the library knows them. */
+  /** The key of the artifact. */
   readonly key: string;
+  /** The path of the file in the artifact. */
   readonly path: string;
-  /** Whether it is what the tree says of it. @throws INVALID_ARGUMENT, UnreadableFile */
+  /** Compares the file with the checksums and POMs in the tree. @throws INVALID_ARGUMENT, UnreadableFile */
   verify(digests: Digests): Promise<void>;
   /** @throws INVALID_ARGUMENT */
-  read(staged: Staged, library: Library, staging: Staging): Promise<Publication>;
+  read(staged: Staged, context: Omit<ReadingContext, "remediatedLabels">): Promise<Publication>;
 }
 
 export interface TreeFormat {
   /**
-   * @param path from the tree's folder on, with slashes
-   * @returns undefined for what is no package and need not be one
-   * @throws INVALID_ARGUMENT for what should be one and cannot be taken
+   * @param path relative to the root of the tree, with slashes
+   * @returns undefined for a file that is not a package
+   * @throws INVALID_ARGUMENT for a package that cannot be published
    */
   inspect(path: string, tree: SourceTree): Promise<Candidate | undefined>;
 }

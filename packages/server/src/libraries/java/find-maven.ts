@@ -1,4 +1,4 @@
-/** What a library has at a place of the Maven layout. */
+/** Finds the rows of a library that a path of the Maven layout means. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { type FoundFile, findFile } from "../find-file.ts";
@@ -15,7 +15,7 @@ export interface FoundVersion {
   readonly update_time: string;
 }
 
-/** From the smallest to the greatest; none where there is no such artifact. */
+/** From the smallest to the greatest. Empty if there is no such artifact. */
 export function findMavenVersions(
   db: ReadDb,
   { groupUid }: Library,
@@ -52,7 +52,7 @@ export function findSnapshotFiles(db: ReadDb, { groupUid }: Library, folder: Mav
     .execute();
 }
 
-/** Of all plugins of a group, from the oldest on. */
+/** The files that make artifacts of a group plugins, the oldest first. */
 export async function findPluginFiles(db: ReadDb, { groupUid }: Library, groupId: string): Promise<readonly PluginFile[]> {
   const start = mavenName({ groupId, artifactId: "" });
   const rows = await db
@@ -62,7 +62,7 @@ export async function findPluginFiles(db: ReadDb, { groupUid }: Library, groupId
     .where("a.parent", "=", groupUid)
     .where("a.ecosystem", "=", Ecosystem.JAVA)
     .where("a.key", ">=", start)
-    // What comes after all names that begin so: the next character after the colon.
+    // The semicolon follows the colon: this is the end of the range of all names in the group.
     .where("a.key", "<", `${groupId};`)
     .where((eb) => eb("f.plugin", "=", eb.lit(1)))
     .orderBy("f.create_time")

@@ -1,19 +1,19 @@
-/** Checksums as they lie beside files in the Maven layout, and whether they hold. Pure. */
+/** Parses and compares the checksum files of the Maven layout. Pure. */
 import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
 import type { Digests } from "../find-file.ts";
 import type { Algorithm } from "./maven-path.ts";
 
 const LENGTHS: Readonly<Record<Algorithm, number>> = { md5: 32, sha1: 40, sha256: 64, sha512: 128 };
-/** Of a file with a checksum in it. */
+/** The size of a checksum file, in bytes. */
 export const MAX_CHECKSUM = 1024;
 
-/** By itself, before the name of the file, or after it, as the usual programs write it. @throws INVALID_ARGUMENT */
+/** Tools write the checksum alone, before the name of the file, or after it. @throws INVALID_ARGUMENT */
 export function parseChecksum(bytes: Buffer, algorithm: Algorithm): string {
-  if (bytes.length > MAX_CHECKSUM) throw invalidArgument("checksum", `it is longer than ${MAX_CHECKSUM} bytes`);
+  if (bytes.length > MAX_CHECKSUM) throw invalidArgument("checksum", `a checksum file has at most ${MAX_CHECKSUM} bytes`);
   const words = bytes.toString("latin1").trim().toLowerCase().split(/\s+/);
   const isChecksum = (word: string | undefined) => word?.length === LENGTHS[algorithm] && /^[0-9a-f]+$/.test(word);
   const checksum = [words[0], words.at(-1)].find(isChecksum);
-  if (checksum === undefined) throw invalidArgument("checksum", `it is no ${algorithm} in hexadecimal digits`);
+  if (checksum === undefined) throw invalidArgument("checksum", `not a hexadecimal ${algorithm}`);
   return checksum;
 }
 
@@ -22,9 +22,12 @@ export function checksumOfFile({ digest, sha1, md5, sha512 }: Digests, algorithm
   return { sha256: digest.slice("sha256:".length), sha1, md5, sha512 }[algorithm];
 }
 
-/** @param what said it. @throws INVALID_ARGUMENT unless it is the file's */
-export function assertChecksum(said: string, file: Digests, algorithm: Algorithm, what: string = algorithm): void {
+/** @param source names the checksum in the error. @throws INVALID_ARGUMENT if the file has another checksum */
+export function assertChecksum(expected: string, file: Digests, algorithm: Algorithm, source: string = algorithm): void {
   const actual = checksumOfFile(file, algorithm);
-  if (said !== actual)
-    throw new HoltError(Code.INVALID_ARGUMENT, `Invalid argument: ${what} is "${said.slice(0, 128)}", and of the file that came ${actual}`);
+  if (expected !== actual)
+    throw new HoltError(
+      Code.INVALID_ARGUMENT,
+      `Invalid argument: ${source} is "${expected.slice(0, 128)}", but the received file has ${actual}`,
+    );
 }

@@ -1,6 +1,6 @@
 /**
- * `maven-metadata.xml`, made of what is published whenever somebody asks: of an artifact its versions, of a snapshot its builds, of a group its
- * plugins. A folder may be an artifact's and a group's; then its document has the parts of both. Pure.
+ * Writes `maven-metadata.xml` from the database on each request: the versions of an artifact, the builds of a snapshot, or the
+ * plugins of a group. A folder can be an artifact and a group; its document then has both parts. Pure.
  */
 import { escapeMarkup } from "../../lib/markup.ts";
 import type { FoundSnapshotFile, FoundVersion } from "./find-maven.ts";
@@ -11,7 +11,7 @@ import { isSnapshot, snapshotBase } from "./maven-version.ts";
 /** Lines of XML. */
 export type MetadataPart = readonly string[];
 
-/** @param parts each of another kind */
+/** @param parts of different kinds */
 export function metadataDocument(parts: readonly MetadataPart[]): string {
   return ['<?xml version="1.0" encoding="UTF-8"?>', '<metadata modelVersion="1.1.0">', ...indent(parts.flat()), "</metadata>", ""].join(
     "\n",
@@ -49,12 +49,12 @@ export function artifactMetadata({ groupId, artifactId }: Omit<MavenFolder, "ver
   ];
 }
 
-/** The newest file of each classifier and extension. */
-interface Newest {
+/** The newest file of one classifier and extension. */
+interface NewestFile {
   readonly classifier: string;
   readonly extension: string;
   readonly value: string;
-  /** `20260131235959`. */
+  /** Such as `20260131235959`. */
   readonly updated: string;
   readonly build: SnapshotBuild | undefined;
 }
@@ -81,8 +81,8 @@ export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, 
   ];
 }
 
-function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly Newest[] {
-  const newest = new Map<string, Newest>();
+function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly NewestFile[] {
+  const newest = new Map<string, NewestFile>();
   for (const { suffix, version, build, create_time: time } of files) {
     const split = splitSuffix(suffix);
     if (split === undefined) continue;
@@ -94,11 +94,11 @@ function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly N
   return [...newest.values()];
 }
 
-function isNewer(one: Newest, other: Newest): boolean {
+function isNewer(one: NewestFile, other: NewestFile): boolean {
   return one.updated > other.updated || (one.updated === other.updated && (one.build?.number ?? 0) > (other.build?.number ?? 0));
 }
 
-/** The number counts first: clients take the next one for their next build, whatever their clocks say. */
+/** Compares the number first: clients use the next number for their next build, whatever their clocks say. */
 function laterOf(one: SnapshotBuild | undefined, other: SnapshotBuild | undefined): SnapshotBuild | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   if (one.number !== other.number) return one.number > other.number ? one : other;
@@ -109,7 +109,7 @@ function snapshotElement({ timestamp, number }: SnapshotBuild): string[] {
   return ["<snapshot>", ...indent([element("timestamp", timestamp), element("buildNumber", String(number))]), "</snapshot>"];
 }
 
-function snapshotVersionElement({ classifier, extension, value, updated }: Newest): string[] {
+function snapshotVersionElement({ classifier, extension, value, updated }: NewestFile): string[] {
   return [
     "<snapshotVersion>",
     ...indent([
@@ -122,7 +122,7 @@ function snapshotVersionElement({ classifier, extension, value, updated }: Newes
   ];
 }
 
-/** What the layout admits needs no escaping. */
+/** @param text already escaped, or of characters that the layout allows, which need no escaping */
 function element(name: string, text: string): string {
   return `<${name}>${text}</${name}>`;
 }
@@ -131,7 +131,7 @@ function indent(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`);
 }
 
-/** `20260131235959` of an ISO time. */
+/** Turns an ISO time into `20260131235959`. */
 function compactTime(iso: string): string {
   return iso.replace(/\D/g, "").slice(0, 14);
 }

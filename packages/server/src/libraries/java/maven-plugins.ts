@@ -1,29 +1,29 @@
-/** Prefixes by which Maven finds plugins: `mvn hello:say` asks which artifact of a group has the prefix `hello`. Pure. */
+/** Prefixes by which Maven finds plugins: for `mvn hello:say` it looks up which artifact of a group has the prefix `hello`. Pure. */
 
-/** Of a plugin, as its jar says it. */
+/** A plugin as its jar describes it. */
 export interface MavenPlugin {
   readonly prefix: string;
-  /** For people; empty where it has none. */
+  /** A display name; may be empty. */
   readonly name: string;
 }
 
-/** Of a file, in the column `metadata`. */
+/** The column `metadata` of a file. */
 export interface MavenFileMetadata {
-  /** Of POMs. */
+  /** Only of POMs. */
   readonly packaging?: string;
-  /** Of jars that are plugins. */
+  /** Only of jars that are plugins. */
   readonly plugin?: MavenPlugin;
 }
 
-/** Of POMs of plugins. */
-const PACKAGING = "maven-plugin";
+/** The packaging in the POM of a plugin. */
+const PLUGIN_PACKAGING = "maven-plugin";
 
-/** Such files make their artifact a plugin: the jar by what it says, or the POM by its packaging. */
+/** A file makes its artifact a plugin if it is a jar with a plugin descriptor, or a POM with the packaging of plugins. */
 export function isOfPlugin({ packaging, plugin }: MavenFileMetadata): boolean {
-  return plugin !== undefined || packaging === PACKAGING;
+  return plugin !== undefined || packaging === PLUGIN_PACKAGING;
 }
 
-/** What Maven gives a plugin that says nothing else: `hello-maven-plugin` is `hello`. Empty where nothing is left. */
+/** The prefix of a plugin that declares none: `hello-maven-plugin` has the prefix `hello`. Empty if nothing is left of the id. */
 export function prefixOf(artifactId: string): string {
   if (artifactId === "maven-plugin-plugin") return "plugin";
   return artifactId.replaceAll(/-?maven-?/g, "").replaceAll(/-?plugin-?/g, "");
@@ -31,7 +31,7 @@ export function prefixOf(artifactId: string): string {
 
 export interface PluginFile {
   readonly artifactId: string;
-  /** In its artifact. */
+  /** The path below the artifact. */
   readonly path: string;
   readonly metadata: MavenFileMetadata;
 }
@@ -41,23 +41,23 @@ export interface PluginOfGroup extends MavenPlugin {
 }
 
 /**
- * One for each prefix, in their order: of several artifacts, the one that was published last, as clients do it that merge such lists.
- * A jar says it for its version; where it does not, the artifact's id does.
- * @param files of one group's plugins, from the oldest on
+ * One plugin per prefix, sorted. If several artifacts have a prefix, the one published last wins, as in clients that merge such lists.
+ * The prefix of a version comes from its jar, or else from the artifact's id.
+ * @param files of one group's plugins, the oldest first
  */
 export function pluginsOf(files: readonly PluginFile[]): readonly PluginOfGroup[] {
-  const told = new Set(files.filter(({ metadata }) => metadata.plugin !== undefined).map(folderOf));
+  const described = new Set(files.filter(({ metadata }) => metadata.plugin !== undefined).map(folderOf));
   const plugins = new Map<string, PluginOfGroup>();
   for (const file of files) {
     const { artifactId, metadata } = file;
-    if (metadata.plugin === undefined && told.has(folderOf(file))) continue;
+    if (metadata.plugin === undefined && described.has(folderOf(file))) continue;
     const plugin = metadata.plugin ?? { prefix: prefixOf(artifactId), name: "" };
     if (plugin.prefix !== "") plugins.set(plugin.prefix, { ...plugin, artifactId });
   }
   return [...plugins.keys()].sort().flatMap((prefix) => plugins.get(prefix) ?? []);
 }
 
-/** Its folder, which for the builds of a snapshot is one. */
+/** The folder of the version. The builds of a snapshot share one. */
 function folderOf({ artifactId, path }: PluginFile): string {
   return `${artifactId}/${path.slice(0, path.indexOf("/"))}`;
 }

@@ -1,4 +1,7 @@
-/** Reads from a jar in place whether it is a Maven plugin, and which. The layout allows any bytes as a jar, so an unreadable one is not a plugin. */
+/**
+ * Reads from a jar in place whether it is a Maven plugin, and which. The layout allows any bytes as a jar, so an
+ * unreadable one is not a plugin.
+ */
 import { ArchiveError } from "../../archives/limits.ts";
 import type { RandomAccessBytes } from "../../archives/random-access-bytes.ts";
 import { ZipArchive, type ZipEntry } from "../../archives/zip-archive.ts";
@@ -18,7 +21,7 @@ const FIELDS = ["groupId", "artifactId", "goalPrefix", "name"] as const;
 export async function readPlugin(bytes: RandomAccessBytes, file: MavenFile): Promise<MavenPlugin | undefined> {
   const descriptor = await readDescriptor(bytes);
   if (descriptor === undefined) return undefined;
-  const fields = readXmlFields(descriptor, { root: "plugin", fields: FIELDS, refused: refusal });
+  const fields = readXmlFields(descriptor, { root: "plugin", fields: FIELDS, refusal });
   // A jar that bundles other jars has their descriptors.
   if (fields.get("groupId") !== file.groupId || fields.get("artifactId") !== file.artifactId) return undefined;
   const prefix = fields.get("goalPrefix") || prefixOf(file.artifactId);

@@ -1,4 +1,4 @@
-/** Reads of a POM what is published of it. */
+/** Reads the description and the packaging from a POM, and checks that the POM belongs to its path. */
 import { invalidArgument } from "../../lib/errors.ts";
 import type { MavenFile } from "./maven-path.ts";
 import { readXmlFields } from "./xml-fields.ts";
@@ -8,18 +8,18 @@ export interface Pom {
   readonly packaging: string;
 }
 
-/** The largest anybody has seen are a tenth of it. */
+/** Ten times the largest known POM. */
 export const MAX_POM = 1024 * 1024;
 const MAX_DESCRIPTION = 2048;
 
-/** By their path from the root. */
-const READ = ["groupId", "artifactId", "version", "packaging", "name", "description", "parent/groupId", "parent/version"] as const;
-type Field = (typeof READ)[number];
+/** Paths below the root. */
+const FIELDS = ["groupId", "artifactId", "version", "packaging", "name", "description", "parent/groupId", "parent/version"] as const;
+type Field = (typeof FIELDS)[number];
 type Fields = ReadonlyMap<Field, string>;
 
-/** @throws INVALID_ARGUMENT for what is no POM, or the POM of something else */
+/** @throws INVALID_ARGUMENT if the bytes are not a POM, or the POM of another artifact */
 export function readPom(bytes: Buffer, file: MavenFile): Pom {
-  const fields = readXmlFields(bytes, { root: "project", fields: READ, refused });
+  const fields = readXmlFields(bytes, { root: "project", fields: FIELDS, refusal });
   assertAgrees(fields, file);
   const description = fields.get("description") || fields.get("name") || "";
   return {
@@ -28,19 +28,19 @@ export function readPom(bytes: Buffer, file: MavenFile): Pom {
   };
 }
 
-/** What a property stands for only the build knows: that is not compared. */
+/** Values with properties are not compared: only the build knows what a property stands for. */
 function assertAgrees(fields: Fields, file: MavenFile): void {
-  const said = {
+  const declared = {
     groupId: fields.get("groupId") || fields.get("parent/groupId"),
     artifactId: fields.get("artifactId"),
     version: fields.get("version") || fields.get("parent/version"),
   };
   for (const field of ["groupId", "artifactId", "version"] as const) {
-    const text = said[field];
-    if (!text) throw refused(`it has no ${field}`);
+    const text = declared[field];
+    if (!text) throw refusal(`the POM has no ${field}`);
     const isBuild = field === "version" && file.build !== undefined && file.fileName === `${file.artifactId}-${text}.pom`;
     if (text !== file[field] && !isBuild && !hasProperty(text))
-      throw refused(`its ${field} is "${text.slice(0, 100)}", and its path says "${file[field]}"`);
+      throw refusal(`the POM's ${field} is "${text.slice(0, 100)}", but the path says "${file[field]}"`);
   }
 }
 
@@ -48,6 +48,6 @@ function hasProperty(text: string): boolean {
   return text.includes("${");
 }
 
-function refused(what: string): Error {
-  return invalidArgument("pom", what);
+function refusal(reason: string): Error {
+  return invalidArgument("pom", reason);
 }

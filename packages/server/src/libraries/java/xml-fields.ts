@@ -1,32 +1,35 @@
-/** The text of some elements of an XML document. No document type, so no entities of its own; nothing is fetched, and properties are not filled in. */
+/**
+ * Reads the text of some elements of an XML document. Document types are refused, nothing is fetched, and Maven
+ * properties stay as they are.
+ */
 import { decodeHTMLStrict } from "entities";
 import { SaxesParser } from "saxes";
 
 const MAX_DEPTH = 100;
 
 export interface XmlForm<Field extends string> {
-  /** Name of the outermost element. */
+  /** The name of the outermost element. */
   readonly root: string;
-  /** Elements by their path from the root: `parent/version`. Of several at one path the first counts. */
+  /** Paths of elements below the root, such as `parent/version`. The first element at a path counts. */
   readonly fields: readonly Field[];
-  /** What is wrong with the document. */
-  readonly refused: (what: string) => Error;
+  /** Makes the error for a document that cannot be used. */
+  readonly refusal: (reason: string) => Error;
 }
 
-/** @throws what `refused` makes of it */
+/** @throws the error that `refusal` makes */
 export function readXmlFields<Field extends string>(bytes: Buffer, form: XmlForm<Field>): ReadonlyMap<Field, string> {
-  return fieldsOf(textOf(bytes, form), form);
+  return parseFields(decodeXml(bytes, form), form);
 }
 
-function textOf(bytes: Buffer, { refused }: Pick<XmlForm<string>, "refused">): string {
+function decodeXml(bytes: Buffer, { refusal }: Pick<XmlForm<string>, "refusal">): string {
   try {
     return new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
   } catch (error) {
-    throw Object.assign(refused("it is not in the encoding that it says"), { cause: error });
+    throw Object.assign(refusal("the bytes do not match the declared encoding"), { cause: error });
   }
 }
 
-/** XML 1.0, appendix F: the byte order mark, else what the declaration says, else UTF-8. */
+/** XML 1.0, appendix F: the byte order mark, else the declared encoding, else UTF-8. */
 function encodingOf(bytes: Buffer): string {
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
@@ -34,7 +37,7 @@ function encodingOf(bytes: Buffer): string {
   return /^(?:\xef\xbb\xbf)?<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/.exec(head)?.[1] ?? "utf-8";
 }
 
-/** Maven knows those of HTML, too, and POMs of people with accents in their names have them. */
+/** Maven accepts the entities of HTML as well, and POMs use them for accents in names. */
 const ENTITIES = new Proxy<Record<string, string>>(
   {},
   {
@@ -46,29 +49,29 @@ const ENTITIES = new Proxy<Record<string, string>>(
   },
 );
 
-function fieldsOf<Field extends string>(text: string, { root, fields: wanted, refused }: XmlForm<Field>): ReadonlyMap<Field, string> {
+function parseFields<Field extends string>(text: string, { root, fields: wanted, refusal }: XmlForm<Field>): ReadonlyMap<Field, string> {
   const fields = new Map<Field, string>();
   const parser = new SaxesParser();
   parser.ENTITIES = ENTITIES;
   const path: string[] = [];
   let content = "";
   parser.on("error", (error) => {
-    throw refused(`it is no XML: ${error.message.slice(0, 200)}`);
+    throw refusal(`not well-formed XML: ${error.message.slice(0, 200)}`);
   });
   parser.on("doctype", () => {
-    throw refused("it has a document type, which is not allowed here");
+    throw refusal("document types are not allowed");
   });
   parser.on("opentag", ({ name }) => {
-    if (path.length === 0 && localName(name) !== root) throw refused(`its root is not <${root}>`);
-    if (path.length >= MAX_DEPTH) throw refused(`its elements are nested more than ${MAX_DEPTH} deep`);
+    if (path.length === 0 && localName(name) !== root) throw refusal(`the root element is not <${root}>`);
+    if (path.length >= MAX_DEPTH) throw refusal(`elements are nested more than ${MAX_DEPTH} levels deep`);
     path.push(localName(name));
     content = "";
   });
-  const take = (part: string): void => {
+  const append = (part: string): void => {
     content += part;
   };
-  parser.on("text", take);
-  parser.on("cdata", take);
+  parser.on("text", append);
+  parser.on("cdata", append);
   parser.on("closetag", () => {
     const field = wanted.find((each) => each === path.slice(1).join("/"));
     if (field !== undefined && !fields.has(field)) fields.set(field, content.trim());

@@ -20,7 +20,7 @@ function artifacts({ types: { text, integer } }: Dialect): string[] {
     "create index library_artifact_by_create_time_uid on library_artifact (create_time, uid)",
     "create index library_artifact_by_update_time_uid on library_artifact (update_time, uid)",
     "create index library_artifact_remediated on library_artifact (ecosystem, name, uid) where remediated = 1",
-    // Every three characters in a row of a lower-case name, with the name: a search for a part of one looks at few names, and at no other table.
+    // Every substring of three characters of a lower-case name, with the name: a search reads few names and no other table.
     `create table library_artifact_gram (
       gram ${text} not null, name ${text} not null, artifact_uid ${text} not null references library_artifact (uid) on delete cascade,
       primary key (gram, name, artifact_uid))`,

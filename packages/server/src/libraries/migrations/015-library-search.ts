@@ -1,4 +1,4 @@
-/** Libraries at size: lists of one ecosystem by time, and searches that look at the names of that ecosystem alone, also for one or two characters. */
+/** Indexes for large libraries: lists of one ecosystem by time, and searches within one ecosystem, also for one or two characters. */
 import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
@@ -15,8 +15,8 @@ export const librarySearch: Migration = {
 function grams({ types: { text, integer, keyTable } }: Dialect): string[] {
   return [
     "drop table library_artifact_gram",
-    // Every one, two and three characters in a row of a lower-case name, with the name: a search for a part of one looks at few names, and at no other
-    // table. Removed with the artifact by name: an index and a reference for that would be larger than all the rest.
+    // Every substring of one, two or three characters of a lower-case name, with the name: a search reads few names and no other
+    // table. Rows are deleted by name: an index and a foreign key for that would be larger than all the rest.
     `create table library_artifact_gram (
       gram ${text} not null, ecosystem ${integer} not null, artifact_uid ${text} not null, name ${text} not null,
       primary key (gram, ecosystem, artifact_uid, name)) ${keyTable}`,

@@ -1,7 +1,7 @@
-/** Plugins of Maven, which clients find by a prefix that a group's metadata tells: the files that make an artifact one. */
+/** Marks the files that make an artifact a Maven plugin. Clients find plugins by the prefixes in the metadata of a group. */
 import type { Migration } from "../../db/migrate.ts";
 
-/** ECOSYSTEM_JAVA */
+/** The number of ECOSYSTEM_JAVA. */
 const JAVA = 1;
 
 export const mavenPlugins: Migration = {

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { normalizeProject, parsePythonFileName } from "./python-name.ts";
 
-test("names that differ in case and separators alone are the same", () => {
+test("names that differ only in case and separators are the same", () => {
   for (const name of ["Friendly-Bard", "FRIENDLY-BARD", "friendly.bard", "friendly_bard", "friendly--bard", "FrIeNdLy-._.-bArD"])
     assert.equal(normalizeProject(name), "friendly-bard");
 });
 
-test("file names tell the project, its version and the tags of a wheel", () => {
+test("file names are parsed into the project, its version and the tags of a wheel", () => {
   for (const [fileName, ...expected] of [
     ["distribution-1.0-1-py27-none-any.whl", "distribution", "1.0", "py27-none-any"],
     [

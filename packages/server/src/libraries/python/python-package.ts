@@ -1,33 +1,24 @@
-/** From the bytes of a wheel or a source distribution to what is published of them. What the package says of itself must agree with its name. */
+/** Makes a publication of a wheel or a source distribution. The metadata inside must agree with the file's name. */
 import { invalidArgument } from "../../lib/errors.ts";
-import type { Library } from "../library.ts";
 import { stagedBytes } from "../package-archive.ts";
-import type { Publication } from "../publish.ts";
-import type { Staged, Staging } from "../stage.ts";
+import type { Publication, ReadingContext } from "../publish.ts";
+import type { Staged } from "../stage.ts";
 import { type CoreMetadata, parseCoreMetadata } from "./core-metadata.ts";
 import { normalizeProject, type PythonFileName, parsePythonFileName } from "./python-name.ts";
 import { readSdist } from "./read-sdist.ts";
 import { type MetadataPlace, readWheel } from "./read-wheel.ts";
 import { assertTagsAgree } from "./wheel-tags.ts";
 
-/** Of a file, in the column `metadata`. */
+/** The column `metadata` of a file. */
 export interface PythonFileMetadata {
   readonly requiresPython: string;
-  /** Of wheels. */
+  /** Only of wheels. */
   readonly coreMetadata?: MetadataPlace;
 }
 
-/**
- * @param remediatedLabels beginnings of local labels of versions in which vulnerabilities were patched
- * @throws INVALID_ARGUMENT
- */
-export async function readPythonPackage(
-  staged: Staged,
-  fileName: string,
-  library: Library,
-  staging: Staging,
-  remediatedLabels: readonly string[],
-): Promise<Publication> {
+/** @throws INVALID_ARGUMENT */
+export async function readPythonPackage(staged: Staged, fileName: string, context: ReadingContext): Promise<Publication> {
+  const { library, staging, remediatedLabels } = context;
   const parsed = parsePythonFileName(fileName);
   const { metadata, place } = await read(staged, parsed, staging);
   const core = parseCoreMetadata(metadata);
@@ -55,7 +46,7 @@ export async function readPythonPackage(
 async function read(
   staged: Staged,
   parsed: PythonFileName,
-  staging: Staging,
+  staging: ReadingContext["staging"],
 ): Promise<{ readonly metadata: Buffer; readonly place?: MetadataPlace }> {
   if (parsed.tags !== undefined) {
     const { wheel, ...rest } = await readWheel(stagedBytes(staged, staging), parsed);
@@ -67,17 +58,20 @@ async function read(
 
 function assertAgrees({ name, version }: CoreMetadata, fileName: PythonFileName): void {
   if (normalizeProject(name) !== normalizeProject(fileName.project))
-    throw invalidArgument("content", `the file's name says "${fileName.project}", and its metadata "${name}"`);
+    throw invalidArgument("content", `the file name says "${fileName.project}", but the metadata says "${name}"`);
   if (version.sortKey !== fileName.version.sortKey)
-    throw invalidArgument("content", `the file's name says version ${fileName.version.normalized}, and its metadata ${version.normalized}`);
+    throw invalidArgument(
+      "content",
+      `the file name says version ${fileName.version.normalized}, but the metadata says ${version.normalized}`,
+    );
 }
 
-/** `+holt.2` or `+remediated1`, for the labels `holt` and `remediated`. Pure. */
+/** With the labels `holt` and `remediated`, the local versions `holt.2` and `remediated1` are remediated. Pure. */
 export function isRemediated(local: readonly string[], labels: readonly string[]): boolean {
   return local.some((segment) => labels.includes(segment.replace(/\d+$/, "")));
 }
 
-/** Of the local label `+cu121`, or else of the most exact classifier. Pure. */
+/** The CUDA version of a local version such as `+cu121`, or else of the most precise classifier. Pure. */
 export function cudaVersionOf({ version, classifiers }: Pick<CoreMetadata, "version" | "classifiers">): string | undefined {
   for (const segment of version.local) {
     const digits = /^cu(\d{2,4})$/.exec(segment)?.[1];
@@ -93,7 +87,7 @@ export function cudaVersionOf({ version, classifiers }: Pick<CoreMetadata, "vers
 const CUDA_CLASSIFIER = "Environment :: GPU :: NVIDIA CUDA ::";
 const numeric = new Intl.Collator("en", { numeric: true });
 
-/** `121` is 12.1, `92` is 9.2, and `12` is any 12: there was never a 1.2 that anybody built for. */
+/** `121` is 12.1 and `92` is 9.2, but `12` is any 12.x: no package was ever built for CUDA 1.2. */
 function cudaVersionFrom(digits: string): string {
   if (digits.length === 2 && digits.startsWith("1")) return digits;
   const major = digits.length === 2 ? 1 : 2;

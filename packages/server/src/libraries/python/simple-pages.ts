@@ -1,4 +1,4 @@
-/** The pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 714): what is in the database, and how it is written. */
+/** Renders the pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 714) from the database. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { escapeMarkup } from "../../lib/markup.ts";
@@ -10,13 +10,13 @@ export type PageFormat = "html" | "json";
 export interface Project {
   readonly uid: string;
   readonly key: string;
-  /** Changes with everything that a page shows. */
+  /** Changes with everything that the page shows. */
   readonly serial: number;
 }
 
 const API_VERSION = "1.1";
-/** Projects that are read at once. */
-const PAGE = 1000;
+/** Projects per query. */
+const PROJECTS_PER_QUERY = 1000;
 
 export async function findProject(db: ReadDb, { groupUid }: Library, key: string): Promise<Project | undefined> {
   return db
@@ -39,7 +39,7 @@ interface FileRow {
   readonly yank_reason: string;
 }
 
-/** @param filesPath where the files are, relative to the page */
+/** @param filesPath the folder of the files, relative to the page */
 export async function projectPage(db: ReadDb, { uid, key }: Project, format: PageFormat, filesPath: string): Promise<string> {
   const files = await db
     .selectFrom("library_file as f")
@@ -91,11 +91,11 @@ function fileHtml(file: FileRow, filesPath: string): string {
     attributes.push(["data-core-metadata", hash], ["data-dist-info-metadata", hash]);
   }
   if (file.yank_time !== null) attributes.push(["data-yanked", file.yank_reason]);
-  const written = attributes.map(([attribute, value]) => `${attribute}="${escapeMarkup(value)}"`).join(" ");
-  return `<a ${written}>${escapeMarkup(file.path)}</a><br>\n`;
+  const attributeText = attributes.map(([attribute, value]) => `${attribute}="${escapeMarkup(value)}"`).join(" ");
+  return `<a ${attributeText}>${escapeMarkup(file.path)}</a><br>\n`;
 }
 
-/** All projects, by name; some at a time. */
+/** All projects, sorted by name, in chunks. */
 export async function* projectsPage(db: ReadDb, library: Library, format: PageFormat): AsyncGenerator<string> {
   yield format === "json" ? `{"meta":{"api-version":"${API_VERSION}"},"projects":[` : head("Simple index");
   let separator = "";
@@ -119,10 +119,10 @@ async function* projectKeys(db: ReadDb, { groupUid }: Library): AsyncGenerator<r
       .where("ecosystem", "=", Ecosystem.PYTHON)
       .where("key", ">", after)
       .orderBy("key")
-      .limit(PAGE)
+      .limit(PROJECTS_PER_QUERY)
       .execute();
     if (rows.length > 0) yield rows.map(({ key }) => key);
-    if (rows.length < PAGE) return;
+    if (rows.length < PROJECTS_PER_QUERY) return;
     after = rows.at(-1)?.key ?? "";
   }
 }

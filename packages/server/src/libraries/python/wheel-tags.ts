@@ -1,28 +1,30 @@
-/** Compatibility tags of wheels (PEP 425): those of the file's name and those that the WHEEL file inside says must be the same. Pure. */
+/** Compatibility tags of wheels (PEP 425): the file's name and the WHEEL file inside must have the same tags. Pure. */
 import { invalidArgument } from "../../lib/errors.ts";
 
-/** A hundred times those of any real wheel. */
+/** A hundred times as many as any real wheel has. */
 const MAX_TAGS = 10_000;
 
 /**
- * One that says nothing of tags does not disagree, and PyPI takes it. Installers choose by the name, and some go by the WHEEL file later.
+ * Installers choose a wheel by its name, and some use the WHEEL file later. A WHEEL file without tags is accepted, as on PyPI.
  * @param wheel the WHEEL file
- * @param nameTags as the file's name has them: `py2.py3-none-any`
+ * @param nameTags the tags in the file's name, such as `py2.py3-none-any`
  * @throws INVALID_ARGUMENT
  */
 export function assertTagsAgree(wheel: Buffer, nameTags: string): void {
-  const said = tagsOf(wheel);
-  if (said.length === 0) return;
-  const ofName = expand([nameTags], "the file's name");
-  const ofWheel = expand(said, "its WHEEL");
-  const unsaid = firstMissing(ofName, ofWheel);
-  if (unsaid !== undefined) throw refused(`the file's name says the tag "${short(unsaid)}", and its WHEEL "${short(said.join(", "))}"`);
-  const unnamed = firstMissing(ofWheel, ofName);
-  if (unnamed !== undefined) throw refused(`the file's name says the tags "${nameTags}", and its WHEEL also "${short(unnamed)}"`);
+  const wheelTags = parseTags(wheel);
+  if (wheelTags.length === 0) return;
+  const inName = expand([nameTags], "the file name");
+  const inWheel = expand(wheelTags, "WHEEL");
+  const onlyInName = firstMissing(inName, inWheel);
+  if (onlyInName !== undefined)
+    throw refusal(`the file name has the tag "${abbreviated(onlyInName)}", but WHEEL has "${abbreviated(wheelTags.join(", "))}"`);
+  const onlyInWheel = firstMissing(inWheel, inName);
+  if (onlyInWheel !== undefined)
+    throw refusal(`the file name has the tags "${nameTags}", but WHEEL also has "${abbreviated(onlyInWheel)}"`);
 }
 
-/** The values of its `Tag:` lines, which like all of its fields come before an empty line. */
-function tagsOf(wheel: Buffer): readonly string[] {
+/** The values of the `Tag:` lines, which precede the first empty line. */
+function parseTags(wheel: Buffer): readonly string[] {
   const tags: string[] = [];
   for (const line of wheel.toString("utf8").split(/\r\n|\n|\r/)) {
     if (line === "") break;
@@ -32,18 +34,18 @@ function tagsOf(wheel: Buffer): readonly string[] {
   return tags;
 }
 
-/** Each for itself: `py2.py3-none-any` is `py2-none-any` and `py3-none-any`. In small letters, as they are compared. */
-function expand(tags: readonly string[], whose: string): ReadonlySet<string> {
+/** Expands `py2.py3-none-any` to `py2-none-any` and `py3-none-any`, in lower case. @param source names the tags in errors */
+function expand(tags: readonly string[], source: string): ReadonlySet<string> {
   const expanded = new Set<string>();
   let count = 0;
   for (const tag of tags) {
-    // Of python, abi and platform; what has more parts is no tag, and a fourth tells.
+    // A tag has three parts: python, abi and platform. A fourth part is kept, so that the tag matches no valid one.
     const sets = tag
       .toLowerCase()
       .split("-", 4)
       .map((part) => part.split("."));
     count += sets.reduce((product, { length }) => product * length, 1);
-    if (count > MAX_TAGS) throw refused(`${whose} has more than ${MAX_TAGS} tags`);
+    if (count > MAX_TAGS) throw refusal(`${source} has more than ${MAX_TAGS} tags`);
     const all = sets.reduce<string[]>((heads, set) => heads.flatMap((head) => set.map((part) => `${head}-${part}`)), [""]);
     for (const each of all) expanded.add(each.slice(1));
   }
@@ -54,10 +56,10 @@ function firstMissing(wanted: ReadonlySet<string>, present: ReadonlySet<string>)
   return [...wanted].find((tag) => !present.has(tag));
 }
 
-function refused(description: string): Error {
-  return invalidArgument("content", description);
+function refusal(reason: string): Error {
+  return invalidArgument("content", reason);
 }
 
-function short(text: string): string {
+function abbreviated(text: string): string {
   return text.slice(0, 100);
 }

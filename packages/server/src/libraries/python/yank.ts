@@ -1,17 +1,23 @@
-/** Yanking (PEP 592): a version stays for who names it exactly, and is chosen by nobody else. */
+/** Yanking (PEP 592): installers choose a yanked version only if it is named exactly. */
 import type { Store } from "../../db/store.ts";
 import { notFound } from "../../lib/errors.ts";
 import type { Library } from "../library.ts";
 import { appendYanked, type LibraryChange } from "../library-event.ts";
 
-/** Why, for people; empty for no reason. Undefined takes it back. */
+/** Shown to users; may be empty. Undefined unyanks the version. */
 export type YankReason = string | undefined;
 
-/** Nothing happens where it is so already. @param sortKey of the version, which may be spelled in several ways. @throws NOT_FOUND */
+export interface VersionToYank {
+  readonly library: Library;
+  /** The key of the artifact. */
+  readonly key: string;
+  /** By sort key, because a version can be spelled in several ways. */
+  readonly sortKey: string;
+}
+
+/** Idempotent. @throws NOT_FOUND */
 export function setYanked(
-  library: Library,
-  key: string,
-  sortKey: string,
+  { library, key, sortKey }: VersionToYank,
   reason: YankReason,
   change: LibraryChange,
   store: Store,
@@ -40,7 +46,7 @@ export function setYanked(
         .set({ yank_time, yank_reason: reason ?? "" })
         .where("uid", "=", uid)
         .execute();
-      await appendYanked(db, { ...library, artifactUid: artifact.uid, name: artifact.name }, version, reason, change);
+      await appendYanked(db, { ...library, artifactUid: artifact.uid, name: artifact.name }, { version, reason }, change);
     }
     if (changed.length === 0) return;
     await db

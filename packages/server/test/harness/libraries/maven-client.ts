@@ -1,4 +1,4 @@
-/** Publishes and resolves as Maven does: the same requests in the same order, with nothing hidden. */
+/** Publishes and resolves like Maven, with the same requests in the same order. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Answer, RegistryClient } from "../registry/registry-client.ts";
@@ -20,7 +20,11 @@ export function pomOf({ groupId, artifactId, version }: Coordinates, more = ""):
 </project>`;
 }
 
-/** Of a plugin; with the descriptor that its build would write, or another. @param more elements: `<goalPrefix>hello</goalPrefix>` */
+/**
+ * The jar of a plugin.
+ * @param more elements of its descriptor, such as `<goalPrefix>hello</goalPrefix>`.
+ * @param descriptor replaces the generated one
+ */
 export function pluginJar(plugin: Pick<Coordinates, "groupId" | "artifactId">, more = "", descriptor = descriptorOf(plugin, more)): Buffer {
   return zipOf([
     { name: "META-INF/MANIFEST.MF", content: "Manifest-Version: 1.0\n" },
@@ -29,7 +33,7 @@ export function pluginJar(plugin: Pick<Coordinates, "groupId" | "artifactId">, m
 }
 
 function descriptorOf({ groupId, artifactId }: Pick<Coordinates, "groupId" | "artifactId">, more: string): string {
-  const mojo = "<mojos><mojo><goal>say</goal><goalPrefix>of nothing</goalPrefix></mojo></mojos>";
+  const mojo = "<mojos><mojo><goal>say</goal><goalPrefix>nested</goalPrefix></mojo></mojos>";
   return `<?xml version="1.0" encoding="UTF-8"?><plugin>${mojo}<groupId>${groupId}</groupId><artifactId>${artifactId}</artifactId>${more}</plugin>`;
 }
 
@@ -41,15 +45,15 @@ export interface MavenClient {
   put(path: string, bytes: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   send(method: string, path: string): Promise<Answer>;
-  /** A file, then its checksums. */
+  /** Uploads a file, then its checksums. */
   deployFile(path: string, bytes: string | Buffer): Promise<void>;
-  /** Jar, POM, then the metadata. @param build of a snapshot: `20260101.000000-1` */
+  /** Uploads the jar, the POM and the metadata. @param build of a snapshot, such as `20260101.000000-1` */
   deploy(coordinates: Coordinates, jar: string | Buffer, build?: string, pom?: string): Promise<void>;
-  /** A file whose checksums hold. */
+  /** Downloads a file and verifies its checksums. */
   resolve(path: string): Promise<Buffer>;
 }
 
-/** @param root of the repository: `/libraries/java/my-org` */
+/** @param root of the repository, such as `/libraries/java/my-org` */
 export function createMavenClient(client: RegistryClient, root: string): MavenClient {
   const maven: MavenClient = {
     put: (path, body, headers = {}) => client.send("PUT", `${root}/${path}`, { body, headers }),

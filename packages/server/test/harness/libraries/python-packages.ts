@@ -1,4 +1,4 @@
-/** Python packages made by hand, good and hostile ones, and the form that uploads them: no build tool, no client. */
+/** Makes valid and hostile Python packages and the forms that upload them, without build tools or clients. */
 import { createHash } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { crc32, deflateRawSync, gzipSync } from "node:zlib";
@@ -8,20 +8,23 @@ import type { Answer, RegistryClient } from "../registry/registry-client.ts";
 export interface ZipEntry {
   readonly name: string;
   readonly content: string | Buffer;
-  /** What the archive says of its size, where that is not the truth. */
+  /** A false size for the archive's directory. */
   readonly claimedSize?: number;
   /** Unix file type and permissions. */
   readonly mode?: number;
-  /** General purpose flags besides that names are UTF-8. With 8, the sizes stand after the content, as in an archive that was written as a stream. */
+  /**
+   * General purpose flags in addition to UTF-8 names. With 8, the sizes follow the content, as in an archive that was
+   * written as a stream.
+   */
   readonly flags?: number;
 }
 
 export interface TarEntry extends ZipEntry {
-  /** It is no file, but leads there. */
+  /** The entry is a link instead of a file. */
   readonly link?: { readonly type: "symlink" | "link"; readonly to: string };
 }
 
-/** Deflated entries, a directory, its end. */
+/** A zip archive of deflated entries. */
 export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -29,7 +32,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   for (const { name, content, claimedSize, mode = 0, flags = 0 } of entries) {
     const bytes = Buffer.from(content as string);
     const packed = deflateRawSync(bytes);
-    // From "version needed" to the lengths, which both headers have in the same form.
+    // The fields from "version needed" to the lengths are the same in both headers.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
     common.writeUInt16LE(0x800 | flags, 2);
@@ -74,13 +77,13 @@ export async function tarGzOf(entries: readonly TarEntry[]): Promise<Buffer> {
 export interface PackageOptions {
   readonly name?: string;
   readonly version?: string;
-  /** Lines of the metadata beside Metadata-Version, Name and Version. */
+  /** Lines of the metadata in addition to Metadata-Version, Name and Version. */
   readonly headers?: readonly string[];
   readonly description?: string;
   readonly code?: string;
-  /** Of a wheel, in its name, after a build number if there is one. */
+  /** The tags in the name of a wheel, after an optional build tag. */
   readonly tags?: string;
-  /** Lines of the WHEEL file beside Wheel-Version, where they are not the tags as the name has them. */
+  /** Lines of the WHEEL file in addition to Wheel-Version. By default, the tags of the name. */
   readonly wheel?: readonly string[];
 }
 
@@ -125,10 +128,10 @@ export function sha256Of(bytes: string | Buffer): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-const BOUNDARY = "a-boundary-of-this-test";
+const BOUNDARY = "test-boundary";
 export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
-/** As twine sends it: the fields, and then the file. @param fields undefined ones are left out */
+/** The form that twine sends: the fields, then the file. @param fields undefined values are left out */
 export function formOf({ fileName, bytes }: PythonFile, fields: Readonly<Record<string, string | undefined>> = {}): Buffer {
   const all = { ":action": "file_upload", protocol_version: "1", sha256_digest: sha256Of(bytes), ...fields };
   const parts: Buffer[] = Object.entries(all)

@@ -1,4 +1,4 @@
-/** What a path means, where it may mean nothing: who reads is not told of the layout. */
+/** Parses a path that a client reads. A path outside the layout is simply not found; only publishers get the error. */
 import { HoltError } from "../../../lib/errors.ts";
 
 export function attempt<T>(parse: () => T): T | undefined {

@@ -1,5 +1,4 @@
-/** What is taken back by who may publish it: a file, or a version with all of its files. Checksums and metadata follow by themselves. */
-
+/** Deletes a file, or a version with all of its files. Checksums and metadata follow, because they are computed on request. */
 import { answer, changeBy, type LibraryParts, type LibraryRequest } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import { type RemovalOptions, removeFiles } from "../../remove.ts";
@@ -7,7 +6,7 @@ import { type MavenFile, mavenName, parseMavenFolder, pathInArtifact } from "../
 import { isMavenPreRelease } from "../maven-version.ts";
 
 export async function deleteFile(exchange: LibraryRequest, library: Library, file: MavenFile, parts: LibraryParts): Promise<void> {
-  await removeFiles(library, mavenName(file), { path: pathInArtifact(file) }, changeBy(exchange, parts), optionsOf(parts));
+  await removeFiles({ library, key: mavenName(file) }, { path: pathInArtifact(file) }, changeBy(exchange, parts), optionsOf(parts));
   answer(exchange, 204);
 }
 
@@ -19,7 +18,7 @@ export async function deleteVersion(
   parts: LibraryParts,
 ): Promise<void> {
   const folder = parseMavenFolder(segments);
-  await removeFiles(library, mavenName(folder), { version: folder.version }, changeBy(exchange, parts), optionsOf(parts));
+  await removeFiles({ library, key: mavenName(folder) }, { version: folder.version }, changeBy(exchange, parts), optionsOf(parts));
   answer(exchange, 204);
 }
 

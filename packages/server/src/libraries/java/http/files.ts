@@ -1,4 +1,4 @@
-/** Files of the Maven layout, whole or in part, and the checksums of them. */
+/** Serves files of the Maven layout, or ranges of them, and their checksums. */
 import type { ReadDb } from "../../../db/store.ts";
 import type { Headers } from "../../../http/http-exchange.ts";
 import { sendBlob } from "../../../http/send-blob.ts";
@@ -8,9 +8,9 @@ import { answerText, type LibraryParts, type LibraryRequest } from "../../http/l
 import type { Library } from "../../library.ts";
 import { findMavenFile } from "../find-maven.ts";
 import { checksumOfFile } from "../maven-checksum.ts";
-import { type Algorithm, type MavenFile, pathInArtifact } from "../maven-path.ts";
+import { type MavenChecksum, type MavenFile, pathInArtifact } from "../maven-path.ts";
 
-/** Who may read it is asked each time. Browsers shall run nothing of what somebody has published. */
+/** Access is checked on each request. Browsers must not run published content. */
 const COMMON = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
 
 const TYPES: ReadonlyMap<string, string> = new Map([
@@ -28,7 +28,7 @@ export async function sendFile(exchange: LibraryRequest, library: Library, path:
   await sendBlob(exchange, { digest: file.digest, size: file.size, etag, headers: headersOf(path, file) }, parts);
 }
 
-/** Maven takes the checksums that come with a file, and saves a request. */
+/** Maven uses the checksums in these headers and saves a request. */
 function headersOf({ fileName }: MavenFile, file: FoundFile): Headers {
   return {
     ...COMMON,
@@ -44,11 +44,10 @@ function headersOf({ fileName }: MavenFile, file: FoundFile): Headers {
 export async function sendChecksum(
   exchange: LibraryRequest,
   library: Library,
-  path: MavenFile,
-  algorithm: Algorithm,
+  { file, algorithm }: MavenChecksum,
   { store }: LibraryParts,
 ): Promise<void> {
-  answerText(exchange, "text/plain", checksumOfFile(await findFile(store.reader, library, path), algorithm), COMMON);
+  answerText(exchange, "text/plain", checksumOfFile(await findFile(store.reader, library, file), algorithm), COMMON);
 }
 
 async function findFile(db: ReadDb, library: Library, path: MavenFile): Promise<FoundFile> {

@@ -1,13 +1,13 @@
-/** A Maven 2 repository below an owner: files and their checksums, the metadata that tells what there is, and what takes things back. */
+/** Serves a Maven 2 repository below an owner: files with their checksums, generated metadata, and deletion. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { assertMethod, type LibraryParts, type LibraryRequest, openForPublishing, openForReading } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
-import { checksumOf, METADATA, parseMavenFile } from "../maven-path.ts";
+import { METADATA, parseMavenFile, splitChecksum } from "../maven-path.ts";
 import { attempt } from "./attempt.ts";
 import { deleteFile, deleteVersion } from "./delete.ts";
 import { sendChecksum, sendFile } from "./files.ts";
-import { sendMetadata, takeMetadata } from "./metadata.ts";
+import { discardMetadata, sendMetadata } from "./metadata.ts";
 import { checkChecksum, receiveFile } from "./upload.ts";
 
 export async function serveJava(exchange: LibraryRequest, parts: LibraryParts): Promise<void> {
@@ -18,17 +18,20 @@ export async function serveJava(exchange: LibraryRequest, parts: LibraryParts): 
 }
 
 function get(exchange: LibraryRequest, library: Library, parts: LibraryParts): Promise<void> {
-  const { about, algorithm } = checksumOf(exchange.path.at(-1) ?? "");
+  const { about, algorithm } = splitChecksum(exchange.path.at(-1) ?? "");
   if (about === METADATA) return sendMetadata(exchange, library, algorithm, parts);
-  const file = readable(exchange, () => parseMavenFile([...exchange.path.slice(0, -1), about]));
-  return algorithm === undefined ? sendFile(exchange, library, file, parts) : sendChecksum(exchange, library, file, algorithm, parts);
+  const file = attempt(() => parseMavenFile([...exchange.path.slice(0, -1), about]));
+  if (file === undefined) throw notFound("File", exchange.path.join("/").slice(0, 300));
+  return algorithm === undefined ? sendFile(exchange, library, file, parts) : sendChecksum(exchange, library, { file, algorithm }, parts);
 }
 
 function put(exchange: LibraryRequest, library: Library, parts: LibraryParts): Promise<void> {
-  const { about, algorithm } = checksumOf(exchange.path.at(-1) ?? "");
-  if (about === METADATA) return takeMetadata(exchange);
+  const { about, algorithm } = splitChecksum(exchange.path.at(-1) ?? "");
+  if (about === METADATA) return discardMetadata(exchange);
   const file = parseMavenFile([...exchange.path.slice(0, -1), about]);
-  return algorithm === undefined ? receiveFile(exchange, library, file, parts) : checkChecksum(exchange, library, file, algorithm, parts);
+  return algorithm === undefined
+    ? receiveFile(exchange, library, file, parts)
+    : checkChecksum(exchange, library, { file, algorithm }, parts);
 }
 
 function remove(exchange: LibraryRequest, library: Library, parts: LibraryParts): Promise<void> {
@@ -39,11 +42,4 @@ function remove(exchange: LibraryRequest, library: Library, parts: LibraryParts)
     if (file !== undefined) return deleteFile(exchange, library, file, parts);
   }
   return deleteVersion(exchange, library, folder, parts);
-}
-
-/** Where nothing can be, nothing is. */
-function readable<T>({ path }: LibraryRequest, parse: () => T): T {
-  const parsed = attempt(parse);
-  if (parsed === undefined) throw notFound("File", path.join("/").slice(0, 300));
-  return parsed;
 }

@@ -1,4 +1,4 @@
-/** `maven-metadata.xml` and its checksums: made of what is published, so what clients send of it is read over. */
+/** Serves `maven-metadata.xml` and its checksums from the database. The versions that clients upload are discarded. */
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -35,26 +35,26 @@ export async function sendMetadata(
   });
 }
 
-/** Of a snapshot, or else of an artifact; and of a group, which may have the same path. */
+/** A folder is a snapshot or an artifact. It can be a group at the same time. */
 async function metadataAt(db: ReadDb, library: Library, folder: readonly string[]): Promise<string | undefined> {
-  const own = (await ofSnapshot(db, library, folder)) ?? (await ofArtifact(db, library, folder));
-  const parts = [own, await ofGroup(db, library, folder)].filter((part) => part !== undefined);
+  const own = (await metadataOfSnapshot(db, library, folder)) ?? (await metadataOfArtifact(db, library, folder));
+  const parts = [own, await metadataOfGroup(db, library, folder)].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : metadataDocument(parts);
 }
 
-async function ofSnapshot(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+async function metadataOfSnapshot(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
   const snapshot = isSnapshot(folder.at(-1) ?? "") ? attempt(() => parseMavenFolder(folder)) : undefined;
   const files = snapshot === undefined ? [] : await findSnapshotFiles(db, library, snapshot);
   return snapshot === undefined || files.length === 0 ? undefined : snapshotMetadata(snapshot, files);
 }
 
-async function ofArtifact(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+async function metadataOfArtifact(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
   const artifact = attempt(() => parseMavenArtifact(folder));
   const versions = artifact === undefined ? [] : await findMavenVersions(db, library, artifact);
   return artifact === undefined || versions.length === 0 ? undefined : artifactMetadata(artifact, versions);
 }
 
-async function ofGroup(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
+async function metadataOfGroup(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
   const groupId = attempt(() => parseMavenGroup(folder));
   const plugins = groupId === undefined ? [] : pluginsOf(await findPluginFiles(db, library, groupId));
   return plugins.length === 0 ? undefined : groupMetadata(plugins);
@@ -64,11 +64,11 @@ function hashOf(text: string, algorithm: Algorithm): string {
   return createHash(algorithm).update(text).digest("hex");
 }
 
-/** Accepted, since no client publishes without; nothing of it is kept. */
-export async function takeMetadata(exchange: LibraryRequest): Promise<void> {
+/** Accepts an upload, which every client makes when it publishes, and keeps nothing of it. */
+export async function discardMetadata(exchange: LibraryRequest): Promise<void> {
   const body: Readable = exchange.request;
   body.resume();
-  // A client that leaves in the middle waits for no answer.
+  // A client that disconnects needs no answer.
   await finished(body, { writable: false }).catch(() => {});
   answer(exchange, 200);
 }

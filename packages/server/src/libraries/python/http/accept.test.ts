@@ -4,7 +4,7 @@ import { pageTypeFrom } from "./accept.ts";
 
 const JSON_V1 = "application/vnd.pypi.simple.v1+json";
 
-test("the form that weighs most is chosen", () => {
+test("the content type with the highest weight is chosen", () => {
   for (const [accept, expected] of [
     [undefined, "text/html; charset=utf-8"],
     ["", "text/html; charset=utf-8"],
@@ -18,7 +18,7 @@ test("the form that weighs most is chosen", () => {
     assert.equal(pageTypeFrom(accept)?.contentType, expected, accept);
 });
 
-test("who takes nothing of it gets nothing", () => {
+test("no content type is chosen if the client accepts none of them", () => {
   for (const accept of ["image/png", "text/html;q=0", "application/vnd.pypi.simple.v2+json", ";;,,", "text/html;q=x"])
     assert.equal(pageTypeFrom(accept), undefined, accept);
 });

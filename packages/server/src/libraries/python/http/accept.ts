@@ -1,4 +1,4 @@
-/** In which form a client wants a page (PEP 691, "Version + Format Selection"). Pure. */
+/** Chooses the content type of a page by the Accept header (PEP 691, "Version + Format Selection"). Pure. */
 import type { PageFormat } from "../simple-pages.ts";
 
 export interface PageType {
@@ -11,7 +11,7 @@ const HTML_V1 = "application/vnd.pypi.simple.v1+html";
 const AS_HTML: PageType = { format: "html", contentType: "text/html; charset=utf-8" };
 const AS_JSON: PageType = { format: "json", contentType: JSON_V1 };
 
-/** Of equally wanted ones the first is taken; older clients, that say nothing or anything, want `text/html`. */
+/** Of types with equal weight the first wins. Older clients send no header or a wildcard, and expect `text/html`. */
 const OFFERED: readonly (readonly [name: string, PageType])[] = [
   ["text/html", AS_HTML],
   [JSON_V1, AS_JSON],
@@ -20,20 +20,23 @@ const OFFERED: readonly (readonly [name: string, PageType])[] = [
   ["application/vnd.pypi.simple.latest+html", { format: "html", contentType: HTML_V1 }],
 ];
 
-/** @returns undefined where the client takes nothing that is offered */
+/** @returns undefined if the client accepts none of the types */
 export function pageTypeFrom(accept: string | undefined): PageType | undefined {
   if (accept === undefined || accept.trim() === "") return AS_HTML;
-  const wanted = new Map(accept.split(",").map(rangeFrom));
-  const weigh = (name: string) => wanted.get(name) ?? wanted.get(`${name.split("/", 1)[0]}/*`) ?? wanted.get("*/*") ?? 0;
-  let [best, weight]: [PageType | undefined, number] = [undefined, 0];
+  const ranges = new Map(accept.split(",").map(parseRange));
+  const weightOf = (name: string) => ranges.get(name) ?? ranges.get(`${name.split("/", 1)[0]}/*`) ?? ranges.get("*/*") ?? 0;
+  let best: PageType | undefined;
+  let bestWeight = 0;
   for (const [name, type] of OFFERED) {
-    if (weigh(name) > weight) [best, weight] = [type, weigh(name)];
+    if (weightOf(name) <= bestWeight) continue;
+    best = type;
+    bestWeight = weightOf(name);
   }
   return best;
 }
 
-/** RFC 9110 §12.5.1: `text/html;q=0.8`. */
-function rangeFrom(text: string): [name: string, weight: number] {
+/** Parses `text/html;q=0.8` (RFC 9110 §12.5.1). */
+function parseRange(text: string): [name: string, weight: number] {
   const [name = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, "");
   return [name, weight === undefined ? 1 : Number(weight) || 0];

@@ -1,4 +1,7 @@
-/** Python's package protocols below an owner: the Simple Repository API, the files, the upload of twine and uv, and what takes things back. */
+/**
+ * Routes Python's package protocols below an owner: the Simple Repository API, files, the uploads of twine and uv,
+ * yanking and deletion.
+ */
 import { notFound } from "../../../lib/errors.ts";
 import type { LibraryParts, LibraryRequest } from "../../http/library-request.ts";
 import { serveFile } from "./files.ts";
@@ -15,7 +18,7 @@ export async function servePython(exchange: LibraryRequest, parts: LibraryParts)
   if (first === "simple" && path.length === 2 && second === "") return serveProjects(exchange, "", parts);
   if (first === "simple" && (path.length === 2 || (path.length === 3 && third === ""))) return serveProject(exchange, second, parts);
   if (first === "simple" && path.length === 4 && (fourth === "yank" || fourth === "unyank"))
-    return changeYank(exchange, second, third, fourth, parts);
+    return changeYank(exchange, { project: second, version: third }, fourth, parts);
   if (first === "simple" && (path.length === 3 || (path.length === 4 && fourth === "")) && method === "DELETE")
     return deleteVersion(exchange, second, third, parts);
   throw notFound("Path", path.join("/").slice(0, 200));

@@ -1,4 +1,4 @@
-/** `simple/` and `simple/<project>/`: what there is, for pip, uv and others. */
+/** Serves `simple/` and `simple/<project>/`, the index for pip, uv and other installers. */
 import { Readable } from "node:stream";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { begin } from "../../../http/http-exchange.ts";
@@ -18,11 +18,11 @@ import { isProjectName, normalizeProject } from "../python-name.ts";
 import { findProject, projectPage, projectsPage } from "../simple-pages.ts";
 import { type PageType, pageTypeFrom } from "./accept.ts";
 
-/** May be kept by the client, who asks each time whether it is still right. */
+/** Clients may cache a page and revalidate it on each use. */
 const CACHING = { "cache-control": "private, no-cache", vary: "Accept, Authorization" };
 const FILES = "../../files/";
 
-/** @param rest what follows `simple`: a slash and nothing, or not even a slash */
+/** @param rest empty for the path `simple/`, undefined for `simple` without the slash */
 export async function serveProjects(exchange: LibraryRequest, rest: "" | undefined, parts: LibraryParts): Promise<void> {
   assertMethod(exchange, "GET", "HEAD");
   const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
@@ -38,13 +38,13 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   assertMethod(exchange, "GET", "HEAD");
   const { reader } = parts.store;
   const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
-  if (!isProjectName(name)) throw nothing(name);
+  if (!isProjectName(name)) throw noSuchProject(name);
   const key = normalizeProject(name);
   const hasSlash = exchange.path.length === 3;
   if (name !== key || !hasSlash) return redirect(exchange, `${hasSlash ? "../" : ""}${key}/`);
   const { format, contentType } = typeOf(exchange);
   const project = await findProject(reader, library, key);
-  if (project === undefined) throw nothing(name);
+  if (project === undefined) throw noSuchProject(name);
   const etag = `${project.uid.slice(-16)}-${project.serial}-${format}`;
   const headers = { ...CACHING, etag: `"${etag}"` };
   if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
@@ -53,15 +53,20 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
 
 function typeOf({ request }: LibraryRequest): PageType {
   const type = pageTypeFrom(request.headers.accept);
-  if (type === undefined) throw new LibraryRefusal(406, "this page is application/vnd.pypi.simple.v1+json or +html, or text/html", CACHING);
+  if (type === undefined)
+    throw new LibraryRefusal(
+      406,
+      "this page is available as application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html and text/html",
+      CACHING,
+    );
   return type;
 }
 
-/** Relative, since a proxy may have put something before the path. */
+/** The location is relative, because a proxy may have added a prefix to the path. */
 function redirect(exchange: LibraryRequest, location: string): void {
   answer(exchange, 301, { location, "cache-control": "private" });
 }
 
-function nothing(name: string): Error {
+function noSuchProject(name: string): Error {
   return notFound("Project", name.slice(0, 200));
 }

@@ -1,5 +1,4 @@
-/** Reads the form of an upload while it comes: its one file goes on as a stream, its fields are few and small. */
-
+/** Parses the form of an upload as it arrives: streams its one file to staging and keeps the few fields that matter. */
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
 import type { HttpRequest } from "../../../http/http-exchange.ts";
@@ -8,38 +7,39 @@ import { LibraryRefusal } from "../../http/error.ts";
 import type { Staged, Staging } from "../../stage.ts";
 
 export interface UploadForm {
-  /** Those that are of use here. */
+  /** Only fields of `FIELDS`. */
   readonly fields: ReadonlyMap<string, string>;
   readonly fileName: string;
-  /** To be discarded by who gets it. */
+  /** The caller discards it. */
   readonly staged: Staged;
 }
 
-/** Others, like the description, are read over. */
+/** Other fields, such as the description, are skipped. */
 const FIELDS: ReadonlySet<string> = new Set([":action", "name", "version", "sha256_digest", "md5_digest"]);
 const CONTENT = "content";
 const LIMITS = { fieldSize: 4096, parts: 20_000, headerPairs: 50, headerSize: 16 * 1024 };
 
-/** @throws HoltError INVALID_ARGUMENT, or what staging throws; nothing stays staged then */
+/** @throws HoltError INVALID_ARGUMENT, or an error of staging. Then nothing stays staged */
 export async function receiveForm(
   request: HttpRequest,
-  stage: (bytes: Readable, isWhole: () => boolean) => Promise<Staged>,
+  stage: (bytes: Readable, isComplete: () => boolean) => Promise<Staged>,
   staging: Pick<Staging, "discard">,
 ): Promise<UploadForm> {
-  const form = new ArrivingForm(stage);
+  const form = new FormReceiver(stage);
   const parser = createParser(request);
   try {
     await form.receive(request, parser);
-    const [staged, fileName] = [await form.staged, form.fileName];
+    const staged = await form.staged;
+    const { fileName } = form;
     if (staged === undefined || fileName === undefined) throw invalidArgument(CONTENT, "the form has no file");
     return { fields: form.fields, fileName, staged };
   } catch (error) {
-    // What has come so far may be staged already.
+    // The file may be staged already.
     const staged = await form.staged?.catch(() => undefined);
     if (staged !== undefined) await staging.discard(staged, false);
     throw error;
   } finally {
-    // What still comes is read over, so that the client gets to read the answer.
+    // The rest is read and discarded, so that the client gets to read the response.
     request.unpipe(parser);
     request.resume();
   }
@@ -47,7 +47,7 @@ export async function receiveForm(
 
 function createParser({ headers }: HttpRequest): BusboyInstance {
   const type = headers["content-type"] ?? "";
-  if (!/^multipart\/form-data\s*;/i.test(type)) throw new LibraryRefusal(415, "an upload is a form: multipart/form-data");
+  if (!/^multipart\/form-data\s*;/i.test(type)) throw new LibraryRefusal(415, "an upload must be multipart/form-data");
   try {
     return new Busboy({ headers: { ...headers, "content-type": type } as BusboyHeaders, limits: LIMITS, preservePath: true, isPartAFile });
   } catch (error) {
@@ -55,56 +55,56 @@ function createParser({ headers }: HttpRequest): BusboyInstance {
   }
 }
 
-/** Whatever a client calls its fields: their type is not asked. */
+/** A part with a file name is a file, whatever its content type. */
 function isPartAFile(field: string | undefined, _type: string | undefined, fileName: string | undefined): boolean {
   return field === CONTENT || fileName !== undefined;
 }
 
-class ArrivingForm {
+class FormReceiver {
   readonly fields = new Map<string, string>();
-  readonly #stage: (bytes: Readable, isWhole: () => boolean) => Promise<Staged>;
+  readonly #stage: (bytes: Readable, isComplete: () => boolean) => Promise<Staged>;
   staged: Promise<Staged> | undefined;
   fileName: string | undefined;
   #file: BusboyFileStream | undefined;
 
-  constructor(stage: (bytes: Readable, isWhole: () => boolean) => Promise<Staged>) {
+  constructor(stage: (bytes: Readable, isComplete: () => boolean) => Promise<Staged>) {
     this.#stage = stage;
   }
 
-  /** Resolves at the form's end; rejects at the first thing that is wrong with it. */
+  /** Resolves at the end of the form; rejects at its first error. */
   receive(request: HttpRequest, parser: BusboyInstance): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: Error): void => {
         this.#file?.destroy();
         reject(error);
       };
-      const breakOff = (): void => fail(invalidArgument("", "the form broke off, or is none"));
-      parser.on("field", (name, value, _isNameCut, isCut) => this.#takeField(name, value, isCut, fail));
-      parser.on("file", (name, stream, fileName) => this.#takeFile(name, stream, fileName, fail));
+      const failMalformed = (): void => fail(invalidArgument("", "the form is cut off or malformed"));
+      parser.on("field", (name, value, _isNameCut, isCut) => this.#addField(name, value, isCut, fail));
+      parser.on("file", (name, stream, fileName) => this.#addFile(name, stream, fileName, fail));
       parser.once("partsLimit", () => fail(invalidArgument("", `the form has more than ${LIMITS.parts} fields`)));
       parser.once("finish", resolve);
-      parser.on("error", breakOff);
-      request.once("error", breakOff);
+      parser.on("error", failMalformed);
+      request.once("error", failMalformed);
       request.once("close", () => {
-        if (!request.readableEnded) fail(new HoltError(Code.CANCELLED, "the client left before its upload was complete"));
+        if (!request.readableEnded) fail(new HoltError(Code.CANCELLED, "the client disconnected before its upload was complete"));
       });
       request.pipe(parser);
     });
   }
 
-  #takeField(name: string, value: string, isCut: boolean, fail: (error: Error) => void): void {
+  #addField(name: string, value: string, isCut: boolean, fail: (error: Error) => void): void {
     if (!FIELDS.has(name)) return;
-    if (isCut || value.includes("\0")) fail(invalidArgument(name, `it is longer than ${LIMITS.fieldSize} bytes, or no text`));
-    else if (this.fields.has(name)) fail(invalidArgument(name, "the form has it more than once"));
+    if (isCut || value.includes("\0")) fail(invalidArgument(name, `the field is longer than ${LIMITS.fieldSize} bytes or contains NUL`));
+    else if (this.fields.has(name)) fail(invalidArgument(name, "the form has this field more than once"));
     else this.fields.set(name, value);
   }
 
-  #takeFile(name: string, stream: BusboyFileStream, fileName: string | undefined, fail: (error: Error) => void): void {
+  #addFile(name: string, stream: BusboyFileStream, fileName: string | undefined, fail: (error: Error) => void): void {
     let isCut = false;
     stream.on("error", () => {
       isCut = true;
     });
-    // A signature, for one.
+    // Such as a signature.
     if (name !== CONTENT) return void stream.resume();
     if (this.staged !== undefined) {
       stream.resume();

@@ -1,4 +1,4 @@
-/** The upload of twine, uv and others: a form with one file, and what they say of it. */
+/** Receives uploads of twine, uv and other tools: a form with one file and fields that describe it. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { allowLongBody } from "../../../http/body-time.ts";
 import { invalidArgument } from "../../../lib/errors.ts";
@@ -13,7 +13,7 @@ import {
 } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import type { Publication } from "../../publish.ts";
-import { namingFile, publishStaged } from "../../publish-staged.ts";
+import { publishStaged, withFileName } from "../../publish-staged.ts";
 import { MAX_FILE, type Staged } from "../../stage.ts";
 import { normalizeProject } from "../python-name.ts";
 import { readPythonPackage } from "../python-package.ts";
@@ -23,37 +23,39 @@ export async function receiveUpload(exchange: LibraryRequest, parts: LibraryPart
   assertMethod(exchange, "POST");
   const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
   allowLongBody(exchange.request, parts.transferIdleMs);
-  const form = await receiveForm(exchange.request, (bytes, isWhole) => parts.staging.stage(bytes, MAX_FILE, isWhole), parts.staging);
+  const form = await receiveForm(exchange.request, (bytes, isComplete) => parts.staging.stage(bytes, MAX_FILE, isComplete), parts.staging);
   const outcome = await publishStaged(
     form.staged,
-    () => publicationFrom(form, library, parts),
+    () => readUpload(form, library, parts),
     () => changeBy(exchange, parts),
     parts,
   );
-  answerText(exchange, "text/plain; charset=utf-8", outcome === "created" ? "Published.\n" : "It was published already.\n");
+  answerText(exchange, "text/plain; charset=utf-8", outcome === "created" ? "Published.\n" : "The same file is already published.\n");
 }
 
-async function publicationFrom({ fields, fileName, staged }: UploadForm, library: Library, parts: LibraryParts): Promise<Publication> {
+async function readUpload({ fields, fileName, staged }: UploadForm, library: Library, parts: LibraryParts): Promise<Publication> {
   const action = fields.get(":action");
-  if (action !== "file_upload") throw invalidArgument(":action", "only file_upload is known here");
+  if (action !== "file_upload") throw invalidArgument(":action", "the only supported action is file_upload");
   assertDigests(fields, staged);
-  const labels = parts.names.profile.remediatedLabels;
-  const publication = await namingFile(fileName, readPythonPackage(staged, fileName, library, parts.staging, labels));
+  const context = { library, staging: parts.staging, remediatedLabels: parts.names.profile.remediatedLabels };
+  const publication = await withFileName(fileName, readPythonPackage(staged, fileName, context));
   assertAgrees(fields, publication);
   return publication;
 }
 
 function assertDigests(fields: ReadonlyMap<string, string>, { digest, md5 }: Staged): void {
-  const [sha256, md5Digest] = [fields.get("sha256_digest"), fields.get("md5_digest")];
+  const sha256 = fields.get("sha256_digest");
+  const md5Digest = fields.get("md5_digest");
   if (sha256 !== undefined && `sha256:${sha256.toLowerCase()}` !== digest)
-    throw invalidArgument("sha256_digest", `the file that came has ${digest.slice("sha256:".length)}`);
-  if (md5Digest !== undefined && md5Digest.toLowerCase() !== md5) throw invalidArgument("md5_digest", `the file that came has ${md5}`);
+    throw invalidArgument("sha256_digest", `the received file has ${digest.slice("sha256:".length)}`);
+  if (md5Digest !== undefined && md5Digest.toLowerCase() !== md5) throw invalidArgument("md5_digest", `the received file has ${md5}`);
 }
 
 function assertAgrees(fields: ReadonlyMap<string, string>, { name, key, version }: Publication): void {
-  const [formName, formVersion] = [fields.get("name"), fields.get("version")];
+  const formName = fields.get("name");
+  const formVersion = fields.get("version");
   if (formName !== undefined && normalizeProject(formName) !== key)
-    throw invalidArgument("name", `the form says "${formName.slice(0, 100)}", and the package "${name}"`);
+    throw invalidArgument("name", `the form says "${formName.slice(0, 100)}", but the package says "${name}"`);
   if (formVersion !== undefined && parsePythonVersion(formVersion)?.sortKey !== version.sortKey)
-    throw invalidArgument("version", `the form says "${formVersion.slice(0, 100)}", and the package ${version.text}`);
+    throw invalidArgument("version", `the form says "${formVersion.slice(0, 100)}", but the package says ${version.text}`);
 }

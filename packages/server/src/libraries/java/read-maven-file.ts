@@ -1,10 +1,9 @@
-/** From a file of the Maven layout to what is published of it. A POM tells more, and must be the POM of where it is put; so do the jars of plugins. */
+/** Makes a publication of a file in the Maven layout. POMs and the jars of plugins are read as well, and must belong to their path. */
 import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../lib/errors.ts";
 import { mavenSortKey } from "../../lib/version-order/maven.ts";
-import type { Library } from "../library.ts";
 import { stagedBytes } from "../package-archive.ts";
-import type { Publication } from "../publish.ts";
+import type { Publication, ReadingContext } from "../publish.ts";
 import type { Staged, Staging } from "../stage.ts";
 import { type MavenFile, mavenName, pathInArtifact } from "./maven-path.ts";
 import { isOfPlugin, type MavenFileMetadata } from "./maven-plugins.ts";
@@ -12,17 +11,9 @@ import { isMavenPreRelease, isRemediatedMavenVersion } from "./maven-version.ts"
 import { readPlugin } from "./read-plugin.ts";
 import { MAX_POM, readPom } from "./read-pom.ts";
 
-/**
- * @param remediatedLabels beginnings of qualifiers of versions in which vulnerabilities were patched
- * @throws INVALID_ARGUMENT
- */
-export async function mavenPublication(
-  staged: Staged,
-  file: MavenFile,
-  library: Library,
-  staging: Pick<Staging, "read">,
-  remediatedLabels: readonly string[],
-): Promise<Publication> {
+/** @throws INVALID_ARGUMENT */
+export async function readMavenFile(staged: Staged, file: MavenFile, context: ReadingContext): Promise<Publication> {
+  const { library, staging, remediatedLabels } = context;
   const pom = file.suffix === ".pom" ? readPom(await readWhole(staged, staging), file) : undefined;
   const plugin = file.suffix === ".jar" ? await readPlugin(stagedBytes(staged, staging), file) : undefined;
   const metadata: MavenFileMetadata = {
@@ -50,6 +41,6 @@ export async function mavenPublication(
 }
 
 async function readWhole(staged: Staged, staging: Pick<Staging, "read">): Promise<Buffer> {
-  if (staged.size > MAX_POM) throw invalidArgument("pom", `it is larger than ${MAX_POM} bytes`);
+  if (staged.size > MAX_POM) throw invalidArgument("pom", `the POM is larger than ${MAX_POM} bytes`);
   return staged.size === 0 ? Buffer.alloc(0) : buffer(await staging.read(staged));
 }
