@@ -367,5 +367,5 @@ describe("the blob store on a full disk", () => {
 });
 
 test("an unusable folder is reported to the operator", () => {
-  assert.throws(() => createFilesystemBlobs({ dataDir: "/dev/null", log }), /cannot make a folder for blobs in \/dev\/null/);
+  assert.throws(() => createFilesystemBlobs({ dataDir: "/dev/null", log }), /cannot create a folder for blobs in \/dev\/null/);
 });
