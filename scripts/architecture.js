@@ -80,6 +80,3 @@ export const composedFiles = {
   importers: ["app.ts", "domains.ts"],
   why: "only app.ts and domains.ts know all domains",
 };
-
-/** Imports that still break a rule. */
-export const pending = [{ file: /^iam\/content-login\//, target: /^registry\// }];

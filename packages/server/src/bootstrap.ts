@@ -1,4 +1,7 @@
-/** Ensures at every start that the built-in roles are those of this version, and at the first start creates an organization and its owner. */
+/**
+ * Ensures at every start that the built-in roles are those of this version. The first start creates an organization and
+ * its owner.
+ */
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -44,14 +47,16 @@ export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, gra
     const bootstrapOwner = await decideState(db, "bootstrap_owner", made);
     const changed = await syncBuiltInRoles(db, now);
     const isNew = bootstrapOwner === made;
-    if (isNew) await createOrganization(db, orgName, issuer, made, now);
+    if (isNew) await createOrganization(db, made, { orgName, issuer, now });
     else await recordFirstOrganization(db, bootstrapOwner);
     if (changed) await grants?.recordChange(db, "*");
     return { bootstrapOwner, isNew, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
   });
 }
 
-async function createOrganization(db: WriteDb, orgName: string, issuer: string, owner: string, now: Date): Promise<void> {
+type FirstStart = Pick<BootstrapOptions, "orgName" | "issuer" | "now">;
+
+async function createOrganization(db: WriteDb, owner: string, { orgName, issuer, now }: FirstStart): Promise<void> {
   const organization = await decideState(db, FIRST_ORGANIZATION, newUid(""));
   await insert(groups, organization, create(GroupSchema, { name: orgName, description: "The organization that the first start made" }), {
     now,
@@ -94,20 +99,20 @@ async function syncBuiltInRoles(db: WriteDb, now: Date): Promise<boolean> {
     const row = known.get(uid);
     if (row === undefined) await insert(roles, uid, role, { now, db });
     else if (row.capabilities !== hexFromCapabilitySet(capabilitySet(capabilities))) {
-      await updateBuiltIn(db, uid, role, row.body, now);
+      role.uid = uid;
+      await updateBuiltIn(db, role, row.body, now);
       changed = true;
     }
   }
   return changed;
 }
 
-async function updateBuiltIn(db: WriteDb, uid: string, role: Role, stored: string, now: Date): Promise<void> {
-  role.uid = uid;
+async function updateBuiltIn(db: WriteDb, role: Role, stored: string, now: Date): Promise<void> {
   role.createTime = timestampFromDate(new Date((JSON.parse(stored) as { createTime: string }).createTime));
   role.updateTime = timestampFromDate(now);
   await db
     .updateTable("role")
     .set({ ...roles.columns(role), name: role.name, update_time: now.toISOString(), body: roles.encode(role) } as never)
-    .where("uid", "=", uid)
+    .where("uid", "=", role.uid)
     .execute();
 }

@@ -7,22 +7,22 @@ export type HttpResponse = ServerResponse | Http2ServerResponse;
 export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
 export type Headers = Readonly<Record<string, string | number>>;
 
+/** A complete body with its content type. */
+export interface Body {
+  readonly type: string;
+  readonly text: string;
+}
+
 /** Sends a response with a complete body. Does nothing if a response was started already. */
-export function send(
-  response: HttpResponse,
-  status: number,
-  contentType: string,
-  body: string,
-  headers: Record<string, string> = {},
-): void {
+export function send(response: HttpResponse, status: number, body: Body, headers: Record<string, string> = {}): void {
   if (response.headersSent || response.destroyed) return;
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  response.setHeader("content-type", contentType);
-  response.setHeader("content-length", String(Buffer.byteLength(body)));
+  response.setHeader("content-type", body.type);
+  response.setHeader("content-length", String(Buffer.byteLength(body.text)));
   // A response to HEAD has no body (RFC 9110 §9.3.2). Over HTTP/2, node does not omit it.
   if (response.req.method === "HEAD") response.end();
-  else response.end(body);
+  else response.end(body.text);
 }
 
 /** Sets status and headers of a response whose body the caller sends afterwards. */

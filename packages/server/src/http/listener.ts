@@ -96,7 +96,7 @@ function guarded(onRequest: RequestHandler, log: Log): RequestHandler {
     } catch (err) {
       log.error({ err }, "a request could not be handled");
       if (response.headersSent) response.destroy(err as Error);
-      else send(response, 500, "text/plain", "Internal error\n");
+      else send(response, 500, { type: "text/plain", text: "Internal error\n" });
     }
   };
 }

@@ -29,7 +29,7 @@ export function createRouter({ mounts, rest, refuse, limits }: RouterOptions): R
 export function readOnly(serve: RequestHandler): RequestHandler {
   return (request, response) => {
     if (isRead(request)) serve(request, response);
-    else send(response, 405, "text/plain", "Only GET and HEAD are answered here.\n", { allow: "GET, HEAD" });
+    else send(response, 405, { type: "text/plain", text: "Only GET and HEAD are answered here.\n" }, { allow: "GET, HEAD" });
   };
 }
 

@@ -29,15 +29,15 @@ export function createServerPages({ health, openapi, docs }: ServerPagesOptions)
 }
 
 function describeServer(_request: HttpRequest, response: HttpResponse): void {
-  send(response, 200, "application/json", `${JSON.stringify(DESCRIPTION)}\n`);
+  send(response, 200, { type: "application/json", text: `${JSON.stringify(DESCRIPTION)}\n` });
 }
 
 function answerHealthy(_request: HttpRequest, response: HttpResponse): void {
-  send(response, 200, "text/plain", "ok\n");
+  send(response, 200, { type: "text/plain", text: "ok\n" });
 }
 
 /** Never cached: the answer is about this moment. */
 async function answerReady(health: ServerPagesOptions["health"], response: HttpResponse): Promise<void> {
   const problem = await health.problem();
-  send(response, problem === undefined ? 200 : 503, "text/plain", `${problem ?? "ok"}\n`, { "cache-control": "no-store" });
+  send(response, problem === undefined ? 200 : 503, { type: "text/plain", text: `${problem ?? "ok"}\n` }, { "cache-control": "no-store" });
 }

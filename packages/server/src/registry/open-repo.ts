@@ -5,11 +5,10 @@
 import { create as createMessage } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import type { Access } from "../access/capabilities.ts";
 import { capabilitiesIn } from "../access/capability-set.ts";
-import type { Principal } from "../access/principal.ts";
 import { assertGroupExists, insert, isDuplicate } from "../api/resource/write.ts";
 import type { ReadDb, Store } from "../db/store.ts";
+import type { ContentCaller } from "../iam/content-login/authenticate.ts";
 import { newUid } from "../lib/uid.ts";
 import { appendRepoCreated, type Origin, type RegistryNames } from "./content/oci-events.ts";
 import { findRepository, type RepositoryTarget } from "./names.ts";
@@ -19,12 +18,6 @@ import { rights } from "./rights.ts";
 
 /** The actions in the scope of a registry token. */
 export type RegistryAction = "pull" | "push" | "delete";
-
-export interface RegistryCaller {
-  readonly principal: Principal;
-  /** The current rights, narrowed by the token. */
-  readonly access: Access;
-}
 
 export interface RepoRequest {
   /** Name of the repository as the client wrote it. */
@@ -36,7 +29,7 @@ export interface RepoRequest {
 
 export interface PushRequest {
   readonly name: string;
-  readonly caller: RegistryCaller;
+  readonly caller: ContentCaller;
   readonly origin: Origin;
   readonly now: Date;
 }
@@ -57,7 +50,7 @@ export class InsufficientScope extends OciError {
  * @throws OciError NAME_UNKNOWN, with the same message whether the repo does not exist or the caller holds nothing at
  * it; DENIED; InsufficientScope
  */
-export async function openRepo(db: ReadDb, caller: RegistryCaller, request: RepoRequest): Promise<string> {
+export async function openRepo(db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string> {
   return authorizeRepo(await findRepository(db, request.name, caller.access), caller, request);
 }
 
@@ -65,7 +58,7 @@ export async function openRepo(db: ReadDb, caller: RegistryCaller, request: Repo
  * The same, but undefined if the repo does not exist and the caller holds the capabilities at its group, so that it
  * would see the repo.
  */
-export async function openRepoIfAny(db: ReadDb, caller: RegistryCaller, request: RepoRequest): Promise<string | undefined> {
+export async function openRepoIfAny(db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string | undefined> {
   const { name, action, needed } = request;
   const target = await findRepository(db, name, caller.access);
   const isMissing = target !== undefined && target.repoUid === undefined && caller.access.holds(needed, target.groupUid);
@@ -74,7 +67,7 @@ export async function openRepoIfAny(db: ReadDb, caller: RegistryCaller, request:
   return undefined;
 }
 
-function authorizeRepo(target: RepositoryTarget | undefined, caller: RegistryCaller, request: RepoRequest): string {
+function authorizeRepo(target: RepositoryTarget | undefined, caller: ContentCaller, request: RepoRequest): string {
   const { name, action, needed } = request;
   if (target?.repoUid === undefined || caller.access.capabilitiesAt(target.repoUid) === 0n)
     throw new OciError("NAME_UNKNOWN", `there is no repository ${name}`);
@@ -131,7 +124,7 @@ async function createRepo({ groupUid, name, origin, now }: RepoCreation, store: 
 export async function allowedActions(
   db: ReadDb,
   name: string,
-  { access }: RegistryCaller,
+  { access }: ContentCaller,
   wanted: readonly string[],
 ): Promise<RegistryAction[]> {
   const target = await findRepository(db, name, access).catch((error: unknown) => {
@@ -145,14 +138,14 @@ export async function allowedActions(
   return (["pull", "push", "delete"] as const).filter((action) => asksFor(action) && access.holds(needed[action], at));
 }
 
-function assertHolds({ access }: RegistryCaller, uid: string, needed: bigint): void {
+function assertHolds({ access }: ContentCaller, uid: string, needed: bigint): void {
   if (access.holds(needed, uid)) return;
   const missing = capabilitiesIn(needed & ~access.capabilitiesAt(uid)).map((capability) => capabilityName(capability));
   const verb = missing.length === 1 ? "is" : "are";
   throw new OciError("DENIED", `${missing.join(", ")} ${verb} needed at ${uid}`, { capability: missing.join(","), resource: uid });
 }
 
-function assertInScope({ principal: { registryAccess } }: RegistryCaller, name: string, action: RegistryAction): void {
+function assertInScope({ principal: { registryAccess } }: ContentCaller, name: string, action: RegistryAction): void {
   if (registryAccess === undefined) return;
   const allowed = registryAccess.some((entry) => entry.type === "repository" && entry.name === name && entry.actions.includes(action));
   if (!allowed) throw new InsufficientScope(name, action);

@@ -48,13 +48,15 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
   const grpc = createGrpcHandler({ operations, services, run: options.run ?? answerKindly, profile, limits, memory, health, log });
   const pages = createServerPages({
     health,
-    openapi: (_request, response) => send(response, 200, "application/json", "{}"),
-    docs: (request, response) => send(response, 200, "text/html", `docs at ${request.url}`),
+    openapi: (_request, response) => send(response, 200, { type: "application/json", text: "{}" }),
+    docs: (request, response) => send(response, 200, { type: "text/html", text: `docs at ${request.url}` }),
   });
   const oidc = createOidcMounts({ issuer: "https://issuer.test", jwks: async () => ({ keys: [] }), log });
   const router = createRouter({
     mounts: [...pages, ...oidc, ...(options.mounts ?? [])],
-    rest: options.rest ?? ((request, response) => send(response, 200, "application/json", JSON.stringify({ rest: request.url }))),
+    rest:
+      options.rest ??
+      ((request, response) => send(response, 200, { type: "application/json", text: JSON.stringify({ rest: request.url }) })),
     refuse: createRefusal(profile),
     limits,
   });

@@ -19,7 +19,7 @@ const count: RequestHandler = (request, response) => {
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
   });
-  request.on("end", () => send(response, 200, "text/plain", String(bytes)));
+  request.on("end", () => send(response, 200, { type: "text/plain", text: String(bytes) }));
   request.on("error", () => {});
 };
 

@@ -114,7 +114,7 @@ test("a client that does not read its response is cut off", async () => {
   const cutOff = Promise.withResolvers<void>();
   const rest: RequestHandler = (_request, response) => {
     response.once("close", cutOff.resolve);
-    send(response, 200, "text/plain", "x".repeat(32 << 20));
+    send(response, 200, { type: "text/plain", text: "x".repeat(32 << 20) });
   };
   await using server = await startTransports({ limits: { stalledMs: 300 }, rest });
   const socket = openSocket(server.port);
@@ -188,7 +188,7 @@ test("a flood of resets closes the connection, and the server goes on", async ()
 test("draining lets running requests end, closes idle connections and takes no new ones", async () => {
   const running = Promise.withResolvers<void>();
   await using server = await startTransports({
-    rest: (_request, response) => void running.promise.then(() => send(response, 200, "text/plain", "done")),
+    rest: (_request, response) => void running.promise.then(() => send(response, 200, { type: "text/plain", text: "done" })),
   });
   const idle = openSocket(server.port);
   idle.write(get("/healthz"));

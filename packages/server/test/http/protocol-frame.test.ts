@@ -24,8 +24,8 @@ async function start(protocol: Partial<Protocol<undefined>>, slots = 1): Promise
   const serve = createProtocolFrame({ limit: createCallLimit(slots), log })({
     name: "sample",
     createState: () => undefined,
-    serve: ({ response }) => send(response, 200, "text/plain", "served"),
-    refuse: ({ response }, error) => send(response, error instanceof HoltError ? 429 : 500, "text/plain", "refused"),
+    serve: ({ response }) => send(response, 200, { type: "text/plain", text: "served" }),
+    refuse: ({ response }, error) => send(response, error instanceof HoltError ? 429 : 500, { type: "text/plain", text: "refused" }),
     ...protocol,
   });
   const transports = await startTransports({ mounts: [{ paths: ["/holt/v1/feeds/*"], serve }] });
@@ -36,7 +36,7 @@ test("the log has one line per request with its method, status, duration, caller
   const { transports, url, lines } = await start({
     serve(exchange) {
       exchange.principal = "alice";
-      send(exchange.response, 201, "text/plain", "");
+      send(exchange.response, 201, { type: "text/plain", text: "" });
     },
     logFields: ({ path, query }) => ({ path, query }),
   });
@@ -95,7 +95,7 @@ test("a protocol that cannot write its own error costs the client this response 
   const { transports, url, lines } = await start({
     async serve({ response }) {
       if (isBroken) throw new Error("broken");
-      send(response, 200, "text/plain", "");
+      send(response, 200, { type: "text/plain", text: "" });
     },
     refuse() {
       throw new Error("also broken");
@@ -135,7 +135,7 @@ test("a request that released its slot early does not count against the limit", 
         exchange.releaseSlot();
         await sending.promise;
       }
-      send(exchange.response, 200, "text/plain", "");
+      send(exchange.response, 200, { type: "text/plain", text: "" });
     },
   });
   await using _transports = transports;

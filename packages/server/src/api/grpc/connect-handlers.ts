@@ -115,7 +115,7 @@ export async function serveByConnect(handler: ConnectHandler, origin: Origin, re
   dropFarDeadline(request.headers);
   try {
     const universal = universalRequest(origin, response);
-    if (universal === undefined) return send(response, 400, "text/plain", "The request has no usable host.\n");
+    if (universal === undefined) return send(response, 400, { type: "text/plain", text: "The request has no usable host.\n" });
     await universalResponseToNodeResponse(await handler(universal), response);
   } catch (err) {
     // Usually the client disconnected; in any case nobody is left to answer.

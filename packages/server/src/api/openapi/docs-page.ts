@@ -56,7 +56,7 @@ export function createDocsHandler(): RequestHandler {
   return (request, response) => {
     const path = pathOf(request);
     const asset = assets.get(path) ?? sources.get(path)?.();
-    if (asset === undefined) return send(response, 404, "text/plain", "Not found\n");
+    if (asset === undefined) return send(response, 404, { type: "text/plain", text: "Not found\n" });
     assets.set(path, asset);
     sendAsset(request, response, asset, SECURITY);
   };

@@ -30,7 +30,7 @@ export function answerFromError(error: HoltError, domain: string, profile: Vendo
 export function createRefusal(profile: VendorProfile): (response: HttpResponse, status: number, error: HoltError) => void {
   return (response, status, error) => {
     const { text, headers } = answerFromError(error, "", profile);
-    send(response, status, "application/json", text, headers);
+    send(response, status, { type: "application/json", text: text }, headers);
   };
 }
 

@@ -3,13 +3,13 @@
  * identity's uid with a token that may assume it.
  */
 import { createHash } from "node:crypto";
+import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { Lru } from "../../lib/lru.ts";
 import { isUid } from "../../lib/uid.ts";
-import type { RegistryCaller } from "../../registry/open-repo.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { AccessTokens } from "../tokens/access-token.ts";
 import type { AudienceList } from "../tokens/audience.ts";
@@ -18,14 +18,21 @@ import type { TokenExchange } from "../tokens/exchange-token.ts";
 /** User name for `docker login` with a Holt token as the password. */
 export const TOKEN_USER = "_token";
 
+/** A caller of the registry or of libraries. */
+export interface ContentCaller {
+  readonly principal: Principal;
+  /** The current rights, narrowed by the token. */
+  readonly access: Access;
+}
+
 export interface RegistryAuthenticator {
   /**
    * @returns undefined for an anonymous caller
    * @throws UNAUTHENTICATED
    */
-  authenticate(authorization: string | undefined): Promise<RegistryCaller | undefined>;
+  authenticate(authorization: string | undefined): Promise<ContentCaller | undefined>;
   /** @throws UNAUTHENTICATED for every failure */
-  login(user: string, password: string): Promise<RegistryCaller>;
+  login(user: string, password: string): Promise<ContentCaller>;
   /** Whether the bearer token is a valid Holt token if its audience is ignored. */
   isForOtherAudience(authorization: string | undefined): Promise<boolean>;
 }
@@ -49,7 +56,7 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
   const { store, clock, accessTokens, grants, exchange, audiences } = options;
   const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
 
-  async function callerFromPrincipal(principal: Principal): Promise<RegistryCaller> {
+  async function callerFromPrincipal(principal: Principal): Promise<ContentCaller> {
     const { exists, access } = await grants.loadSession(principal);
     if (!exists) throw unauthenticated("the identity of this token no longer exists");
     return { principal, access };
@@ -67,7 +74,7 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     return principal;
   }
 
-  async function login(user: string, password: string): Promise<RegistryCaller> {
+  async function login(user: string, password: string): Promise<ContentCaller> {
     if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences));
     if (!isUid(user))
       throw unauthenticated(`the user must be ${TOKEN_USER}, with an access token as its password, or the uid of an identity`);

@@ -23,13 +23,18 @@ const DISCOVERY_CACHE = "public, max-age=3600";
 export function createOidcMounts({ issuer, jwks, log }: OidcOptions): readonly Mount[] {
   const document = JSON.stringify(discoveryDocument(issuer));
   const discovery: RequestHandler = (_request, response) =>
-    send(response, 200, "application/json", document, { "cache-control": DISCOVERY_CACHE });
+    send(response, 200, { type: "application/json", text: document }, { "cache-control": DISCOVERY_CACHE });
   const keySet: RequestHandler = (_request, response) => {
     jwks().then(
-      (keys) => send(response, 200, "application/json", JSON.stringify(keys), { "cache-control": JWKS_CACHE }),
+      (keys) => send(response, 200, { type: "application/json", text: JSON.stringify(keys) }, { "cache-control": JWKS_CACHE }),
       (err: unknown) => {
         log.error({ err }, "cannot read the signing keys");
-        send(response, 503, "application/json", JSON.stringify({ error: "temporarily_unavailable" }), { "retry-after": "5" });
+        send(
+          response,
+          503,
+          { type: "application/json", text: JSON.stringify({ error: "temporarily_unavailable" }) },
+          { "retry-after": "5" },
+        );
       },
     );
   };

@@ -30,7 +30,7 @@ export function sendLibraryError(response: HttpResponse, thrown: unknown, report
   const { status, message, headers } = refusalFrom(thrown, reportFault);
   // Twine and pip show the reason phrase of HTTP/1.1. HTTP/2 has none.
   if (!("stream" in response)) response.statusMessage = message.replace(/[^\x20-\x7e]/g, "?").slice(0, MAX_REASON_LENGTH);
-  send(response, status, "text/plain; charset=utf-8", `${message}\n`, { ...headers, "cache-control": "no-store" });
+  send(response, status, { type: "text/plain; charset=utf-8", text: `${message}\n` }, { ...headers, "cache-control": "no-store" });
 }
 
 function refusalFrom(thrown: unknown, reportFault: (error: unknown) => void): LibraryRefusal {

@@ -88,5 +88,5 @@ function withStatus(code: OciCode | "UNKNOWN", message: string, detail?: unknown
 
 export function sendOciError(response: HttpResponse, { code, status, message, detail, headers }: OciErrorResponse): void {
   const body = JSON.stringify({ errors: [{ code, message, ...(detail !== undefined && { detail }) }] });
-  send(response, status, "application/json", body, { ...headers, "cache-control": "no-store" });
+  send(response, status, { type: "application/json", text: body }, { ...headers, "cache-control": "no-store" });
 }

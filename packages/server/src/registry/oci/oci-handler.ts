@@ -2,11 +2,10 @@
 import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required-terms.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
-import type { RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
+import type { ContentCaller, RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
-import type { RegistryCaller } from "../open-repo.ts";
 import { serveBlob } from "./blobs.ts";
 import { challengeOf } from "./challenge.ts";
 import { responseFromError, sendOciError } from "./error.ts";
@@ -73,7 +72,7 @@ function repositoryOf(route: Route | undefined): string | undefined {
 }
 
 /** Does nothing for a caller without capabilities at the repository: the handler refuses such a caller, who must not learn about terms. */
-async function assertTerms(name: string, { access }: RegistryCaller, { parts, requiredTerms }: OciOptions): Promise<void> {
+async function assertTerms(name: string, { access }: ContentCaller, { parts, requiredTerms }: OciOptions): Promise<void> {
   if (requiredTerms.length === 0 || name === "") return;
   const { reader } = parts.store;
   const target = await findRepository(reader, name, access);
@@ -85,7 +84,7 @@ async function authenticate(
   authorization: string | undefined,
   route: Route | undefined,
   { authenticator }: OciOptions,
-): Promise<RegistryCaller> {
+): Promise<ContentCaller> {
   try {
     const caller = await authenticator.authenticate(authorization);
     if (caller === undefined) throw unauthenticated("log in: the registry does not serve anonymous callers");

@@ -3,11 +3,11 @@ import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
+import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Origin, RegistryNames } from "../content/oci-events.ts";
 import type { PullEvents } from "../content/pull-events.ts";
 import type { Uploads } from "../content/uploads.ts";
-import type { RegistryCaller } from "../open-repo.ts";
 
 /** The dependencies of the handlers. */
 export interface OciParts {
@@ -31,7 +31,7 @@ export interface OciRequest {
   /** The name of the repository, as the client wrote it. */
   readonly name: string;
   readonly query: URLSearchParams;
-  readonly caller: RegistryCaller;
+  readonly caller: ContentCaller;
   readonly origin: Origin;
 }
 

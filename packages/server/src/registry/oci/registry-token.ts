@@ -2,9 +2,10 @@
 import { NO_ACCESS } from "../../access/capabilities.ts";
 import type { RegistryAccess } from "../../access/principal.ts";
 import type { Store } from "../../db/store.ts";
+import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import { type AccessTokens, MAX_LIFETIME_SECONDS } from "../../iam/tokens/access-token.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { allowedActions, type RegistryCaller } from "../open-repo.ts";
+import { allowedActions } from "../open-repo.ts";
 import type { Scope } from "./scope.ts";
 
 export interface RegistryTokenOptions {
@@ -23,7 +24,7 @@ export interface RegistryToken {
 
 /** The token expires no later, and allows no more, than the token that the caller presented. */
 export async function mintRegistryToken(
-  caller: RegistryCaller,
+  caller: ContentCaller,
   scopes: readonly Scope[],
   { store, clock, accessTokens, audience }: RegistryTokenOptions,
 ): Promise<RegistryToken> {
@@ -37,7 +38,7 @@ export async function mintRegistryToken(
   return { token, lifetimeSeconds, access };
 }
 
-async function grantedAccess(caller: RegistryCaller, scopes: readonly Scope[], store: Store): Promise<RegistryAccess[]> {
+async function grantedAccess(caller: ContentCaller, scopes: readonly Scope[], store: Store): Promise<RegistryAccess[]> {
   const access: RegistryAccess[] = [];
   for (const { type, name, actions } of scopes) {
     if (type !== "repository") continue;

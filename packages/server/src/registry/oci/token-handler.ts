@@ -4,10 +4,10 @@ import { type RequestHandler, send } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import { readForm } from "../../http/read-form.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
+import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import { type RegistryAuthenticator, TOKEN_USER } from "../../iam/content-login/authenticate.ts";
 import type { TokenExchange } from "../../iam/tokens/exchange-token.ts";
 import { unauthenticated } from "../../lib/errors.ts";
-import type { RegistryCaller } from "../open-repo.ts";
 import { HttpOciError, responseFromError, sendOciError } from "./error.ts";
 import { mintRegistryToken, type RegistryTokenOptions } from "./registry-token.ts";
 import { parseScopes } from "./scope.ts";
@@ -29,7 +29,7 @@ interface State {
 type Exchange = ProtocolExchange<State>;
 
 interface Login {
-  readonly caller: RegistryCaller;
+  readonly caller: ContentCaller;
   /** The next refresh token of a client that presented one. */
   readonly refreshToken?: string | undefined;
 }
@@ -69,7 +69,7 @@ async function serve(exchange: Exchange, options: TokenHandlerOptions): Promise<
     ...(method === "POST" && { token_type: "Bearer", scope: access.map(scopeOf).join(" ") }),
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
   };
-  send(response, 200, "application/json", JSON.stringify(answer), { "cache-control": "no-store" });
+  send(response, 200, { type: "application/json", text: JSON.stringify(answer) }, { "cache-control": "no-store" });
 }
 
 async function loginByHeader({ request }: Exchange, { authenticator }: TokenHandlerOptions): Promise<Login> {

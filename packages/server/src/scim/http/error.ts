@@ -15,7 +15,7 @@ const STATUS_OVERRIDES: StatusOverrides = { [Code.ABORTED]: 503 };
 export function sendScimError(response: HttpResponse, thrown: unknown, reportFault: (error: unknown) => void): void {
   const { status, scimType, detail, headers } = responseFromError(thrown, reportFault);
   const body = JSON.stringify({ schemas: [SCHEMA], status: String(status), ...(scimType !== undefined && { scimType }), detail });
-  send(response, status, CONTENT_TYPE, body, { ...headers, "cache-control": "no-store" });
+  send(response, status, { type: CONTENT_TYPE, text: body }, { ...headers, "cache-control": "no-store" });
 }
 
 interface ScimErrorResponse {

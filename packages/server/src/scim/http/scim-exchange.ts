@@ -44,7 +44,7 @@ function parseBody(bytes: Uint8Array): unknown {
 }
 
 export function answerJson({ response }: ScimExchange, status: number, body: Json, headers: Record<string, string> = {}): void {
-  send(response, status, CONTENT_TYPE, JSON.stringify(body), { ...headers, "cache-control": "no-store" });
+  send(response, status, { type: CONTENT_TYPE, text: JSON.stringify(body) }, { ...headers, "cache-control": "no-store" });
 }
 
 export function answerNothing({ response }: ScimExchange, headers: Record<string, string> = {}): void {

@@ -81,7 +81,7 @@ export function createBrowserEndpoints({
 
   async function checkOrganization(exchange: SignInExchange): Promise<void> {
     const found = await findOrganizationProvider(store.reader, queryOf(exchange).get("name") ?? "");
-    send(exchange.response, 200, "application/json", String(found !== undefined), { "cache-control": "no-store" });
+    send(exchange.response, 200, { type: "application/json", text: String(found !== undefined) }, { "cache-control": "no-store" });
   }
 
   return [
@@ -121,7 +121,7 @@ function hiddenFields(query: URLSearchParams): [string, string][] {
 
 /** 303 makes the browser use GET, whatever the method was (RFC 9110 §15.4.4). */
 function redirect(response: HttpResponse, location: string): void {
-  send(response, 303, "text/plain", "", { location, "cache-control": "no-store", "referrer-policy": "no-referrer" });
+  send(response, 303, { type: "text/plain", text: "" }, { location, "cache-control": "no-store", "referrer-policy": "no-referrer" });
 }
 
 function queryOf({ query }: SignInExchange): URLSearchParams {

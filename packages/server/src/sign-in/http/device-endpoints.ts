@@ -72,5 +72,5 @@ function sendOAuthError(response: HttpResponse, status: number, error: string, d
 
 /** RFC 6749 §5.1. */
 function sendJson(response: HttpResponse, status: number, body: object): void {
-  send(response, status, "application/json", JSON.stringify(body), { "cache-control": "no-store", pragma: "no-cache" });
+  send(response, status, { type: "application/json", text: JSON.stringify(body) }, { "cache-control": "no-store", pragma: "no-cache" });
 }

@@ -14,5 +14,5 @@ const PAGE_HEADERS = {
 };
 
 export function sendPage(response: HttpResponse, { status, body }: Page): void {
-  send(response, status, "text/html; charset=utf-8", body, PAGE_HEADERS);
+  send(response, status, { type: "text/html; charset=utf-8", text: body }, PAGE_HEADERS);
 }
