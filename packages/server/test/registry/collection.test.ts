@@ -162,7 +162,8 @@ for (const kind of ["sqlite", "postgres"] as const) {
       const soon = new Date(world.clock.now());
       await utimes(join(world.dataDir, "uploads", recent.uid), soon, soon);
       assert.equal((await collect()).uploads, 2);
-      for (const { uid } of [empty, begun]) await assert.rejects(world.uploads.find(repo, uid), /BLOB_UPLOAD_UNKNOWN|no such upload/);
+      for (const { uid } of [empty, begun])
+        await assert.rejects(world.uploads.find(repo, uid), /BLOB_UPLOAD_UNKNOWN|the upload does not exist/);
       assert.deepEqual(await readdir(join(world.dataDir, "uploads")), [recent.uid]);
       await world.uploads.cancel(recent);
     });

@@ -67,7 +67,7 @@ export function responseFromError(thrown: unknown, reportFault: (error: unknown)
   if (thrown instanceof HoltError) return fromHoltError(thrown, reportFault);
   if (thrown instanceof DigestMismatch) return withStatus("DIGEST_INVALID", "the content has another digest");
   if (thrown instanceof NoSuchBlob) return withStatus("BLOB_UNKNOWN", "there is no such blob");
-  if (thrown instanceof NoSuchUpload) return withStatus("BLOB_UPLOAD_UNKNOWN", "there is no such upload");
+  if (thrown instanceof NoSuchUpload) return withStatus("BLOB_UPLOAD_UNKNOWN", "the upload does not exist");
   if (thrown instanceof UnsatisfiableRange) return { code: "SIZE_INVALID", status: 416, message: thrown.message, headers: thrown.headers };
   if (thrown instanceof RangeMismatch) return { code: "BLOB_UPLOAD_INVALID", status: 416, message: thrown.message };
   reportFault(thrown);
