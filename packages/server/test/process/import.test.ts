@@ -58,8 +58,8 @@ test("an import reports problems with file and position, and its exit code tells
   assert.equal(code, 3);
   assert.match(stdout, /^Read 1 vulnerabilities: 1 are new/);
   const [unknown = "", broken = ""] = problemsIn(stderr);
-  assert.equal(unknown, `${path}!evil?[2J.jsonl:line 1: it is of no format that is known here`);
-  assert.ok(broken.startsWith(`${path}!evil?[2J.jsonl:line 2: it is no JSON`), broken);
+  assert.equal(unknown, `${path}!evil?[2J.jsonl:line 1: unrecognized format; expected CVE, CSAF, OpenVEX, secdb, Wolfi YAML or OSV`);
+  assert.ok(broken.startsWith(`${path}!evil?[2J.jsonl:line 2: not valid JSON`), broken);
 });
 
 test("an import accepts the name of a group and explains why it cannot run", async () => {

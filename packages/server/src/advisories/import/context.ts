@@ -1,14 +1,14 @@
-/** What readers of formats are given beside a document. */
+/** The context of a format's reader: the current time, and a callback for problems. */
 import { BadRecord } from "./record.ts";
 
 export interface ReadContext {
   /** Unix milliseconds. */
   readonly now: number;
-  /** For a part that is left out while the rest is taken. */
+  /** Reports a part of the document that is skipped. */
   readonly report: (problem: BadRecord) => void;
 }
 
-/** What `read` makes of each; those that are bad are reported and left out. */
+/** Reads each element. Elements that throw a BadRecord are reported and skipped. */
 export function readEach<T, R>(list: Iterable<T>, { report }: ReadContext, read: (element: T) => R): R[] {
   const results: R[] = [];
   for (const element of list) {

@@ -1,29 +1,29 @@
-/** The products of a CSAF document by their ids: packages by their package URLs, others by the names of the branches that they stand on. Pure. */
+/** The products of a CSAF document by id: named by their package URL, or else by the branches above them. Pure. */
 import { child, elementsOf, isAbsent, type Node, nameOf, optionalName } from "./fields.ts";
 import { type PackageName, packageFromUrl } from "./package-name.ts";
 import { BadRecord } from "./record.ts";
 
 /** Far deeper than vendor, product, version and platform. */
 const MAX_DEPTH = 50;
-/** Of groups wherever they are named: a group may have many products, and be named often. */
-const MAX_GROUPED = 5_000_000;
-/** Their names go on beside the product's id. */
+/** Products of groups, counted each time that a group is named: a large group can be named often. */
+const MAX_GROUPED_PRODUCTS = 5_000_000;
+/** Ids and names of products are longer than other names. */
 const MAX_LONG_NAME = 2000;
 
-/** What the branches above a product say of it. */
-interface Above {
+/** The name and the version that the branches above a product give it. */
+interface BranchNames {
   readonly name: string;
   readonly version: string;
 }
 
 export class CsafProducts {
   readonly #packages = new Map<string, PackageName>();
-  /** A component within a product is the component, whatever it is in. */
+  /** Maps a component within a product to the product of the component. */
   readonly #components = new Map<string, string>();
   readonly #groups = new Map<string, readonly string[]>();
   #grouped = 0;
 
-  /** @throws BadRecord on a tree that is none */
+  /** @throws BadRecord if the tree is malformed */
   constructor(tree: Node) {
     this.#addBranches(child(tree, "branches"), { name: "", version: "" }, 0);
     for (const product of elementsOf(child(tree, "full_product_names"))) this.#add(product, { name: "", version: "" });
@@ -36,8 +36,8 @@ export class CsafProducts {
       this.#groups.set(nameOf(child(group, "group_id"), MAX_LONG_NAME), idsOf(child(group, "product_ids")));
   }
 
-  #addBranches(branches: Node, above: Above, depth: number): void {
-    if (depth > MAX_DEPTH) throw new BadRecord(branches.pointer, `branches must be no deeper than ${MAX_DEPTH}`);
+  #addBranches(branches: Node, above: BranchNames, depth: number): void {
+    if (depth > MAX_DEPTH) throw new BadRecord(branches.pointer, `branches must be nested at most ${MAX_DEPTH} levels deep`);
     for (const branch of elementsOf(branches)) {
       const category = child(branch, "category").value;
       const own = optionalName(child(branch, "name"), MAX_LONG_NAME);
@@ -51,7 +51,7 @@ export class CsafProducts {
     }
   }
 
-  #add(product: Node, { name, version }: Above): void {
+  #add(product: Node, { name, version }: BranchNames): void {
     const url = purlOf(product);
     const named = { type: "generic", name: name || nameOf(child(product, "name"), MAX_LONG_NAME), architecture: "", version };
     this.#packages.set(idOf(product), url === undefined ? named : packageFromUrl(url));
@@ -59,7 +59,8 @@ export class CsafProducts {
 
   /** Undefined for an id that the tree does not have. */
   find(id: string): PackageName | undefined {
-    for (let [at, depth] = [id, 0]; depth < MAX_DEPTH; depth++) {
+    let at = id;
+    for (let depth = 0; depth < MAX_DEPTH; depth++) {
       const found = this.#packages.get(at);
       if (found !== undefined) return found;
       const component = this.#components.get(at);
@@ -69,16 +70,18 @@ export class CsafProducts {
     return undefined;
   }
 
-  #idsOfGroup(group: string, place: Node): readonly string[] {
+  #idsOfGroup(group: string, groups: Node): readonly string[] {
     const ids = this.#groups.get(group) ?? [];
     this.#grouped += ids.length;
-    if (this.#grouped > MAX_GROUPED) throw new BadRecord(place.pointer, `its groups have more than ${MAX_GROUPED} products, all together`);
+    if (this.#grouped > MAX_GROUPED_PRODUCTS)
+      throw new BadRecord(groups.pointer, `product groups have more than ${MAX_GROUPED_PRODUCTS} products in total`);
     return ids;
   }
 
-  /** Of a flag, threat or remediation; undefined where it is about all products. */
+  /** The products of a flag, threat or remediation. Undefined if it is about all products. */
   idsWithin(node: Node): readonly string[] | undefined {
-    const [ids, groups] = [child(node, "product_ids"), child(node, "group_ids")];
+    const ids = child(node, "product_ids");
+    const groups = child(node, "group_ids");
     if (isAbsent(ids) && isAbsent(groups)) return undefined;
     return [...idsOf(ids), ...idsOf(groups).flatMap((group) => this.#idsOfGroup(group, groups))];
   }
@@ -92,7 +95,7 @@ function idOf(product: Node): string {
   return nameOf(child(product, "product_id"), MAX_LONG_NAME);
 }
 
-/** Version 2.1 has a list of them. */
+/** Version 2.1 has a list of package URLs. */
 function purlOf(product: Node): Node | undefined {
   const identification = child(product, "product_identification_helper");
   const [first] = elementsOf(child(identification, "purls"));

@@ -1,12 +1,12 @@
-/** CSAF 2 documents of the VEX profile: one advisory for each vulnerability and package of which they state a status. Pure. */
+/** Reads CSAF 2 documents of the VEX profile: one advisory per vulnerability and package with a status. Pure. */
 import { type ReadContext, readEach } from "./context.ts";
 import { CsafProducts, idsOf } from "./csaf-products.ts";
 import { child, elementsOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { type AdvisoryRecord, BadRecord, type EventRecord } from "./record.ts";
 import { timeOf } from "./times.ts";
-import { type VexStatus, vexEvents } from "./vex-status.ts";
+import { type VexStatus, vexEvent } from "./vex-status.ts";
 
-/** What is recommended, or the first of a range, says nothing of its own here. */
+/** Other statuses, such as `recommended`, add no events. */
 const statuses: readonly (readonly [name: string, status: VexStatus])[] = [
   ["under_investigation", "under_investigation"],
   ["known_affected", "affected"],
@@ -27,23 +27,25 @@ export function readCsaf(document: Node, context: ReadContext): AdvisoryRecord[]
   return readEach(elementsOf(child(document, "vulnerabilities")), context, (node) => {
     const ids = namesOf(node);
     const [advisoryId] = ids;
-    if (advisoryId === undefined) throw new BadRecord(node.pointer, "it has neither a CVE nor another id");
-    const saying = { about: createAbout(node, products), time };
+    if (advisoryId === undefined) throw new BadRecord(node.pointer, "neither a CVE nor another id");
+    const findDetail = createDetailFinder(node, products);
     return statuses.flatMap(([name, status]) =>
       readEach(new Set(idsOf(child(child(node, "product_status"), name))), context, (product): AdvisoryRecord => {
         const artifact = products.find(product);
-        const place = child(child(node, "product_status"), name);
-        if (artifact === undefined) throw new BadRecord(place.pointer, `the product tree has no "${product.slice(0, 200)}"`);
+        const statusNode = child(child(node, "product_status"), name);
+        if (artifact === undefined) throw new BadRecord(statusNode.pointer, `the product tree has no "${product.slice(0, 200)}"`);
         return {
           advisoryId,
           aliases: ids,
           artifactType: artifact.type,
-          artifactName: nameOf(place.holding(artifact.name)),
+          artifactName: nameOf(statusNode.withValue(artifact.name)),
           artifactArchitecture: artifact.architecture,
           componentType: "",
           componentName: "",
           withdrawn: undefined,
-          events: eventsOf(saying, product, status, artifact.version, place),
+          events: eventsOf({ status, version: artifact.version, time, node: statusNode }, (list, category) =>
+            findDetail(product, list, category),
+          ),
         };
       }),
     );
@@ -55,39 +57,46 @@ function namesOf(node: Node): readonly string[] {
   return [...new Set([optionalName(child(node, "cve")), ...others])].filter((id) => id !== "");
 }
 
-interface Saying {
-  readonly about: About;
+interface ProductStatus {
+  readonly status: VexStatus;
+  readonly version: string;
   readonly time: number;
+  readonly node: Node;
 }
 
-function eventsOf(saying: Saying, product: string, status: VexStatus, version: string, place: Node): readonly EventRecord[] {
-  const about = (name: string, category?: string) => saying.about(product, name, category);
-  const flag = status === "not_affected" ? about("flags") : undefined;
-  const said = status === "not_affected" ? about("threats", "impact") : status === "affected" ? about("remediations") : undefined;
+function eventsOf(
+  { status, version, time, node }: ProductStatus,
+  find: (list: string, category?: string) => Node | undefined,
+): readonly EventRecord[] {
+  const flag = status === "not_affected" ? find("flags") : undefined;
+  const detail = status === "not_affected" ? find("threats", "impact") : status === "affected" ? find("remediations") : undefined;
   const justification = flag === undefined ? "" : optionalName(child(flag, "label"));
-  const note = said === undefined ? "" : noteOf(child(said, "details"));
-  const events = vexEvents({ status, justification, note, version }, saying.time, false, place);
-  const noFix = status === "affected" ? about("remediations", "no_fix_planned") : undefined;
-  if (noFix === undefined) return events;
+  const note = detail === undefined ? "" : noteOf(child(detail, "details"));
+  const event = vexEvent({ status, justification, note, version }, { time, isOwnTime: false }, node);
+  const noFix = status === "affected" ? find("remediations", "no_fix_planned") : undefined;
+  if (noFix === undefined) return [event];
   const type = { case: "fixNotPlanned", value: { note: noteOf(child(noFix, "details")) } } as const;
-  return [...events, { time: saying.time, isOwnTime: false, type }];
+  return [event, { time, isOwnTime: false, type }];
 }
 
-/** The first of a vulnerability's list, of any category where none is asked for, that is about the product, or about all. */
-type About = (product: string, list: string, category?: string) => Node | undefined;
+/**
+ * Finds the first element of a vulnerability's list that is about the product or about all products. Without a
+ * category, of any category.
+ */
+type DetailFinder = (product: string, list: string, category?: string) => Node | undefined;
 
-/** Each list is looked through once, however many products there are: there may be thousands, and a remediation may name them all. */
-function createAbout(node: Node, products: CsafProducts): About {
+/** Scans each list once, because there can be thousands of products, and each element can name all of them. */
+function createDetailFinder(node: Node, products: CsafProducts): DetailFinder {
   const known = new Map<string, (product: string) => Node | undefined>();
   return (product, list, category) => {
     const key = `${list} ${category ?? ""}`;
-    const first = known.get(key) ?? firstAbout(elementsOf(child(node, list)), category, products);
+    const first = known.get(key) ?? indexByProduct(elementsOf(child(node, list)), category, products);
     known.set(key, first);
     return first(product);
   };
 }
 
-function firstAbout(
+function indexByProduct(
   elements: readonly Node[],
   category: string | undefined,
   products: CsafProducts,
@@ -96,7 +105,7 @@ function firstAbout(
   for (const element of elements) {
     if (category !== undefined && child(element, "category").value !== category) continue;
     const ids = products.idsWithin(element);
-    // Whatever comes after it is no first of any.
+    // This element is about all products, so later elements are never the first.
     if (ids === undefined) return (product) => ofProduct.get(product) ?? element;
     for (const id of ids) if (!ofProduct.has(id)) ofProduct.set(id, element);
   }

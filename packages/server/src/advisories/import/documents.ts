@@ -1,21 +1,24 @@
-/** Documents within a file: JSON, a list of records in JSON, JSON lines, or YAML, told apart by the content. Large files are read line by line where they have lines. */
+/**
+ * Splits a file into documents: JSON, a JSON list of records, JSON lines, or YAML, recognized by the content. Large
+ * files of JSON lines are streamed.
+ */
 import { parseAllDocuments, type Tags } from "yaml";
 import { Node } from "./fields.ts";
 
-/** A document, or why there is none. */
-export type Found =
+/** A document, or the reason why it cannot be read. */
+export type FoundDocument =
   | { readonly position: string; readonly value: unknown; readonly pointer: string }
   | { readonly position: string; readonly reason: string };
 
 const MIB = 1024 * 1024;
 
-/** Of one document, which is in memory as a whole. */
+/** Bytes of one document, which is held in memory. */
 export const MAX_DOCUMENT = 64 * MIB;
 
 export interface DocumentLimits {
-  /** At most MAX_DOCUMENT. */
+  /** Bytes, at most MAX_DOCUMENT. */
   readonly document: number;
-  /** It is slow to parse. Real files are a tenth of what the command line takes. */
+  /** Bytes. YAML is slow to parse. Real files have a tenth of the command line's limit. */
   readonly yaml: number;
   readonly line: number;
 }
@@ -24,47 +27,49 @@ export function documentLimits(document: number): DocumentLimits {
   return { document, yaml: Math.min(document / 16, 4 * MIB), line: Math.min(document, 16 * MIB) };
 }
 
-/** Memory to read them with, in MiB: JSON of the worst kind takes up to 24 times its length, YAML 370 times, and what else there is. */
+/** The heap for reading, in MiB: in the worst case JSON takes 24 times its length, and YAML 370 times. The rest needs 256 MiB. */
 export function heapFor({ document, yaml }: DocumentLimits): number {
   return Math.ceil(Math.max(document * 24, yaml * 370) / MIB) + 256;
 }
 
-/** How often aliases of YAML may be followed: each can stand for a document of its own. */
+/** YAML aliases that are resolved: each can stand for a large document. */
 const MAX_YAML_ALIASES = 100;
 const NEWLINE = 10;
 
-/** A whole file. `isExplicit` where somebody named the file itself: then it must have records. */
-export function documentsIn(bytes: Buffer, isExplicit: boolean, limits: DocumentLimits): Iterable<Found> {
+/** The documents of a small file. @param isExplicit the caller named the file, so it must contain records */
+export function documentsIn(bytes: Buffer, isExplicit: boolean, limits: DocumentLimits): Iterable<FoundDocument> {
   const start = firstByteOf(bytes);
-  if (start === undefined) return [bad("", "it is empty")];
-  // As what is recovered of a zip may be.
-  if (bytes.length > limits.document) return [bad("", `it is larger than ${limits.document} bytes, and so not read`)];
-  if (bytes.subarray(0, 4096).includes(0)) return [bad("", "it is neither JSON nor YAML nor an archive that is known here")];
-  const text = decode(bytes);
-  if (text === undefined) return [bad("", "it is no UTF-8 text")];
+  if (start === undefined) return [problem("", "the file is empty")];
+  // A file that was recovered from a zip archive can be larger.
+  if (bytes.length > limits.document) return [problem("", `larger than ${limits.document} bytes; not read`)];
+  if (bytes.subarray(0, 4096).includes(0)) return [problem("", "not JSON, YAML or a supported archive")];
+  const text = decodeUtf8(bytes);
+  if (text === undefined) return [problem("", "not UTF-8")];
   if (start === 0x7b || start === 0x5b) return jsonDocuments(text);
   return isExplicit || HAS_RECORDS.test(text) ? yamlDocuments(text, limits) : [];
 }
 
-/** What stands beside records, such as a README, has no line like these. */
+/** Other files, such as a README, have no such lines. */
 const HAS_RECORDS = /^(?:schema-version|package|advisories)[ \t]*:/m;
 
-/** A file that is too large to be one document, unless its lines are. */
+/** The documents of a large file: JSON lines are read one by one, anything else up to the limit of a document. */
 export async function* documentsOfLines(
   content: AsyncIterable<Uint8Array>,
   isExplicit: boolean,
   limits: DocumentLimits,
-): AsyncGenerator<Found> {
+): AsyncGenerator<FoundDocument> {
   const kept: Uint8Array[] = [];
-  let [size, line, isLined] = [0, 0, false];
+  let size = 0;
+  let line = 0;
+  let hasLines = false;
   for await (const chunk of content) {
     let rest = chunk;
     for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
       kept.push(rest.subarray(0, end));
       rest = rest.subarray(end + 1);
       line++;
-      isLined ||= line === 1 && isJson(Buffer.concat(kept));
-      if (isLined) {
+      hasLines ||= line === 1 && isJson(Buffer.concat(kept));
+      if (hasLines) {
         const found = lineDocument(Buffer.concat(kept.splice(0)), line);
         size = 0;
         if (found !== undefined) yield found;
@@ -75,14 +80,14 @@ export async function* documentsOfLines(
     }
     kept.push(Buffer.from(rest));
     size += rest.length;
-    const max = isLined ? limits.line : limits.document;
+    const max = hasLines ? limits.line : limits.document;
     if (size > max) {
-      yield bad(isLined ? `line ${line + 1}` : "", `it is larger than ${max} bytes, and so not read further`);
+      yield problem(hasLines ? `line ${line + 1}` : "", `larger than ${max} bytes; the rest is not read`);
       return;
     }
   }
   const last = Buffer.concat(kept);
-  if (!isLined) {
+  if (!hasLines) {
     yield* documentsIn(last, isExplicit, limits);
     return;
   }
@@ -101,69 +106,70 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-function lineDocument(bytes: Buffer, line: number): Found | undefined {
-  const text = decode(bytes)?.trim();
+function lineDocument(bytes: Buffer, line: number): FoundDocument | undefined {
+  const text = decodeUtf8(bytes)?.trim();
   if (text === "") return undefined;
   const position = `line ${line}`;
-  if (text === undefined) return bad(position, "it is no UTF-8 text");
+  if (text === undefined) return problem(position, "not UTF-8");
   try {
     return { position, pointer: "", value: JSON.parse(text) };
   } catch (error) {
-    return bad(position, `it is no JSON: ${(error as Error).message}`);
+    return problem(position, `not valid JSON: ${(error as Error).message}`);
   }
 }
 
-/** One document, a list of them, or one on each line. */
-function* jsonDocuments(text: string): Generator<Found> {
+/** One document, a list of documents, or one document per line. */
+function* jsonDocuments(text: string): Generator<FoundDocument> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     const end = text.indexOf("\n");
     if (end >= 0 && isJson(Buffer.from(text.slice(0, end)))) yield* lineDocuments(text);
-    else yield bad(positionOf(error as Error, text), `it is no JSON: ${(error as Error).message}`);
+    else yield problem(positionOf(error as Error, text), `not valid JSON: ${(error as Error).message}`);
     return;
   }
   if (!Array.isArray(value)) yield { position: "", pointer: "", value };
   else for (const [index, element] of value.entries()) yield { position: "", pointer: `/${index}`, value: element };
 }
 
-function* lineDocuments(text: string): Generator<Found> {
+function* lineDocuments(text: string): Generator<FoundDocument> {
   for (const [index, line] of text.split("\n").entries()) {
     const found = lineDocument(Buffer.from(line), index + 1);
     if (found !== undefined) yield found;
   }
 }
 
-/** V8 says where in some of its messages. */
+/** Some messages of V8 contain the position. */
 function positionOf({ message }: Error, text: string): string {
   const offset = /at position (\d+)/.exec(message)?.[1];
   const end = offset === undefined ? (message.includes("end of JSON") ? text.length : undefined) : Number(offset);
   return end === undefined ? "" : `line ${text.slice(0, end).split("\n").length}`;
 }
 
-function* yamlDocuments(text: string, limits: DocumentLimits): Generator<Found> {
+function* yamlDocuments(text: string, limits: DocumentLimits): Generator<FoundDocument> {
   if (text.length > limits.yaml) {
-    yield bad("", `YAML must be no larger than ${limits.yaml} bytes`);
+    yield problem("", `YAML must have at most ${limits.yaml} bytes`);
     return;
   }
   try {
     for (const document of parseAllDocuments(text, YAML_OPTIONS)) {
       const [error] = document.errors;
       if (error === undefined) yield { position: "", pointer: "", value: document.toJS({ maxAliasCount: MAX_YAML_ALIASES }) };
-      else yield bad(error.linePos === undefined ? "" : `line ${error.linePos[0].line}`, `it is no YAML: ${firstLineOf(error.message)}`);
+      else
+        yield problem(error.linePos === undefined ? "" : `line ${error.linePos[0].line}`, `not valid YAML: ${firstLineOf(error.message)}`);
     }
   } catch (error) {
-    // Of aliases that explode, and of nesting deeper than the stack.
-    yield bad("", `it is YAML that cannot be read: ${firstLineOf((error as Error).message)}`);
+    // Too many aliases, or nesting deeper than the stack.
+    yield problem("", `YAML cannot be read: ${firstLineOf((error as Error).message)}`);
   }
 }
 
 const YAML_OPTIONS = {
-  // Looking for keys that are there twice takes the square of their number.
+  // Checking for duplicate keys takes quadratic time.
   uniqueKeys: false,
   logLevel: "silent",
-  // A version 1.10 is no number.
+  // The version 1.10 must not become the number 1.1.
   customTags: (tags: Tags) => tags.filter((tag) => typeof tag === "string" || !/:(?:int|float)$/.test(tag.tag)),
 } as const;
 
@@ -171,16 +177,16 @@ function firstLineOf(message: string): string {
   return message.split("\n", 1)[0]?.replace(/ at line \d+, column \d+:?$/, "") ?? "";
 }
 
-function bad(position: string, reason: string): Found {
+function problem(position: string, reason: string): FoundDocument {
   return { position, reason };
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
+const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Without a byte order mark. */
-function decode(bytes: Buffer): string | undefined {
+/** Removes the byte order mark. */
+function decodeUtf8(bytes: Buffer): string | undefined {
   try {
-    return decoder.decode(bytes);
+    return utf8Decoder.decode(bytes);
   } catch {
     return undefined;
   }
@@ -192,6 +198,6 @@ function firstByteOf(bytes: Buffer): number | undefined {
   return undefined;
 }
 
-export function nodeOf({ value, pointer }: Extract<Found, { value: unknown }>): Node {
+export function nodeOf({ value, pointer }: Extract<FoundDocument, { value: unknown }>): Node {
   return new Node(value, pointer);
 }

@@ -1,4 +1,4 @@
-/** Which format a document is of, told by its content, and what it says. Pure. */
+/** Recognizes the format of a document by its content and reads its records. Pure. */
 import type { ReadContext } from "./context.ts";
 import { isCsaf, readCsaf } from "./csaf.ts";
 import type { Node } from "./fields.ts";
@@ -14,12 +14,12 @@ export type ImportKind = "advisories" | "vulnerabilities";
 interface Format {
   readonly name: string;
   is(document: Node): boolean;
-  /** Whichever of them the format holds. */
+  /** A format has a reader for each kind of record that it contains. */
   readonly advisories?: (document: Node, context: ReadContext) => ImportRecord[];
   readonly vulnerabilities?: (document: Node, context: ReadContext) => ImportRecord[];
 }
 
-/** Those that are sure of themselves come first. */
+/** Formats with unambiguous marks come first. */
 const formats: readonly Format[] = [
   { name: "CVE record", is: isCve, vulnerabilities: readCve },
   { name: "CSAF document", is: isCsaf, advisories: readCsaf },
@@ -29,11 +29,12 @@ const formats: readonly Format[] = [
   { name: "OSV record", is: isOsv, advisories: readOsv, vulnerabilities: readOsvVulnerability },
 ];
 
-/** What is wrong with parts of it goes to `context.report`. @throws BadRecord on a document of which nothing can be used */
+/** Reports problems of parts to `context.report`. @throws BadRecord if nothing of the document is usable */
 export function readDocument(document: Node, kind: ImportKind, context: ReadContext): ImportRecord[] {
   const format = formats.find(({ is }) => is(document));
-  if (format === undefined) throw new BadRecord(document.pointer, "it is of no format that is known here");
+  if (format === undefined)
+    throw new BadRecord(document.pointer, "unrecognized format; expected CVE, CSAF, OpenVEX, secdb, Wolfi YAML or OSV");
   const read = format[kind];
-  if (read === undefined) throw new BadRecord(document.pointer, `a ${format.name} holds no ${kind}`);
+  if (read === undefined) throw new BadRecord(document.pointer, `a ${format.name} contains no ${kind}`);
   return read(document, context);
 }

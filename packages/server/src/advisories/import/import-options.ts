@@ -1,19 +1,19 @@
-/** What an import takes and tells: where the records are, how far it is, what was wrong with some, and what became of all. Types alone. */
+/** The options, the progress, the problems and the result of an import. Types only. */
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { RecordReader } from "./record-reader.ts";
 
-/** One record, or one file, that was left out; the rest is imported. */
+/** A record or file that is skipped. The rest is imported. */
 export interface ImportProblem {
-  /** Path of the file; within an archive `archive.zip!path/in/it.json`. */
+  /** The path of the file. In an archive, `archive.zip!path/in/it.json`. */
   readonly file: string;
-  /** `line 12`, a JSON pointer such as `/advisories/3/events/0`, or the empty string for the file as a whole. */
+  /** `line 12`, a JSON pointer such as `/advisories/3/events/0`, or empty for the file as a whole. */
   readonly position: string;
-  /** What is wrong, for people, on one line. */
+  /** One line for the user. */
   readonly reason: string;
 }
 
-/** What became of the records of a batch; those that are neither created, updated nor refused were known. */
+/** The outcome of a batch. Records that are neither created, updated nor refused were known already. */
 export interface BatchOutcome {
   readonly created: number;
   readonly updated: number;
@@ -21,23 +21,23 @@ export interface BatchOutcome {
 }
 
 export interface ImportProgress {
-  /** Of the source's bytes, packed as they are. */
+  /** Bytes of the source that were read, before decompression. */
   readonly bytes: number;
   readonly totalBytes: number | undefined;
-  /** Records so far that are stored. */
+  /** Records that are stored. */
   readonly read: number;
   readonly problems: number;
 }
 
 export interface ImportResult {
-  /** Records that could be read: advisories, each of one package, or vulnerabilities. The sum of the next three. */
+  /** Usable records: advisories of one package each, or vulnerabilities. The sum of the next three numbers. */
   readonly read: number;
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
-  /** Files in folders and archives that hold nothing like records, such as a README. */
+  /** Files in folders and archives that contain nothing like records, such as a README. */
   readonly ignored: number;
-  /** How often `onProblem` was called. */
+  /** The number of calls of `onProblem`. */
   readonly problems: number;
 }
 
@@ -45,23 +45,23 @@ export interface ImportOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly kind: "advisories" | "vulnerabilities";
-  /** Uid of the group that the advisories belong to; the empty string for vulnerabilities, which belong to nobody. */
+  /** The uid of the group that gets the advisories. Empty for vulnerabilities, which belong to no group. */
   readonly parent: string;
-  /** Whether new events are approved at once; PENDING otherwise. */
+  /** Whether new events are APPROVED instead of PENDING. */
   readonly approves: boolean;
-  /** Whether a record that its source withdrew deletes its advisory; a problem otherwise. */
+  /** Whether a withdrawn record deletes its advisory. Otherwise it is a problem. */
   readonly mayDelete: boolean;
-  /** Whom new advisories and events name as author, whoever wrote the source. */
+  /** The author of new advisories and events. */
   readonly actor: string;
-  /** Of a file or a folder on disk. */
+  /** The path of a file or a folder. */
   readonly path: string;
   readonly reader: RecordReader;
-  /** Records of one transaction; 500 where it is left out. On the embedded store nobody else has the process meanwhile. */
+  /** Records per transaction, 500 by default. On the embedded store a transaction blocks the process. */
   readonly batchSize?: number;
-  /** Called after each batch that is stored, several times a second. */
+  /** Called after each stored batch, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
-  /** Called for each; nothing of them is kept. */
+  /** Called for each problem. The import keeps none of them. */
   readonly onProblem: (problem: ImportProblem) => void;
-  /** What was stored before stays; the import rejects with the signal's reason. */
+  /** Stops the import, which rejects with the signal's reason. Stored records stay. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,4 +1,4 @@
-/** What a record adds to what is stored of its advisory: events and aliases that are not known yet. Nothing stored is changed or removed. Pure. */
+/** Merges a record into its stored advisory: adds new events and aliases, and never changes or removes stored ones. Pure. */
 import { create } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import {
@@ -12,7 +12,7 @@ import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { byTime } from "../model/event-order.ts";
 import { newEventUid } from "../model/event-uid.ts";
-import { eventUids } from "./neighbouring-uids.ts";
+import { newEventUids } from "./neighboring-uids.ts";
 import type { AdvisoryRecord, EventRecord } from "./record.ts";
 
 export interface Authorship {
@@ -23,67 +23,65 @@ export interface Authorship {
 }
 
 const encodeEvent = compileJsonEncoder(AdvisoryEventSchema);
-/** To be spread: `create` looks at every field, which for four events of an advisory is most of an import's work. */
+/** Spread instead of calling `create`, which visits every field. That would be most of the work of an import. */
 const emptyEvent = create(AdvisoryEventSchema);
 const emptyAdvisory = create(AdvisorySchema);
 const epoch = create(TimestampSchema);
 
-/** One that is not stored yet. */
+/** Makes a new advisory of a record. */
 export function advisoryFromRecord(uid: string, record: AdvisoryRecord, authorship: Authorship): Advisory {
   const { advisoryId, artifactName, artifactType, artifactArchitecture, componentName, componentType, withdrawn } = record;
   const now = timestampFromDate(authorship.now);
   const advisory: Advisory = {
     ...emptyAdvisory,
-    ...{ id: uid, advisoryId, artifactName, artifactType, artifactArchitecture, author: authorship.actor, createdAt: now, updatedAt: now },
+    id: uid,
+    advisoryId,
+    artifactName,
+    artifactType,
+    artifactArchitecture,
+    author: authorship.actor,
+    createdAt: now,
+    updatedAt: now,
     ...(componentName !== "" && { componentName, componentType }),
     ...(withdrawn !== undefined && { deletedAt: timestampFromDate(new Date(withdrawn)) }),
   };
-  return added(advisory, [], record.events, [], record.aliases, authorship);
+  return withAdditions(advisory, record, authorship);
 }
 
-/** Whether what its source withdrew would be deleted here by somebody who may not delete. */
-export function isBeyondRights(stored: Advisory | undefined, { withdrawn }: AdvisoryRecord, { mayDelete }: Authorship): boolean {
+/** Whether the record is withdrawn and would delete an advisory, but the import may not delete. */
+export function isForbiddenWithdrawal(stored: Advisory | undefined, { withdrawn }: AdvisoryRecord, { mayDelete }: Authorship): boolean {
   return withdrawn !== undefined && !mayDelete && stored?.deletedAt === undefined;
 }
 
-/** Undefined where everything is known already. */
+/** Undefined if the record adds nothing. */
 export function merge(stored: Advisory, record: AdvisoryRecord, authorship: Authorship): Advisory | undefined {
-  const known = new Set(stored.events.flatMap((event) => keysOf(event)));
+  const known = new Set(stored.events.flatMap((event) => possibleKeysOf(event)));
   const events = record.events.filter((event) => !known.has(keyOf(event)));
-  // By its names, what was approved is joined with others: new ones would carry the approval where nobody meant it.
-  const isNameable = authorship.approves || !stored.events.some(({ status }) => status === ReviewStatus.APPROVED);
-  const aliases = isNameable ? record.aliases.filter((alias) => !stored.aliases.includes(alias)) : [];
+  // Aliases join an advisory with others. A new alias would extend an approval without review.
+  const mayAddAliases = authorship.approves || !stored.events.some(({ status }) => status === ReviewStatus.APPROVED);
+  const aliases = mayAddAliases ? record.aliases.filter((alias) => !stored.aliases.includes(alias)) : [];
   const isWithdrawn = record.withdrawn !== undefined && stored.deletedAt === undefined;
   if (events.length === 0 && aliases.length === 0 && !isWithdrawn) return undefined;
   const changed: Advisory = { ...stored, updatedAt: timestampFromDate(authorship.now) };
   if (isWithdrawn) changed.deletedAt = timestampFromDate(new Date(record.withdrawn));
-  return added(changed, stored.events, events, stored.aliases, aliases, authorship);
+  return withAdditions(changed, { events, aliases }, authorship);
 }
 
-function added(
-  to: Advisory,
-  events: readonly AdvisoryEvent[],
-  newEvents: readonly EventRecord[],
-  aliases: readonly string[],
-  newAliases: readonly string[],
-  authorship: Authorship,
-): Advisory {
-  const made = eventsFrom(to.id, newEvents, authorship);
-  const placed = [...events];
-  for (const event of made) {
-    // Those that are stored come first where times are the same.
-    const id = events.length === 0 ? event.id : newEventUid(to.id, event, placed);
-    placed.push({ ...event, id });
+function withAdditions(advisory: Advisory, additions: Pick<AdvisoryRecord, "events" | "aliases">, authorship: Authorship): Advisory {
+  const isNew = advisory.events.length === 0;
+  const events = [...advisory.events];
+  for (const event of eventsFromRecords(advisory.id, additions.events, authorship)) {
+    // Stored events sort before new ones with the same time.
+    const id = isNew ? event.id : newEventUid(advisory.id, event, events);
+    events.push({ ...event, id });
   }
-  to.events = placed.sort(byTime);
-  to.aliases = [...aliases, ...newAliases];
-  return to;
+  return { ...advisory, events: events.sort(byTime), aliases: [...advisory.aliases, ...additions.aliases] };
 }
 
-/** Each once. Those of one time stay in their order. */
-function eventsFrom(advisory: string, records: readonly EventRecord[], { actor, approves }: Authorship): AdvisoryEvent[] {
+/** Without duplicates. Events with the same time keep their order. */
+function eventsFromRecords(advisory: string, records: readonly EventRecord[], { actor, approves }: Authorship): AdvisoryEvent[] {
   const unique = records.length < 2 ? records : [...new Map(records.map((record) => [JSON.stringify(record), record])).values()];
-  const uids = eventUids(advisory, unique.length);
+  const uids = newEventUids(advisory, unique.length);
   const status = approves ? ReviewStatus.APPROVED : ReviewStatus.PENDING;
   return unique.map(({ time, type }, index) => ({
     ...emptyEvent,
@@ -102,9 +100,9 @@ function timestampOf(ms: number): Advisory["createdAt"] & object {
 
 const emptyTypes = new Map<string, object>();
 
-/** Whole, with the fields that the record leaves out. */
+/** The complete payload, with the fields that the record leaves out. */
 function typeOf({ case: name, value }: EventRecord["type"]): AdvisoryEvent["type"] {
-  // A detection has one more message within it.
+  // A detection contains another message.
   if (name === "detection") return create(AdvisoryEventSchema, { type: { case: name, value } }).type;
   let empty = emptyTypes.get(name);
   if (empty === undefined) {
@@ -114,13 +112,13 @@ function typeOf({ case: name, value }: EventRecord["type"]): AdvisoryEvent["type
   return { case: name, value: { ...empty, ...value } } as AdvisoryEvent["type"];
 }
 
-/** What a record's event is known again by. */
+/** Identifies the event of a record. */
 function keyOf({ time, isOwnTime, type }: EventRecord): string {
   return `${isOwnTime ? time : ""} ${payloadOf(typeOf(type))}`;
 }
 
-/** What a stored event may be met by: whether a source gives times of its own is not stored. */
-function keysOf({ timestamp, type }: AdvisoryEvent): readonly string[] {
+/** The keys that match a stored event, with its time and without: the database does not store whether the time is the event's own. */
+function possibleKeysOf({ timestamp, type }: AdvisoryEvent): readonly string[] {
   const payload = payloadOf(type);
   return [` ${payload}`, `${timestamp === undefined ? "" : dateFromTimestamp(timestamp).getTime()} ${payload}`];
 }

@@ -1,11 +1,11 @@
-/** OpenVEX documents: one advisory for each vulnerability and product of a statement, or each of the product's components that it names. Pure. */
+/** Reads OpenVEX documents: one advisory per statement and product, or per component if the statement names components. Pure. */
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { isPackageUrl, type PackageName, packageFromUrl } from "./package-name.ts";
 import { type AdvisoryRecord, BadRecord } from "./record.ts";
 import { optionalTime } from "./times.ts";
-import { type VexStatus, vexEvents } from "./vex-status.ts";
+import { type VexStatus, vexEvent } from "./vex-status.ts";
 
 const STATUSES: ReadonlySet<string> = new Set(["not_affected", "affected", "fixed", "under_investigation"]);
 
@@ -25,12 +25,12 @@ function readStatement(node: Node, issued: number | undefined, context: ReadCont
   const time = stated ?? issued;
   if (time === undefined) throw new BadRecord(`${node.pointer}/timestamp`, "neither the statement nor the document has a time");
   const status = nameOf(child(node, "status"));
-  if (!STATUSES.has(status)) throw new BadRecord(`${node.pointer}/status`, `there is no status "${status}"`);
+  if (!STATUSES.has(status)) throw new BadRecord(`${node.pointer}/status`, `unknown status "${status}"`);
   const note =
     noteOf(child(node, status === "not_affected" ? "impact_statement" : "action_statement")) || noteOf(child(node, "status_notes"));
   const justification = optionalName(child(node, "justification"));
   const products = elementsOf(child(node, "products"));
-  if (products.length === 0) throw new BadRecord(`${node.pointer}/products`, "it names no product");
+  if (products.length === 0) throw new BadRecord(`${node.pointer}/products`, "no products");
   return readEach(products, context, (product): AdvisoryRecord[] => {
     const artifact = productOf(product);
     const components = elementsOf(child(product, "subcomponents")).map((component) => productOf(component));
@@ -43,31 +43,32 @@ function readStatement(node: Node, issued: number | undefined, context: ReadCont
       componentType: component?.type ?? "",
       componentName: component?.name ?? "",
       withdrawn: undefined,
-      events: vexEvents(
-        { status: status as VexStatus, justification, note, version: (component ?? artifact).version },
-        time,
-        stated !== undefined,
-        product,
-      ),
+      events: [
+        vexEvent(
+          { status: status as VexStatus, justification, note, version: (component ?? artifact).version },
+          { time, isOwnTime: stated !== undefined },
+          product,
+        ),
+      ],
     }));
   }).flat();
 }
 
-/** A text in the first versions of OpenVEX. */
+/** The first versions of OpenVEX have a string here. */
 function vulnerabilityOf(node: Node): { readonly id: string; readonly aliases: readonly string[] } {
   if (typeof node.value === "string") return { id: nameOf(node), aliases: [nameOf(node)] };
   const id = optionalName(child(node, "name")) || nameOf(child(node, "@id"));
   return { id, aliases: [...new Set([id, ...aliasesOf(id, child(node, "aliases"))])] };
 }
 
-/** By its package URL, or as it is called where it has none. */
+/** By the package URL of the product, or else by its id. */
 function productOf(node: Node): PackageName {
-  if (typeof node.value === "string") return nameFromId(node);
+  if (typeof node.value === "string") return packageFromId(node);
   const url = child(child(node, "identifiers"), "purl");
-  return nameFromId(isAbsent(url) ? child(node, "@id") : url);
+  return packageFromId(isAbsent(url) ? child(node, "@id") : url);
 }
 
-function nameFromId(id: Node): PackageName {
+function packageFromId(id: Node): PackageName {
   if (isPackageUrl(id.value)) return packageFromUrl(id);
   return { type: "generic", name: nameOf(id), architecture: "", version: "" };
 }

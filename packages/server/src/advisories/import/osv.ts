@@ -1,4 +1,4 @@
-/** OSV records as advisories: one for each package that a record says is affected. Pure. */
+/** Reads OSV records as advisories, one per affected package. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
@@ -35,15 +35,19 @@ export function readOsv(document: Node, context: ReadContext): AdvisoryRecord[] 
     events: [
       { time: published, isOwnTime: false, type: { case: "truePositiveDetermination", value: {} } },
       ...fixedVersionsOf(node).map((fixedVersion): EventRecord => {
-        return { time: modified, isOwnTime: false, type: fixedVersion === NEVER ? refuted : { case: "fixed", value: { fixedVersion } } };
+        return {
+          time: modified,
+          isOwnTime: false,
+          type: fixedVersion === NEVER_AFFECTED ? notAffected : { case: "fixed", value: { fixedVersion } },
+        };
       }),
     ],
   }));
 }
 
-/** A range that is fixed before every version has none. */
-const NEVER = "0";
-const refuted = {
+/** A range that is fixed in version 0 contains no version. */
+const NEVER_AFFECTED = "0";
+const notAffected = {
   case: "falsePositiveDetermination",
   value: { type: FalsePositive.UNSPECIFIED, note: "No version is affected, as the OSV record says." },
 } as const;
@@ -51,12 +55,12 @@ const refuted = {
 function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifactName"> {
   const ecosystem = optionalName(child(node, "ecosystem"));
   if (ecosystem !== "") return { artifactType: typeOfEcosystem(ecosystem), artifactName: nameOf(child(node, "name")) };
-  if (isAbsent(child(node, "purl"))) throw new BadRecord(node.pointer, "it has neither an ecosystem nor a package URL");
+  if (isAbsent(child(node, "purl"))) throw new BadRecord(node.pointer, "neither an ecosystem nor a package URL");
   const { type, name } = packageFromUrl(child(node, "purl"));
   return { artifactType: type, artifactName: name };
 }
 
-/** Each once. Commits are no versions. */
+/** Without duplicates. Skips ranges of commits. */
 function fixedVersionsOf(affected: Node): readonly string[] {
   const ranges = elementsOf(child(affected, "ranges")).filter((range) => child(range, "type").value !== "GIT");
   const events = ranges.flatMap((range) => elementsOf(child(range, "events"))).map((event) => child(event, "fixed"));

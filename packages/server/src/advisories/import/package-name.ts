@@ -1,4 +1,4 @@
-/** What packages are called in advisories: the type of package URLs, and the name as the package's own ecosystem writes it. Pure. */
+/** Names packages as advisories do: by the type of package URLs and the full name in the package's ecosystem. Pure. */
 import { fullNameOf, parsePackageUrl } from "../../lib/package-url.ts";
 import { type Node, nameOf } from "./fields.ts";
 import { BadRecord } from "./record.ts";
@@ -9,11 +9,11 @@ export interface PackageName {
   readonly type: string;
   readonly name: string;
   readonly architecture: string;
-  /** The empty string where none is said. */
+  /** Empty if there is none. */
   readonly version: string;
 }
 
-/** Ecosystems of OSV by their names up to the colon; those of distributions, which are many, by the format of their packages. */
+/** Package types of OSV ecosystems, by the ecosystem's name up to the colon. Distributions have the type of their package format. */
 const types: ReadonlyMap<string, string> = new Map(
   Object.entries({
     apk: ["Alpaquita", "Alpine", "BellSoft Hardened Containers", "Chainguard", "MinimOS", "Wolfi"],
@@ -41,7 +41,7 @@ const types: ReadonlyMap<string, string> = new Map(
   }).flatMap(([type, ecosystems]) => ecosystems.map((ecosystem) => [ecosystem, type])),
 );
 
-/** An ecosystem that nobody knows here is its own type, in lower case and with hyphens. */
+/** An unknown ecosystem is its own type, in lower case and with hyphens. */
 export function typeOfEcosystem(ecosystem: string): string {
   const [name = ""] = ecosystem.split(":");
   return types.get(name) ?? name.toLowerCase().replace(/[^a-z0-9]+/g, "-");

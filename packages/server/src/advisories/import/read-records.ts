@@ -1,14 +1,14 @@
-/** From files to records: everything before the database. What is wrong goes to `report`, and the rest on. */
+/** Reads files into records, which is all work before the database. Reports problems and continues. */
 import type { ReadContext } from "./context.ts";
-import { type DocumentLimits, documentsIn, documentsOfLines, type Found, nodeOf } from "./documents.ts";
+import { type DocumentLimits, documentsIn, documentsOfLines, type FoundDocument, nodeOf } from "./documents.ts";
 import { filesOf } from "./files.ts";
 import { type ImportKind, readDocument } from "./formats.ts";
 import type { ImportFile } from "./import-file.ts";
 import type { ImportProblem } from "./import-options.ts";
-import { BadRecord, type Placed } from "./record.ts";
+import { BadRecord, type Located } from "./record.ts";
 
 export interface ReadOptions {
-  /** Of a file or a folder. */
+  /** The path of a file or a folder. */
   readonly path: string;
   readonly kind: ImportKind;
   readonly limits: DocumentLimits;
@@ -16,12 +16,12 @@ export interface ReadOptions {
   readonly now: number;
   report(problem: ImportProblem): void;
   advance(bytes: number): void;
-  /** A file that holds nothing like records. */
+  /** Counts a file that contains nothing like records. */
   ignore(): void;
 }
 
-/** A document's records at a time. */
-export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Placed[]> {
+/** Yields the records of one document at a time. */
+export async function* readRecords(options: ReadOptions): AsyncGenerator<readonly Located[]> {
   const report = (file: string, reason: string) => options.report({ file, position: "", reason });
   for await (const file of filesOf(options.path, { report, advance: options.advance })) {
     if (Buffer.isBuffer(file.content)) yield* recordsIn(documentsIn(file.content, file.isExplicit, options.limits), file, options);
@@ -29,27 +29,26 @@ export async function* readRecords(options: ReadOptions): AsyncGenerator<readonl
   }
 }
 
-function* recordsIn(documents: Iterable<Found>, file: ImportFile, options: ReadOptions): Generator<readonly Placed[]> {
+function* recordsIn(documents: Iterable<FoundDocument>, file: ImportFile, options: ReadOptions): Generator<readonly Located[]> {
   let isEmpty = true;
   for (const found of documents) {
     isEmpty = false;
     yield recordsOf(found, file.name, options);
   }
-  if (!isEmpty) return;
-  options.ignore();
+  if (isEmpty) options.ignore();
 }
 
 async function* recordsOfLines(
   content: AsyncIterable<Uint8Array>,
   { name: file, isExplicit }: ImportFile,
   options: ReadOptions,
-): AsyncGenerator<readonly Placed[]> {
+): AsyncGenerator<readonly Located[]> {
   const documents = documentsOfLines(content, isExplicit, options.limits);
   for (let isEmpty = true; ; isEmpty = false) {
     const next = await documents.next().catch((error: Error) => {
-      // That of the disk is not the file's fault.
+      // A failure of the disk ends the import.
       if ("syscall" in error) throw error;
-      options.report({ file, position: "", reason: `it cannot be read further: ${error.message.slice(0, 200)}` });
+      options.report({ file, position: "", reason: `${error.message.slice(0, 200)}; the rest is not read` });
     });
     if (next === undefined) return;
     if (next.done) return isEmpty ? options.ignore() : undefined;
@@ -57,18 +56,19 @@ async function* recordsOfLines(
   }
 }
 
-function recordsOf(found: Found, file: string, { kind, now, report }: ReadOptions): readonly Placed[] {
+function recordsOf(found: FoundDocument, file: string, { kind, now, report }: ReadOptions): readonly Located[] {
   if ("reason" in found) {
     report({ file, position: found.position, reason: found.reason });
     return [];
   }
-  const tell = ({ pointer, message }: BadRecord) => report({ file, position: `${found.position} ${pointer}`.trim(), reason: message });
+  const reportRecord = ({ pointer, message }: BadRecord) =>
+    report({ file, position: `${found.position} ${pointer}`.trim(), reason: message });
   let problems = 0;
   const context: ReadContext = {
     now,
     report(problem) {
       if (++problems > MAX_PROBLEMS) throw new TooManyProblems();
-      tell(problem);
+      reportRecord(problem);
     },
   };
   try {
@@ -76,17 +76,17 @@ function recordsOf(found: Found, file: string, { kind, now, report }: ReadOption
     return readDocument(nodeOf(found), kind, context).map((record) => ({ record, file, position }));
   } catch (error) {
     if (error instanceof TooManyProblems)
-      tell(new BadRecord(found.pointer, `it has more than ${MAX_PROBLEMS} problems, so none of it is taken`));
-    else if (error instanceof BadRecord) tell(error);
+      reportRecord(new BadRecord(found.pointer, `more than ${MAX_PROBLEMS} problems; the document is skipped`));
+    else if (error instanceof BadRecord) reportRecord(error);
     else throw error;
     return [];
   }
 }
 
-/** Of one document: nobody reads more, and telling them takes time that others wait for. */
+/** Problems per document. Reporting more is useless and delays other imports. */
 const MAX_PROBLEMS = 10_000;
 
-/** No BadRecord, which readers would go on after. */
+/** Not a BadRecord, because readers continue after those. */
 class TooManyProblems extends Error {
   override readonly name = "TooManyProblems";
 }

@@ -1,30 +1,30 @@
-/** What a reading thread and the import say to each other. Types, and how far the thread may be ahead. */
+/** The messages between the reading thread and the import, and how far the thread can read ahead. */
 import type { ImportOptions, ImportProblem } from "./import-options.ts";
 import type { ReadOptions } from "./read-records.ts";
 
 export interface ReadingJob
   extends Pick<ReadOptions, "path" | "kind" | "now" | "limits">,
     Pick<ImportOptions, "parent" | "actor" | "approves" | "mayDelete"> {
-  /** Records of a piece: it is written in one transaction. */
+  /** Records per batch. A batch is written in one transaction. */
   readonly batchSize: number;
 }
 
-/** What is read and written together. */
-export interface Piece {
+/** Records that are read and written together. */
+export interface EncodedBatch {
   /**
-   * A JSON array: of `PreparedRecord` where advisories are read, or of `Placed`. To write and to read such a text takes half the time that cloning
-   * objects does.
+   * A JSON array of `PreparedRecord` for advisories, of `Located` for vulnerabilities. Encoding and decoding JSON takes half
+   * the time of cloning objects between threads.
    */
   readonly records: string;
   readonly problems: readonly ImportProblem[];
-  /** Of the source's, packed as they are, that were read for it. */
+  /** Bytes of the source that were read for the batch, before decompression. */
   readonly bytes: number;
-  /** Files that hold nothing like records. */
+  /** Files that contain nothing like records. */
   readonly ignored: number;
 }
 
-/** To a piece: it was taken. */
+/** The reply to a batch. */
 export type Taken = "taken";
 
-/** Pieces that wait to be taken. */
-export const MAX_WAITING = 4;
+/** Batches that wait for the import. */
+export const MAX_PENDING_BATCHES = 4;

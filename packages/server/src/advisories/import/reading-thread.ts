@@ -1,78 +1,78 @@
-/** A thread that reads what is to be imported, and prepares what is stored of it, beside the one that writes: no call waits for that. */
+/** The thread that reads the records of an import and prepares their rows. Calls and the writer do not wait for it. */
 import { doJobs } from "../../jobs/job-thread.ts";
 import type { ImportProblem } from "./import-options.ts";
 import { prepareRecords } from "./prepare-advisory.ts";
 import { readRecords } from "./read-records.ts";
-import { MAX_WAITING, type Piece, type ReadingJob, type Taken } from "./reading-protocol.ts";
-import type { AdvisoryRecord, ImportRecord, Placed } from "./record.ts";
+import { type EncodedBatch, MAX_PENDING_BATCHES, type ReadingJob, type Taken } from "./reading-protocol.ts";
+import type { AdvisoryRecord, ImportRecord, Located } from "./record.ts";
 
-/** Characters of a piece, about: records may be long. */
+/** The approximate number of characters of a batch, because records can be long. */
 const MAX_WEIGHT = 1_000_000;
-/** What was read in so long is passed on, as far as it is. */
-const MAX_MS = 200;
+/** A batch is sent after this time, even if it is not full. */
+const MAX_BATCH_MS = 200;
 
-doJobs<ReadingJob, Piece, Taken, void>(async (job, { say, reply }) => {
-  let piece = new GrowingPiece(job);
-  let waiting = 0;
-  const pass = async () => {
-    if (waiting === MAX_WAITING) await reply();
-    else waiting++;
-    say(piece.whole());
-    piece = new GrowingPiece(job);
+doJobs<ReadingJob, EncodedBatch, Taken, void>(async (job, { say, reply }) => {
+  let batch = new BatchBuilder(job);
+  let pending = 0;
+  const send = async () => {
+    if (pending === MAX_PENDING_BATCHES) await reply();
+    else pending++;
+    say(batch.encode());
+    batch = new BatchBuilder(job);
   };
   const records = readRecords({
     ...job,
-    report: (problem) => piece.problems.push(problem),
+    report: (problem) => batch.problems.push(problem),
     advance: (bytes) => {
-      piece.bytes += bytes;
+      batch.bytes += bytes;
     },
     ignore: () => {
-      piece.ignored++;
+      batch.ignored++;
     },
   });
   for await (const some of records) {
     for (const record of some) {
-      piece.add(record);
-      if (piece.isFull()) await pass();
+      batch.add(record);
+      if (batch.isFull()) await send();
     }
-    if (piece.isFull()) await pass();
+    if (batch.isFull()) await send();
   }
-  await pass();
+  await send();
 });
 
-class GrowingPiece {
+class BatchBuilder {
   readonly problems: ImportProblem[] = [];
   bytes = 0;
   ignored = 0;
   readonly #job: ReadingJob;
-  readonly #records: Placed[] = [];
+  readonly #records: Located[] = [];
   #weight = 0;
-  readonly #begun = performance.now();
+  readonly #startedAt = performance.now();
 
   constructor(job: ReadingJob) {
     this.#job = job;
   }
 
-  add(record: Placed): void {
+  add(record: Located): void {
     this.#records.push(record);
     this.#weight += weightOf(record.record);
   }
 
   isFull(): boolean {
     const count = Math.max(this.#records.length, this.problems.length);
-    return count >= this.#job.batchSize || this.#weight >= MAX_WEIGHT || performance.now() - this.#begun > MAX_MS;
+    return count >= this.#job.batchSize || this.#weight >= MAX_WEIGHT || performance.now() - this.#startedAt > MAX_BATCH_MS;
   }
 
-  whole(): Piece {
+  encode(): EncodedBatch {
     const { problems, bytes, ignored } = this;
     const { kind, parent } = this.#job;
     const records =
-      kind === "advisories" ? prepareRecords(this.#records as readonly Placed<AdvisoryRecord>[], parent, this.#job) : this.#records;
+      kind === "advisories" ? prepareRecords(this.#records as readonly Located<AdvisoryRecord>[], parent, this.#job) : this.#records;
     return { records: JSON.stringify(records), problems, bytes, ignored };
   }
 }
 
-/** Of an event: it is stored with all that is known of it. */
+/** The weight of an event, in characters. */
 const EVENT_WEIGHT = 400;
 
 function weightOf(record: ImportRecord): number {

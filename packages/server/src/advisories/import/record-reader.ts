@@ -1,22 +1,22 @@
-/** Has a thread read the records of an import, and hands them on as they come. Bounded in memory, whatever is in there. */
+/** Reads the records of an import in a thread and yields them in batches. Memory is limited, whatever the source contains. */
 import { JobThreads } from "../../jobs/job-threads.ts";
 import { documentLimits, heapFor, MAX_DOCUMENT } from "./documents.ts";
-import type { Piece, ReadingJob, Taken } from "./reading-protocol.ts";
-import type { Placed } from "./record.ts";
+import type { EncodedBatch, ReadingJob, Taken } from "./reading-protocol.ts";
+import type { Located } from "./record.ts";
 
-export interface ReadPiece extends Omit<Piece, "records"> {
-  readonly records: readonly Placed[];
+export interface RecordBatch extends Omit<EncodedBatch, "records"> {
+  readonly records: readonly Located[];
 }
 
 export interface RecordReader extends AsyncDisposable {
-  /** The thread is a few pieces ahead. @throws where the source cannot be opened; the signal's reason */
-  read(job: Omit<ReadingJob, "limits">, signal?: AbortSignal): AsyncGenerator<ReadPiece>;
+  /** The thread reads a few batches ahead. @throws if the source cannot be opened; the reason of the signal */
+  read(job: Omit<ReadingJob, "limits">, signal?: AbortSignal): AsyncGenerator<RecordBatch>;
 }
 
-/** @param maxDocumentBytes of what is parsed as a whole: it says how much memory the thread may take */
+/** @param maxDocumentBytes the size of a document that is parsed as a whole. It determines the memory of the thread */
 export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReader {
   const limits = documentLimits(maxDocumentBytes);
-  const threads = new JobThreads<ReadingJob, Piece, Taken, void>({
+  const threads = new JobThreads<ReadingJob, EncodedBatch, Taken, void>({
     module: new URL("./reading-thread.ts", import.meta.url),
     name: "import reader",
     maxHeapMb: heapFor(limits),
@@ -24,19 +24,19 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
   return {
     async *read(job, signal) {
       const stop = new AbortController();
-      const pieces: { readonly piece: Piece; take(): void }[] = [];
+      const batches: { readonly batch: EncodedBatch; take(): void }[] = [];
       let wake = () => {};
       let end: { readonly error?: unknown } | undefined;
       const running = threads.run(
         { ...job, limits },
-        (piece, reply) => {
-          pieces.push({ piece, take: () => reply("taken") });
+        (batch, reply) => {
+          batches.push({ batch, take: () => reply("taken") });
           wake();
         },
         signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
       );
-      const finish = (how: { readonly error?: unknown }) => {
-        end = how;
+      const finish = (result: { readonly error?: unknown }) => {
+        end = result;
         wake();
       };
       const ending = running.then(
@@ -45,10 +45,10 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
       );
       try {
         for (;;) {
-          const next = pieces.shift();
+          const next = batches.shift();
           if (next !== undefined) {
             next.take();
-            yield { ...next.piece, records: JSON.parse(next.piece.records) as Placed[] };
+            yield { ...next.batch, records: JSON.parse(next.batch.records) as Located[] };
           } else if (end !== undefined) {
             if ("error" in end) throw end.error;
             return;
@@ -59,7 +59,7 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
           }
         }
       } finally {
-        // Whoever wants no more is not kept waiting for the rest.
+        // A caller that stops early does not wait for the rest.
         stop.abort();
         await ending;
       }

@@ -1,11 +1,11 @@
-/** What two writers of the same new rows do: one of them comes too late, and finds them when it tries again. */
+/** Retries a transaction that lost a race: another writer inserted the same rows first, and the next attempt finds them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConstraintError } from "../../db/transaction.ts";
 import { notFound } from "../../lib/errors.ts";
 
 const ATTEMPTS = 10;
 
-/** @throws NOT_FOUND where the group is not there, or not any more */
+/** @throws NOT_FOUND if the group does not exist */
 export async function retryRaces<T>(group: string, attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,4 +1,4 @@
-/** What the statuses of VEX become as events: the table that docs/advisories.md shows. Pure. */
+/** Converts VEX statuses to events, by the table in docs/advisories.md. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { Node } from "./fields.ts";
 import { BadRecord, type EventRecord, type EventType } from "./record.ts";
@@ -7,14 +7,14 @@ export type VexStatus = "not_affected" | "affected" | "fixed" | "under_investiga
 
 export interface VexStatement {
   readonly status: VexStatus;
-  /** One of VEX's, or the empty string. */
+  /** A justification of VEX, or empty. */
   readonly justification: string;
   readonly note: string;
-  /** In which it is fixed, or the empty string. */
+  /** The version with the fix, or empty. */
   readonly version: string;
 }
 
-/** As Wolfi's YAML spells them. */
+/** By their names in Wolfi's YAML. */
 export const falsePositiveTypes: ReadonlyMap<string, FalsePositive> = new Map([
   ["vulnerability-record-analysis-contested", FalsePositive.VULNERABILITY_RECORD_ANALYSIS_CONTESTED],
   ["component-vulnerability-mismatch", FalsePositive.COMPONENT_VULNERABILITY_MISMATCH],
@@ -25,7 +25,7 @@ export const falsePositiveTypes: ReadonlyMap<string, FalsePositive> = new Map([
   ["inline-mitigations-exist", FalsePositive.INLINE_MITIGATIONS_EXIST],
 ]);
 
-/** Without one, nothing is said but that the vulnerability is not that of the component; the statement's note may tell more. */
+/** A statement without a justification only says that the component does not have the vulnerability. Its note may say more. */
 const justifications: ReadonlyMap<string, FalsePositive> = new Map([
   ["", FalsePositive.COMPONENT_VULNERABILITY_MISMATCH],
   ["component_not_present", FalsePositive.COMPONENT_VULNERABILITY_MISMATCH],
@@ -35,22 +35,22 @@ const justifications: ReadonlyMap<string, FalsePositive> = new Map([
   ["inline_mitigations_already_exist", FalsePositive.INLINE_MITIGATIONS_EXIST],
 ]);
 
-/** @throws BadRecord at the node, for a statement that does not say what its status needs */
-export function vexEvents(statement: VexStatement, time: number, isOwnTime: boolean, node: Node): readonly EventRecord[] {
-  return [{ time, isOwnTime, type: typeOf(statement, node) }];
+/** @throws BadRecord at the node, for a statement without the details that its status requires */
+export function vexEvent(statement: VexStatement, when: Pick<EventRecord, "time" | "isOwnTime">, node: Node): EventRecord {
+  return { ...when, type: typeOf(statement, node) };
 }
 
 function typeOf({ status, justification, note, version }: VexStatement, node: Node): EventType {
   switch (status) {
     case "not_affected": {
       const type = justifications.get(justification);
-      if (type === undefined) throw new BadRecord(node.pointer, `there is no justification "${justification}"`);
+      if (type === undefined) throw new BadRecord(node.pointer, `unknown justification "${justification}"`);
       return { case: "falsePositiveDetermination", value: { type, note } };
     }
     case "affected":
       return { case: "truePositiveDetermination", value: { note } };
     case "fixed":
-      if (version === "") throw new BadRecord(node.pointer, "it is fixed, and does not say in which version");
+      if (version === "") throw new BadRecord(node.pointer, "the status fixed requires a version");
       return { case: "fixed", value: { fixedVersion: version, note } };
     case "under_investigation":
       return { case: "detection", value: { type: { case: "manual", value: {} } } };

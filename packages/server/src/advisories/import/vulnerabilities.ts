@@ -1,4 +1,4 @@
-/** What public databases say of vulnerabilities: records of OSV, and of the CVE program in version 5 of its format. Pure. */
+/** Reads the metadata of vulnerabilities from OSV records, and from CVE records of format version 5. Pure. */
 import { Reference_Type, Severity_Type } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import type { ReadContext } from "./context.ts";
 import { type CvssVersion, isCvssVector } from "./cvss-vector.ts";
@@ -8,7 +8,7 @@ import { optionalTime, timeOf } from "./times.ts";
 
 const MAX_SUMMARY = 1000;
 const MAX_DETAILS = 65_536;
-/** More are left out. */
+/** Further references are skipped. */
 const MAX_REFERENCES = 500;
 const MAX_URL = 2048;
 
@@ -25,8 +25,8 @@ const cveScores: readonly (readonly [name: string, version: CvssVersion])[] = [
   ["cvssV4_0", Severity_Type.CVSS_V4],
 ];
 
-/** Tags of the CVE program by what OSV calls such references. */
-const tags: ReadonlyMap<unknown, Reference_Type> = new Map([
+/** The OSV types of the tags of CVE references. */
+const cveTagTypes: ReadonlyMap<unknown, Reference_Type> = new Map([
   ["vendor-advisory", Reference_Type.ADVISORY],
   ["third-party-advisory", Reference_Type.ADVISORY],
   ["government-resource", Reference_Type.ADVISORY],
@@ -42,7 +42,7 @@ const tags: ReadonlyMap<unknown, Reference_Type> = new Map([
 export function readOsvVulnerability(document: Node, context: ReadContext): VulnerabilityRecord[] {
   const id = nameOf(child(document, "id"));
   const modified = timeOf(child(document, "modified"), context.now);
-  // Some databases give scores for each package, which then are mostly the same.
+  // Some databases have scores per package, which are mostly equal.
   const scored = [document, ...elementsOf(child(document, "affected"))].flatMap((node) => elementsOf(child(node, "severity")));
   return [
     {
@@ -94,15 +94,15 @@ export function readCve(document: Node, context: ReadContext): VulnerabilityReco
 }
 
 function englishOf(list: Node): string {
-  const texts = elementsOf(list);
-  const english = texts.find((node) => String(child(node, "lang").value).toLowerCase().startsWith("en")) ?? texts[0];
+  const descriptions = elementsOf(list);
+  const english = descriptions.find((node) => String(child(node, "lang").value).toLowerCase().startsWith("en")) ?? descriptions[0];
   return english === undefined ? "" : noteOf(child(english, "value"), MAX_DETAILS);
 }
 
 function cveReferenceType(list: Node): Reference_Type {
   return (
     elementsOf(list)
-      .map((tag) => tags.get(tag.value))
+      .map((tag) => cveTagTypes.get(tag.value))
       .find((type) => type !== undefined) ?? Reference_Type.WEB
   );
 }
@@ -111,7 +111,7 @@ function referencesOf(list: Node, typeOf: (node: Node) => Reference_Type): Vulne
   return uniqueReferences(elementsOf(list), typeOf);
 }
 
-/** Each address once; what is no address of the web is left out, as readers make links of them. */
+/** Without duplicates. Skips addresses outside the web, because clients render references as links. */
 function uniqueReferences(nodes: readonly Node[], typeOf: (node: Node) => Reference_Type): VulnerabilityRecord["references"] {
   const known = new Map<string, Reference_Type>();
   for (const node of nodes) {
@@ -128,19 +128,19 @@ function isWebAddress(url: string): boolean {
 }
 
 interface Score {
-  /** Undefined for a kind of score that the API does not know. */
+  /** Undefined for a kind of score that the API does not have. */
   readonly version: CvssVersion | undefined;
   readonly score: Node;
 }
 
-/** Each vector once, in the order of versions. One that is none is reported and left out by itself. */
+/** Without duplicates, sorted by version. Reports and skips a score that is not a vector. */
 function severitiesOf(scores: readonly Score[], id: string, { report }: ReadContext): VulnerabilityRecord["severities"] {
   const known = new Map<string, CvssVersion>();
   for (const { version, score } of scores) {
     if (version === undefined || isAbsent(score)) continue;
     const vector = typeof score.value === "string" ? score.value.trim().replace(/^\((.*)\)$/, "$1") : "";
     if (isCvssVector(version, vector)) known.set(vector, version);
-    else report(new BadRecord(score.pointer, `the score of ${id} is no CVSS vector: "${noteOf(score.holding(vector), 100)}"`));
+    else report(new BadRecord(score.pointer, `the score of ${id} is not a CVSS vector: "${noteOf(score.withValue(vector), 100)}"`));
   }
   return Array.from(known, ([score, type]) => ({ type, score })).sort((a, b) => a.type - b.type);
 }

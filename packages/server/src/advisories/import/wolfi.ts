@@ -1,11 +1,11 @@
-/** Advisories as Wolfi and Chainguard write them in YAML, one file for each package: schema version 2, and version 1 with its VEX statuses. Pure. */
+/** Reads the YAML advisories of Wolfi and Chainguard, one file per package: schema version 2, and version 1 with VEX statuses. Pure. */
 import type { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, entriesOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { type AdvisoryRecord, apkAdvisory, BadRecord, type EventRecord, type EventType } from "./record.ts";
 import { timeOf } from "./times.ts";
-import { falsePositiveTypes, type VexStatus, vexEvents } from "./vex-status.ts";
+import { falsePositiveTypes, type VexStatus, vexEvent } from "./vex-status.ts";
 
 const STATUSES: ReadonlySet<string> = new Set(["not_affected", "affected", "fixed", "under_investigation"]);
 
@@ -23,17 +23,17 @@ export function readWolfi(document: Node, context: ReadContext): AdvisoryRecord[
     return readEach(elementsOf(advisories), context, (advisory) => {
       const id = nameOf(child(advisory, "id"));
       const events = readEach(elementsOf(child(advisory, "events")), context, (event) => eventOf(event, context.now));
-      return read(id, aliasesOf(id, child(advisory, "aliases")), someOf(events, advisory));
+      return read(id, aliasesOf(id, child(advisory, "aliases")), assertNotEmpty(events, advisory));
     });
-  // Version 1 has the id as the name of a list of statuses.
+  // Version 1 maps ids to lists of statuses.
   return readEach(entriesOf(advisories), context, ([id, list]) => {
-    const events = readEach(elementsOf(list), context, (entry) => entryEvents(entry, context.now)).flat();
-    return read(nameOf(list.holding(id)), aliasesOf(id), someOf(events, list));
+    const events = readEach(elementsOf(list), context, (entry) => entryEvent(entry, context.now));
+    return read(nameOf(list.withValue(id)), aliasesOf(id), assertNotEmpty(events, list));
   });
 }
 
-function someOf(events: readonly EventRecord[], node: Node): readonly EventRecord[] {
-  if (events.length === 0) throw new BadRecord(node.pointer, "it has no event that can be used");
+function assertNotEmpty(events: readonly EventRecord[], node: Node): readonly EventRecord[] {
+  if (events.length === 0) throw new BadRecord(node.pointer, "no usable events");
   return events;
 }
 
@@ -61,14 +61,14 @@ function typeOf(event: Node): EventType {
     case "pending-upstream-fix":
       return { case: "pendingUpstreamFix", value: { note } };
     default:
-      throw new BadRecord(`${event.pointer}/type`, `there is no type of event "${type}"`);
+      throw new BadRecord(`${event.pointer}/type`, `unknown event type "${type}"`);
   }
 }
 
 function falsePositiveTypeOf(node: Node): FalsePositive {
   const name = nameOf(node);
   const type = falsePositiveTypes.get(name);
-  if (type === undefined) throw new BadRecord(node.pointer, `there is no type of false positive "${name}"`);
+  if (type === undefined) throw new BadRecord(node.pointer, `unknown type of false positive "${name}"`);
   return type;
 }
 
@@ -77,36 +77,36 @@ type Detection = NonNullable<Extract<EventType, { case: "detection" }>["value"][
 function detectionOf(data: Node): Detection {
   const type = nameOf(child(data, "type"));
   const inner = child(data, "data");
-  const text = (name: string) => optionalName(child(inner, name), 1000);
+  const stringAt = (name: string) => optionalName(child(inner, name), 1000);
   switch (type) {
     case "manual":
       return { case: "manual", value: {} };
     case "nvdapi":
-      return { case: "nvdapi", value: { cpeSearched: text("cpeSearched"), cpeFound: text("cpeFound") } };
+      return { case: "nvdapi", value: { cpeSearched: stringAt("cpeSearched"), cpeFound: stringAt("cpeFound") } };
     case "scan/v1":
       return {
         case: "scanv1",
         value: {
-          scanner: text("scanner"),
-          subpackageName: text("subpackageName"),
-          componentId: text("componentID"),
-          componentName: text("componentName"),
-          componentVersion: text("componentVersion"),
-          componentType: text("componentType"),
-          componentLocation: text("componentLocation"),
+          scanner: stringAt("scanner"),
+          subpackageName: stringAt("subpackageName"),
+          componentId: stringAt("componentID"),
+          componentName: stringAt("componentName"),
+          componentVersion: stringAt("componentVersion"),
+          componentType: stringAt("componentType"),
+          componentLocation: stringAt("componentLocation"),
         },
       };
     default:
-      throw new BadRecord(`${data.pointer}/type`, `there is no type of detection "${type}"`);
+      throw new BadRecord(`${data.pointer}/type`, `unknown detection type "${type}"`);
   }
 }
 
-function entryEvents(entry: Node, now: number): readonly EventRecord[] {
+function entryEvent(entry: Node, now: number): EventRecord {
   const status = nameOf(child(entry, "status"));
-  if (!STATUSES.has(status)) throw new BadRecord(`${entry.pointer}/status`, `there is no status "${status}"`);
+  if (!STATUSES.has(status)) throw new BadRecord(`${entry.pointer}/status`, `unknown status "${status}"`);
   const fixedVersion = child(entry, "fixed-version");
   const note = noteOf(child(entry, status === "not_affected" ? "impact" : "action"));
   const justification = optionalName(child(entry, "justification"));
   const statement = { status: status as VexStatus, justification, note, version: isAbsent(fixedVersion) ? "" : nameOf(fixedVersion) };
-  return vexEvents(statement, timeOf(child(entry, "timestamp"), now), true, entry);
+  return vexEvent(statement, { time: timeOf(child(entry, "timestamp"), now), isOwnTime: true }, entry);
 }

@@ -1,4 +1,4 @@
-/** Stores a batch of advisories in one transaction, with all that is derived of them; what is known already costs no write. */
+/** Stores a batch of advisories in one transaction, with everything derived from them. Known records cost no write. */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { newUid } from "../../lib/uid.ts";
@@ -6,24 +6,24 @@ import { advisoryFromRow } from "../storage/load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../storage/store.ts";
 import type { AdvisoryTable } from "../tables.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
-import { type Authorship, isBeyondRights, merge } from "./merge-advisory.ts";
-import { type Prepared, type PreparedRecord, prepare, prepareNew, stamped } from "./prepare-advisory.ts";
+import { type Authorship, isForbiddenWithdrawal, merge } from "./merge-advisory.ts";
+import { type Prepared, type PreparedRecord, prepare, prepareNew, withCreationTime } from "./prepare-advisory.ts";
 import type { AdvisoryRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
 
 export async function writeAdvisories(options: ImportOptions, batch: readonly PreparedRecord[]): Promise<BatchOutcome> {
   const { store, parent, actor, approves, mayDelete, clock } = options;
   const authorship = { actor, approves, mayDelete, now: clock.now() };
-  const records = uniqueRecords(batch, parent, authorship);
-  // Where all is known, nobody has to wait for a transaction.
+  const records = mergeDuplicates(batch, parent, authorship);
+  // A batch of known records needs no transaction.
   const stored = await findStored(store.reader, parent, [...records.keys()], false);
-  const rest = new Map([...records].filter(([about, record]) => isNews(stored.get(about), record.record, authorship)));
-  if (rest.size === 0) return { created: 0, updated: 0, refused: [] };
-  return retryRaces(parent, () => store.transaction((db) => writeNews(db, parent, rest, authorship)));
+  const changes = new Map([...records].filter(([about, { record }]) => isChange(stored.get(about), record, authorship)));
+  if (changes.size === 0) return { created: 0, updated: 0, refused: [] };
+  return retryRaces(parent, () => store.transaction((db) => writeChanges(db, parent, changes, authorship)));
 }
 
-/** By what they are about; several about the same are one, with the events of all. */
-function uniqueRecords(batch: readonly PreparedRecord[], parent: string, authorship: Authorship): ReadonlyMap<string, PreparedRecord> {
+/** By key. Records with the same key are merged. */
+function mergeDuplicates(batch: readonly PreparedRecord[], parent: string, authorship: Authorship): ReadonlyMap<string, PreparedRecord> {
   const records = new Map<string, PreparedRecord>();
   for (const prepared of batch) {
     const { about } = prepared;
@@ -32,13 +32,13 @@ function uniqueRecords(batch: readonly PreparedRecord[], parent: string, authors
       records.set(about, prepared);
       continue;
     }
-    const record = together(other.record, prepared.record);
-    records.set(about, { ...prepared, record, fresh: prepareNew(newUid(parent), record, authorship) });
+    const record = mergeRecords(other.record, prepared.record);
+    records.set(about, { ...prepared, record, newAdvisory: prepareNew(newUid(parent), record, authorship) });
   }
   return records;
 }
 
-function together(one: AdvisoryRecord, other: AdvisoryRecord): AdvisoryRecord {
+function mergeRecords(one: AdvisoryRecord, other: AdvisoryRecord): AdvisoryRecord {
   return {
     ...one,
     aliases: [...new Set([...one.aliases, ...other.aliases])],
@@ -47,7 +47,7 @@ function together(one: AdvisoryRecord, other: AdvisoryRecord): AdvisoryRecord {
   };
 }
 
-function isNews(stored: Stored | undefined, record: AdvisoryRecord, authorship: Authorship): boolean {
+function isChange(stored: Stored | undefined, record: AdvisoryRecord, authorship: Authorship): boolean {
   return stored === undefined || merge(stored.advisory, record, authorship) !== undefined;
 }
 
@@ -56,42 +56,43 @@ interface Stored {
   readonly advisory: Advisory;
 }
 
-async function findStored(db: ReadDb, parent: string, abouts: readonly string[], isLocked: boolean): Promise<Map<string, Stored>> {
-  const wanted = db.selectFrom(db.dialect.valuesOf(abouts).as("v")).select("v.value");
+async function findStored(db: ReadDb, parent: string, keys: readonly string[], isLocked: boolean): Promise<Map<string, Stored>> {
+  const wanted = db.selectFrom(db.dialect.valuesOf(keys).as("v")).select("v.value");
   const query = db.selectFrom("advisory").selectAll().where("parent", "=", parent).where("about", "in", wanted).orderBy("uid");
   const rows = await (isLocked ? db.dialect.forUpdate(query) : query).execute();
   return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFromRow(row) }]));
 }
 
-async function writeNews(
+async function writeChanges(
   db: WriteDb,
   parent: string,
   records: ReadonlyMap<string, PreparedRecord>,
   authorship: Authorship,
 ): Promise<BatchOutcome> {
-  // In one order, so that imports of the same do not wait for each other in a circle.
-  const abouts = [...records.keys()].sort();
-  const stored = await findStored(db, parent, abouts, true);
+  // Sorted, so that imports of the same advisories cannot deadlock.
+  const keys = [...records.keys()].sort();
+  const stored = await findStored(db, parent, keys, true);
   const changes: AdvisoryChange[] = [];
   const refused: ImportProblem[] = [];
-  for (const about of abouts) {
-    const [{ record, file, position, fresh }, known] = [records.get(about)!, stored.get(about)];
-    const after = known === undefined ? fresh : prepareChange(known.advisory, record, authorship);
+  for (const about of keys) {
+    const { record, file, position, newAdvisory } = records.get(about)!;
+    const known = stored.get(about);
+    const after = known === undefined ? newAdvisory : prepareChange(known.advisory, record, authorship);
     if (after === undefined) continue;
-    const reason = isBeyondRights(known?.advisory, record, authorship) ? WITHDRAWN : "problem" in after ? after.problem : undefined;
+    const reason = isForbiddenWithdrawal(known?.advisory, record, authorship) ? WITHDRAWN : "problem" in after ? after.problem : undefined;
     if (reason !== undefined) refused.push({ file, position, reason: `${record.advisoryId} of ${record.artifactName}: ${reason}` });
     else if ("derived" in after)
-      changes.push({ before: known?.row, after: known === undefined ? stamped(after.derived, authorship.now) : after.derived });
+      changes.push({ before: known?.row, after: known === undefined ? withCreationTime(after.derived, authorship.now) : after.derived });
   }
   await storeAdvisories(db, changes);
   const created = changes.filter(({ before }) => before === undefined).length;
   return { created, updated: changes.length - created, refused };
 }
 
-/** Undefined where everything is known already. */
+/** Undefined if the record adds nothing. */
 function prepareChange(stored: Advisory, record: AdvisoryRecord, authorship: Authorship): Prepared | undefined {
   const changed = merge(stored, record, authorship);
   return changed === undefined ? undefined : prepare(changed);
 }
 
-const WITHDRAWN = "its source withdrew it, and whoever imports this may not delete advisories: it is left as it is";
+const WITHDRAWN = "withdrawn by its source, but this import may not delete advisories; left unchanged";

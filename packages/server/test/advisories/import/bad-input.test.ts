@@ -1,4 +1,4 @@
-/** What cannot be used is told with its place, and the rest is stored. */
+/** Problems of an import are reported with their position, and the rest is stored. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,14 +20,14 @@ const SIZES_FOLLOW = 8;
 describeWithWorld("imports of bad input", (world) => {
   const good = (id: string) => JSON.stringify(osv({ id, affected: [{ package: { ecosystem: "npm", name: "good" } }] }));
 
-  /** Names of the problems' files after the archive's, with their positions and reasons; and the ids of what is stored. */
+  /** Imports a file. Returns the problems and the ids of the stored advisories. */
   async function outcome(name: string, content: string | Buffer, kind: "advisories" | "vulnerabilities" = "advisories") {
     const parent = await world.group(world.orgUid);
     const { problems } = await importFile(world, name, content, { kind, parent: kind === "advisories" ? parent : "" });
     return { problems, stored: await storedIn(world, parent) };
   }
 
-  test("a zip that was cut off is read as far as it goes", async () => {
+  test("a zip archive that was cut off is read up to the cut", async () => {
     for (const flags of [0, SIZES_FOLLOW]) {
       const entries = ["A-1", "A-2", "A-3"].map((id) => ({ name: `${id}.json`, content: good(id), flags }));
       const whole = zipOf(entries);
@@ -47,7 +47,7 @@ describeWithWorld("imports of bad input", (world) => {
     }
   });
 
-  test("archives within archives, links, encrypted files and paths that lead out are passed over", async () => {
+  test("archives within archives, links, encrypted files and escaping paths are skipped", async () => {
     const { problems, stored } = await outcome(
       "tricks.zip",
       zipOf([
@@ -69,12 +69,12 @@ describeWithWorld("imports of bad input", (world) => {
         ["tricks.zip!a/../../b.json", "its path leads out of the archive"],
         ["tricks.zip!link.json", "symbolic links are not followed"],
         ["tricks.zip!secret.json", "encrypted files are not supported"],
-        ["tricks.zip!inner.zip", "it is neither JSON nor YAML nor an archive that is known here"],
+        ["tricks.zip!inner.zip", "not JSON, YAML or a supported archive"],
       ],
     );
   });
 
-  test("a tar's links and paths that lead out are passed over, and what is cut off is read as far as it goes", async () => {
+  test("links and escaping paths in a tar archive are skipped, and an archive that was cut off is read up to the cut", async () => {
     const archive = pack();
     archive.entry({ name: "../up.json" }, good("C-1"));
     archive.entry({ name: "link.json", type: "symlink", linkname: "/etc/passwd" });
@@ -93,38 +93,38 @@ describeWithWorld("imports of bad input", (world) => {
     assert.match(cut.problems.at(-1)?.reason ?? "", /unexpected end of file.*the rest is not read/);
   });
 
-  test("what unpacks to far more than its size ends the archive, and what came before is stored", async () => {
+  test("an archive that expands to many times its size is abandoned, and the records before are stored", async () => {
     const bomb = { name: "bomb.json", content: Buffer.alloc(300 * 1024 * 1024, " ") };
     const { problems, stored } = await outcome("bomb.zip", zipOf([{ name: "a.json", content: good("D-1") }, bomb]));
     assert.deepEqual(stored, ["D-1"]);
     assert.match(problems[0]?.reason ?? "", /expands to more than 100 times its size/);
-    const lying = await outcome(
+    const falseSize = await outcome(
       "lying.zip",
       zipOf([
         { ...bomb, claimedSize: 2000 },
         { name: "b.json", content: good("D-2") },
       ]),
     );
-    assert.deepEqual(lying.stored, ["D-2"]);
-    assert.match(lying.problems[0]?.reason ?? "", /^damaged content/);
+    assert.deepEqual(falseSize.stored, ["D-2"]);
+    assert.match(falseSize.problems[0]?.reason ?? "", /^damaged content/);
     const zipped = await outcome("bomb.gz", gzipSync(bomb.content));
     assert.match(zipped.problems[0]?.reason ?? "", /100 times its size|larger than/);
   });
 
-  test("YAML whose aliases explode, that is too large, or is none, is told", async () => {
+  test("YAML with exploding aliases, oversized YAML and invalid YAML are reported", async () => {
     const levels = Array.from({ length: 12 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(", ")}]`);
     const bomb = ["package: {name: x}", "advisories: *a12", "a0: &a0 [x, x]", ...levels].join("\n");
     const exploding = await outcome("bomb.yaml", bomb.replace("advisories: *a12\n", "").concat("\nadvisories: *a12\n"));
-    assert.match(exploding.problems[0]?.reason ?? "", /^it is YAML that cannot be read: .*alias/);
+    assert.match(exploding.problems[0]?.reason ?? "", /^YAML cannot be read: .*alias/);
     const large = await outcome("large.yaml", `package: {name: x}\nadvisories:\n${"# padding\n".repeat(500_000)}`);
-    assert.match(large.problems[0]?.reason ?? "", /no larger than/);
+    assert.match(large.problems[0]?.reason ?? "", /at most/);
     const deep = await outcome("deep.yaml", `package: ${"[".repeat(100_000)}`);
     assert.match(deep.problems[0]?.reason ?? "", /YAML/);
     const broken = await outcome("broken.yaml", WOLFI.replace("        type: fixed", "       type: fixed"));
-    assert.match(`${broken.problems[0]?.position}: ${broken.problems[0]?.reason}`, /^line \d+: it is no YAML/);
+    assert.match(`${broken.problems[0]?.position}: ${broken.problems[0]?.reason}`, /^line \d+: not valid YAML/);
   });
 
-  test("records without ids, with times that are none or still to come, and of unknown kinds are told with their places", async () => {
+  test("records without ids, with invalid or future times, and of unknown formats are reported with their positions", async () => {
     const lines = [
       good("E-1"),
       JSON.stringify(osv({ id: "" })),
@@ -142,19 +142,19 @@ describeWithWorld("imports of bad input", (world) => {
     assert.deepEqual(
       problems.map(({ position, reason }) => `${position}: ${reason.split(":")[0]}`),
       [
-        "line 2 /id: it is missing",
-        "line 3: it is no JSON",
-        "line 4 /modified: it is a time in the future",
-        "line 5 /modified: it must be a time such as 2026-01-31T12",
-        "line 6: it is of no format that is known here",
+        "line 2 /id: missing",
+        "line 3: not valid JSON",
+        "line 4 /modified: time in the future",
+        "line 5 /modified: must be a time such as 2026-01-31T12",
+        "line 6: unrecognized format; expected CVE, CSAF, OpenVEX, secdb, Wolfi YAML or OSV",
         "line 7 /affected: E-4 names no package",
-        "line 8 /id: it has characters that no name has",
-        "line 9 /aliases: it must be a list",
+        "line 8 /id: contains control characters or broken Unicode",
+        "line 9 /aliases: must be a list",
       ],
     );
   });
 
-  test("of an advisory the events that cannot be used are left out, and all of it where none can", async () => {
+  test("unusable events of an advisory are skipped, and an advisory without usable events is skipped as a whole", async () => {
     const future = WOLFI.replace(
       "timestamp: 2026-01-03T00:00:00Z\n        type: true",
       "timestamp: 2126-01-03T00:00:00Z\n        type: true",
@@ -173,10 +173,10 @@ describeWithWorld("imports of bad input", (world) => {
       ],
     );
     const none = await outcome("w.yaml", WOLFI.replaceAll("timestamp: 2026", "timestamp: 1926"));
-    assert.deepEqual([none.stored, none.problems.at(-1)?.reason], [[], "it has no event that can be used"]);
+    assert.deepEqual([none.stored, none.problems.at(-1)?.reason], [[], "no usable events"]);
   });
 
-  test("a score that is no vector is left out by itself", async () => {
+  test("a score that is not a vector is skipped alone", async () => {
     const severity = [
       "9.8",
       "CVSS:3.1/AV:N",
@@ -193,20 +193,20 @@ describeWithWorld("imports of bad input", (world) => {
     assert.deepEqual(JSON.parse(row?.severities ?? ""), [{ type: "TYPE_CVSS_V3", score: severity[3] }]);
   });
 
-  test("advisories in a file of vulnerabilities are told, and the other way round", async () => {
+  test("advisories in an import of vulnerabilities are reported", async () => {
     const { problems } = await outcome("s.json", JSON.stringify(SECDB), "vulnerabilities");
-    assert.deepEqual(problems, [{ file: "s.json", position: "", reason: "a secdb holds no vulnerabilities" }]);
+    assert.deepEqual(problems, [{ file: "s.json", position: "", reason: "a secdb contains no vulnerabilities" }]);
   });
 
-  test("what the API would refuse for its size is not imported either", async () => {
+  test("an advisory that the API would refuse for its size is not imported", async () => {
     const versions = Array.from({ length: 600 }, (_, i) => ({ fixed: `1.0.${i}` }));
     const affected = [{ package: { ecosystem: "npm", name: "many" }, ranges: [{ type: "SEMVER", events: versions }] }];
     const { problems, stored } = await outcome("many.json", JSON.stringify([osv({ id: "G-1", affected }), JSON.parse(good("G-2"))]));
     assert.deepEqual(stored, ["G-2"]);
-    assert.deepEqual(problems, [{ file: "many.json", position: "/0", reason: "G-1 of many: an advisory has at most 500 events" }]);
+    assert.deepEqual(problems, [{ file: "many.json", position: "/0", reason: "G-1 of many: must have at most 500 events" }]);
   });
 
-  test("links in folders are not followed, hidden files not read, and empty files told", async () => {
+  test("in folders, links are not followed, hidden files are not read, and empty files are reported", async () => {
     const folder = await mkdtemp(join(tmpdir(), "holt-import-"));
     try {
       await mkdir(join(folder, "in", ".git"), { recursive: true });
@@ -217,7 +217,7 @@ describeWithWorld("imports of bad input", (world) => {
       const parent = await world.group(world.orgUid);
       const { problems } = await importFrom(world, { parent, path: folder });
       assert.deepEqual(problems.map(({ file, reason }) => `${file.replace(folder, "")}: ${reason}`).sort(), [
-        "/empty.json: it is empty",
+        "/empty.json: the file is empty",
         "/loop: neither a file nor a folder; links are not followed",
       ]);
       assert.deepEqual(await storedIn(world, parent), ["H-1"]);
@@ -226,14 +226,14 @@ describeWithWorld("imports of bad input", (world) => {
     }
   });
 
-  test("bad records, however many, leave the process to others, who can stop them", async () => {
+  test("an import with very many bad records can be stopped", async () => {
     const stop = new AbortController();
     setTimeout(() => stop.abort(new Error("enough")), 1);
     const many = `[${"0,".repeat(200_000)}0]`;
     await assert.rejects(importFile(world, "bad.json", many, { signal: stop.signal }), /enough/);
   });
 
-  test("groups of products that are named very often are told, and do not take for ever", async () => {
+  test("product groups that are named very often are reported quickly", async () => {
     const ids = Array.from({ length: 3000 }, (_, index) => `P-${index}`);
     const vulnerability = {
       cve: "CVE-2026-1",
@@ -251,36 +251,39 @@ describeWithWorld("imports of bad input", (world) => {
         vulnerabilities: [vulnerability],
       }),
     );
-    assert.deepEqual(new Set(problems.map(({ reason }) => reason)), new Set(["its groups have more than 5000000 products, all together"]));
+    assert.deepEqual(new Set(problems.map(({ reason }) => reason)), new Set(["product groups have more than 5000000 products in total"]));
   });
 
-  test("a document with too many problems is left out", async () => {
+  test("a document with too many problems is skipped", async () => {
     const packages = Array.from({ length: 10_500 }, () => ({ pkg: { name: "p", secfixes: { "1.0-r0": [7] } } }));
     const { problems, stored } = await outcome("many.json", JSON.stringify({ reponame: "main", packages }));
     assert.deepEqual([problems.length, stored], [10_001, []]);
     assert.match(problems.at(-1)?.reason ?? "", /more than 10000 problems/);
   });
 
-  test("documents are as large as the caller says", async () => {
+  test("documents can be as large as the caller allows", async () => {
     const maxDocumentBytes = 8 * 1024 * 1024;
     await using small = createRecordReader(maxDocumentBytes);
     const reasonFor = async (name: string, content: string) =>
       (await importFile(world, name, content, { reader: small })).problems.map(({ reason }) => reason).join();
     assert.match(await reasonFor("a.json", `${good("L-1")}${" ".repeat(maxDocumentBytes)}`), /larger than 8388608 bytes/);
-    assert.match(await reasonFor("a.yaml", `${WOLFI}\n#${"x".repeat(512 * 1024)}`), /YAML must be no larger than 524288 bytes/);
+    assert.match(await reasonFor("a.yaml", `${WOLFI}\n#${"x".repeat(512 * 1024)}`), /YAML must have at most 524288 bytes/);
   });
 
-  test("documents that grow in memory fit into it", async () => {
+  test("documents that need much memory to parse do not exhaust it", async () => {
     await using small = createRecordReader(8 * 1024 * 1024);
     const reasonFor = async (name: string, content: string) =>
       (await importFile(world, name, content, { reader: small })).problems.map(({ reason }) => reason).join();
-    // Were there too little, that would be the end of the whole process.
+    // Running out of memory would end the whole process.
     for (const element of ["{}", '{"0":0}'])
-      assert.match(await reasonFor("a.json", `{"id":[${element}${`,${element}`.repeat(8_000_000 / (element.length + 1))}]}`), /no format/);
+      assert.match(
+        await reasonFor("a.json", `{"id":[${element}${`,${element}`.repeat(8_000_000 / (element.length + 1))}]}`),
+        /unrecognized format/,
+      );
     assert.notEqual(await reasonFor("a.yaml", `package:\n${"- !t\n".repeat(100_000)}`), "");
   });
 
-  test("a group or a path that is not there, and a signal, end the import", async () => {
+  test("a missing group, a missing path and a signal end the import", async () => {
     const gone = `${world.orgUid}/0123456789abcdef`;
     await assert.rejects(importJson(world, osv(), { parent: gone }), /[Nn]ot found/);
     await assert.rejects(importFrom(world, { path: "/nowhere/at/all" }), /ENOENT/);

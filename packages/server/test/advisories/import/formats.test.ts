@@ -1,4 +1,4 @@
-/** What each format becomes. */
+/** The advisories and vulnerabilities that each format is imported as. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SecurityAdvisoryService } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
@@ -10,17 +10,17 @@ import { describeWithWorld, type World } from "../../harness/world.ts";
 describeWithWorld("imported formats", (world) => {
   const T = (day: string) => `2026-${day}T00:00:00.000Z`;
 
-  async function imported(import_: (parent: string) => Promise<{ readonly problems: readonly unknown[] }>) {
+  async function advisoriesAfter(runImport: (parent: string) => Promise<{ readonly problems: readonly unknown[] }>) {
     const parent = await world.group(world.orgUid);
-    const { problems } = await import_(parent);
+    const { problems } = await runImport(parent);
     assert.deepEqual(problems, []);
     const { advisories, total } = await advisoriesOf(world, parent);
     assert.equal(total, advisories.length);
     return advisories.map(summaryOf).sort((a, b) => (a.about < b.about ? -1 : 1));
   }
 
-  test("advisories of Wolfi keep their ids, aliases and the whole history", async () => {
-    assert.deepEqual(await imported((parent) => importFile(world, "example-server.advisories.yaml", WOLFI, { parent })), [
+  test("advisories of Wolfi keep their ids, aliases and history", async () => {
+    assert.deepEqual(await advisoriesAfter((parent) => importFile(world, "example-server.advisories.yaml", WOLFI, { parent })), [
       {
         about: "CGA-2222-3333-4444 apk/example-server",
         aliases: ["CVE-2026-0001", "GHSA-aaaa-bbbb-cccc"],
@@ -45,7 +45,7 @@ describeWithWorld("imported formats", (world) => {
     ]);
   });
 
-  test("a detection by a scanner keeps what it found", async () => {
+  test("a detection by a scanner keeps its findings", async () => {
     const parent = await world.group(world.orgUid);
     await importFile(world, "a.yaml", WOLFI, { parent });
     const { advisories } = await advisoriesOf(world, parent);
@@ -66,8 +66,8 @@ describeWithWorld("imported formats", (world) => {
     );
   });
 
-  test("version 1 of Wolfi's YAML has statuses of VEX", async () => {
-    assert.deepEqual(await imported((parent) => importFile(world, "tool.yaml", WOLFI_V1, { parent })), [
+  test("the VEX statuses of Wolfi's version 1 become events", async () => {
+    assert.deepEqual(await advisoriesAfter((parent) => importFile(world, "tool.yaml", WOLFI_V1, { parent })), [
       {
         about: "CVE-2026-0003 apk/example-tool",
         aliases: ["CVE-2026-0003"],
@@ -81,8 +81,8 @@ describeWithWorld("imported formats", (world) => {
     ]);
   });
 
-  test("an OSV record is an advisory for each package, fixed in the versions of its ranges", async () => {
-    assert.deepEqual(await imported((parent) => importJson(world, osv(), { parent })), [
+  test("an OSV record becomes an advisory per package, with the fixed versions of its ranges", async () => {
+    assert.deepEqual(await advisoriesAfter((parent) => importJson(world, osv(), { parent })), [
       {
         about: "GHSA-xxxx-yyyy-zzzz deb/node-example",
         aliases: ["GHSA-xxxx-yyyy-zzzz", "CVE-2026-0004"],
@@ -100,8 +100,8 @@ describeWithWorld("imported formats", (world) => {
     ]);
   });
 
-  test("OpenVEX statements are about products, or about components of them", async () => {
-    assert.deepEqual(await imported((parent) => importJson(world, OPENVEX, { parent })), [
+  test("an OpenVEX statement becomes advisories of its products, or of their components", async () => {
+    assert.deepEqual(await advisoriesAfter((parent) => importJson(world, OPENVEX, { parent })), [
       {
         about: "CVE-2026-0005 generic/https://example.test/product",
         aliases: ["CVE-2026-0005"],
@@ -121,8 +121,8 @@ describeWithWorld("imported formats", (world) => {
     assert.deepEqual([image?.artifactArchitecture, image?.componentType, image?.componentName], ["amd64", "apk", "example-lib"]);
   });
 
-  test("CSAF documents state it of products, of groups of them, and of components in others", async () => {
-    assert.deepEqual(await imported((parent) => importJson(world, CSAF, { parent })), [
+  test("CSAF statuses apply to products, product groups and components within products", async () => {
+    assert.deepEqual(await advisoriesAfter((parent) => importJson(world, CSAF, { parent })), [
       {
         about: "CVE-2026-0006 generic/Example Server",
         aliases: ["CVE-2026-0006"],
@@ -144,9 +144,9 @@ describeWithWorld("imported formats", (world) => {
     ]);
   });
 
-  test("a secdb says which version fixes what, and what never was affected", async () => {
+  test("a secdb becomes fixed events, and false positives for version 0", async () => {
     const now = `${world.clock.now().toISOString().slice(0, 19)}.000Z`;
-    assert.deepEqual(await imported((parent) => importJson(world, SECDB, { parent })), [
+    assert.deepEqual(await advisoriesAfter((parent) => importJson(world, SECDB, { parent })), [
       {
         about: "CVE-2026-0008 apk/example-lib",
         aliases: ["CVE-2026-0008", "GHSA-gggg-hhhh-jjjj"],
@@ -161,7 +161,7 @@ describeWithWorld("imported formats", (world) => {
     ]);
   });
 
-  test("a withdrawn record is a deleted advisory, which lists leave out", async () => {
+  test("a withdrawn record deletes its advisory", async () => {
     const parent = await world.group(world.orgUid);
     await importJson(world, osv(), { parent });
     assert.equal((await advisoriesOf(world, parent)).total, 2);
@@ -170,7 +170,7 @@ describeWithWorld("imported formats", (world) => {
     assert.deepEqual(await advisoriesOf(world, parent), { advisories: [], total: 0 });
   });
 
-  test("archives, lists and lines may hold any mix", async () => {
+  test("archives, lists and JSON lines may mix formats", async () => {
     const lines = [osv({ id: "L-1" }), SECDB, osv({ id: "L-2" })].map((document) => JSON.stringify(document)).join("\n");
     const entries = [
       { name: "wolfi/a.yaml", content: WOLFI },
@@ -189,7 +189,7 @@ describeWithWorld("imported formats", (world) => {
     }
   });
 
-  test("vulnerabilities have their texts, references of the web, and scores", async () => {
+  test("vulnerabilities keep their texts, web references and scores", async () => {
     await importFile(world, "mix.jsonl", [osv(), CVE].map((document) => JSON.stringify(document)).join("\n"), { kind: "vulnerabilities" });
     assert.deepEqual(await metadata(world, "CVE-2026-0011"), {
       summary: "A title",

@@ -1,4 +1,4 @@
-/** Imports that are repeated, that meet each other or the API, and that bring back what was stored. */
+/** Repeated and concurrent imports, imports next to changes through the API, and round trips. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,23 +12,23 @@ import fc from "../../harness/property.ts";
 import { describeWithWorld, type World } from "../../harness/world.ts";
 
 const ALL = [osv(), OPENVEX, CSAF, SECDB].map((document) => JSON.stringify(document)).join("\n");
-const KNOWN = { created: 0, updated: 0, problems: [] };
+const NOTHING_NEW = { created: 0, updated: 0, problems: [] };
 
 describeWithWorld("repeated imports", (world) => {
   before(async () => {
     await world.bind(world.owner.uid, await builtInRole(world, "advisories.admin"), world.orgUid);
   });
 
-  test("the same files again change nothing, not even a time, whenever they come", async () => {
+  test("importing the same files again changes nothing, not even a time", async () => {
     const parent = await world.group(world.orgUid);
     await importFile(world, "lines", ALL, { parent });
     await importFile(world, "wolfi", WOLFI, { parent });
     const before = await rowsOf(world, parent);
-    // Less than the token of the world is good for.
+    // Less than the lifetime of the test's token.
     world.clock.advance(1_800_000);
     for (const content of [ALL, WOLFI]) {
       const { read, unchanged, ...rest } = await importFile(world, "again", content, { parent });
-      assert.deepEqual([unchanged, rest], [read, { ...KNOWN, ignored: 0 }]);
+      assert.deepEqual([unchanged, rest], [read, { ...NOTHING_NEW, ignored: 0 }]);
     }
     assert.deepEqual(await rowsOf(world, parent), before);
     const vulnerability = osv({ id: "KNOWN-1" });
@@ -37,7 +37,7 @@ describeWithWorld("repeated imports", (world) => {
     assert.equal(unchanged, 1);
   });
 
-  test("what is new in a file that is known comes in beside the rest, at its own time", async () => {
+  test("a new event in a known file is added at its own time", async () => {
     const parent = await world.group(world.orgUid);
     await importFile(world, "a.yaml", WOLFI, { parent });
     const event = "      - {timestamp: 2026-01-02T12:00:00Z, type: pending-upstream-fix, data: {note: late}}\n";
@@ -58,7 +58,7 @@ describeWithWorld("repeated imports", (world) => {
     assert.equal((await found(world, parent, { query: "W0-NEW" })).length, 1);
   });
 
-  test("what people decided stays decided", async () => {
+  test("decisions of reviewers survive a repeated import", async () => {
     const parent = await world.group(world.orgUid);
     await importFile(world, "a.yaml", WOLFI, { parent, approves: false });
     const { advisories } = await advisoriesOf(world, parent);
@@ -77,7 +77,7 @@ describeWithWorld("repeated imports", (world) => {
     assert.equal((await advisoriesOf(world, parent)).total, 1);
   });
 
-  test("what is withdrawn is deleted only for who may delete", async () => {
+  test("a withdrawn record deletes its advisory only if the import may delete", async () => {
     const parent = await world.group(world.orgUid);
     await importJson(world, osv({ id: "W-1" }), { parent });
     const { total } = await advisoriesOf(world, parent);
@@ -89,11 +89,11 @@ describeWithWorld("repeated imports", (world) => {
     assert.equal((await advisoriesOf(world, parent)).total, total);
     const { problems } = await importJson(world, withdrawn, { parent });
     assert.deepEqual([problems, (await advisoriesOf(world, parent)).total], [[], 0]);
-    // What is deleted already needs nobody's right.
+    // An advisory that is already deleted needs no permission.
     assert.deepEqual((await importJson(world, withdrawn, { parent, mayDelete: false })).problems, []);
   });
 
-  test("what is approved gets no new name from who may not approve", async () => {
+  test("an import that may not approve adds no alias to an approved advisory", async () => {
     const parent = await world.group(world.orgUid);
     const named = (...aliases: string[]) => osv({ id: "N-1", aliases });
     const names = async () => [...new Set((await advisoriesOf(world, parent)).advisories.flatMap(({ aliases }) => aliases))];
@@ -110,7 +110,7 @@ describeWithWorld("repeated imports", (world) => {
     assert.ok((await advisoriesOf(world, other)).advisories.every(({ aliases }) => aliases.includes("CVE-2026-2")));
   });
 
-  test("two imports of the same at once, and people who write meanwhile, lose nothing and count right", async () => {
+  test("concurrent imports and API calls lose nothing and keep the counts right", async () => {
     const parent = await world.group(world.orgUid);
     const { create, createAdvisoryEvent } = Advisories.method;
     const records = Array.from({ length: 900 }, (_, i) =>
@@ -118,12 +118,12 @@ describeWithWorld("repeated imports", (world) => {
     );
     const lines = (list: readonly object[]) => list.map((record) => JSON.stringify(record)).join("\n");
     const advisory = { artifactType: "npm", artifactName: "p0", artifactArchitecture: "", advisoryId: "R-0" };
-    const mine = await world.must(create, { parentId: parent, advisory });
+    const existing = await world.must(create, { parentId: parent, advisory });
     let isOver = false;
     const writing = (async () => {
       for (let i = 0; !isOver || i < 5; i++) {
         const type = { case: "fixed", value: { fixedVersion: `9.9.${i}` } } as const;
-        await world.must(createAdvisoryEvent, { parentId: mine.id, advisoryEvent: { type } });
+        await world.must(createAdvisoryEvent, { parentId: existing.id, advisoryEvent: { type } });
         await world.must(create, { parentId: parent, advisory: { ...advisory, advisoryId: `W-${i}` } });
         await sleep(1);
         if (i > 200) return i + 1;
@@ -143,17 +143,17 @@ describeWithWorld("repeated imports", (world) => {
       899,
     );
     const rows = await rowsOf(world, parent);
-    const own = rows.filter(({ advisory_id }) => advisory_id.startsWith("W-")).length;
-    assert.ok(own >= 5);
-    assert.equal(rows.length, 900 + own);
-    assert.equal((await advisoriesOf(world, parent)).total, 900 + own);
-    const { advisory: merged } = { advisory: await world.must(AdvisoriesService.method.getAdvisory, { uid: mine.id }) };
-    assert.equal(merged.events.length, own + 1, "an event from each write, and the import's");
+    const written = rows.filter(({ advisory_id }) => advisory_id.startsWith("W-")).length;
+    assert.ok(written >= 5);
+    assert.equal(rows.length, 900 + written);
+    assert.equal((await advisoriesOf(world, parent)).total, 900 + written);
+    const { advisory: merged } = { advisory: await world.must(AdvisoriesService.method.getAdvisory, { uid: existing.id }) };
+    assert.equal(merged.events.length, written + 1, "one event per API call and one of the import");
     const { totalCount } = await found(world, parent, { artifactNames: ["p0"] }, true);
     assert.equal(totalCount, BigInt(rows.filter(({ artifact_name }) => artifact_name === "p0").length));
   });
 
-  test("any advisories come back from a list of documents as they were", async () => {
+  test("any list of documents is stored unchanged, and importing it again changes nothing", async () => {
     const time = fc.integer({ min: 1_600_000_000, max: 1_760_000_000 }).map((seconds) => new Date(seconds * 1000).toISOString());
     const text = fc.string({ unit: "grapheme", maxLength: 40 });
     const version = fc.stringMatching(/^[0-9]{1,3}(\.[0-9]{1,3}){1,2}-r[0-9]$/);
@@ -213,7 +213,7 @@ const KINDS: Readonly<Record<string, string>> = {
   "component-vulnerability-mismatch": "falsePositiveDetermination:2",
 };
 
-/** As import-world.ts sums up what is stored. */
+/** The summary that import-world.ts makes of stored advisories. */
 function summariesOf({ name, advisories }: Document) {
   return advisories.map(({ id, aliases, events }) => ({
     about: `${id} apk/${name}`,
