@@ -1,4 +1,5 @@
-// Fails when the protobuf sources are badly formed, break what clients were promised, or contradict the wire facts in packages/api/wire-facts.
+// Fails when the protobuf sources are badly formed, break what clients were promised, or contradict the wire facts in
+// packages/api/wire-facts.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,6 @@
 // Compares the generated contract with the wire facts in packages/api/wire-facts: the names, numbers, types and paths that clients rely on.
-// Prints each fact that the contract lacks or states otherwise; exit status 1 if there is any. The contract may have more than the facts say.
+// Prints each fact that the contract lacks or states otherwise; exit status 1 if there is any. The contract may have
+// more than the facts say.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFileRegistry, fromBinary, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
@@ -24,7 +25,10 @@ for (const line of missing) console.error(line);
 console.log(`${held} wire facts hold, ${missing.length} do not.`);
 if (missing.length > 0) process.exitCode = 1;
 
-/** The facts of one file, each with the declaration that it belongs to. Every line is a fact; indentation and blank lines are not significant. */
+/**
+ * The facts of one file, each with the declaration that it belongs to. Every line is a fact; indentation and blank
+ * lines are not significant.
+ */
 function* parseFacts(text) {
   let declaration = "";
   let owner = "";

@@ -1,5 +1,6 @@
 /**
- * Limits how many bytes of requests the process holds at once, over all protocols. The bytes that a call has read count until the call ends.
+ * Limits how many bytes of requests the process holds at once, over all protocols. The bytes that a call has read count
+ * until the call ends.
  */
 import { Code, HoltError, resourceExhausted } from "../lib/errors.ts";
 import type { TransportLimits } from "./transport-limits.ts";

@@ -33,7 +33,10 @@ export async function deleteInChunks({ store, chunkSize, pace = (part) => part()
   while ((await pace(() => store.transaction((db) => deleteChunk(db, chunkSize)))) >= chunkSize);
 }
 
-/** Deletes rows until at most one chunk is left, which the caller deletes in a last transaction of its own. Does nothing where there are few rows. */
+/**
+ * Deletes rows until at most one chunk is left, which the caller deletes in a last transaction of its own. Does nothing
+ * where there are few rows.
+ */
 export async function deleteAllButLastChunk({ store, chunkSize }: ChunkOptions, rows: Rows, deleteChunk: DeleteChunk): Promise<void> {
   while (await hasMoreThan(store.reader, rows, chunkSize)) await store.transaction((db) => deleteChunk(db, chunkSize));
 }

@@ -1,8 +1,9 @@
 /**
- * How organizations share background work, so that none of them keeps the others waiting. Two questions have one answer each:
+ * How organizations share background work, so that none of them keeps the others waiting. Two questions have one answer
+ * each:
  * - How many runs may an organization have at the same time? Slots and `claimFairly` bound that within this server.
- * - Whose turn is next, where a server does one run at a time? The organization whose last turn is longest ago, on any server. A table has that time
- *   of each organization: `lockTurns`, `lastTurn` and `recordTurn` work on it.
+ * - Whose turn is next, where a server does one run at a time? The organization whose last turn is longest ago, on any
+ *   server. A table has that time of each organization: `lockTurns`, `lastTurn` and `recordTurn` work on it.
  */
 import { type RawBuilder, sql } from "kysely";
 import type { Schema } from "../db/schema.ts";

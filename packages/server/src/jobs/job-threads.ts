@@ -14,7 +14,8 @@ export interface JobThreadsOptions {
   /** The name of the threads, for debuggers. */
   readonly name: string;
   /**
-   * A thread that needs more memory ends. If a single step needs more, such as parsing one string, the whole process ends: allow for the largest step.
+   * A thread that needs more memory ends. If a single step needs more, such as parsing one string, the whole process
+   * ends: allow for the largest step.
    */
   readonly maxHeapMb: number;
 }

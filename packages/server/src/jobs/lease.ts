@@ -1,9 +1,10 @@
 /**
  * Leases on rows: one server at a time works on a row, for as long as it renews its lease.
  *
- * A leased table has two columns. `lease_holder` names the server, `lease_time` is when the lease ends; both are null while nobody has the row.
- * A lease that has ended still counts as held until another server claims the row. A server that lost its lease must not write what it found out:
- * `hold` and `lockHeld` check that in the transaction of the write.
+ * A leased table has two columns. `lease_holder` names the server, `lease_time` is when the lease ends; both are null
+ * while nobody has the row. A lease that has ended still counts as held until another server claims the row. A server
+ * that lost its lease must not write what it found out: `hold` and `lockHeld` check that in the transaction of the
+ * write.
  */
 import { randomUUID } from "node:crypto";
 import { type RawBuilder, sql } from "kysely";
@@ -47,7 +48,10 @@ export interface Lease {
   hold(key: string, work: (db: WriteDb) => Promise<unknown>): Promise<boolean>;
   /** Releases all rows of this server. */
   releaseAll(): Promise<void>;
-  /** Releases rows that a killed server left behind, where no other server can share the database. To be called once, before the first claim. */
+  /**
+   * Releases rows that a killed server left behind, where no other server can share the database. To be called once,
+   * before the first claim.
+   */
   releaseLeftBehind(): Promise<void>;
 }
 

@@ -1,4 +1,7 @@
-/** A background worker: claims rows that are due, works on several of them at a time, renews their leases meanwhile, and releases them when the server stops. */
+/**
+ * A background worker: claims rows that are due, works on several of them at a time, renews their leases meanwhile, and
+ * releases them when the server stops.
+ */
 import type { Log } from "../lib/log.ts";
 import type { Lease } from "./lease.ts";
 import { Loop } from "./loop.ts";
@@ -32,8 +35,8 @@ export interface WorkerOptions<Claim> {
   keyOf(claim: Claim): string;
   claim(): Promise<Claims<Claim>>;
   /**
-   * Works on the row and releases it, unless the signal says that the lease is lost. If it rejects, the error is logged, and the row is claimed again
-   * when its lease has ended.
+   * Works on the row and releases it, unless the signal says that the lease is lost. If it rejects, the error is
+   * logged, and the row is claimed again when its lease has ended.
    */
   run(claim: Claim, signal: AbortSignal): Promise<void>;
   /** Renews the leases in place of `lease.renew`. @returns the keys of the rows that this server still has */

@@ -322,7 +322,8 @@ describe("servers that share a database", () => {
     const before = await count();
     await new Promise((resolve) => setTimeout(resolve, 5000));
     const perSecond = ((await count()) - before) / 5;
-    // Per second 2.5 queries poll for changed rights and 2 for events, and the database adds some. A loop without a wait would send hundreds.
+    // Per second 2.5 queries poll for changed rights and 2 for events, and the database adds some. A loop without a
+    // wait would send hundreds.
     assert.ok(perSecond < 30, `${perSecond} transactions per second`);
   });
 });

@@ -1,4 +1,7 @@
-/** Starts a real PostgreSQL for tests, one per process, in a temporary folder; it ends with the process. Commits are not durable by default. */
+/**
+ * Starts a real PostgreSQL for tests, one per process, in a temporary folder; it ends with the process. Commits are not
+ * durable by default.
+ */
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The lease on a mirror names its holder, as leases on other tables do; before, the staged file of the fetch named it. Imports are run in turns of
- * organizations that all servers know; before, each server had turns of its own.
+ * The lease on a mirror names its holder, as leases on other tables do; before, the staged file of the fetch named it.
+ * Imports are run in turns of organizations that all servers know; before, each server had turns of its own.
  */
 import type { Migration } from "../../db/migrate.ts";
 

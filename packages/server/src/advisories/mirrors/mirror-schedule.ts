@@ -60,7 +60,10 @@ interface LockedMirror {
   readonly now: Date;
 }
 
-/** @returns whether the file is needed: an import of it waits. False where the mirror is deleted, or its run names the file of another fetch by now */
+/**
+ * @returns whether the file is needed: an import of it waits. False where the mirror is deleted, or its run names the
+ * file of another fetch by now
+ */
 export async function attemptEnded(db: WriteDb, { uid, file, begun }: Attempt, fetched: Fetched, now: Date): Promise<boolean> {
   const locked = await lockBoth(db, uid, now);
   if (locked?.run.file !== file) return false;
@@ -109,7 +112,10 @@ function importOf({ uid: mirrorUid, url, kind }: AdvisoryMirror, { session }: Mi
   );
 }
 
-/** To be called when an import ends: schedules the mirror that it belongs to, if any. @param error empty where everything readable is stored */
+/**
+ * To be called when an import ends: schedules the mirror that it belongs to, if any. @param error empty where
+ * everything readable is stored
+ */
 export async function importEnded(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
   if (row.mirror_uid === null) return;
   const locked = await lockBoth(db, row.mirror_uid, now);

@@ -13,7 +13,8 @@ import { behaves, type Schemas } from "./openapi-schemas.ts";
 export function openApiPaths(operations: readonly Operation[], schemas: Schemas): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const routes of groupByShape(routesOf(operations))) {
-    // OpenAPI treats /groups/{uid} and /groups/{parent} as one path, so its parameters have one name: that of the GET route, if there is one.
+    // OpenAPI treats /groups/{uid} and /groups/{parent} as one path, so its parameters have one name: that of the GET
+    // route, if there is one.
     const names = nameVariables(routes.find((route) => route.binding.method === "GET") ?? (routes[0] as Route));
     const item = Object.fromEntries(routes.map((route) => [route.binding.method.toLowerCase(), operationObject(route, names, schemas)]));
     paths[pathOf(routes[0] as Route, names)] = item;

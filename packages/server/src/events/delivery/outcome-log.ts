@@ -1,4 +1,7 @@
-/** Stores the outcomes of attempts for all queues together, in one transaction after the other, so that a delivery needs no commit of its own. */
+/**
+ * Stores the outcomes of attempts for all queues together, in one transaction after the other, so that a delivery needs
+ * no commit of its own.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Store, WriteDb } from "../../db/store.ts";
 import type { Lease } from "../../jobs/lease.ts";
@@ -28,7 +31,10 @@ export interface OutcomeLogOptions {
 }
 
 export interface OutcomeLog {
-  /** Resolves when the outcome is durable, to whether this server still has the queue. Never rejects: it retries until the database answers. */
+  /**
+   * Resolves when the outcome is durable, to whether this server still has the queue. Never rejects: it retries until
+   * the database answers.
+   */
   record(outcome: Outcome): Promise<boolean>;
   /** Releases a queue, after everything that was recorded before is durable. */
   release(release: Release): Promise<void>;
@@ -117,7 +123,10 @@ async function writeBatch(batch: Batch, { store, clock, log, lease }: OutcomeLog
   }
 }
 
-/** Also where the lease is lost: an event that was delivered stays delivered. Changes pending deliveries only, as another server may have been quicker. */
+/**
+ * Also where the lease is lost: an event that was delivered stays delivered. Changes pending deliveries only, as
+ * another server may have been quicker.
+ */
 async function writeOutcomes(db: WriteDb, outcomes: readonly Outcome[]): Promise<void> {
   if (outcomes.length === 0) return;
   const rows = db.dialect.rowsOf(outcomes, {

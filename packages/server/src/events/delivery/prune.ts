@@ -1,4 +1,7 @@
-/** Deletes events that are older than the retention with their deliveries, and deliveries of deleted subscriptions: in paced chunks, by one server at a time. */
+/**
+ * Deletes events that are older than the retention with their deliveries, and deliveries of deleted subscriptions: in
+ * paced chunks, by one server at a time.
+ */
 import { sql } from "kysely";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { type ChunkOptions, deleteInChunks, deleteRows } from "../../jobs/delete-in-chunks.ts";

@@ -35,7 +35,10 @@ const MAX_ATTEMPTS = 200;
 /** Attempts whose outcomes are not durable yet: if the server is killed, they are made again. */
 const MAX_UNRECORDED = 16;
 
-/** Rejects for faults of this server: the database does not answer, a token cannot be signed. The outcomes of attempts are recorded all the same. */
+/**
+ * Rejects for faults of this server: the database does not answer, a token cannot be signed. The outcomes of attempts
+ * are recorded all the same.
+ */
 export async function runQueue({ uid, health }: ClaimedQueue, options: QueueRunOptions, control: RunControl): Promise<QueueRunResult> {
   const deadline = performance.now() + MAX_RUN_MS;
   const recording = createRecording(options.outcomes);

@@ -101,7 +101,10 @@ async function makePending(db: WriteDb, uid: string, positions: readonly number[
   return Number(numUpdatedRows);
 }
 
-/** To be called after the deliveries were changed, as in publish.ts: a release locks the queue first and reads its pending deliveries afterwards. */
+/**
+ * To be called after the deliveries were changed, as in publish.ts: a release locks the queue first and reads its
+ * pending deliveries afterwards.
+ */
 async function makeQueueDue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const query = db.selectFrom("subscription_queue").select(["next_time", "hold_time"]).where("subscription_uid", "=", uid);
   const queue = await db.dialect.forUpdate(query).executeTakeFirst();
@@ -114,8 +117,8 @@ async function makeQueueDue(db: WriteDb, uid: string, now: Date): Promise<void> 
 /** Ends a pause and all waits of a queue and its deliveries: everything pending is due. */
 export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<void> {
   const time = now.toISOString();
-  // Changes the few deliveries that were attempted before, not the many that wait for their first attempt. An attempted delivery that is due changes,
-  // too: its next failure would otherwise give it up.
+  // Changes the few deliveries that were attempted before, not the many that wait for their first attempt. An attempted
+  // delivery that is due changes, too: its next failure would otherwise give it up.
   await db
     .updateTable("delivery")
     .set({

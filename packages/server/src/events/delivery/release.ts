@@ -12,7 +12,10 @@ export interface Release {
   readonly notBefore: string | null;
 }
 
-/** Makes deliveries due that failed while their sink was in trouble. A delivery that failed before keeps its own retries: its event may be the cause. */
+/**
+ * Makes deliveries due that failed while their sink was in trouble. A delivery that failed before keeps its own
+ * retries: its event may be the cause.
+ */
 export async function makeDueAfterRecovery(db: WriteDb, releases: readonly Release[], now: Date): Promise<void> {
   for (const { uid, recoveredSince } of releases) {
     if (recoveredSince === null) continue;
@@ -27,7 +30,10 @@ export async function makeDueAfterRecovery(db: WriteDb, releases: readonly Relea
   }
 }
 
-/** Locks the queues before it reads what is pending: publish.ts adds deliveries first and locks the queues afterwards, and in the same order. */
+/**
+ * Locks the queues before it reads what is pending: publish.ts adds deliveries first and locks the queues afterwards,
+ * and in the same order.
+ */
 export async function releaseQueues(db: WriteDb, releases: readonly Release[], lease: Lease, now: Date): Promise<void> {
   const held = await lease.lockHeld(
     db,
@@ -86,7 +92,10 @@ async function readFirstPending(db: WriteDb, uids: readonly string[]): Promise<M
   return new Map(rows.map(({ uid, time }) => [uid, time]));
 }
 
-/** The latest of the times; null where nothing is pending. Never before now: a queue with much to send goes behind those that have waited. */
+/**
+ * The latest of the times; null where nothing is pending. Never before now: a queue with much to send goes behind those
+ * that have waited.
+ */
 function nextTime(pending: string | null | undefined, others: readonly (string | null)[]): string | null {
   if (pending === null || pending === undefined) return null;
   return others.reduce<string>((time, other) => (other !== null && other > time ? other : time), pending);

@@ -1,6 +1,6 @@
 /**
- * How many queues are sent at the same time. There are two pools of slots: sinks that take long to answer must not use up the slots of those that
- * answer soon. In each pool an organization leaves as many slots free as it has.
+ * How many queues are sent at the same time. There are two pools of slots: sinks that take long to answer must not use
+ * up the slots of those that answer soon. In each pool an organization leaves as many slots free as it has.
  */
 import { createSlots } from "../../jobs/fair-share.ts";
 import { Lru } from "../../lib/lru.ts";
@@ -22,7 +22,10 @@ export interface OccupiedSlot extends Disposable {
 export interface DeliverySlots {
   /** A copy of both pools as they are now. */
   capacity(): Capacity;
-  /** False for a healthy queue that is known to be slow, while its organization may have no more slow slots: queries cannot tell it from a fast one. */
+  /**
+   * False for a healthy queue that is known to be slow, while its organization may have no more slow slots: queries
+   * cannot tell it from a fast one.
+   */
   hasSlot(uid: string, isFailing: boolean): boolean;
   occupy(uid: string, isFailing: boolean): OccupiedSlot;
 }

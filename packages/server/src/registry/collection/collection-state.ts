@@ -1,4 +1,7 @@
-/** The state of collection in the database: the next run goes on where the last one stopped, and one server or command collects at a time. */
+/**
+ * The state of collection in the database: the next run goes on where the last one stopped, and one server or command
+ * collects at a time.
+ */
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { createLease, RELEASED } from "../../jobs/lease.ts";
@@ -36,8 +39,8 @@ const NAME = "blob_collection";
 const LEASE_MS = 90_000;
 
 /**
- * The right to collect, until it is not saved for a while. It saves work and is not needed for safety: each deletion is checked in its own transaction,
- * so two runs at the same time would only do the work twice.
+ * The right to collect, until it is not saved for a while. It saves work and is not needed for safety: each deletion is
+ * checked in its own transaction, so two runs at the same time would only do the work twice.
  */
 export interface CollectionLease {
   readonly progress: WalkProgress;

@@ -1,4 +1,7 @@
-/** Deletes tags, manifests and links to blobs. Content that they referred to stays readable by its digest until collection deletes it after the grace period. */
+/**
+ * Deletes tags, manifests and links to blobs. Content that they referred to stays readable by its digest until
+ * collection deletes it after the grace period.
+ */
 import type { Store, WriteDb } from "../../db/store.ts";
 import { appendTagDeleted, type Origin, type RegistryNames } from "../content/oci-events.ts";
 import { findTagForUpdate, removeTag, touchManifests } from "../content/tags.ts";

@@ -1,8 +1,8 @@
 /**
  * Deletes the garbage that a collection has found, or in a dry run only reports it.
  *
- * The transaction that deletes garbage checks again that it is garbage. It locks the repo's row first, as pushes, tags and deletions in a repo do, so
- * nothing changes between the check and the deletion. `blobs/removal.ts` deletes blobs.
+ * The transaction that deletes garbage checks again that it is garbage. It locks the repo's row first, as pushes, tags
+ * and deletions in a repo do, so nothing changes between the check and the deletion. `blobs/removal.ts` deletes blobs.
  */
 
 import type { BlobReference } from "../../blobs/references.ts";

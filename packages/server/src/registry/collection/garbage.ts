@@ -1,8 +1,9 @@
 /**
  * Finds content that nothing needs any more. Only reads, a bounded number of rows at a time. The rules:
- * - A manifest is needed if it is tagged or was touched within the grace period, if a needed index lists it, or if it refers to a needed manifest, as
- *   a signature does.
- * - A link of a repo to a blob is needed if a manifest of the repo lists the blob, or if the link was touched within the grace period.
+ * - A manifest is needed if it is tagged or was touched within the grace period, if a needed index lists it, or if it
+ *   refers to a needed manifest, as a signature does.
+ * - A link of a repo to a blob is needed if a manifest of the repo lists the blob, or if the link was touched within
+ *   the grace period.
  * - A blob is needed if a repo links it, or if another domain refers to it (blobs/references.ts).
  */
 import { sql } from "kysely";
@@ -45,8 +46,8 @@ export async function findLooseManifests(db: ReadDb, cutoff: Cutoff, { after, li
 }
 
 /**
- * The garbage among these manifests of a repo, and the garbage among the manifests that hold them. A manifest is returned only together with all its
- * holders, so no index is left that lists a deleted manifest.
+ * The garbage among these manifests of a repo, and the garbage among the manifests that hold them. A manifest is
+ * returned only together with all its holders, so no index is left that lists a deleted manifest.
  */
 export async function garbageAmong(db: ReadDb, repoUid: string, digests: readonly string[], cutoff: Cutoff): Promise<readonly string[]> {
   /** Digest of a holder → the digests that it holds. */
@@ -156,8 +157,8 @@ export async function findUnknownBlobs(db: ReadDb, digests: readonly string[]): 
 }
 
 /**
- * Limits the rows before other tables are asked about them, and those are asked with `limit 1` instead of `exists`: otherwise PostgreSQL reads whole
- * tables.
+ * Limits the rows before other tables are asked about them, and those are asked with `limit 1` instead of `exists`:
+ * otherwise PostgreSQL reads whole tables.
  */
 function batchOfTable(table: "manifest" | "repo_blob", columns: readonly string[], after: string, limit: number) {
   return sql`select repo_uid, digest, ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(table)}

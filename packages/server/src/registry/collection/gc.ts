@@ -1,6 +1,7 @@
 /**
- * Collects content that nothing needs any more (garbage.ts has the rules), while the server serves: in small paced steps (collection-walk.ts), and from
- * where the last run stopped. Servers that share a PostgreSQL share the folder of blobs, and one of them collects at a time.
+ * Collects content that nothing needs any more (garbage.ts has the rules), while the server serves: in small paced
+ * steps (collection-walk.ts), and from where the last run stopped. Servers that share a PostgreSQL share the folder of
+ * blobs, and one of them collects at a time.
  */
 import type { BlobReference } from "../../blobs/references.ts";
 import type { BlobStore } from "../../blobs/store.ts";

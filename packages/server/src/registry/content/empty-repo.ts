@@ -1,5 +1,6 @@
 /**
- * Deletes most of the content of a large repo in chunks, before the repo itself is deleted. The transaction that deletes the repo deletes the rest.
+ * Deletes most of the content of a large repo in chunks, before the repo itself is deleted. The transaction that
+ * deletes the repo deletes the rest.
  */
 import { sql } from "kysely";
 import { appendToCounts } from "../../db/resource-count.ts";

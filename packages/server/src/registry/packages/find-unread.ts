@@ -1,4 +1,7 @@
-/** Finds manifests that were pushed before there was a queue of scans, and queues them: in batches, by one server at a time, from where the last search stopped. */
+/**
+ * Finds manifests that were pushed before there was a queue of scans, and queues them: in batches, by one server at a
+ * time, from where the last search stopped.
+ */
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { parseManifest } from "../content/manifest.ts";

@@ -47,8 +47,9 @@ async function removeScan(store: Store, digest: string): Promise<void> {
 }
 
 /**
- * Locks the row, which a push of the manifest locks, too. The manifest may be pushed again between two transactions of ours. So the first one marks the
- * packages as missing: then a push makes the scan wait again, and a server that was scanning loses its lease.
+ * Locks the row, which a push of the manifest locks, too. The manifest may be pushed again between two transactions of
+ * ours. So the first one marks the packages as missing: then a push makes the scan wait again, and a server that was
+ * scanning loses its lease.
  * @throws PushedAgain
  */
 async function markLost(db: WriteDb, digest: string): Promise<void> {

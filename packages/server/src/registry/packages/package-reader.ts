@@ -1,4 +1,7 @@
-/** Reads the packages of images after they were pushed, in the background: one image at a time on each server, in turns of organizations. */
+/**
+ * Reads the packages of images after they were pushed, in the background: one image at a time on each server, in turns
+ * of organizations.
+ */
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { Loop } from "../../jobs/loop.ts";

@@ -1,6 +1,6 @@
 /**
- * The queue of manifests whose packages are to be read, in rows of `image_scan`: claims scans, and stores how they ended. A transaction that changes
- * which organizations wait for a manifest has locked its row.
+ * The queue of manifests whose packages are to be read, in rows of `image_scan`: claims scans, and stores how they
+ * ended. A transaction that changes which organizations wait for a manifest has locked its row.
  */
 import { sql } from "kysely";
 import type { Store, WriteDb } from "../../db/store.ts";

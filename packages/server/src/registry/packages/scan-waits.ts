@@ -1,7 +1,8 @@
 /**
- * Which organizations wait for which manifests to be scanned, and whose turn is next: the organization whose last turn is longest ago, however many
- * manifests each waits for. Several organizations may wait for the same manifest; it is scanned in the turn of the first of them. The cost of a turn
- * grows with the number of waiting organizations, not with the number of manifests.
+ * Which organizations wait for which manifests to be scanned, and whose turn is next: the organization whose last turn
+ * is longest ago, however many manifests each waits for. Several organizations may wait for the same manifest; it is
+ * scanned in the turn of the first of them. The cost of a turn grows with the number of waiting organizations, not with
+ * the number of manifests.
  */
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
