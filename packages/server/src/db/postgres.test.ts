@@ -51,7 +51,7 @@ test("a deadlocked transaction is retried and its actions after the commit run o
   await Promise.all([cross("a", "b"), cross("b", "a")]);
   assert.ok(attempts >= 3);
   assert.equal(actions, 2);
-  const rows = await store.reader.selectFrom("server_state").selectAll().orderBy("name").execute();
+  const rows = await store.reader.selectFrom("server_state").select(["name", "value"]).orderBy("name").execute();
   assert.deepEqual(rows, [
     { name: "a", value: "2" },
     { name: "b", value: "2" },
@@ -66,9 +66,9 @@ test("the number of prepared statements stays small for many statements", async 
 
 test("a plan that a migration invalidated is renewed", async () => {
   const columns = async () => Object.keys((await store.reader.selectFrom("server_state").selectAll().executeTakeFirst()) ?? {});
-  for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value"]);
+  for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "lease_holder", "lease_time"]);
   await store.transaction((db) => sql`alter table server_state add column more text`.execute(db));
-  for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "more"]);
+  for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "lease_holder", "lease_time", "more"]);
 });
 
 test("closed connections are replaced and their transactions are rolled back", async () => {

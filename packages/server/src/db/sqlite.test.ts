@@ -151,7 +151,7 @@ test("a failed commit rejects its whole group, and the next commit succeeds", as
     store.transaction(async (db) => {
       // A deferred foreign key is the only way to make SQLite refuse a commit on demand.
       await sql`pragma defer_foreign_keys = on`.execute(db);
-      await sql`insert into "group" (uid, parent, name, create_time, update_time, verified, body) values ('a', 'none', '', '', '', 0, '')`.execute(
+      await sql`insert into "group" (uid, parent, name, create_time, update_time, verified, body) values ('a', 'none', '', '', '', 0, '{}')`.execute(
         db,
       );
     }),
