@@ -284,7 +284,7 @@ describeWithWorld("the event feed of an installation whose events are pruned", (
     for (const client of [world.rest, world.grpc]) {
       const { code, message } = errorOf(await client.call(listEvents, { parent, cursor: old }, world.owner.token));
       assert.equal(code, Code.OUT_OF_RANGE);
-      assert.match(message, /^Out of range: .*begin anew.*since/);
+      assert.match(message, /^Out of range: .*start again without a cursor.*since/);
     }
     // A reader at the end has missed nothing, and a new reader starts with the existing events.
     const fresh = (await world.must(listEvents, { parent })).cursor;

@@ -53,7 +53,7 @@ describeWithWorld("explaining access", (world) => {
       lacking.map(({ roleBindingUid }) => roleBindingUid),
       [other],
     );
-    assert.equal(summary, `"robot" has groups.list at ${team}: it is bound to role "role" there, and 1 other binding gives it, too.`);
+    assert.equal(summary, `"robot" has groups.list at ${team}: it is bound to role "role" there, and 1 other binding gives it too.`);
   });
 
   it("the explanation also works for a resource in a group and agrees with the decisions of calls", async () => {
@@ -141,7 +141,7 @@ describeWithWorld("explaining access", (world) => {
     await world.bind(user.uid, await world.role(team, [Capability.CAP_REPO_LIST]), team);
     assert.doesNotMatch((await explain(user.uid, team)).summary, /session/);
     const asker = await world.robot(team, REQUIRED_CAPABILITIES);
-    assert.match((await explain(user.uid, team, LIST, asker)).summary, /for as long as the session lasts/);
+    assert.match((await explain(user.uid, team, LIST, asker)).summary, /for the length of the session/);
   });
 
   it("a user's uid in place of a group and an unknown capability are rejected", async () => {

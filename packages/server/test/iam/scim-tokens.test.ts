@@ -232,7 +232,8 @@ describeWithWorld("SCIM tokens", (world) => {
     const uid = await provider();
     const { token, etag } = await generate(uid);
     const on = (tag: unknown) => call(uid, "setScimEnabled", { enabled: true, etag: textOf(tag as string) });
-    const said = "provisioning needs 2 owners of the organization who are bound as such, so that a fault in it cannot lock everybody out";
+    const said =
+      "provisioning needs 2 owners with role bindings at the organization, so that a fault in the directory cannot lock everybody out";
     assertPrecondition(await on(etag), "TOO_FEW_OWNERS", said);
     const org = uid.slice(0, 40);
     await world.bind(uidFromText("a viewer"), await builtInRole(world, "viewer"), org);
