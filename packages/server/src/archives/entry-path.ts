@@ -1,4 +1,4 @@
-/** Whether the path of an archive's entry leads out of the folder that the archive would be extracted to. Pure. */
+/** Checks whether the path of an entry leads out of the folder to which an archive would be extracted. Pure. */
 
 export interface PathRules {
   /** Tools on Windows write backslashes as separators. An ecosystem whose tools never do can refuse them. */

@@ -21,7 +21,7 @@ export interface FallibleBytes {
   readonly failure: unknown;
 }
 
-/** Returns the error to throw: a failure of the source as it is; otherwise an ArchiveError, with `message` if a library threw it. */
+/** Returns the failure of the source if there is one, else an ArchiveError. `message` introduces the errors of libraries. */
 export function archiveErrorFrom(error: unknown, source: FallibleBytes, message: string): unknown {
   if (source.failure !== undefined) return source.failure;
   if (error instanceof ArchiveError) return error;

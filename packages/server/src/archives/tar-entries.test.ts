@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { tarGzOf } from "../../test/harness/libraries/python-packages.ts";
-import { decompress } from "./byte-stream.ts";
+import { decompress } from "./decompress.ts";
 import { ArchiveError, ArchiveMeter } from "./limits.ts";
 import { tarEntries } from "./tar-entries.ts";
 

@@ -1,7 +1,7 @@
 /** The entries of a tar archive as its bytes arrive. Nothing is written to disk. */
 import { pipeline } from "node:stream";
 import { extract, type Header } from "tar-stream";
-import { TrackedBytes } from "./byte-stream.ts";
+import { TrackedBytes } from "./decompress.ts";
 import { type ArchiveMeter, archiveErrorFrom } from "./limits.ts";
 
 export type TarHeader = Header;
@@ -16,7 +16,8 @@ export interface TarEntry {
 
 /**
  * @param bytes uncompressed; the caller counts them against the limits
- * @throws ArchiveError for a malformed archive or too many entries; otherwise the error of the source. So does reading the content
+ * @throws ArchiveError for a malformed archive or too many entries; otherwise the error of the source. The same holds for the
+ * content of entries
  */
 export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, meter: ArchiveMeter): AsyncGenerator<TarEntry> {
   const source = new TrackedBytes(bytes);

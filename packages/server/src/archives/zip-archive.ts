@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from "node:zlib";
 import { type Entry, fromRandomAccessReaderPromise, getFileNameLowLevel, RandomAccessReader, type ZipFile } from "yauzl";
-import { transformed } from "./byte-stream.ts";
+import { transformed } from "./decompress.ts";
 import { escapesRoot } from "./entry-path.ts";
 import { ArchiveError, type ArchiveLimits, ArchiveMeter, archiveErrorFrom } from "./limits.ts";
 import type { RandomAccessBytes } from "./random-access-bytes.ts";
@@ -139,10 +139,10 @@ export class ZipArchive {
       const source = entry.isDeflated ? transformed(compressed, createInflateRaw()) : compressed;
       for await (const chunk of source) {
         size += chunk.length;
-        if (size > entry.expandedSize) throw new ArchiveError("damaged content: it is larger than the archive's directory says");
+        if (size > entry.expandedSize) throw new ArchiveError("damaged content: larger than the archive's directory says");
         yield chunk;
       }
-      if (size !== entry.expandedSize) throw new ArchiveError("damaged content: it ends too early");
+      if (size !== entry.expandedSize) throw new ArchiveError("damaged content: smaller than the archive's directory says");
     } catch (error) {
       throw archiveErrorFrom(error, this.#bytes, "damaged content");
     }
@@ -156,7 +156,7 @@ async function inflated(compressed: Buffer, size: number): Promise<Buffer> {
   return isSmall ? inflateRawSync(compressed, options) : inflate(compressed, options);
 }
 
-/** What yauzl reads from. */
+/** Adapts RandomAccessBytes to yauzl. */
 class YauzlReader extends RandomAccessReader {
   readonly #bytes: RandomAccessBytes;
 
@@ -169,7 +169,7 @@ class YauzlReader extends RandomAccessReader {
     this.#bytes.bytesAt(position, length).then(
       (bytes) => {
         bytes.copy(target, offset);
-        callback(bytes.length < length ? new Error("it ends too early") : null);
+        callback(bytes.length < length ? new Error("unexpected end of file") : null);
       },
       (error: Error) => callback(error),
     );

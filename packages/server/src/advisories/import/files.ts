@@ -2,7 +2,7 @@
 import { type FileHandle, open, opendir, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { archiveFormatOf, FORMAT_BYTES } from "../../archives/archive-format.ts";
-import { decompress } from "../../archives/byte-stream.ts";
+import { decompress } from "../../archives/decompress.ts";
 import { ArchiveMeter } from "../../archives/limits.ts";
 import { fileBytes } from "../../archives/random-access-bytes.ts";
 import { type FileContext, IMPORT_LIMITS, type ImportFile, SMALL_FILE } from "./import-file.ts";

@@ -2,7 +2,7 @@
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { decompress } from "../../archives/byte-stream.ts";
+import { decompress } from "../../archives/decompress.ts";
 import { escapesRoot } from "../../archives/entry-path.ts";
 import { ArchiveError, ArchiveMeter } from "../../archives/limits.ts";
 import { type TarHeader, tarEntries } from "../../archives/tar-entries.ts";

@@ -1,7 +1,7 @@
 /** Reads a layer as a stream and keeps its changes to the files that are read. Nothing is written to disk. */
 import { buffer } from "node:stream/consumers";
 import { archiveFormatOf } from "../../archives/archive-format.ts";
-import { decompress } from "../../archives/byte-stream.ts";
+import { decompress } from "../../archives/decompress.ts";
 import { ArchiveError, type ArchiveLimits, ArchiveMeter } from "../../archives/limits.ts";
 import { type TarEntry, type TarHeader, tarEntries } from "../../archives/tar-entries.ts";
 import { isOnTheWay, kindOf, normalizePath } from "./database-paths.ts";

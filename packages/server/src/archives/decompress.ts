@@ -1,4 +1,4 @@
-/** Streams of an archive's bytes: decompresses them within limits and tells failures of the source from faults of the archive. */
+/** Decompresses streams within limits, and distinguishes failures of the source from faults of the archive. */
 import { pipeline, type Transform } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import type { ArchiveFormat } from "./archive-format.ts";
@@ -53,7 +53,7 @@ function decompressed(bytes: AsyncIterable<Uint8Array>, format: ArchiveFormat | 
   return bytes;
 }
 
-/** Bytes as a transform changes them. When it ends, for whatever reason, the source is not being read any more. */
+/** Passes bytes through a transform. However it ends, the source is not being read any more. */
 export async function* transformed(bytes: AsyncIterable<Uint8Array>, transform: Transform): AsyncGenerator<Uint8Array> {
   const ended = new Promise<void>((resolve) => {
     pipeline(bytes, transform, () => resolve());
