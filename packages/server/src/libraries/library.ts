@@ -39,19 +39,20 @@ const REQUIRED: ReadonlyMap<Ecosystem, Readonly<Record<LibraryAction, bigint>>> 
 /** Far longer than any real path of group names. */
 const MAX_OWNER_LENGTH = 1200;
 
+export interface LibraryRequest {
+  /** The group as the path names it. */
+  readonly owner: string;
+  readonly ecosystem: Ecosystem;
+  readonly action: LibraryAction;
+}
+
 /**
  * Opens the library of the group that a path names: `my-org`, or `my-org:team-a` for a folder. Uids and their parts work as names.
  * @throws NOT_FOUND, with one message, if there is no such group or the caller has no capability for the ecosystem
  * there; PERMISSION_DENIED;
  * INVALID_ARGUMENT if the name matches several groups
  */
-export async function openLibrary(
-  db: ReadDb,
-  owner: string,
-  ecosystem: Ecosystem,
-  { access }: LibraryCaller,
-  action: LibraryAction,
-): Promise<Library> {
+export async function openLibrary(db: ReadDb, { access }: LibraryCaller, { owner, ecosystem, action }: LibraryRequest): Promise<Library> {
   const groupUid = owner.length > MAX_OWNER_LENGTH ? undefined : await findOwner(db, owner, access);
   const required = REQUIRED.get(ecosystem);
   if (groupUid === undefined || required === undefined || (access.capabilitiesAt(groupUid) & (required.read | required.publish)) === 0n)

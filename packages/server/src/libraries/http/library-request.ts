@@ -43,7 +43,7 @@ export interface LibraryRequest {
 export type LibraryProtocol = (exchange: LibraryRequest, parts: LibraryParts) => Promise<void>;
 
 export function openForReading({ owner, caller }: LibraryRequest, ecosystem: Ecosystem, { store }: LibraryParts): Promise<Library> {
-  return openLibrary(store.reader, owner, ecosystem, caller, "read");
+  return openLibrary(store.reader, caller, { owner, ecosystem, action: "read" });
 }
 
 export async function openForPublishing(
@@ -51,7 +51,7 @@ export async function openForPublishing(
   ecosystem: Ecosystem,
   { store, requiredTerms }: LibraryParts,
 ): Promise<Library> {
-  const library = await openLibrary(store.reader, owner, ecosystem, caller, "publish");
+  const library = await openLibrary(store.reader, caller, { owner, ecosystem, action: "publish" });
   await assertTermsAccepted(library.groupUid, requiredTerms, store.reader);
   return library;
 }

@@ -1,0 +1,81 @@
+/** Links repos to blobs. A repo serves only the blobs that it links. */
+import type { Store, WriteDb } from "../../db/store.ts";
+import { ConstraintError } from "../../db/transaction.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { OciError } from "../oci-error.ts";
+
+export interface BlobLinks {
+  /** Links a blob of another repo; undefined if that repo does not have it. @throws OciError NAME_UNKNOWN */
+  mount(fromRepoUid: string, repoUid: string, digest: string): Promise<{ readonly size: number } | undefined>;
+  /**
+   * Finds a blob that the repo links.
+   * @param keep restarts the blob's grace period if half of it has passed; set it when a client asks in order to skip
+   * an upload
+   */
+  findBlob(repoUid: string, digest: string, keep?: boolean): Promise<{ readonly size: number } | undefined>;
+}
+
+export interface BlobLinkOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** The grace period of the collector. */
+  readonly graceMs: number;
+}
+
+export function createBlobLinks({ store, clock, graceMs }: BlobLinkOptions): BlobLinks {
+  return {
+    mount: (fromRepoUid, repoUid, digest) =>
+      requireRepo(
+        store.transaction(async (db) => {
+          const source = db.selectFrom("repo_blob").select("digest").where("repo_uid", "=", fromRepoUid).where("digest", "=", digest);
+          // The lock keeps the source's link, and with it the blob.
+          if ((await db.dialect.forKeyShare(source).executeTakeFirst()) === undefined) return undefined;
+          const { size } = await db.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirstOrThrow();
+          await appendLink(db, repoUid, digest, clock.now());
+          return { size };
+        }),
+      ),
+
+    async findBlob(repoUid, digest, keep = false) {
+      const row = await store.reader
+        .selectFrom("repo_blob as l")
+        .innerJoin("blob as b", "b.digest", "l.digest")
+        .select(["b.size", "l.touch_time"])
+        .where("l.repo_uid", "=", repoUid)
+        .where("l.digest", "=", digest)
+        .executeTakeFirst();
+      if (row === undefined) return undefined;
+      const now = clock.now();
+      if (!keep || row.touch_time > new Date(now.getTime() - graceMs / 2).toISOString()) return { size: row.size };
+      const touched = await store.transaction((db) =>
+        db
+          .updateTable("repo_blob")
+          .set({ touch_time: now.toISOString() })
+          .where("repo_uid", "=", repoUid)
+          .where("digest", "=", digest)
+          .executeTakeFirstOrThrow(),
+      );
+      return touched.numUpdatedRows > 0n ? { size: row.size } : undefined;
+    },
+  };
+}
+
+/** Links the blob, or restarts the grace period of the link. */
+export async function appendLink(db: WriteDb, repoUid: string, digest: string, now: Date): Promise<void> {
+  await db
+    .insertInto("repo_blob")
+    .values({ repo_uid: repoUid, digest, touch_time: now.toISOString() })
+    .onConflict((conflict) => conflict.columns(["repo_uid", "digest"]).doUpdateSet({ touch_time: now.toISOString() }))
+    .execute();
+}
+
+/** Translates a violated foreign key: the row refers to a repo that was deleted. @throws OciError NAME_UNKNOWN */
+export async function requireRepo<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ConstraintError && error.kind === "foreign-key")
+      throw new OciError("NAME_UNKNOWN", "the repository was deleted", undefined, { cause: error });
+    throw error;
+  }
+}
