@@ -98,7 +98,7 @@ export async function insertRefreshToken(db: WriteDb, { row }: NewRefreshToken):
 
 /**
  * Deletes all tokens of a family. Logins and rotations lock the same identity row before they touch any token
- * (identity-record.ts, `recordSeen`). So this waits for those that are running, and no token can join the family
+ * (identity-record.ts, `recordLastSeen`). So this waits for those that are running, and no token can join the family
  * afterwards.
  */
 export async function revokeFamily(db: WriteDb, identityUid: string, family: string): Promise<void> {
