@@ -1,7 +1,7 @@
 /**
  * The frame around every protocol over HTTP that is not a call of the contract, such as the container registry or SCIM. For each request
  * it takes a slot of the process's concurrency limit, answers errors, stops clients from sending bodies that nobody reads, and writes one
- * line into the request log.
+ * line into the request log. It does not authenticate or authorize: that is the work of the protocol.
  */
 import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
 import type { Log } from "../lib/log.ts";

@@ -44,7 +44,7 @@ export function appendDeleted(db: WriteDb, artifact: ChangedArtifact, files: rea
   return append(db, artifact, { type: "libraries.delete.v1", details: files.map(fileDetails) }, change);
 }
 
-/** @param yank undefined as `reason` means that the version is unyanked */
+/** Records that a version was yanked, or unyanked if `reason` is undefined. */
 export function appendYanked(
   db: WriteDb,
   artifact: ChangedArtifact,

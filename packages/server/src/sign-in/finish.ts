@@ -32,7 +32,10 @@ export type FinishedSignIn =
   /** The login was delivered to the program or device on another machine. */
   | { readonly kind: "elsewhere" };
 
-/** @throws SignInRefusal, HoltError. Nothing has changed then, except that the account may be registered already */
+/**
+ * @throws SignInRefusal, HoltError. By then the account may be registered and the invite redeemed; nothing else has
+ * changed
+ */
 export async function finish(request: SignInRequest, account: PersonAccount, options: FinishOptions): Promise<FinishedSignIn> {
   const { store, clock, exchange, loginTokens } = options;
   const now = clock.now();

@@ -244,7 +244,7 @@ describe("a delivery", () => {
     await until(async () => (await tried()).length >= accepted);
     for (const { state, status_code, error } of await tried()) {
       assert.deepEqual([state, status_code], ["pending", 0]);
-      assert.match(error, /not at an address that this server may connect to/);
+      assert.match(error, /has no address that this server may connect to/);
     }
     assert.equal(trap.visits, 0);
     assert.deepEqual(

@@ -30,7 +30,7 @@ export interface Grants {
   loadSession(session: Session, db?: ReadDb): Promise<Pick<IdentityRights, "exists" | "access">>;
   /**
    * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
-   * Takes effect with the commit, on this server and on all others.
+   * Takes effect with the commit on this server, and within a second on all others.
    */
   recordChange(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
   /** Drops the identities from the cache of this server. */

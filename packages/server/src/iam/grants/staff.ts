@@ -7,7 +7,7 @@ import { isNarrowed, type Narrowing } from "../tokens/narrowing.ts";
 const INTERNAL = capabilitySet([Capability.CAP_INTERNAL]);
 
 /**
- * The bootstrap owner is not staff with a narrowed token.
+ * With a narrowed token, the bootstrap owner does not count as staff.
  * @param groupUid group at which the internal capability counts
  */
 export function isStaffAt(groupUid: string, bearer: Narrowing & { readonly uid: string }, access: Access, bootstrapOwner: string): boolean {

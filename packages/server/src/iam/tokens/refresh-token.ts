@@ -69,7 +69,7 @@ function newFamily(): string {
 }
 
 /**
- * The returned token may be spent.
+ * The token may have been spent already: the caller must check.
  * @throws UNAUTHENTICATED if it is not a refresh token, is unknown or has expired
  */
 export async function findRefreshToken(db: ReadDb, token: string, now: Date): Promise<RefreshTokenTable> {

@@ -32,7 +32,7 @@ export interface SyncConfigCollaborators {
 }
 
 /**
- * Completes a repo before it is stored by its sync configuration: the source becomes a uid, the server's own fields are set, and the
+ * Applies the sync configuration of a repo before the repo is stored: the source becomes a uid, the server's own fields are set, and the
  * fields of the source are copied.
  * @param current the stored repo; undefined for a new one
  * @throws INVALID_ARGUMENT if the source is not a repo, or a field contradicts the source

@@ -1,8 +1,7 @@
 /**
- * Pushes a manifest in one transaction: its bytes, its references, its tag with history, the facts about the image, and
- * the events.
+ * Stores a pushed manifest in one transaction: its bytes, its references, its tag with history, the facts about the
+ * image, and the events. A missing repo was created before, in a transaction of its own (open-repo.ts).
  */
-
 import { digestOf, parseDigest } from "../../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
 import type { Store, WriteDb } from "../../db/store.ts";

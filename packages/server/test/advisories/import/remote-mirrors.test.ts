@@ -201,7 +201,7 @@ describeWithWorld("advisory mirrors", (world) => {
     const { uid } = await world.must(createAdvisoryMirror, { parent: group, advisoryMirror: forbidden }, writer.token);
     await world.must(runAdvisoryMirror, { uid }, writer.token);
     await until(async () => (await feeds.get(uid)).status?.error !== "");
-    assert.match((await feeds.get(uid)).status?.error ?? "", /not at an address that this server may connect to/);
+    assert.match((await feeds.get(uid)).status?.error ?? "", /has no address that this server may connect to/);
   });
 
   it("say what is wrong with an answer that breaks off, is empty, or is encoded though nobody asked", async () => {
