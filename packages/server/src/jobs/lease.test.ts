@@ -34,7 +34,7 @@ function suite(open: () => Promise<Store>): void {
   const claim = async (store: Store, lease: Lease, ...keys: string[]) =>
     [...(await store.transaction((db) => lease.claim(db, keys)))].sort();
 
-  test("belongs to one server until it ends, and afterwards until another server claims the row", async () => {
+  test("a lease belongs to one server until it expires, and then until another server claims the row", async () => {
     await using store = await open();
     const clock = createManualClock();
     const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];
@@ -51,7 +51,7 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await one.renew(["a"])).size, 0);
   });
 
-  test("is checked in the transaction of the write", async () => {
+  test("a lease is checked in the transaction of the write", async () => {
     await using store = await open();
     const clock = createManualClock();
     const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];
@@ -64,7 +64,7 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await query.executeTakeFirstOrThrow()).value, "one");
   });
 
-  test("is released by its holder, and at the start of a server that has the database alone", async () => {
+  test("a lease is released by its holder, and at the start of a server that has the database alone", async () => {
     await using store = await open();
     const clock = createManualClock();
     const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];

@@ -45,7 +45,7 @@ const HARMLESS: ReadonlyMap<string, string> = new Map([
 ]);
 
 describe("the body of an event", () => {
-  it("is defined for every method with an event", () => {
+  it("the body of an event is defined for every method with an event", () => {
     assert.ok(evented.length >= 35);
     const names = evented.map(({ schema }) => schema.typeName);
     for (const name of ["GroupInvite", "IdentityProvider", "GenerateScimTokenResponse", "RegenerateScimTokenResponse"])
@@ -53,7 +53,7 @@ describe("the body of an event", () => {
   });
 
   for (const { method, schema } of evented) {
-    it(`holds no secret: ${schema.typeName} of ${method.parent.typeName}/${method.name}`, () => {
+    it(`the body of an event holds no secret: ${schema.typeName} of ${method.parent.typeName}/${method.name}`, () => {
       for (const message of filled(schema)) {
         const before = survivors(schema, message);
         assert.ok(before.length > 0);
@@ -64,7 +64,7 @@ describe("the body of an event", () => {
     });
   }
 
-  it("has every field except the secrets", () => {
+  it("the body of an event has every field except the secrets", () => {
     const left = (name: string) => {
       const schema = evented.find((each) => each.schema.typeName === name)?.schema as DescMessage;
       return filled(schema).flatMap((message) => {
@@ -79,14 +79,14 @@ describe("the body of an event", () => {
     assert.deepEqual(left("platform.registry.v2.Repo"), []);
   });
 
-  it("has only the uid and the expiration of an invite", () => {
+  it("the body of an event has only the uid and the expiration of an invite", () => {
     const { createGroupInvite } = GroupInvitesService.method;
     const [message] = filled(createGroupInvite.output);
     const json = toJson(createGroupInvite.output, redacted(createGroupInvite.output, message as Message) as never) as JsonObject;
     assert.deepEqual(Object.keys(json).toSorted(), ["expirationTime", "uid"]);
   });
 
-  it("has no secrets when it is stored", async () => {
+  it("the body of an event has no secrets when it is stored", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "holt-redact-"));
     try {
       await using store = await openDatabase({ url: "", dataDir, log: createLog("silent") });

@@ -21,7 +21,7 @@ describe("FeedCache", () => {
   }
   const files = async () => (await readdir(join(dataDir, "feeds"), { recursive: true })).filter((name) => name.includes("."));
 
-  it("keeps one feed per format and group", async () => {
+  it("FeedCache keeps one feed per format and group", async () => {
     const cache = new FeedCache(dataDir);
     const first = await put(cache, "a");
     const second = await put(cache, "a", 50, first);

@@ -72,14 +72,14 @@ describe("zip archives", () => {
     );
   });
 
-  it("may have more than 65,535 entries", async () => {
+  it("zip archives may have more than 65,535 entries", async () => {
     const names = Array.from({ length: 65_540 }, (_, i) => `${i}.json`);
     const texts = await textsOf(archive(names, "text"), (name) => name === names.at(-1));
     assert.deepEqual([...texts.keys()], names);
     assert.equal(texts.get("65539.json"), "text");
   });
 
-  it("may be larger than 4 GiB", async () => {
+  it("zip archives may be larger than 4 GiB", async () => {
     const texts = await textsOf(archive(["a.json", "b.json"], "text", 2 ** 32 - 20));
     assert.deepEqual(
       [...texts],

@@ -17,7 +17,7 @@ function event(
 }
 
 describe("encoded resolutions", () => {
-  it("have approved fixes and the first false positive, and decode to them, the latest first", () => {
+  it("encoded resolutions have approved fixes and the first false positive, and decode to them, the latest first", () => {
     const text = encodeResolutions([
       event(1, "detection"),
       event(2, "fixed", "1", ReviewStatus.PENDING),
@@ -40,7 +40,7 @@ describe("encoded resolutions", () => {
       assert.equal(text >= resolutionsLowerBound(time(day)), isFrom, String(day));
   });
 
-  it("are equal except for the latest time if the versions are equal, and shortest without versions", () => {
+  it("encoded resolutions are equal except for the latest time if the versions are equal, and shortest without versions", () => {
     const text = (day: number, ...versions: string[]) => encodeResolutions(versions.map((version) => event(day, "fixed", version)));
     assert.equal(withoutLatestTime(text(1, "1")), withoutLatestTime(text(2, "1")));
     assert.notEqual(withoutLatestTime(text(1, "1")), withoutLatestTime(text(1, "2")));
@@ -48,7 +48,7 @@ describe("encoded resolutions", () => {
     assert.ok(text(1, "").length > VERSIONLESS_LENGTH);
   });
 
-  it("are short enough for an index, and keep the latest resolutions", () => {
+  it("encoded resolutions are short enough for an index, and keep the latest resolutions", () => {
     const many = Array.from({ length: 28 }, (_, index) =>
       event(index + 1, index === 0 ? "falsePositiveDetermination" : "fixed", `${index}-${"é".repeat(20)}`),
     );

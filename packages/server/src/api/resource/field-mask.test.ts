@@ -150,7 +150,7 @@ for (const schema of SCHEMAS) {
       );
     });
 
-    test("of all fields keeps only output-only fields", () => {
+    test(`a mask over ${schema.typeName} of all fields keeps only output-only fields`, () => {
       fc.assert(
         fc.property(message, message, (current, incoming) => {
           const next = plainFrom(schema, applyMask(schema, current as never, incoming as never, { paths: ["*"] }));

@@ -32,12 +32,12 @@ describe("order_by", () => {
     );
   });
 
-  test("that is empty or blank selects the default order of the resource", () => {
+  test("order_by that is empty or blank selects the default order of the resource", () => {
     for (const text of ["", " ", "\t\n"]) assert.deepEqual(parseOrderBy(text, resource), { column: "uid", descending: false });
     assert.equal(parseOrderBy("", { ...resource, defaultOrder: "name" }).column, "name");
   });
 
-  test("with any other text is refused, so that only column names reach a query", () => {
+  test("order_by with any other text is refused, so that only column names reach a query", () => {
     const known = fc.constantFrom(...Object.keys(NAMES), "asc", "desc", "body", "parent", "rowid", "__proto__", "constructor", "NAME", ",");
     const words = fc.array(fc.oneof(known, fc.string()), { minLength: 1, maxLength: 4 }).map((parts) => parts.join(" "));
     let refused = 0;

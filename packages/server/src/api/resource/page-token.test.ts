@@ -35,7 +35,7 @@ describe("a page token", () => {
     );
   });
 
-  test("is refused if any bit is changed", () => {
+  test("a page token is refused if any bit is changed", () => {
     const bytes = Buffer.from(tokens.seal(position, "list", NOW), "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const changed = Buffer.from(bytes);
@@ -44,7 +44,7 @@ describe("a page token", () => {
     }
   });
 
-  test("is refused if it is shortened or lengthened, and in another spelling of the same bytes", () => {
+  test("a page token is refused if it is shortened or lengthened, and in another spelling of the same bytes", () => {
     const token = tokens.seal(position, "list", NOW);
     for (let length = 0; length < token.length; length++) assert.ok(isRefused(token.slice(0, length)), `${length}`);
     for (const other of ["A", "=", " ", "\n", ".", "\0", "é"]) {
@@ -57,12 +57,12 @@ describe("a page token", () => {
     if (/[-_]/.test(token)) assert.ok(isRefused(token.replaceAll("-", "+").replaceAll("_", "/")));
   });
 
-  test("is refused if it is arbitrary text", () => {
+  test("a page token is refused if it is arbitrary text", () => {
     fc.assert(fc.property(fc.oneof(fc.string(), anyText, fc.base64String()), (text) => isRefused(text)));
     for (const length of [0, 1, 12, 27, 28, 29, 100]) assert.ok(isRefused(randomBytes(length).toString("base64url")));
   });
 
-  test("is refused for another list, and on a server with another key", () => {
+  test("a page token is refused for another list, and on a server with another key", () => {
     const token = tokens.seal(position, "list", NOW);
     for (const binding of ["", "lis", "list ", "List"]) assert.ok(isRefused(token, binding));
     assert.throws(() => createPageTokens(new Uint8Array(32).fill(8)).open(token, "list", NOW));

@@ -45,7 +45,7 @@ describe("a path template", () => {
     "/{a=**}/{b=**}",
     "/a*",
   ]) {
-    it(`refuses ${JSON.stringify(bad)}`, () => {
+    it(`a path template refuses ${JSON.stringify(bad)}`, () => {
       assert.throws(() => parsePathTemplate(bad), { message: /^path template .* expected .* at position \d+$/ });
     });
   }

@@ -63,12 +63,12 @@ describe("a query of a request", () => {
     assert.deepEqual((read("GET /registry/v2/repos?") as unknown as { name?: string }).name, undefined);
   });
 
-  it("can set one message of a list", () => {
+  it("a query of a request can set one message of a list", () => {
     const reports = "GET /advisory/v2/images/resolvedVulns?imageRefs.repo=r&image_refs.tags=a&image_refs.tags=b";
     assert.deepEqual(given(reports), { imageRefs: [{ repo: "r", tags: ["a", "b"] }] });
   });
 
-  it("can name images as text", () => {
+  it("a query of a request can name images as text", () => {
     const reports = "GET /advisory/v2/images/resolvedVulns?";
     const given2 = (query: string) => (given(reports + query) as { imageRefs: unknown }).imageRefs;
     assert.deepEqual(given2("imageRefs=r&image_refs=org/folder/r:latest,1.2%2C3"), [
@@ -96,7 +96,7 @@ describe("a query of a request", () => {
     assert.deepEqual(given("POST /iam/v2/groups/a?group.name=b&parent=c&name=d", '{"name":"x"}'), { parent: "a", group: { name: "x" } });
   });
 
-  it("is refused with the name of the field whose value is invalid", () => {
+  it("a query of a request is refused with the name of the field whose value is invalid", () => {
     refuses("GET /iam/v2/groups?page_size=five", undefined, "page_size", 'must be an integer, not "five"');
     refuses("GET /iam/v2/groups?page_size=", undefined, "page_size", 'must be an integer, not ""');
     refuses("GET /iam/v2/groups?page_size=2147483648", undefined, "page_size", "must be from -2147483648 to 2147483647");
@@ -118,7 +118,7 @@ describe("a body of a request", () => {
     );
   });
 
-  it("may be missing, empty or null", () => {
+  it("a body of a request may be missing, empty or null", () => {
     for (const body of ["", "  \n", "{}", "null", '{"name":null}']) assert.deepEqual(given("POST /iam/v2/groups", body), { group: {} });
   });
 
@@ -127,14 +127,14 @@ describe("a body of a request", () => {
     assert.equal(given(request, '{"groupUid":"b"}').groupUid, "a");
   });
 
-  it("cannot override the uid in the path", () => {
+  it("a body of a request cannot override the uid in the path", () => {
     assert.deepEqual(given("PATCH /iam/v2/groups/a?updateMask=name", '{"uid":"b","name":"n"}'), {
       group: { uid: "a", name: "n" },
       updateMask: "name",
     });
   });
 
-  it("is refused with the path of the field in the resource", () => {
+  it("a body of a request is refused with the path of the field in the resource", () => {
     refuses("POST /iam/v2/identities/a", '{"claimMatch":{"issuer":5}}', "claim_match.issuer", "must be a string, not 5");
     refuses("POST /iam/v2/groups", '{"name":["x"]}', "name", "must be a string, not a list");
     refuses("POST /iam/v2/groups", "[]", "", "must be an object");
@@ -142,7 +142,7 @@ describe("a body of a request", () => {
     refuses("POST /iam/v2/roleBindings:batchCreate", "5", "", "must be an object");
   });
 
-  it("is refused if it is not JSON, not UTF-8, or nests too deep", () => {
+  it("a body of a request is refused if it is not JSON, not UTF-8, or nests too deep", () => {
     refuses("POST /iam/v2/groups", '{"name":', "", /^the body is not valid JSON: /);
     refuses("POST /iam/v2/groups", "name=x", "", /^the body is not valid JSON: /);
     refuses("POST /iam/v2/groups", Buffer.from([0x22, 0xff, 0x22]), "", "the body is not valid UTF-8");
@@ -151,7 +151,7 @@ describe("a body of a request", () => {
     assert.deepEqual(given("POST /iam/v2/groups", `{"x":${"[".repeat(99)}${"]".repeat(99)}}`), { group: {} });
   });
 
-  it("may have a key twice, of which the last counts, and keys such as __proto__", () => {
+  it("a body of a request may have a key twice, of which the last counts, and keys such as __proto__", () => {
     assert.deepEqual(given("POST /iam/v2/groups", '{"name":"a","name":"b","__proto__":{"description":"c"},"constructor":1}'), {
       group: { name: "b" },
     });
@@ -166,7 +166,7 @@ describe("a form in a request", () => {
     assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", form), { aud: ["a", "b"], identity: "c/d" });
   });
 
-  it("is recognized by its content type only: JSON is not read as a form", () => {
+  it("a form in a request is recognized by its content type only: JSON is not read as a form", () => {
     assert.deepEqual(given("POST /sts/exchange?aud=a", '{"identity":"x"}', "application/json"), { aud: ["a"] });
     assert.deepEqual(given("POST /sts/exchange", "identity=x"), {});
     assert.deepEqual(given("GET /sts/exchange?aud=a", "identity=x", form), { aud: ["a"] });
@@ -186,7 +186,7 @@ describe("the mask of an update", () => {
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=*", '{"name":"x"}'), ["*"]);
   });
 
-  it("is inferred from the known fields of the body otherwise, also from empty ones", () => {
+  it("the mask of an update is inferred from the known fields of the body otherwise, also from empty ones", () => {
     const body = '{"name":"","description":null,"claimMatch":{"issuer":"x","claims":{"a":"b"}},"nonsense":1}';
     assert.deepEqual(mask("PATCH /iam/v2/identities/a", body), ["name", "description", "claim_match.issuer", "claim_match.claims"]);
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=", '{"name":"x"}'), ["name"]);
@@ -197,7 +197,7 @@ describe("the mask of an update", () => {
     ]);
   });
 
-  it("is empty for an empty body", () => {
+  it("the mask of an update is empty for an empty body", () => {
     assert.deepEqual(mask("PATCH /iam/v2/groups/a"), []);
   });
 

@@ -96,7 +96,7 @@ const info = (reason: string, metadata?: object) => ({
 });
 
 describe("a REST reply", () => {
-  it("has status 200 and the message as JSON", async () => {
+  it("a REST reply has status 200 and the message as JSON", async () => {
     const response = await call("/iam/v2/groups/a/b");
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "application/json");
@@ -105,25 +105,25 @@ describe("a REST reply", () => {
     assert.equal(JSON.parse(text).uid, "a/b");
   });
 
-  it("that is JSON text already is sent unchanged", async () => {
+  it("a REST reply that is JSON text already is sent unchanged", async () => {
     assert.equal(await (await call("/iam/v2/groups/text")).text(), '{"uid":"as it is"}');
   });
 
-  it("that is an empty message has no body in v2, and {} in v1", async () => {
+  it("a REST reply that is an empty message has no body in v2, and {} in v1", async () => {
     const v2 = await call("/iam/v2/groups/a", { method: "DELETE" });
     assert.deepEqual([v2.status, await v2.text(), v2.headers.get("content-length")], [200, "", "0"]);
     const v1 = await call("/auth/v1/delete/a", { method: "DELETE" });
     assert.deepEqual([v1.status, await v1.text()], [200, "{}"]);
   });
 
-  it("to HEAD equals the reply to GET without the body", async () => {
+  it("a REST reply to HEAD equals the reply to GET without the body", async () => {
     const response = await call("/iam/v2/groups/a", { method: "HEAD" });
     const full = await call("/iam/v2/groups/a");
     assert.equal(response.headers.get("content-length"), full.headers.get("content-length"));
     assert.equal(await response.text(), "");
   });
 
-  it("has the client's request id if it is safe, else a new one", async () => {
+  it("a REST reply has the client's request id if it is safe, else a new one", async () => {
     const idFor = async (headers: Record<string, string>) => (await call("/ping/v2/ping", { headers })).headers.get("x-request-id");
     assert.equal(await idFor({ cgrequestid: "abc-1" }), "abc-1");
     assert.equal(await idFor({ "x-request-id": "abc-2" }), "abc-2");
@@ -161,7 +161,7 @@ describe("a REST error", () => {
     assert.deepEqual([status, body], [400, { code: 9, message: "Precondition failed: cannot delete group with child repos", details }]);
   });
 
-  it("has the status and headers of its code, such as www-authenticate and retry-after", async () => {
+  it("a REST error has the status and headers of its code, such as www-authenticate and retry-after", async () => {
     const denied = await failure("denied");
     assert.deepEqual(
       [denied.status, (denied.body as { details: unknown }).details],
@@ -176,7 +176,7 @@ describe("a REST error", () => {
     assert.deepEqual((busy.body as { details: unknown }).details, [info("RESOURCE_EXHAUSTED"), retry]);
   });
 
-  it("that is unexpected reveals nothing", async () => {
+  it("a REST error that is unexpected reveals nothing", async () => {
     for (const uid of ["secret", "bug"]) {
       const { status, body } = await failure(uid);
       assert.deepEqual([status, body], [500, { code: 13, message: "Internal error", details: [] }]);
@@ -191,7 +191,7 @@ describe("a REST error", () => {
     assert.ok(unknown.headers.get("x-request-id"));
   });
 
-  it("of an unreadable request is a client error", async () => {
+  it("a REST error of an unreadable request is a client error", async () => {
     const response = await call("/iam/v2/groups", { method: "POST", body: '{"name":5}' });
     const { code, message } = (await response.json()) as { code: number; message: string };
     assert.deepEqual([response.status, code, message], [400, 3, "Invalid argument: name: must be a string, not 5"]);
@@ -207,28 +207,28 @@ describe("a REST body over the limit", () => {
   const post = (headers: Record<string, string | number>): ClientRequest =>
     http1Request({ port: portOf(http1), host: "127.0.0.1", path: "/iam/v2/groups", method: "POST", headers }).on("error", () => {});
 
-  it("is refused by its announced length, before it is sent", async () => {
+  it("a REST body over the limit is refused by its announced length, before it is sent", async () => {
     const request = post({ "content-length": LIMIT + 1 });
     request.flushHeaders();
     assert.deepEqual(await tooLarge(request), [413, 8]);
     request.destroy();
   });
 
-  it("is refused by its actual length", async () => {
+  it("a REST body over the limit is refused by its actual length", async () => {
     const request = post({ "transfer-encoding": "chunked" });
     request.write("x".repeat(LIMIT));
     request.end("x");
     assert.deepEqual(await tooLarge(request), [413, 8]);
   });
 
-  it("is not refused at exactly the limit", async () => {
+  it("a REST body over the limit is not refused at exactly the limit", async () => {
     const body = '{"name":"a"}'.padEnd(LIMIT);
     assert.equal((await call("/iam/v2/groups", { method: "POST", body })).status, 200);
   });
 });
 
 describe("a REST call", () => {
-  it("has the metadata of its client's headers, and the alias", async () => {
+  it("a REST call has the metadata of its client's headers, and the alias", async () => {
     await call("/iam/v2beta1/groups/a", { headers: { authorization: "Bearer x", cgclientid: "tool", "user-agent": "tool/1" } });
     assert.deepEqual(
       [seen?.protocol, seen?.authorization, seen?.clientId, seen?.userAgent, seen?.remoteAddress, seen?.alias],
@@ -237,7 +237,7 @@ describe("a REST call", () => {
     assert.equal(seen?.signal.aborted, false);
   });
 
-  it("is aborted when its client disconnects", async () => {
+  it("a REST call is aborted when its client disconnects", async () => {
     const controller = new AbortController();
     const response = call("/iam/v2/groups/wait", { signal: controller.signal });
     while (aborted === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -246,7 +246,7 @@ describe("a REST call", () => {
     await aborted;
   });
 
-  it("may use the absolute form of the request target", async () => {
+  it("a REST call may use the absolute form of the request target", async () => {
     const socket = connectSocket(portOf(http1), "127.0.0.1");
     socket.end("GET http://example.test/iam/v2/groups/a HTTP/1.1\r\nhost: example.test\r\nconnection: close\r\n\r\n");
     assert.match((await socket.setEncoding("utf8").toArray()).join(""), /^HTTP\/1\.1 200 OK\r\n.*"uid":"a"/s);

@@ -63,10 +63,10 @@ describe("the routes of the contract", () => {
     "GET /iam/v2beta1x/groups": "unknown-path",
   };
   for (const [request, expected] of Object.entries(cases)) {
-    it(`answer ${request} with ${expected}`, () => assert.equal(outcome(contract, request), expected));
+    it(`the routes of the contract answer ${request} with ${expected}`, () => assert.equal(outcome(contract, request), expected));
   }
 
-  it("refuse a path that is not percent-encoded UTF-8", () => {
+  it("the routes of the contract refuse a path that is not percent-encoded UTF-8", () => {
     for (const path of ["/iam/v2/groups/%zz", "/iam/v2/groups/%", "/iam/v2/groups/%ff"]) {
       assert.throws(() => contract.match("GET", path), { code: 3, message: /percent-encoded/ });
     }
@@ -74,7 +74,7 @@ describe("the routes of the contract", () => {
 });
 
 describe("the route table", () => {
-  it("refuses two routes with one method and path, and names both", () => {
+  it("the route table refuses two routes with one method and path, and names both", () => {
     assert.throws(() => tableOf("GET /a/{x=**}", "GET /a/{y=**}"), { message: /GET \/a\/\{y=\*\*\} and GET \/a\/\{x=\*\*\} both claim/ });
     assert.throws(() => tableOf("GET /a/{x}", "GET /a/*"), /both claim/);
     assert.doesNotThrow(() => tableOf("GET /a/{x=**}", "PUT /a/{y=**}", "GET /a/{x=**}:v", "GET /a/{x}"));
@@ -107,7 +107,7 @@ describe("the route table", () => {
     );
   });
 
-  it("takes time linear in the path, however many ways there are to match it", () => {
+  it("the route table takes time linear in the path, however many ways there are to match it", () => {
     const table = tableOf("GET /{a=**}/x/x/x/y", "GET /*/*/*/{a=**}/x/y", "GET /x/{a=**}/*/z");
     const started = performance.now();
     table.match("GET", "/x".repeat(100_000));

@@ -23,12 +23,12 @@ function assertAbout(ms: number, expected: number): void {
 }
 
 describe("an attempt of a delivery", () => {
-  test("that succeeds ends the delivery and makes the queue healthy", () => {
+  test("an attempt of a delivery that succeeds ends the delivery and makes the queue healthy", () => {
     const verdict = judged(ok, { attempts: 4, first_attempt_time: before(1000) }, failing(7));
     assert.deepEqual(verdict, { state: "delivered", next_attempt_time: null, health: HEALTHY });
   });
 
-  test("that fails is retried after a wait that grows with the attempts, up to the last wait of the policy", () => {
+  test("an attempt of a delivery that fails is retried after a wait that grows with the attempts, up to the last wait of the policy", () => {
     for (const [attempts, expected] of [
       [0, 5000],
       [1, 30_000],
@@ -42,12 +42,12 @@ describe("an attempt of a delivery", () => {
     }
   });
 
-  test("that fails is not retried at the same time as others that failed with it", () => {
+  test("an attempt of a delivery that fails is not retried at the same time as others that failed with it", () => {
     const times = new Set(Array.from({ length: 50 }, () => judged(failed, fresh, HEALTHY).next_attempt_time));
     assert.ok(times.size > 20);
   });
 
-  test("holds the queue from the third failure in a row, and longer each time", () => {
+  test("an attempt of a delivery holds the queue from the third failure in a row, and longer each time", () => {
     assert.equal(judged(failed, fresh, HEALTHY).health.hold_time, null);
     assert.equal(judged(failed, fresh, failing(1)).health.hold_time, null);
     for (const [failures, expected] of [
@@ -59,26 +59,26 @@ describe("an attempt of a delivery", () => {
       assertAbout(waitOf(judged(failed, fresh, failing(failures)).health.hold_time), expected);
   });
 
-  test("that fails first sets the time since which the sink has been failing", () => {
+  test("an attempt of a delivery that fails first sets the time since which the sink has been failing", () => {
     assert.equal(judged(failed, fresh, HEALTHY).health.failing_time, begun.toISOString());
     assert.equal(judged(failed, fresh, failing(1, 5000)).health.failing_time, before(5000));
   });
 
-  test("is not retried, and nothing else is sent, before the time that the sink asked for", () => {
+  test("an attempt of a delivery is not retried, and nothing else is sent, before the time that the sink asked for", () => {
     const { next_attempt_time, health } = judged({ ...failed, retryAfterMs: 3_600_000 }, fresh, HEALTHY);
     assert.equal(waitOf(next_attempt_time), 3_600_000);
     assert.equal(waitOf(health.hold_time), 3_600_000);
     assertAbout(waitOf(judged({ ...failed, retryAfterMs: 1 }, fresh, HEALTHY).next_attempt_time), 5000);
   });
 
-  test("that is answered with 410 pauses the subscription and keeps the event", () => {
+  test("an attempt of a delivery that is answered with 410 pauses the subscription and keeps the event", () => {
     const gone = { status: 410, error: "the sink answered with status 410", retryAfterMs: 0 };
     const { state, health } = judged(gone, fresh, HEALTHY);
     assert.equal(state, "pending");
     assert.deepEqual([health.pause_time, health.pause_reason], [now.toISOString(), "the sink answered 410 Gone"]);
   });
 
-  test("that fails after three days of failures pauses the subscription and keeps the event", () => {
+  test("an attempt of a delivery that fails after three days of failures pauses the subscription and keeps the event", () => {
     const old = { attempts: 20, first_attempt_time: before(policy.giveUpMs) };
     const { state, health } = judged(failed, old, failing(20, policy.giveUpMs));
     assert.equal(state, "pending");
@@ -87,14 +87,14 @@ describe("an attempt of a delivery", () => {
     assert.equal(judged(failed, old, failing(20, policy.giveUpMs - 1)).health.pause_time, null);
   });
 
-  test("gives up an event that failed for three days while other events were delivered", () => {
+  test("an attempt of a delivery gives up an event that failed for three days while other events were delivered", () => {
     const old = { attempts: 20, first_attempt_time: before(policy.giveUpMs) };
     assert.equal(judged(failed, old, HEALTHY).state, "failed");
     assert.equal(judged(failed, { ...old, first_attempt_time: before(policy.giveUpMs - 1) }, HEALTHY).state, "pending");
     assert.equal(judged(failed, old, failing(5)).state, "pending", "a sink in trouble loses no events");
   });
 
-  test("gives up and pauses nothing before the fifth attempt, however long ago the first was", () => {
+  test("an attempt of a delivery gives up and pauses nothing before the fifth attempt, however long ago the first was", () => {
     const first_attempt_time = before(policy.giveUpMs);
     assert.equal(judged(failed, { attempts: 3, first_attempt_time }, HEALTHY).state, "pending");
     assert.equal(judged(failed, { attempts: 4, first_attempt_time }, HEALTHY).state, "failed");

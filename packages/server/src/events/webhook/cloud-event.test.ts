@@ -36,7 +36,7 @@ test("an attribute without a value has no header", () => {
   for (const name of ["Ce-Subject", "Ce-Group", "Ce-Bodytype"]) assert.equal(name in headers, false, name);
 });
 
-test("what is not plain text in a header is encoded, as the HTTP binding has it", () => {
+test("characters outside of printable ASCII are percent-encoded in headers (CloudEvents HTTP binding)", () => {
   const encoded = (subject: string) => headersOf({ ...event, subject })["Ce-Subject"];
   assert.equal(encoded("a b"), "a%20b");
   assert.equal(encoded('100% "x"'), "100%25%20%22x%22");

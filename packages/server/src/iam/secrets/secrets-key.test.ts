@@ -23,7 +23,7 @@ describe("the secrets key", () => {
   const open = (key?: Uint8Array) => openSecrets({ store, dataDir, key });
   const file = () => join(dataDir, "secrets.key");
 
-  test("is created in the data folder at the first start, readable only by its owner, and kept", async () => {
+  test("the secrets key is created in the data folder at the first start, readable only by its owner, and kept", async () => {
     const first = await open();
     const second = await open();
     assert.equal(second.open(first.seal("hush", "a"), "a"), "hush");
@@ -34,19 +34,19 @@ describe("the secrets key", () => {
     );
   });
 
-  test("is the same for servers that start at once", async () => {
+  test("the secrets key is the same for servers that start at once", async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => open()));
     assert.equal(new Set(all.map(({ fingerprint }) => fingerprint)).size, 1);
   });
 
-  test("can come from the settings and is then not written anywhere", async () => {
+  test("the secrets key can come from the settings and is then not written anywhere", async () => {
     const key = randomBytes(32);
     const sealed = (await open(key)).seal("hush", "a");
     assert.equal((await open(key)).open(sealed, "a"), "hush");
     assert.ok(!(await readdir(dataDir)).includes("secrets.key"));
   });
 
-  test("can be moved from the file to the settings", async () => {
+  test("the secrets key can be moved from the file to the settings", async () => {
     const { fingerprint } = await open();
     const key = Buffer.from((await readFile(file(), "utf8")).trim(), "base64");
     await rm(file());
@@ -63,7 +63,7 @@ describe("the secrets key", () => {
     assert.ok(!(await readdir(dataDir)).includes("secrets.key"), "a new one was made");
   });
 
-  test("is not replaced if its file is malformed or unreadable", async () => {
+  test("the secrets key is not replaced if its file is malformed or unreadable", async () => {
     await writeFile(file(), "nonsense\n");
     await assert.rejects(open(), /does not hold the base64 of 32 bytes/);
     await rm(file());

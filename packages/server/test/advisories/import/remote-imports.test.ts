@@ -56,7 +56,7 @@ function counts({ counts: all }: Import): number[] {
 }
 
 describeWithWorld("imports over the API", (world) => {
-  it("go from pieces to stored advisories, once, and tell what became of them", async () => {
+  it("an upload in chunks becomes stored advisories once, and the import reports its counts", async () => {
     const group = await place(world);
     const uid = await send(world, group, advisoryYaml("openssl"), { fileName: "openssl.yaml", pieceSize: 50 });
     const before = await world.must(getImport, { uid });
@@ -80,7 +80,7 @@ describeWithWorld("imports over the API", (world) => {
     await until(async () => (await stagedFiles(world)).length === 0);
   });
 
-  it("take a piece again whose answer was lost, and any other only where the last one ended", async () => {
+  it("a chunk whose acknowledgement was lost can be sent again, and any other must follow the last one", async () => {
     const group = await place(world);
     const text = Buffer.from(advisoryYaml("zlib"));
     const [first, second] = [text.subarray(0, 100), text.subarray(100)];
@@ -118,7 +118,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.equal(await countIn(world, group), 1);
   });
 
-  it("refuse what is no piece, no kind, no name, or not all of the file", async () => {
+  it("an invalid chunk, kind or name and an incomplete file are refused", async () => {
     const parent = await place(world);
     const { uid } = await world.must(createImport, { parent, kind: KIND, fileName: "a" });
     const codes = async (offset: bigint, length: number) =>
@@ -135,7 +135,7 @@ describeWithWorld("imports over the API", (world) => {
     await world.must(deleteImport, { uid });
   });
 
-  it("take zips, and report what cannot be read by the name that the sender gave, with the rest imported", async () => {
+  it("problems in a zip are reported under the sender's file name, and the rest is imported", async () => {
     const group = await place(world);
     const zip = zipOf([
       { name: "good.yaml", content: advisoryYaml("good") },
@@ -155,7 +155,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual([listed?.uid, listed?.problems, listed?.counts], [done.uid, [], done.counts]);
   });
 
-  it("keep the first 1,000 problems and count the others", async () => {
+  it("an import stores its first 1,000 problems and counts the others", async () => {
     const group = await place(world);
     const packages = Array.from({ length: 1500 }, (_, i) => ({ pkg: { name: `p${i}`, secfixes: { "1.0-r0": [7] } } }));
     const done = await ended(world, await begin(world, group, JSON.stringify({ reponame: "main", packages })));
@@ -164,7 +164,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.notEqual(done.problems[0]?.position, done.problems[999]?.position);
   });
 
-  it("approve events only where the caller may, by its token as well", async () => {
+  it("an import approves events only if the caller and its token may", async () => {
     const states = async (token: string, name: string) => {
       const group = await world.group(world.orgUid);
       await ended(world, await begin(world, group, advisoryYaml(name), { token }));
@@ -178,7 +178,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual(await states(narrow.token, "c"), [PENDING]);
   });
 
-  it("are sent and started by nobody but who began them", async () => {
+  it("an import can be sent and started only by the identity that began it", async () => {
     const group = await place(world);
     const approver = await world.robot(world.orgUid, APPROVER);
     const mallory = await world.robot(world.orgUid, APPROVER);
@@ -194,7 +194,7 @@ describeWithWorld("imports over the API", (world) => {
     await world.must(deleteImport, { uid }, mallory.token);
   });
 
-  it("delete what its source withdrew only where the caller may", async () => {
+  it("an import deletes withdrawn advisories only if the caller may", async () => {
     const record = { schema_version: "1.6.0", id: "GONE-1", modified: "2026-01-01T00:00:00Z", withdrawn: "2026-01-02T00:00:00Z" };
     const withdrawn = JSON.stringify({ ...record, affected: [{ package: { ecosystem: "npm", name: "left-pad" } }] });
     const outcome = async (capabilities: readonly Capability[]) => {
@@ -206,7 +206,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual(await outcome([...APPROVER, Capability.CAP_ADVISORIES_DELETE]), [1, 1, 0, 0, 0]);
   });
 
-  it("of vulnerability metadata are for who runs the server", async () => {
+  it("only the bootstrap owner can import vulnerability metadata", async () => {
     const parent = await place(world);
     const kind = ImportKind.VULNERABILITIES;
     const robot = await world.robot(world.orgUid, [...APPROVER, Capability.CAP_ADVISORIES_DELETE]);
@@ -220,7 +220,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.match(row?.body ?? "", /It overflows/);
   });
 
-  it("act with the rights that are left when they run", async () => {
+  it("an import runs with the rights that its identity has at that time", async () => {
     const [busy, group] = [await place(world), await place(world)];
     const robot = await world.robot(group);
     const role = await world.role(world.orgUid, APPROVER);
@@ -237,7 +237,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.match(failed.error, /may not import this, or not any more/);
   });
 
-  it("are stopped by deleting them, and leave no file", async () => {
+  it("deleting an import stops it and removes its file", async () => {
     const group = await place(world);
     const uid = await begin(world, group, secdbOf(20_000));
     await found(world, uid, ({ state }) => state === Import_State.RUNNING);
@@ -251,7 +251,7 @@ describeWithWorld("imports over the API", (world) => {
     await until(async () => (await stagedFiles(world)).length === 0);
   });
 
-  it("of an organization that are not finished are 8 at most", async () => {
+  it("an organization can have at most 8 unfinished imports", async () => {
     await place(world);
     const parent = await world.group("", "many imports");
     await entitleOwner(world, parent);
@@ -265,7 +265,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.equal(codeOf(await world.rest.call(createImport, { parent: world.orgUid, kind: KIND, fileName: "a" }, world.owner.token)), 0);
   });
 
-  it("are listed newest first, page by page, those of the one group", async () => {
+  it("imports of a group are listed newest first, page by page", async () => {
     const group = await place(world);
     const made: string[] = [];
     for (let i = 0; i < 5; i++) {
@@ -294,14 +294,14 @@ describeWithWorld("imports over the API", (world) => {
     for (const uid of made) await world.must(deleteImport, { uid });
   });
 
-  it("go with their group", async () => {
+  it("imports are deleted with their group", async () => {
     const group = await place(world);
     const uid = await send(world, group, advisoryYaml("gone"));
     await world.must(GroupsService.method.deleteGroup, { uid: group });
     assert.equal(await world.store.reader.selectFrom("advisory_import").select("uid").where("uid", "=", uid).executeTakeFirst(), undefined);
   });
 
-  it("are taken over when the server that ran them is gone, and given up when none brings them to an end", async () => {
+  it("another server takes over an import whose server is gone, and gives up after repeated failures", async () => {
     const group = await place(world);
     const change = async (uid: string, columns: object) => {
       await world.store.transaction((db) => db.updateTable("advisory_import").set(columns).where("uid", "=", uid).execute());
@@ -328,7 +328,7 @@ describeWithWorld("imports over the API", (world) => {
     );
   });
 
-  it("keep their file where another server took them over before their end", async () => {
+  it("an import that another server took over keeps its file", async () => {
     const uid = await send(world, await place(world), advisoryYaml("taken"));
     const { store, clock, dataDir } = world;
     const lease = { lease_holder: "another", lease_time: new Date(clock.now().getTime() + HOUR).toISOString() };
@@ -356,7 +356,7 @@ describeWithWorld("imports over the API", (world) => {
     await world.must(deleteImport, { uid });
   });
 
-  it("find out where the bytes on the disk are not those that were sent", async () => {
+  it("an import fails if the bytes on disk differ from those that were sent", async () => {
     const group = await place(world);
     const uid = await send(world, group, advisoryYaml("honest"), { pieceSize: 100 });
     const { file } = await world.store.reader.selectFrom("advisory_import").select("file").where("uid", "=", uid).executeTakeFirstOrThrow();
@@ -374,7 +374,7 @@ describeWithWorld("imports over the API", (world) => {
     assert.deepEqual([done.state, counts(done)], [Import_State.DONE, [1, 1, 0, 0, 0]]);
   });
 
-  it("that nobody goes on with are removed after a day with their bytes, finished ones after 30", async () => {
+  it("abandoned imports are removed with their bytes after a day, finished ones after 30 days", async () => {
     const group = await place(world);
     const robot = await world.robot(world.orgUid, APPROVER);
     const finished = (await ended(world, await begin(world, group, advisoryYaml("finished")))).uid;
@@ -399,7 +399,7 @@ describeWithWorld("imports over the API", (world) => {
 describeWithWorld(
   "the size of imports",
   (world) => {
-    it("is what the operator allows", async () => {
+    it("the size of an import is limited by HOLT_IMPORT_MAX_BYTES", async () => {
       const parent = await place(world);
       const { uid } = await world.must(createImport, { parent, kind: KIND, fileName: "a" });
       const write = (offset: bigint, length: number) =>
@@ -415,7 +415,7 @@ describeWithWorld(
 );
 
 describe("imports on two servers with one database", () => {
-  it("run once, on whichever has time, wherever their pieces were sent", async () => {
+  it("an import runs once, on a server that is free, whichever server received its chunks", async () => {
     const url = await createDatabase();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     await using other = await startServer({

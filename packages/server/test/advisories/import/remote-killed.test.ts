@@ -68,19 +68,19 @@ function subjectOf(token: string): string {
   return (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { sub: string }).sub;
 }
 
-test("an import goes on where the server was killed, on SQLite at once", async () => {
+test("an import continues at once after its server was killed, on SQLite", async () => {
   await using folder = await temporaryFolder();
   await endAndResume("SIGKILL", { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" });
 });
 
-test("an import goes on where the server was killed, on PostgreSQL when its lease has run out", async () => {
+test("an import continues after its server was killed when the lease has expired, on PostgreSQL", async () => {
   await using folder = await temporaryFolder();
   const HOLT_DATABASE_URL = await createDatabase();
   const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
   await endAndResume("SIGKILL", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
 });
 
-test("an import goes on where the server was stopped, which does not wait for its end and gives it back", async () => {
+test("a stopping server releases its import, and the next server continues it", async () => {
   await using folder = await temporaryFolder();
   const HOLT_DATABASE_URL = await createDatabase();
   const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;

@@ -94,7 +94,7 @@ function waitOf(world: World, { status: its }: AdvisoryMirror): number {
 describeWithWorld("advisory mirrors", (world) => {
   const feeds = prepare(world);
 
-  it("fetch a feed after a minute, then at their interval and only where it has changed", async () => {
+  it("a mirror fetches its feed after a minute, then at its interval, and imports only changes", async () => {
     const { feed } = feeds;
     const { group } = await feeds.place();
     feed.answer("/tagged.yaml", tagged('"one"', advisoryYaml("openssl")));
@@ -139,7 +139,7 @@ describeWithWorld("advisory mirrors", (world) => {
     await world.must(deleteAdvisoryMirror, { uid });
   });
 
-  it("read zips and JSON, too, and import the same bytes once where the feed has no tags", async () => {
+  it("a mirror reads zips and JSON, and imports the same bytes once if the feed has no ETag", async () => {
     const { feed } = feeds;
     const { group, writer } = await feeds.place();
     feed.answer(
@@ -161,7 +161,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.equal(feed.asked("/secdb.json").length, 2);
   });
 
-  it("wait longer after each failure, as long as the feed asks for, and no longer than a day", async () => {
+  it("a mirror backs off after each failure, honours Retry-After, and waits at most a day", async () => {
     const { feed } = feeds;
     const { group, writer } = await feeds.place();
     feed.answer("/broken", status(500));
@@ -188,7 +188,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.ok(waitOf(world, await feeds.run(uid)) < HOUR);
   });
 
-  it("follow no redirect, and connect to no address that is not allowed", async () => {
+  it("a mirror follows no redirects and connects to allowed addresses only", async () => {
     const { feed } = feeds;
     const { group, writer } = await feeds.place();
     feed.answer("/moved", status(302, { location: "http://169.254.169.254/latest/meta-data" }));
@@ -204,7 +204,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.match((await feeds.get(uid)).status?.error ?? "", /has no address that this server may connect to/);
   });
 
-  it("say what is wrong with an answer that breaks off, is empty, or is encoded though nobody asked", async () => {
+  it("a truncated, empty or unexpectedly encoded feed is reported with the reason", async () => {
     const { feed } = feeds;
     const { group, writer } = await feeds.place();
     const { uid } = await feeds.make(group, "/bad", writer.token);
@@ -223,7 +223,7 @@ describeWithWorld("advisory mirrors", (world) => {
     await until(async () => (await stagedFiles(world)).length === 0);
   });
 
-  it("act for who named the feed, with the rights they have when it runs", async () => {
+  it("a mirror acts for the identity that set its URL, with the rights of that moment", async () => {
     const { feed } = feeds;
     const { group, writer: approver } = await feeds.place(APPROVER);
     const writer = await world.robot(group, WRITER);
@@ -251,7 +251,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.equal(feed.asked("/second").length, asked);
   });
 
-  it("of vulnerability metadata are for who runs the server", async () => {
+  it("only the bootstrap owner can mirror vulnerability metadata", async () => {
     const { group, writer } = await feeds.place([...APPROVER, Capability.CAP_ADVISORIES_DELETE]);
     const advisoryMirror = { name: "osv", url: `${feeds.feed.url}/osv.json`, kind: ImportKind.VULNERABILITIES };
     const create = (token: string) => world.rest.call(createAdvisoryMirror, { parent: group, advisoryMirror }, token);
@@ -265,7 +265,7 @@ describeWithWorld("advisory mirrors", (world) => {
     }
   });
 
-  it("need a URL, a kind, a name and an interval that can be", async () => {
+  it("a mirror needs a valid URL, kind, name and interval", async () => {
     const { group, writer } = await feeds.place();
     const good = { name: "feed", url: "https://feeds.example.com/all.zip", kind: ADVISORIES, interval: { seconds: 300n } };
     const fieldsOf = async (change: object) => {
@@ -285,7 +285,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.equal(made.interval?.seconds, 21_600n);
   });
 
-  it("keep their group from being deleted, and take their imports with them", async () => {
+  it("a group with a mirror cannot be deleted, and a deleted mirror takes its imports along", async () => {
     const { feed } = feeds;
     const { group } = await feeds.place();
     feed.answer("/kept", plain("nothing that could be imported"));
@@ -300,7 +300,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.equal(codeOf(await world.rest.call(ImportsService.method.getImport, { uid: lastImport }, world.owner.token)), Code.NOT_FOUND);
   });
 
-  it("go on after their import was deleted, and after the server that fetched is gone", async () => {
+  it("a mirror continues after its import was deleted and after its server is gone", async () => {
     const { feed } = feeds;
     const { group } = await feeds.place();
     feed.answer("/slow", plain(advisoryYaml("late")));
@@ -334,7 +334,7 @@ describeWithWorld(
   (world) => {
     const feeds = prepare(world);
 
-    it("are given up, and leave nothing behind", async () => {
+    it("a fetch that takes too long is given up and leaves no file", async () => {
       const { feed } = feeds;
       const { group, writer } = await feeds.place();
       feed.answer("/slow", (response) => void response.writeHead(200).write("it begins"));
@@ -350,7 +350,7 @@ describeWithWorld(
 );
 
 describe("advisory mirrors on two servers with one database", () => {
-  it("are fetched by one of them", async () => {
+  it("only one of two servers fetches a mirror", async () => {
     const url = await createDatabase();
     await using feed = await startFeedServer();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
