@@ -73,7 +73,7 @@ describe("holtd", { concurrency: 2 }, () => {
     for (const HOLT_SECRETS_KEY of ["", other]) {
       const { code, stderr } = await runHoltd([], { ...settings, HOLT_SECRETS_KEY });
       assert.equal(code, 1, stderr);
-      assert.match(stderr, /^holtd: .*secrets of this database cannot be opened: .*same key.*server_state.*\n$/);
+      assert.match(stderr, /^holtd: .*secrets of this database cannot be decrypted: .*same key.*server_state.*\n$/);
       assert.ok(!stderr.includes(other));
     }
     await using _server = await startHoltd({ ...settings, HOLT_SECRETS_KEY: key });
