@@ -14,7 +14,7 @@ import { createRefusal } from "./api/rest/error.ts";
 import { createRestHandler } from "./api/rest/rest.ts";
 import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
-import { domains, eventSubjects } from "./domains.ts";
+import { blobReferences, domains, eventSubjects } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createListener } from "./http/listener.ts";
 import { createProtocolFrame } from "./http/protocol-frame.ts";
@@ -56,7 +56,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const memory = new RequestMemory(limits);
   const limit = createCallLimit(config.maxConcurrentCalls);
   const platform: Platform = {
-    ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, appendListeners, limits, memory },
+    ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, blobReferences, appendListeners, limits, memory },
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),

@@ -16,7 +16,7 @@ export class Stopping extends Error {
   override readonly name = "Stopping";
 }
 
-/** What a search for work came to. */
+/** The result of a search for work. */
 export interface Claims<Claim> {
   readonly claimed: readonly Claim[];
   /** After how many milliseconds to search again, at the latest. */

@@ -26,7 +26,7 @@ export interface LibrarySettings {
 
 export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySettings): Served {
   const { store, blobs, names, clock, memory, limits, frame } = platform;
-  const references = platform.domains.flatMap((domain) => domain.blobReferences ?? []);
+  const { blobReferences: references } = platform;
   const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
   const serve = createLibrariesHandler({
     frame,

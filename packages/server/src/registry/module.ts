@@ -57,7 +57,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const { registryUrl, requiredTerms, gcGraceMs: graceMs } = settings;
   const { contentLogin: authenticator } = iam;
   const names = { ...platform.names, registryHost };
-  const references = platform.domains.flatMap((domain) => domain.blobReferences ?? []);
+  const { blobReferences: references } = platform;
   const uploads = createUploads({ store, blobs, clock, graceMs });
   const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs });
   if (settings.gcIntervalMs > 0) platform.own(collector.start(settings.gcIntervalMs));

@@ -192,7 +192,7 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     assert.deepEqual(await resolved(), {});
   });
 
-  it("for a new tag or a new package, only resolutions of that day count", async () => {
+  it("only resolutions of that day count for a new tag or a new package", async () => {
     await advise(
       { id: "CGA-before", events: [fixed(day(-10), "1-r0")] },
       { id: "CGA-that-day", events: [fixed(day(1, 1), "1-r0")] },

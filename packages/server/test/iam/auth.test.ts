@@ -270,7 +270,7 @@ describeWithWorld("deleting an account", (world) => {
     assert.equal((await world.raw("GET", `/iam/v2/groups/${kept}`, undefined, bob.token)).status, 200);
   });
 
-  it("of two owners who delete their accounts at once, one remains", async () => {
+  it("one of two owners remains if both delete their accounts at the same time", async () => {
     for (let round = 0; round < 5; round++) {
       const [ann, bob] = [await world.user(), await world.user()];
       const group = await found(ann);

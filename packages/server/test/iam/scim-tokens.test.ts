@@ -209,7 +209,7 @@ describeWithWorld("SCIM tokens", (world) => {
     assert.equal(seen.has((await scimOf(uid)).etag as string), true);
   });
 
-  it("of concurrent regenerations with one etag, one succeeds", async () => {
+  it("exactly one of several concurrent regenerations with one etag succeeds", async () => {
     for (let round = 0; round < 5; round++) {
       const uid = await provider();
       const etag = textOf((await generate(uid)).etag);

@@ -273,7 +273,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       assert.ok((await links()).has(blob.digest));
     });
 
-    test("for any graph of manifests, exactly what a tag reaches stays", async () => {
+    test("collection keeps exactly the content that a tag reaches, for any graph of manifests", async () => {
       const property = fc.asyncProperty(
         fc.array(fc.record({ holds: fc.array(fc.nat(20), { maxLength: 3 }), subject: fc.option(fc.nat(20)), isTagged: fc.boolean() }), {
           minLength: 1,

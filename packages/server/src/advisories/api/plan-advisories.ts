@@ -36,7 +36,7 @@ interface Lead {
   readonly size: number;
 }
 
-/** What every step of planning needs. */
+/** The input of every step of planning. */
 interface Planning {
   readonly selection: Selection;
   readonly db: ReadDb;

@@ -143,7 +143,7 @@ function isApproved({ events }: Advisory): boolean {
   return events.some(({ status }) => status === ReviewStatus.APPROVED);
 }
 
-/** What the events of the advisory are about. */
+/** The subject of the advisory's events. */
 function subjectOf(advisory: Advisory): string {
   return JSON.stringify([aboutOf(advisory), advisory.aliases, advisory.legacyAdvisoryID ?? ""]);
 }

@@ -58,7 +58,7 @@ const actions: Readonly<Partial<Record<EventKind, Action>>> = {
   pendingUpstreamFix: { category: "none_available", text: "A fix has to come from the component's own project." },
 };
 
-/** What users of an affected product should do. */
+/** The recommended action for users of an affected product. */
 export function actionOf({ kind, note }: PublishedEvent): Action {
   const { category, text } = actions[kind] ?? { category: "none_available", text: "No fix is available yet." };
   return { category, text: note === "" ? text : note };

@@ -19,7 +19,7 @@ const BACKOFF_MS = 5 * 60_000;
 const MAX_BACKOFF_MS = 24 * 3_600_000;
 const JITTER = 0.2;
 
-/** What is stored of a feed that was never imported. */
+/** The stored state of a feed that was never imported. */
 export const UNKNOWN_FEED = { etag: "", last_modified: "", digest: "" };
 
 /** No fetch and no import of the mirror is under way. */

@@ -19,7 +19,7 @@ export async function* readAhead<C, R>(
   const pending: (readonly [C, Promise<R>])[] = [];
   for await (const chunk of chunks) {
     const answer = read(chunk);
-    // Nobody may await this answer if the consumer stops earlier.
+    // If the consumer stops early, this promise is never awaited.
     answer.catch(() => {});
     pending.push([chunk, answer]);
     // SQLite answers synchronously; yield so that other requests are served between chunks.

@@ -52,7 +52,7 @@ async function readAhead(source: MessageSource): Promise<MessageSource> {
   return () => request;
 }
 
-/** What the log line says of a call. */
+/** The fields of a call in its log line. */
 interface RunningCall {
   readonly operation: Operation;
   readonly metadata: CallMetadata;

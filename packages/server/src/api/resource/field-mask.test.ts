@@ -39,7 +39,7 @@ function plainValue(message: Message, field: DescField): unknown {
 
 class RefusedPath extends Error {}
 
-/** What a mask means, said on plain objects. */
+/** The meaning of a mask, on plain objects. */
 function modelOf(schema: DescMessage, current: Plain, incoming: Plain, paths: readonly string[]): Plain {
   const next = structuredClone(current);
   const given = paths.length > 0 ? paths : Object.keys(incoming);

@@ -43,7 +43,7 @@ export interface Webhook {
   send(signed: Signed, signal: AbortSignal): Promise<Result | undefined>;
 }
 
-/** Of the answer, which nobody reads: the connection of a sink that says more is closed. */
+/** Bytes of an answer that are read and dropped. Beyond them the connection is closed. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export function createWebhook({ client, sign, clock, profile, issuer, timeoutMs }: WebhookOptions): Webhook {

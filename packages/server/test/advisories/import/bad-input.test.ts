@@ -206,7 +206,7 @@ describeWithWorld("imports of bad input", (world) => {
     assert.deepEqual(problems, [{ file: "many.json", position: "/0", reason: "G-1 of many: must have at most 500 events" }]);
   });
 
-  test("in folders, links are not followed, hidden files are not read, and empty files are reported", async () => {
+  test("an import of a folder follows no links, reads no hidden files and reports empty files", async () => {
     const folder = await mkdtemp(join(tmpdir(), "holt-import-"));
     try {
       await mkdir(join(folder, "in", ".git"), { recursive: true });

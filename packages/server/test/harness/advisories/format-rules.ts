@@ -47,7 +47,7 @@ const severity = {
 };
 const reference = { enum: ["ADVISORY", "ARTICLE", "DETECTION", "DISCUSSION", "REPORT", "FIX", "INTRODUCED", "PACKAGE", "EVIDENCE", "WEB"] };
 
-/** What is used of OSV 1.7, in its terms. Ids must have a prefix that is registered there. */
+/** The part of OSV 1.7 that Holt uses, in its terms. Ids must have a prefix that is registered there. */
 const osv = compile(
   closed(
     {

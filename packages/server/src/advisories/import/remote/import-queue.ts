@@ -15,7 +15,7 @@ const RETRY_MS = 60_000;
 
 export type NumberedProblem = ImportProblem & { readonly number: number };
 
-/** What a run has found so far. */
+/** The progress of a run. */
 export interface RunProgress {
   readonly read: number;
   readonly problems: number;
