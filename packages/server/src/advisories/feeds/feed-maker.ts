@@ -45,6 +45,7 @@ export function contextOf({ distributions, ...rest }: FeedRendering): string {
 /** Identifies the feed that is being built and the state of the data when the build began. */
 type BuildStart = Pick<CachedFeed, "group" | "format" | "token" | "context" | "built">;
 
+/** Returns the cached feed if it is current, as another request may have had it built in the meantime. */
 export async function makeFeed(context: MakerContext, group: string, format: FeedFormat): Promise<CachedFeed> {
   const { db, cache, assertNotClosing } = context;
   assertNotClosing();
@@ -53,6 +54,7 @@ export async function makeFeed(context: MakerContext, group: string, format: Fee
   const { token, version } = await readChangeToken(db, group, format);
   const start: BuildStart = { group, format: format.name, token, context: contextOf(rendering), built };
   const before = await cache.read(group, format.name);
+  if (before?.token === token && before.context === start.context) return before;
   const build: BuildContext = { db, format, rendering, version, assertNotClosing };
   const changed = before?.context === start.context ? await makeFromChanges(build, cache, start, before) : undefined;
   const feed = changed ?? (await makeWhole(build, cache, start, before));

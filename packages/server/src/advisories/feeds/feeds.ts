@@ -96,7 +96,8 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
     const key = `${group} ${format.name}`;
     const cooldownEnd = cooldowns.get(key)?.[isAnonymous ? "anonymous" : "authenticated"] ?? 0;
     if (performance.now() >= cooldownEnd || builds.has(key)) return waitForBuild(builds.get(key) ?? enqueue(key, group, format), cached);
-    return cached ?? throwStillBuilding();
+    // A build may have ended since the cache was read.
+    return (await cache.read(group, format.name)) ?? throwStillBuilding();
   }
 
   function enqueue(key: string, group: string, format: FeedFormat): Promise<CachedFeed> {
