@@ -17,6 +17,7 @@ import type { Config } from "./config.ts";
 import { blobReferences, domains, eventSubjects } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createListener } from "./http/listener.ts";
+import { assertNoneShadowed } from "./http/mount.ts";
 import { createProtocolFrame } from "./http/protocol-frame.ts";
 import { RequestMemory } from "./http/request-memory.ts";
 import { createRouter } from "./http/router.ts";
@@ -82,8 +83,13 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
   const openapi = createOpenApiHandler({ operations, baseUrl });
   const pages = createServerPages({ health, openapi, docs: createDocsHandler() });
+  const mounts = [...pages, ...served.flatMap((domain) => domain.mounts ?? [])];
+  assertNoneShadowed(
+    mounts,
+    operations.flatMap(({ bindings }) => bindings.map(({ path }) => path)),
+  );
   const router = createRouter({
-    mounts: [...pages, ...served.flatMap((domain) => domain.mounts ?? [])],
+    mounts,
     rest: createRestHandler({ operations, run, profile, memory, log }),
     refuse: createRefusal(profile),
     limits,

@@ -6,6 +6,11 @@ export interface VendorProfile {
    * Second package root of the gRPC services besides `platform`; undefined for none. Its v1 packages have no version.
    */
   readonly grpcRoot: string | undefined;
+  /**
+   * Whether a query parameter that the contract does not have is refused. A vendor's newer clients may send newer parameters, which
+   * are ignored with a Warning header.
+   */
+  readonly unknownParameters: "refuse" | "ignore";
   /** Prefix of every event type: `<prefix>.api.iam.group.created.v1`. */
   readonly eventPrefix: string;
   /** Error domains are `<domain>.<errorDomain>`, resource types `<domain>.<errorDomain>/<Kind>`. */
@@ -27,6 +32,7 @@ export interface VendorProfile {
 const neutral: VendorProfile = {
   name: "",
   grpcRoot: undefined,
+  unknownParameters: "refuse",
   eventPrefix: "dev.holt",
   errorDomain: "holt.dev",
   proofHeaders: ["holt"],
@@ -44,6 +50,7 @@ export const vendorProfiles: ReadonlyMap<string, VendorProfile> = new Map([
     {
       name: "chainguard",
       grpcRoot: "chainguard.platform",
+      unknownParameters: "ignore",
       eventPrefix: "dev.chainguard",
       errorDomain: "chainguard.dev",
       proofHeaders: ["holt", "chainguard"],

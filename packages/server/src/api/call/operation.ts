@@ -78,7 +78,7 @@ export function compileOperations(
   );
   const known = new Set(operations.map((operation) => operation.name));
   for (const name of [...handlers.keys(), ...unimplemented]) {
-    if (!known.has(name)) throw new Error(`${name}: the contract has no such method`);
+    if (!known.has(name)) throw new Error(`${name}: the contract has no such method; is its service in the list of packages/api/index.ts?`);
   }
   return operations;
 }

@@ -13,8 +13,20 @@ export interface ErrorAnswer {
   readonly headers: Record<string, string>;
 }
 
-export const UNKNOWN_PATH: ErrorAnswer = { status: 404, text: plain(Code.NOT_FOUND, "Not Found"), headers: {} };
-export const WRONG_METHOD: ErrorAnswer = { status: 501, text: plain(Code.UNIMPLEMENTED, "Method Not Allowed"), headers: {} };
+/** Where the documents of the server are. */
+const HELP = { "@type": "type.googleapis.com/google.rpc.Help", links: [{ description: "the API of this server", url: "/docs" }] };
+
+/** Clients of a vendor get the error as that vendor's server sends it, without a pointer to the documents in its body. */
+export function unknownPath(profile: VendorProfile): ErrorAnswer {
+  const text = plain(Code.NOT_FOUND, "Not Found", profile.name === "" ? [HELP] : []);
+  return { status: 404, text, headers: { link: '</docs>; rel="help"' } };
+}
+
+/** @param methods of the path; GET stands for HEAD, too */
+export function wrongMethod(methods: readonly string[]): ErrorAnswer {
+  const allow = methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
+  return { status: 405, text: plain(Code.UNIMPLEMENTED, "Method Not Allowed"), headers: { allow } };
+}
 
 /** @param domain of the operation, e.g. `iam`; empty if it is not known */
 export function answerFromError(error: HoltError, domain: string, profile: VendorProfile): ErrorAnswer {
@@ -42,6 +54,6 @@ function headersOf({ code, details }: HoltError, profile: VendorProfile): Record
   return headers;
 }
 
-function plain(code: Code, message: string): string {
-  return JSON.stringify({ code, message, details: [] });
+function plain(code: Code, message: string, details: readonly object[] = []): string {
+  return JSON.stringify({ code, message, details });
 }

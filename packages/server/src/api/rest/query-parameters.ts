@@ -1,8 +1,10 @@
-/** Reads query strings and forms into request messages. Ignores unknown parameters, and fields that the path or the body sets. */
+/** Reads query strings and forms into request messages. Ignores fields that the path or the body sets. */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { invalidArgument } from "../../lib/errors.ts";
+import { invalidArgument, invalidArguments } from "../../lib/errors.ts";
 import { JsonFieldError } from "../../lib/json-field-error.ts";
+import { didYouMean } from "../../lib/nearest.ts";
+import { MAX_IGNORED, shownName } from "./ignored-input.ts";
 import { compileTextDecoder, resolveFieldPath, setField, type TextDecoder } from "./message-fields.ts";
 
 /** Filters that clients may also send as one list separated by commas. */
@@ -20,10 +22,19 @@ interface Parameter {
   readonly isJoined: boolean;
 }
 
-export type QueryReader = (message: Message, query: string) => void;
+/** `refuse`: an unknown parameter is INVALID_ARGUMENT. `ignore`: the reader reports it. */
+export type UnknownParameters = "refuse" | "ignore";
 
-/** @param isBound whether the path or the body sets the field with these dotted proto names */
-export function compileQueryReader(schema: DescMessage, isBound: (name: string) => boolean): QueryReader {
+export interface QueryReaderOptions {
+  /** Whether the path or the body sets the field with these dotted proto names. */
+  readonly isBound: (name: string) => boolean;
+  readonly unknown: UnknownParameters;
+}
+
+/** Returns phrases about the parameters that it ignored, at most `MAX_IGNORED`. */
+export type QueryReader = (message: Message, query: string) => readonly string[];
+
+export function compileQueryReader(schema: DescMessage, { isBound, unknown }: QueryReaderOptions): QueryReader {
   // Caches only keys that name a field: valid spellings are few, but clients can send any number of other keys.
   const parameters = new Map<string, Parameter>();
   const lookUp = (key: string): Parameter | undefined => {
@@ -36,8 +47,27 @@ export function compileQueryReader(schema: DescMessage, isBound: (name: string) 
     return parameter;
   };
   return (message, query) => {
-    if (query !== "") readQuery(message, query, lookUp);
+    if (query === "") return NOTHING;
+    const unknownKeys = readQuery(message, query, lookUp);
+    if (unknownKeys.length === 0) return NOTHING;
+    const names = parameterNames(schema, isBound);
+    if (unknown === "ignore") return unknownKeys.map((key) => `ignored unknown query parameter ${shownName(key)}${didYouMean(key, names)}`);
+    throw invalidArguments(
+      unknownKeys.map((key) => ({ field: shownName(key), description: `unknown query parameter${didYouMean(key, names)}` })),
+    );
   };
+}
+
+const NOTHING: readonly string[] = [];
+
+/** Names for suggestions: JSON names of the fields, one message deep. */
+function parameterNames(schema: DescMessage, isBound: (name: string) => boolean): string[] {
+  const open = schema.fields.filter((field) => !isBound(field.name));
+  return open.flatMap((field) =>
+    field.message === undefined || compileTextDecoder(field) !== undefined
+      ? [field.jsonName]
+      : field.message.fields.map((inner) => `${field.jsonName}.${inner.jsonName}`),
+  );
 }
 
 function compileParameter(path: readonly DescField[], isBound: (name: string) => boolean): Parameter {
@@ -51,11 +81,15 @@ function nameOf(path: readonly DescField[]): string {
   return path.map((step) => step.name).join(".");
 }
 
-function readQuery(message: Message, query: string, lookUp: (key: string) => Parameter | undefined): void {
+/** Returns the keys that are unknown. */
+function readQuery(message: Message, query: string, lookUp: (key: string) => Parameter | undefined): readonly string[] {
+  const unknown: string[] = [];
   const given = new Map<string, { readonly parameter: Parameter; readonly texts: string[] }>();
   for (const pair of query.split("&")) {
     const equals = pair.indexOf("=");
-    const parameter = lookUp(decodeQueryText(equals < 0 ? pair : pair.slice(0, equals)));
+    const key = decodeQueryText(equals < 0 ? pair : pair.slice(0, equals));
+    const parameter = lookUp(key);
+    if (parameter === undefined && pair !== "" && unknown.length < MAX_IGNORED) unknown.push(key);
     if (parameter === undefined || parameter.isBound) continue;
     const text = equals < 0 ? "" : decodeQueryText(pair.slice(equals + 1));
     const entry = given.get(parameter.name);
@@ -67,6 +101,7 @@ function readQuery(message: Message, query: string, lookUp: (key: string) => Par
     if (whole !== undefined) throw invalidArgument(whole.name, "is given both as a whole and in parts: use one of the two");
     setField(message, parameter.path, parameterValue(parameter, texts));
   }
+  return unknown;
 }
 
 function parameterValue(parameter: Parameter, texts: readonly string[]): unknown {

@@ -5,14 +5,28 @@ import { contractOperations } from "./contract-routes.ts";
 import { compileRequestReader } from "./request-reader.ts";
 import { RouteTable, routesOf } from "./route-table.ts";
 
-const routes = new RouteTable(routesOf(contractOperations).map((route) => ({ ...route, reader: compileRequestReader(route, 100) })));
+const STRICT = { maxDepth: 100, unknownParameters: "refuse" } as const;
+const LENIENT = { maxDepth: 100, unknownParameters: "ignore" } as const;
+const lenientRoutes = new RouteTable(
+  routesOf(contractOperations).map((route) => ({ ...route, reader: compileRequestReader(route, LENIENT) })),
+);
+const routes = new RouteTable(routesOf(contractOperations).map((route) => ({ ...route, reader: compileRequestReader(route, STRICT) })));
 
 function read(request: string, body: string | Buffer = "", contentType?: string): Message {
   const [method = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
   const match = routes.match(method, path);
   assert.ok(match.kind === "match");
-  return match.route.reader.read({ variables: match.variables, query, body: Buffer.from(body), contentType });
+  return match.route.reader.read({ variables: match.variables, query, body: Buffer.from(body), contentType }).message;
+}
+
+/** The phrases about ignored input, of a server that ignores unknown parameters. */
+function ignoredIn(request: string, body = "", contentType?: string): readonly string[] {
+  const [method = "", target = ""] = request.split(" ");
+  const [path = "", query = ""] = target.split("?");
+  const match = lenientRoutes.match(method, path);
+  assert.ok(match.kind === "match");
+  return match.route.reader.read({ variables: match.variables, query, body: Buffer.from(body), contentType }).ignored;
 }
 
 /** The fields of the request that are not empty, as JSON. */
@@ -91,9 +105,32 @@ describe("a query of a request", () => {
     }
   });
 
-  it("ignores unknown parameters, and fields that the path sets", () => {
-    assert.deepEqual(given("GET /iam/v2/groups/a?uid=b&utm=1&uid.x=2&__proto__=3&constructor=4&&=5"), { uid: "a" });
-    assert.deepEqual(given("POST /iam/v2/groups/a?group.name=b&parent=c&name=d", '{"name":"x"}'), { parent: "a", group: { name: "x" } });
+  it("a query of a request cannot override fields that the path or the body sets", () => {
+    assert.deepEqual(given("GET /iam/v2/groups/a?uid=b&&"), { uid: "a" });
+    assert.deepEqual(given("POST /iam/v2/groups/a?group.name=b&parent=c", '{"name":"x"}'), { parent: "a", group: { name: "x" } });
+  });
+
+  it("a query of a request is refused for an unknown parameter, with the nearest known name", () => {
+    refuses("GET /iam/v2/groups?nmae=x", undefined, "nmae", 'unknown query parameter; did you mean "name"?');
+    refuses("GET /registry/v2/repos?uidp.descendantOf=x", undefined, "uidp.descendantOf", /did you mean "uidp.descendantsOf"/);
+    for (const name of ["utm", "uid.x", "__proto__", "constructor", "toString"])
+      refuses(`GET /iam/v2/groups/a?${name}=1`, undefined, name, /^unknown query parameter/);
+    refuses("GET /iam/v2/groups?=5", undefined, "", /^unknown query parameter/);
+  });
+
+  it("a query of a request reports unknown parameters if the vendor profile ignores them", () => {
+    assert.deepEqual(ignoredIn("GET /iam/v2/groups?name=a"), []);
+    assert.deepEqual(ignoredIn("GET /iam/v2/groups?nmae=x&%22%0A=y"), [
+      'ignored unknown query parameter nmae; did you mean "name"?',
+      'ignored unknown query parameter "?',
+    ]);
+    const many = Array.from({ length: 100 }, (_, index) => `unknown${index}=1`).join("&");
+    assert.equal(ignoredIn(`GET /iam/v2/groups?${many}`).length, 5);
+  });
+
+  it("a form of an OAuth endpoint may have unknown parameters", () => {
+    const form = "aud=x&grant_type=y";
+    assert.deepEqual(given("POST /sts/exchange", form, "application/x-www-form-urlencoded"), { aud: ["x"] });
   });
 
   it("a query of a request is refused with the name of the field whose value is invalid", () => {
@@ -110,6 +147,12 @@ describe("a query of a request", () => {
 });
 
 describe("a body of a request", () => {
+  it("a body of a request may have unknown fields, which are reported", () => {
+    const body = '{"name":"n","nmae":"x","claimMatch":{"isuer":"a"},"createTime":"2026-01-01T00:00:00Z"}';
+    const phrases = ["ignored unknown field nmae", "ignored unknown field claim_match.isuer"];
+    assert.deepEqual(ignoredIn("POST /iam/v2/identities/a", body), phrases);
+  });
+
   it("becomes the field that the route names, with any content type", () => {
     const expected = { parent: "a", group: { name: "n", resourceLimits: { repos: 3 } } };
     assert.deepEqual(

@@ -5,11 +5,13 @@ import { invalidArgument } from "../../lib/errors.ts";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
 import { JsonFieldError } from "../../lib/json-field-error.ts";
 import { compileFieldDecoder, compileJsonDecoder } from "../../lib/proto-json-decode.ts";
+import { findUnknownFields } from "../../lib/unknown-fields.ts";
 import { assertFewMarks } from "../element-limit.ts";
 import { parseJsonBody } from "../json-body.ts";
+import { MAX_IGNORED, shownName } from "./ignored-input.ts";
 import { inferMask } from "./inferred-mask.ts";
 import { compileTextDecoder, resolveFieldPath, setField } from "./message-fields.ts";
-import { compileQueryReader } from "./query-parameters.ts";
+import { compileQueryReader, type UnknownParameters } from "./query-parameters.ts";
 import type { Route } from "./route-table.ts";
 
 export interface RequestParts {
@@ -22,25 +24,42 @@ export interface RequestParts {
   readonly contentType: string | undefined;
 }
 
+export interface ReadRequest {
+  readonly message: Message;
+  /** Phrases about parts of the request that are not in the contract. */
+  readonly ignored: readonly string[];
+}
+
+export interface RequestReaderOptions {
+  /** Nesting depth of a body. */
+  readonly maxDepth: number;
+  readonly unknownParameters: UnknownParameters;
+}
+
 export interface RequestReader {
   /** `form`: a POST without a mapped body reads application/x-www-form-urlencoded, as token endpoints do (RFC 6749 §4.1.3). */
   readonly takes: "nothing" | "json" | "form";
   /** @throws HoltError INVALID_ARGUMENT that names the field, if one is known */
-  read(parts: RequestParts): Message;
+  read(parts: RequestParts): ReadRequest;
 }
 
 type BodyReader = (json: JsonValue, message: Message) => void;
 
 /** @throws Error that names the operation if the route names fields that its request does not have */
-export function compileRequestReader(route: Route, maxDepth: number): RequestReader {
+export function compileRequestReader(route: Route, { maxDepth, unknownParameters }: RequestReaderOptions): RequestReader {
   const schema = route.operation.method.input;
   const { body, method } = route.binding;
   const setVariables = compileVariables(route);
   const bound = new Set(route.template.variables.map((variable) => variable.field.join(".")));
-  const readQuery = compileQueryReader(schema, (name) => body === "*" || bound.has(name) || name === body || name.startsWith(`${body}.`));
+  const readQuery = compileQueryReader(schema, {
+    isBound: (name) => body === "*" || bound.has(name) || name === body || name.startsWith(`${body}.`),
+    // OAuth endpoints must ignore unknown parameters (RFC 6749 §3.2).
+    unknown: route.operation.access.mode === "self" ? "ignore" : unknownParameters,
+  });
   const takes = body !== "" ? "json" : method === "POST" ? "form" : "nothing";
   const newRequest = body === "*" ? compileJsonDecoder(schema) : () => create(schema);
   const readBody = body === "" || body === "*" ? undefined : compileBodyField(fieldOf(route, [body]));
+  const bodySchema = body === "*" ? schema : schema.fields.find((field) => field.name === body)?.message;
   const infer = method === "PATCH" ? compileMaskInference(schema, body) : undefined;
   return {
     takes,
@@ -49,12 +68,18 @@ export function compileRequestReader(route: Route, maxDepth: number): RequestRea
       const request = atField("", () => newRequest(json));
       readBody?.(json, request);
       // Joined, since a parameter may be in both.
-      readQuery(request, takes === "form" ? [parts.query, formOf(parts)].filter((text) => text !== "").join("&") : parts.query);
+      const query = takes === "form" ? [parts.query, formOf(parts)].filter((text) => text !== "").join("&") : parts.query;
+      const ignored = readQuery(request, query);
       setVariables(request, parts.variables);
       infer?.(json, request);
-      return request;
+      return { message: request, ignored: [...ignored, ...unknownFieldsOf(bodySchema, json)] };
     },
   };
+}
+
+function unknownFieldsOf(schema: DescMessage | undefined, json: JsonValue): readonly string[] {
+  if (schema === undefined) return [];
+  return findUnknownFields(schema, json, MAX_IGNORED).map((path) => `ignored unknown field ${shownName(path)}`);
 }
 
 /** A body that is not a form has no parameters and is never read as JSON. */

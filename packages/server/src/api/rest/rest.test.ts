@@ -185,10 +185,29 @@ describe("a REST error", () => {
 
   it("distinguishes a wrong method from an unknown path", async () => {
     const wrong = await call("/iam/v2/groups/a", { method: "PUT" });
-    assert.deepEqual([wrong.status, await wrong.text()], [501, '{"code":12,"message":"Method Not Allowed","details":[]}']);
+    assert.deepEqual([wrong.status, await wrong.text()], [405, '{"code":12,"message":"Method Not Allowed","details":[]}']);
+    assert.equal(wrong.headers.get("allow"), "DELETE, GET, HEAD, PATCH, POST");
     const unknown = await call("/iam/v9/groups");
     assert.deepEqual([unknown.status, await unknown.text()], [404, '{"code":5,"message":"Not Found","details":[]}']);
     assert.ok(unknown.headers.get("x-request-id"));
+    assert.equal(unknown.headers.get("link"), '</docs>; rel="help"');
+  });
+
+  it("a REST request of a browser for an unknown path is answered with a page that links to the documents", async () => {
+    const page = await call("/nothing", { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
+    assert.equal(page.status, 404);
+    assert.match(page.headers.get("content-type") ?? "", /^text\/html/);
+    assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'/);
+    assert.match(await page.text(), /href="\/docs"/);
+  });
+
+  it("a REST reply names the ignored parts of the request in a Warning header", async () => {
+    const query = await call("/iam/v2/groups?nmae=x");
+    assert.equal(query.status, 200);
+    assert.equal(query.headers.get("warning"), '299 - "ignored unknown query parameter nmae; did you mean \\"name\\"?"');
+    const body = await call("/iam/v2/groups", { method: "POST", body: '{"name":"a","nmae":"b"}' });
+    assert.equal(body.headers.get("warning"), '299 - "ignored unknown field nmae"');
+    assert.equal((await call("/iam/v2/groups?name=x")).headers.get("warning"), null);
   });
 
   it("a REST error of an unreadable request is a client error", async () => {

@@ -13,11 +13,13 @@ import { type CallMetadata, JsonText, type Reply } from "../call/call.ts";
 import { requestIdOf } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
-import { answerFromError, UNKNOWN_PATH, WRONG_METHOD } from "./error.ts";
+import { answerFromError, unknownPath, wrongMethod } from "./error.ts";
+import { warningHeader } from "./ignored-input.ts";
 import { compileRequestReader, type RequestReader } from "./request-reader.ts";
 import { sendError, sendReply } from "./response.ts";
 import { RestMetadata } from "./rest-metadata.ts";
 import { type Route, type RouteMatch, RouteTable, routesOf } from "./route-table.ts";
+import { isBrowser, sendUnknownPage } from "./unknown-page.ts";
 
 export interface RestOptions {
   readonly operations: readonly Operation[];
@@ -40,18 +42,19 @@ export type RestHandler = (request: HttpRequest, response: HttpResponse) => Prom
 
 /** @throws Error that names the operation if its routes collide with others or do not fit its messages */
 export function createRestHandler(options: RestOptions): RestHandler {
-  const routes = new RouteTable(routesOf(options.operations).map(compileRoute));
+  const routes = new RouteTable(routesOf(options.operations).map((route) => compileRoute(route, options.profile)));
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
     let domain = "";
     try {
       const { path, query } = splitTarget(request.url ?? "");
       const match = routes.match(request.method === "HEAD" ? "GET" : (request.method ?? ""), path);
-      if (match.kind !== "match")
-        return sendError(request, response, requestId, match.kind === "unknown-path" ? UNKNOWN_PATH : WRONG_METHOD);
+      if (match.kind === "unknown-path" && isBrowser(request)) return sendUnknownPage(response);
+      if (match.kind === "unknown-path") return sendError(request, response, requestId, unknownPath(options.profile));
+      if (match.kind === "wrong-method") return sendError(request, response, requestId, wrongMethod(match.allowed));
       domain = match.route.operation.domain;
       const metadata = new RestMetadata(request, response, requestId, match.alias);
-      sendReply(request, response, requestId, await answer({ request, query, match, metadata }, options));
+      sendReply(request, response, requestId, await answer({ request, response, query, match, metadata }, options));
     } catch (thrown) {
       const error = holtErrorOf(thrown, requestId, options.log);
       sendError(request, response, requestId, answerFromError(error, domain, options.profile));
@@ -65,6 +68,7 @@ type Match = Extract<RouteMatch<CompiledRoute>, { kind: "match" }>;
 /** A request whose route is known. */
 interface RoutedRequest {
   readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly query: string;
   readonly match: Match;
   readonly metadata: CallMetadata;
@@ -80,22 +84,26 @@ async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Prom
   }
 }
 
-function readMessage({ request, query, match }: RoutedRequest, allowance: Allowance): Message | Promise<Message> {
+function readMessage({ request, response, query, match }: RoutedRequest, allowance: Allowance): Message | Promise<Message> {
   const { variables, route } = match;
   const { reader } = route;
-  const decode = (body: Buffer | undefined) => reader.read({ variables, query, body, contentType: request.headers["content-type"] });
+  const decode = (body: Buffer | undefined) => {
+    const { message, ignored } = reader.read({ variables, query, body, contentType: request.headers["content-type"] });
+    if (ignored.length > 0) response.setHeader("warning", warningHeader(ignored));
+    return message;
+  };
   if (reader.takes === "nothing") return decode(undefined);
   const body = readBody(request, allowance);
   return body instanceof Promise ? body.then(decode) : decode(body);
 }
 
-function compileRoute(route: Route): CompiledRoute {
+function compileRoute(route: Route, { unknownParameters }: VendorProfile): CompiledRoute {
   const { output, parent } = route.operation.method;
   const encodeMessage = compileJsonEncoder(output) as (message: Message) => string;
   // v2 answers an empty message with an empty body, v1 with {}.
   const isSilent = output.typeName === EmptySchema.typeName && /\.v2$/.test(parent.file.proto.package);
   const encode = (reply: Reply): string => (isSilent ? "" : reply instanceof JsonText ? reply.text : encodeMessage(reply));
-  return { ...route, reader: compileRequestReader(route, MAX_DEPTH), encode };
+  return { ...route, reader: compileRequestReader(route, { maxDepth: MAX_DEPTH, unknownParameters }), encode };
 }
 
 /** `run` has logged its errors; any other error is a fault of this transport. */

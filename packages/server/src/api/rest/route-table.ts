@@ -25,7 +25,11 @@ export type RouteMatch<R extends Route = Route> =
       readonly variables: readonly string[];
       readonly alias: string | undefined;
     }
-  | { readonly kind: "wrong-method" }
+  | {
+      readonly kind: "wrong-method";
+      /** The methods of the path. */
+      readonly allowed: readonly string[];
+    }
   | { readonly kind: "unknown-path" };
 
 export function routesOf(operations: readonly Operation[]): Route[] {
@@ -34,7 +38,6 @@ export function routesOf(operations: readonly Operation[]): Route[] {
   );
 }
 
-const WRONG_METHOD = { kind: "wrong-method" } as const;
 const UNKNOWN_PATH = { kind: "unknown-path" } as const;
 
 export class RouteTable<R extends Route = Route> {
@@ -52,9 +55,9 @@ export class RouteTable<R extends Route = Route> {
    */
   match(method: string, target: string): RouteMatch<R> {
     const path = withoutSlash(target);
-    const search: Search = { method, verb: "", segments: split(path), alias: undefined, fits: false };
+    const search: Search = { method, verb: "", segments: split(path), alias: undefined, otherMethods: undefined };
     const route = this.#withVerb(search, path) ?? find(this.#root, search, 0);
-    if (route === undefined) return search.fits ? WRONG_METHOD : UNKNOWN_PATH;
+    if (route === undefined) return search.otherMethods === undefined ? UNKNOWN_PATH : wrongMethod(search.otherMethods);
     return { kind: "match", route, variables: capture(route.template, search.segments), alias: search.alias };
   }
 
@@ -82,6 +85,10 @@ export class RouteTable<R extends Route = Route> {
     if (other !== undefined) throw new Error(collision(route, other));
     methods.set(route.binding.method, route);
   }
+}
+
+function wrongMethod(methods: ReadonlySet<string>): RouteMatch<never> {
+  return { kind: "wrong-method", allowed: [...methods].sort() };
 }
 
 function collision(route: Route, other: Route): string {

@@ -51,8 +51,8 @@ export interface Search {
   verb: string;
   segments: readonly string[];
   alias: string | undefined;
-  /** Whether a route of any method matches the path. */
-  fits: boolean;
+  /** The methods of routes that match the path; undefined if only the requested method was met, or none. */
+  otherMethods: Set<string> | undefined;
 }
 
 /** The best route from `node` for the segments from `index` on. The depth of the tree bounds the cost, not the length of the path. */
@@ -93,6 +93,9 @@ function findBackwards<R>(node: Node<R>, search: Search, start: number, end: num
 function endOf<R>(node: Node<R>, search: Search): R | undefined {
   const methods = node.ends.get(search.verb);
   if (methods === undefined) return undefined;
-  search.fits = true;
-  return methods.get(search.method);
+  const route = methods.get(search.method);
+  if (route !== undefined) return route;
+  search.otherMethods ??= new Set();
+  for (const method of methods.keys()) search.otherMethods.add(method);
+  return undefined;
 }

@@ -168,9 +168,15 @@ function queryOf({ input }: DescMethod, random: Random, ingredients: Ingredients
   return Array.from({ length: 1 + random.below(4) }, () => parameter(input, random, ingredients)).join("&");
 }
 
+/** Names of the fields behind the forms 0 to 5 of a parameter. */
+const COMMON_PARAMETERS = ["page_token", "page_size", "skip", "order_by", "update_mask", "uidp"];
+
 function parameter(input: DescMessage, random: Random, { uids, pageTokens }: Ingredients): string {
   const encode = (text: string) => encodeLoosely(text, random);
-  switch (random.below(10)) {
+  // Unknown parameters are refused before anything else is tried, so most requests have none.
+  const isKnown = (name: string) => random.oneIn(16) || input.fields.some((field) => field.name === name);
+  const form = random.below(10);
+  switch (isKnown(COMMON_PARAMETERS[form] ?? "") ? form : 9) {
     case 0:
       return `page_token=${encode(mangle(random.pick(pageTokens), random))}`;
     case 1:
@@ -186,9 +192,10 @@ function parameter(input: DescMessage, random: Random, { uids, pageTokens }: Ing
       return `uidp.${field}=${encode(field === "in_root" ? random.pick(["true", "1", "maybe", ""]) : mangle(random.pick(uids), random))}`;
     }
     default: {
-      const field: DescField | undefined = input.fields.length === 0 ? undefined : random.pick(input.fields);
-      const inner = field?.message !== undefined && field.message.fields.length > 0 ? `.${random.pick(field.message.fields).name}` : "";
-      const name = random.oneIn(8) ? nastyText(random, uids) : `${random.oneIn(2) ? field?.name : field?.jsonName}${inner}`;
+      if (input.fields.length === 0) return "";
+      const field: DescField = random.pick(input.fields);
+      const inner = field.message !== undefined && field.message.fields.length > 0 ? `.${random.pick(field.message.fields).name}` : "";
+      const name = random.oneIn(8) ? nastyText(random, uids) : `${random.oneIn(2) ? field.name : field.jsonName}${inner}`;
       return random.oneIn(10) ? encode(name) : `${encode(name)}=${encode(nastyText(random, uids))}`;
     }
   }

@@ -5,7 +5,7 @@ import { type Authenticator, authenticate, type Caller } from "../../../api/call
 import { assertHolds } from "../../../api/call/authorize.ts";
 import { requestIdOf } from "../../../api/call/call-metadata.ts";
 import type { AccessRule } from "../../../api/call/operation.ts";
-import { answerFromError, type ErrorAnswer, UNKNOWN_PATH, WRONG_METHOD } from "../../../api/rest/error.ts";
+import { answerFromError, type ErrorAnswer, unknownPath, wrongMethod } from "../../../api/rest/error.ts";
 import { sendError } from "../../../api/rest/response.ts";
 import type { Store } from "../../../db/store.ts";
 import type { RequestHandler } from "../../../http/http-exchange.ts";
@@ -58,8 +58,8 @@ export function createFeedsHandler(options: FeedsHandlerOptions): RequestHandler
 async function serve(exchange: ProtocolExchange, slots: CallerSlots, options: FeedsHandlerOptions): Promise<void> {
   const { request, response, method } = exchange;
   const path = parseFeedPath(exchange.path);
-  if (path === undefined) return answerError(exchange, UNKNOWN_PATH);
-  if (method !== "GET" && method !== "HEAD") return answerError(exchange, WRONG_METHOD);
+  if (path === undefined) return answerError(exchange, unknownPath(options.profile));
+  if (method !== "GET" && method !== "HEAD") return answerError(exchange, wrongMethod(["GET"]));
   const { group } = path;
   const isPublic = await options.publication.isPublic(options.store.reader, group);
   const caller = await callerOf(exchange, isPublic, options.authenticator);
