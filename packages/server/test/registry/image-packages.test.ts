@@ -1,10 +1,11 @@
 /** Tests reading the packages of pushed images on both stores: package databases in layers, and invalid layers. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -112,6 +113,38 @@ describeWithWorld("packages of images", (world) => {
     assert.deepEqual(named(await readLayers({ "usr/lib/sysimage/rpm/rpmdb.sqlite": database })), ["rpm openssl-libs 1:3.2.2-6.el9"]);
   });
 
+  for (const order of ["little-endian", "big-endian"]) {
+    test(`an RPM database of the kind Berkeley DB is read, written by a ${order} machine`, async () => {
+      const packed = await readFile(new URL(`../harness/registry/rpm-packages-${order}.gz`, import.meta.url));
+      const database = gunzipSync(packed);
+      const found = await readLayers({ "var/lib/rpm/Packages": database, "etc/os-release": osRelease("centos", "7") });
+      assert.equal(scanOf(found).error, "");
+      assert.deepEqual(named(found), ["rpm holt-big 2:1.2.3-4", "rpm holt-small 2:1.2.3-4"]);
+      assert.equal(found.packages[0]?.purl, "pkg:rpm/centos/holt-big@1.2.3-4?arch=noarch&distro=centos-7&epoch=2");
+      // Damage at any place is reported or harmless.
+      for (let seed = 0; seed < 20; seed++) {
+        const damaged = Buffer.from(database);
+        for (let n = 0; n < 50; n++) damaged.writeUInt8((seed * 31 + n * 17) & 255, (seed * 7919 + n * 104_729) % damaged.length);
+        assert.notEqual(scanOf(await readLayers({ "var/lib/rpm/Packages": damaged })).state, "");
+      }
+    });
+  }
+
+  test("databases behind symbolic links are read, also across layers and over several links", async () => {
+    const link = (linkname: string) => ({ type: "symlink", linkname }) as const;
+    const data = { "opt/data/installed": apkDatabase("a 1-r0") };
+    const cases: readonly (readonly [title: string, layers: readonly Entries[], expected: readonly string[]])[] = [
+      ["a link at the file", [{ ...data, [APK]: link("/opt/data/installed") }], ["apk a 1-r0"]],
+      ["a relative link at the folder", [{ ...data, "lib/apk/db": link("../../opt/data") }], ["apk a 1-r0"]],
+      ["a link in an upper layer", [data, { "lib/apk": link("/opt/apk"), "opt/apk/db": link("../data") }], ["apk a 1-r0"]],
+      ["a folder of status files", [{ "opt/s/a": "Package: a\nVersion: 1\n", "var/lib/dpkg/status.d": link("/opt/s") }], ["deb a 1"]],
+      ["a link that a layer removes", [{ ...data, [APK]: link("/opt/data/installed") }, { "lib/apk/db/.wh.installed": "" }], []],
+      ["a link to itself", [{ ...data, "lib/apk": link("apk") }], []],
+      ["a link out of the image", [{ ...data, [APK]: link("../../../../../../opt/data/installed") }], ["apk a 1-r0"]],
+    ];
+    for (const [title, layers, expected] of cases) assert.deepEqual(named(await readLayers(...layers)), expected, title);
+  });
+
   test("layers are decompressed by their content, whatever their media type says", async () => {
     for (const compression of ["plain", "gzip", "zstd"] as const satisfies Compression[]) {
       const layer = await layerOf({ [APK]: apkDatabase(`a 1-r0`), "usr/big": randomBytes(900_000) }, compression);
@@ -202,7 +235,7 @@ describeWithWorld("packages of images", (world) => {
       ["a computed column", { [RPM]: (await rpmDatabase([], computed)).database }, /has no table Packages of the expected form/],
       ["no database", { [RPM]: randomBytes(5000) }, /rpmdb\.sqlite: file is not a database/],
       ["cut", { [RPM]: database.subarray(0, 4096) }, /rpmdb\.sqlite: /],
-      ["Berkeley DB", { "var/lib/rpm/Packages": randomBytes(5000) }, /var\/lib\/rpm\/Packages: unsupported RPM database format/],
+      ["Berkeley DB", { "var/lib/rpm/Packages": randomBytes(5000) }, /var\/lib\/rpm\/Packages: it is not a Berkeley DB hash database/],
       ["ndb", { "usr/lib/sysimage/rpm/Packages.db": randomBytes(5000) }, /Packages\.db: unsupported RPM database format/],
     ];
     for (const [title, layer, error] of cases) {

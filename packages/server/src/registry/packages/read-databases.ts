@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readUntrustedTable } from "../../db/sqlite-file.ts";
 import { readApkDatabase } from "./apk-database.ts";
-import { type ImageFileKind, kindOf } from "./database-paths.ts";
+import { readHashValues } from "./berkeley-db.ts";
+import type { ImageFileKind } from "./database-paths.ts";
 import { readDpkgStatus } from "./dpkg-status.ts";
 import type { DatabaseEntry, FoundPackage } from "./found-package.ts";
 import type { FileContent, ImageFiles } from "./image-files.ts";
@@ -13,6 +14,8 @@ import { readRpmHeader } from "./rpm-header.ts";
 
 /** Bytes of one package's header. Kernels with all their modules have about 2 MiB. */
 const MAX_HEADER_BYTES = 16 * 1024 * 1024;
+/** Length of the one value that is not a header: the number of the next package. */
+const INSTANCE_BYTES = 4;
 const RPM_TABLE = {
   table: "Packages",
   column: "blob",
@@ -20,7 +23,7 @@ const RPM_TABLE = {
   maxBytes: MAX_HEADER_BYTES,
 } as const;
 
-const types: Partial<Record<ImageFileKind, DatabaseType>> = { apk: "apk", dpkg: "deb", rpm: "rpm" };
+const types: Partial<Record<ImageFileKind, DatabaseType>> = { apk: "apk", dpkg: "deb", rpm: "rpm", "rpm-bdb": "rpm" };
 
 export function distributionOf(files: ImageFiles): OsRelease {
   const content = ["etc/os-release", "usr/lib/os-release"].map((path) => files.get(path)).find((found) => Buffer.isBuffer(found));
@@ -38,16 +41,16 @@ export function* readDatabases(
 ): Generator<FoundPackage> {
   const distribution = distributionOf(files);
   for (const [path, content] of files.entries()) {
-    const kind = kindOf(path);
+    const kind = files.paths.kindOf(path);
     if (typeof content === "string") {
       onProblem(path, content);
       continue;
     }
-    if (kind === "rpm-foreign") onProblem(path, "unsupported RPM database format; only rpmdb.sqlite is supported");
+    if (kind === "rpm-foreign") onProblem(path, "unsupported RPM database format; only rpmdb.sqlite and Berkeley DB are supported");
     const type = kind === undefined ? undefined : types[kind];
     if (type === undefined) continue;
     try {
-      const database: Database = { type, path, content, log: files.get(`${path}-wal`) };
+      const database: Database = { type, isBerkeleyDb: kind === "rpm-bdb", path, content, log: files.get(`${path}-wal`) };
       for (const entry of readEntries(database, tempFolder)) yield packageFromEntry(entry, type, path, distribution);
     } catch (error) {
       onProblem(path, (error as Error).message.slice(0, 200));
@@ -57,16 +60,25 @@ export function* readDatabases(
 
 interface Database {
   readonly type: DatabaseType;
+  readonly isBerkeleyDb: boolean;
   readonly path: string;
   readonly content: Buffer;
   /** SQLite's write-ahead log, if there is one. */
   readonly log: FileContent | undefined;
 }
 
-function readEntries({ type, content, log }: Database, tempFolder: string): Iterable<DatabaseEntry> {
+function readEntries({ type, isBerkeleyDb, content, log }: Database, tempFolder: string): Iterable<DatabaseEntry> {
+  if (isBerkeleyDb) return readBerkeleyDb(content);
   if (type === "rpm") return readRpmDatabase(content, log, tempFolder);
   const text = content.toString("utf8");
   return type === "apk" ? readApkDatabase(text) : readDpkgStatus(text);
+}
+
+function* readBerkeleyDb(content: Buffer): Generator<DatabaseEntry> {
+  for (const value of readHashValues(content, MAX_HEADER_BYTES)) {
+    const entry = value.length === INSTANCE_BYTES ? undefined : readRpmHeader(value);
+    if (entry !== undefined) yield entry;
+  }
 }
 
 /** @param log SQLite's write-ahead log: what was written since the last checkpoint */

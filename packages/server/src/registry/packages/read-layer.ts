@@ -4,7 +4,7 @@ import { archiveFormatOf } from "../../archives/archive-format.ts";
 import { decompress } from "../../archives/decompress.ts";
 import { ArchiveError, type ArchiveLimits, ArchiveMeter } from "../../archives/limits.ts";
 import { type TarEntry, type TarHeader, tarEntries } from "../../archives/tar-entries.ts";
-import { isOnTheWay, kindOf, normalizePath } from "./database-paths.ts";
+import { normalizePath, type ReadPaths } from "./database-paths.ts";
 import { Unreadable } from "./found-package.ts";
 import type { FileContent, ImageFiles, LayerChanges } from "./image-files.ts";
 
@@ -24,6 +24,7 @@ const LAYER_LIMITS: ArchiveLimits = {
 /** Bytes that are kept of one layer. */
 const MAX_KEPT = 128 * 1024 * 1024;
 const MAX_CHANGES = 20_000;
+const MAX_TARGET_LENGTH = 1024;
 
 const WHITEOUT = ".wh.";
 const OPAQUE = ".wh..wh..opq";
@@ -90,46 +91,55 @@ class ChangeReader implements LayerChanges {
   readonly removed = new Set<string>();
   readonly opaque = new Set<string>();
   readonly files = new Map<string, FileContent>();
+  readonly links = new Map<string, string>();
   readonly #below: ImageFiles;
+  readonly #paths: ReadPaths;
   #kept = 0;
 
   constructor(below: ImageFiles) {
     this.#below = below;
+    this.#paths = below.paths;
   }
 
   async read({ header, content }: TarEntry): Promise<void> {
     const path = normalizePath(header.name);
     if (path === undefined || path === "" || !this.#isChange(path)) return;
-    if (this.files.size + this.removed.size > MAX_CHANGES)
+    if (this.files.size + this.removed.size + this.links.size > MAX_CHANGES)
       throw new Unreadable(`the layer changes more than ${MAX_CHANGES} files of package databases`);
     const name = path.slice(path.lastIndexOf("/") + 1);
     if (name.startsWith(WHITEOUT)) this.#whiteOut(path, name);
-    else if (header.type !== "directory" || kindOf(path) !== undefined) this.#remove(path);
-    const isKept = kindOf(path) !== undefined && !name.startsWith(WHITEOUT);
+    else if (header.type !== "directory" || this.#paths.kindOf(path) !== undefined) this.#remove(path);
+    if (header.type === "symlink") this.#link(path, header.linkname ?? "");
+    const isKept = this.#paths.kindOf(path) !== undefined && !name.startsWith(WHITEOUT);
     if (isKept && this.#isReadable(path, header)) this.files.set(path, await buffer(content));
   }
 
   #isChange(path: string): boolean {
     const name = path.slice(path.lastIndexOf("/") + 1);
-    return name.startsWith(WHITEOUT) || isOnTheWay(path);
+    return name.startsWith(WHITEOUT) || this.#paths.isOnTheWay(path);
   }
 
   #whiteOut(path: string, name: string): void {
     const folder = path.slice(0, -name.length - 1);
     if (name === OPAQUE) {
-      if (isOnTheWay(folder)) this.opaque.add(folder);
+      if (this.#paths.isOnTheWay(folder)) this.opaque.add(folder);
       return;
     }
     const target = path.slice(0, -name.length) + name.slice(WHITEOUT.length);
-    if (isOnTheWay(target)) this.removed.add(target);
+    if (this.#paths.isOnTheWay(target)) this.removed.add(target);
+  }
+
+  #link(path: string, target: string): void {
+    if (target.length <= MAX_TARGET_LENGTH) this.links.set(path, target);
   }
 
   /** A file that is not a folder replaces everything that was at and below its path. */
   #remove(path: string): void {
     this.removed.add(path);
     this.files.delete(path);
-    if (kindOf(path) !== undefined) return;
-    for (const file of this.files.keys()) if (file.startsWith(`${path}/`)) this.files.delete(file);
+    this.links.delete(path);
+    if (this.#paths.kindOf(path) !== undefined) return;
+    for (const kept of [this.files, this.links]) for (const file of kept.keys()) if (file.startsWith(`${path}/`)) kept.delete(file);
   }
 
   #isReadable(path: string, { type, size = 0, linkname }: TarHeader): boolean {

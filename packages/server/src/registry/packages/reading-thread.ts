@@ -3,6 +3,7 @@
  * time.
  */
 import { doJobs } from "../../jobs/job-thread.ts";
+import { createReadPaths, type ReadPaths, standardPaths } from "./database-paths.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { ImageFiles } from "./image-files.ts";
 import { createPackageCollector, type PackageCollector } from "./package-collector.ts";
@@ -55,7 +56,40 @@ async function readImage(
   problems: string[],
   ask: Ask,
 ): Promise<string> {
-  const files = new ImageFiles();
+  const { files, problems: found } = await readFiles(layers, standardPaths, ask);
+  problems.push(...found);
+  const { id, version } = distributionOf(files);
+  await addAll(
+    readDatabases(files, tempFolder, (path, reason) => problems.push(`${path}: ${reason}`)),
+    list,
+  );
+  return `${id} ${version}`.trim();
+}
+
+interface ReadFiles {
+  readonly files: ImageFiles;
+  readonly problems: readonly string[];
+}
+
+/** How often the layers are read. */
+const MAX_PASSES = 3;
+
+/** Reads the layers again if symbolic links lead to files that were not read, since layers are not kept. */
+async function readFiles(layers: readonly BlobDescriptor[], paths: ReadPaths, ask: Ask): Promise<ReadFiles> {
+  let read = await readOnce(layers, paths, ask);
+  const aliases = new Map<string, string>();
+  for (let pass = 1; pass < MAX_PASSES; pass++) {
+    const targets = read.files.unreadTargets();
+    if (targets.size === 0) break;
+    for (const [target, path] of targets) aliases.set(target, path);
+    read = await readOnce(layers, createReadPaths(aliases), ask);
+  }
+  return read;
+}
+
+async function readOnce(layers: readonly BlobDescriptor[], paths: ReadPaths, ask: Ask): Promise<ReadFiles> {
+  const files = new ImageFiles(paths);
+  const problems: string[] = [];
   const allowance = new Allowance();
   for (const layer of layers) {
     try {
@@ -64,12 +98,7 @@ async function readImage(
       problems.push(`layer ${layer.digest}: ${reasonOf(error)}`);
     }
   }
-  const { id, version } = distributionOf(files);
-  await addAll(
-    readDatabases(files, tempFolder, (path, reason) => problems.push(`${path}: ${reason}`)),
-    list,
-  );
-  return `${id} ${version}`.trim();
+  return { files, problems };
 }
 
 async function readDocuments(
