@@ -3,6 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { tarGzOf } from "../../test/harness/libraries/python-packages.ts";
+import { never } from "../../test/harness/wait.ts";
 import { decompress } from "./decompress.ts";
 import { ArchiveError, ArchiveMeter } from "./limits.ts";
 import { tarEntries } from "./tar-entries.ts";
@@ -53,6 +54,5 @@ test("the source is not read after the reader has stopped, failed or not", async
   const meter = new ArchiveMeter(LIMITS, archive.length);
   for await (const _ of tarEntries(decompress(unwanted.chunks, "gzip", meter), meter)) break;
   for (const { state } of [broken, unwanted]) state.isClosed = true;
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.deepEqual([broken.state.readsAfterClose, unwanted.state.readsAfterClose], [0, 0]);
+  await never(() => assert.deepEqual([broken.state.readsAfterClose, unwanted.state.readsAfterClose], [0, 0]), 50);
 });

@@ -11,6 +11,7 @@ import { PassThrough, Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import fc from "../../test/harness/property.ts";
+import { until } from "../../test/harness/wait.ts";
 import { HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { digestOf } from "./digest.ts";
@@ -117,7 +118,7 @@ test("the bytes before a lost connection are kept and the rest can be appended",
   const lost = new PassThrough();
   const first = blobs.append(upload, lost, 0);
   lost.write(content.subarray(0, 700_000));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(async () => ((await blobs.sizeOfUpload(upload)) ?? 0) > 0);
   lost.destroy(new Error("connection reset"));
   const size = await first;
   assert.ok(size > 0 && size <= 700_000);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createImportReport } from "./import-report.ts";
 
 function output(isTTY: boolean) {
@@ -8,12 +7,13 @@ function output(isTTY: boolean) {
   return { written, isTTY, columns: 59, write: (text: string) => written.push(text) > 0 };
 }
 
-test("a terminal has one line that changes and goes, and problems above it", async () => {
+test("a terminal has one line that changes and goes, and problems above it", () => {
   const terminal = output(true);
   {
-    using report = createImportReport(terminal);
+    let now = 0;
+    using report = createImportReport(terminal, "files", () => now);
     report.begin(2_000_000);
-    await sleep(150);
+    now = 100;
     report.progress({ files: 3, bytes: 1_000_000, problems: 1 });
     report.progress({ files: 4, bytes: 1_000_000, problems: 1 });
     report.problem("a/b.whl", "it is no wheel");
@@ -28,7 +28,7 @@ test("a terminal has one line that changes and goes, and problems above it", asy
 test("elsewhere there are lines only, in which nothing moves a cursor", () => {
   const file = output(false);
   {
-    using report = createImportReport(file);
+    using report = createImportReport(file, "files", () => 0);
     report.begin(0);
     report.progress({ files: 1, bytes: 0, problems: 0 });
     report.problem("a\x1b[2J\r\n\u202eb", "it is\x07 bad");

@@ -18,18 +18,18 @@ const CLEAR = "\r\x1b[2K";
 type Output = Pick<WriteStream, "write"> & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** Disposing of it clears the progress line. @param noun plural of the counted things */
-export function createImportReport(output: Output, noun = "files"): ImportReport {
+export function createImportReport(output: Output, noun = "files", now = () => performance.now()): ImportReport {
   const isTerminal = output.isTTY === true;
   let total = 0;
-  let last = performance.now();
+  let last = now();
   const say = (line: string): void => void output.write(`${isTerminal ? CLEAR : ""}${line}\n`);
   return {
     begin(bytes) {
       total = bytes;
     },
     progress(progress) {
-      if (performance.now() - last < (isTerminal ? TERMINAL_MS : FILE_MS)) return;
-      last = performance.now();
+      if (now() - last < (isTerminal ? TERMINAL_MS : FILE_MS)) return;
+      last = now();
       if (isTerminal) output.write(`${CLEAR}${lineOf(progress, total, noun, true).slice(0, (output.columns ?? 80) - 1)}`);
       else say(lineOf(progress, total, noun, false));
     },

@@ -34,6 +34,8 @@ export interface AccessChangeOptions {
    * before this call.
    */
   onChange(identityUids: readonly string[] | "*"): void;
+  /** The time between two polls without a notification; default 400. */
+  readonly pollMs?: number;
 }
 
 const POLL_MS = 400;
@@ -120,7 +122,7 @@ export class AccessChangeListener implements AsyncDisposable {
         await this.#poll(client);
         onPoll();
         // A notification during the poll may announce rows that the poll did not see.
-        if (!this.#isNotified) await this.#sleep(POLL_MS);
+        if (!this.#isNotified) await this.#sleep(this.#options.pollMs ?? POLL_MS);
       }
     } finally {
       await end(client);

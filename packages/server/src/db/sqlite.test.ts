@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
+import { never } from "../../test/harness/wait.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
@@ -100,14 +100,13 @@ test("waiting for the lock of another process does not block this one", async ()
   using other = new DatabaseSync(path);
   other.exec("begin immediate");
   const write = store.transaction((db) => put(db, "patient"));
-  await sleep(100);
-  assert.deepEqual(await names(store), []);
+  await never(async () => assert.deepEqual(await names(store), []), 100);
   other.exec("commit");
   await write;
   assert.deepEqual(await names(store), ["patient"]);
 });
 
-test("a lock that is never released makes writes, and only writes, unavailable", { timeout: 20_000 }, async () => {
+test("a lock that is never released makes writes, and only writes, unavailable", async () => {
   const { store, path } = await openNew();
   await using _ = store;
   using other = new DatabaseSync(path);

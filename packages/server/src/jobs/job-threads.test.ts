@@ -1,7 +1,8 @@
 /** Jobs on threads whose modules are made for the test. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { until } from "../../test/harness/wait.ts";
 import { JobThreads } from "./job-threads.ts";
 
 const side = new URL("./job-thread.ts", import.meta.url);
@@ -22,11 +23,12 @@ test("a thread does one job after the other, gets replies, and reports errors", 
   assert.deepEqual(await Promise.all([run("c"), run("d")]), ["c heard c", "d heard d"]);
 });
 
-test("a job is done by a new thread if the last one exited by itself", async () => {
+test("a job is done by a new thread if the last one exited by itself", async (t) => {
+  const exits = countExits(t);
   await using threads = threadsThat("setTimeout(() => process.exit(), 1); return job;");
   const run = (job: string) => threads.run(job, () => {}, never);
   assert.equal(await run("a"), "a");
-  await sleep(300);
+  await until(() => exits.count === 1);
   assert.equal(await run("b"), "b");
 });
 
@@ -47,3 +49,15 @@ test("a job is ended by its signal, and by an error of its listener", async () =
     { message: "enough" },
   );
 });
+
+/** Counts the threads that exited by themselves: they emit `exit` after the pool has noticed it. */
+function countExits(t: TestContext): { count: number } {
+  const exits = { count: 0 };
+  const { emit } = Worker.prototype;
+  t.mock.method(Worker.prototype, "emit", function (this: Worker, ...args: Parameters<typeof emit>) {
+    const isHeard = emit.apply(this, args);
+    if (args[0] === "exit") exits.count++;
+    return isHeard;
+  });
+  return exits;
+}

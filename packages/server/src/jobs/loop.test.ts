@@ -1,7 +1,8 @@
 /** When a loop runs its next step. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { never, until, within } from "../../test/harness/wait.ts";
 import { createLog } from "../lib/log.ts";
 import { Loop } from "./loop.ts";
 
@@ -10,66 +11,78 @@ const common = { name: "test", log: createLog("silent") };
 test("a loop runs a step when the last one said, or when it is woken", async () => {
   let steps = 0;
   await using loop = new Loop({ ...common, spacingMs: 0, step: async () => (++steps < 3 ? 5 : Number.POSITIVE_INFINITY) });
-  await sleep(100);
-  assert.equal(steps, 3);
+  await until(() => steps === 3);
+  await never(() => assert.equal(steps, 3));
   loop.wake();
-  await sleep(20);
-  assert.equal(steps, 4);
+  await until(() => steps === 4);
+  await never(() => assert.equal(steps, 4));
 });
 
 test("a loop that is woken many times during a step runs one more step", async () => {
   let steps = 0;
+  const { promise: isWoken, resolve: goOn } = Promise.withResolvers<void>();
   await using loop = new Loop({
     ...common,
     spacingMs: 0,
     async step() {
       steps++;
-      await sleep(30);
+      await isWoken;
       return Number.POSITIVE_INFINITY;
     },
   });
-  await sleep(10);
   for (let i = 0; i < 100; i++) loop.wake();
-  await sleep(120);
-  assert.equal(steps, 2);
+  goOn();
+  await until(() => steps === 2);
+  await never(() => assert.equal(steps, 2));
 });
 
 test("a loop keeps its spacing, however often it is woken", async () => {
   let steps = 0;
-  await using loop = new Loop({ ...common, spacingMs: 50, step: async () => 1000 * ++steps });
-  for (let i = 0; i < 40; i++) {
-    loop.wake();
-    await sleep(5);
+  const options = { ...common, step: async () => 1000 * ++steps };
+  {
+    await using loop = new Loop({ ...options, spacingMs: 600_000 });
+    await never(() => {
+      loop.wake();
+      assert.equal(steps, 1);
+    });
   }
-  assert.ok(steps >= 2 && steps <= 20, `${steps} steps`);
+  await using loop = new Loop({ ...options, spacingMs: 5 });
+  await until(() => {
+    loop.wake();
+    return steps >= 4;
+  });
 });
 
 test("a loop backs off after failing steps, and does not wake up meanwhile", async () => {
   let steps = 0;
+  let wakes = 0;
   await using loop = new Loop({ ...common, spacingMs: 0, step: () => Promise.reject(new Error(`no ${++steps}`)) });
-  for (let i = 0; i < 50; i++) {
+  for (; steps < 4; wakes++) {
     loop.wake();
-    await sleep(5);
+    await nextTurn();
   }
-  assert.ok(steps >= 2 && steps <= 8, `${steps} steps`);
+  assert.ok(wakes > 20 * steps, `${wakes} wakes for ${steps} steps`);
 });
 
 test("disposing of a loop waits for the step under way, and not for the next one", async () => {
   let isDone = false;
+  const { promise: isDisposed, resolve: dispose } = Promise.withResolvers<void>();
   const loop = new Loop({
     ...common,
-    spacingMs: 60_000,
+    spacingMs: 600_000,
     async step() {
-      await sleep(30);
+      await isDisposed;
+      await nextTurn();
       isDone = true;
       return 60_000;
     },
   });
-  const begun = performance.now();
-  await loop[Symbol.asyncDispose]();
+  const closed = loop[Symbol.asyncDispose]();
+  dispose();
+  await within(closed, () => "the loop waits for its next step");
   assert.equal(isDone, true);
-  assert.ok(performance.now() - begun < 5000);
-  const idle = new Loop({ ...common, spacingMs: 60_000, step: async () => 60_000 });
-  await sleep(20);
-  await idle[Symbol.asyncDispose]();
+  let steps = 0;
+  const idle = new Loop({ ...common, spacingMs: 600_000, step: async () => 60_000 * ++steps });
+  await until(() => steps === 1);
+  await within(idle[Symbol.asyncDispose](), () => "the idle loop waits for its next step");
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { never, until } from "../../test/harness/wait.ts";
 import { createLog } from "../lib/log.ts";
 import type { Lease } from "./lease.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
@@ -34,7 +35,7 @@ function startWorker(options: Partial<WorkerOptions<string>> = {}): Fixture {
     claim: async () => ({ claimed: due.splice(0), nextMs: Number.POSITIVE_INFINITY }),
     async run(claim, signal) {
       events.push(`began ${claim}`);
-      await sleep(10_000, undefined, { signal }).catch(() => {});
+      await sleep(600_000, undefined, { signal }).catch(() => {});
       events.push(`${claim}: ${(signal.reason as Error).name}`);
     },
     ...options,
@@ -45,7 +46,7 @@ function startWorker(options: Partial<WorkerOptions<string>> = {}): Fixture {
 test("a worker releases what was left behind before its first claim, and what it has when it stops", async () => {
   const { worker, due, events } = startWorker();
   due.push("a", "b");
-  await sleep(50);
+  await until(() => events.includes("began b"));
   await worker[Symbol.asyncDispose]();
   const expected = ["released what was left behind", "began a", "began b", "a: Stopping", "b: Stopping", "released all"];
   assert.deepEqual(events, expected);
@@ -56,12 +57,12 @@ test("a worker aborts a run whose lease is lost, and a run that it is told to ab
   await using _ = worker;
   due.push("a", "b");
   worker.wake();
-  await sleep(50);
+  await until(() => events.length >= 3);
   lost.add("a");
-  await sleep(50);
+  await until(() => events.length >= 4);
   assert.deepEqual(events.slice(3), ["a: LostLease"]);
   worker.abort("b");
-  await sleep(20);
+  await until(() => events.length >= 5);
   assert.deepEqual(events.slice(4), ["b: LostLease"]);
 });
 
@@ -70,10 +71,10 @@ test("a row that is claimed again while it is worked on is worked on again after
   await using _ = worker;
   due.push("a");
   worker.wake();
-  await sleep(50);
+  await until(() => events.includes("began a"));
   due.push("a");
   worker.wake();
-  await sleep(50);
+  await until(() => events.length >= 4);
   assert.deepEqual(events.slice(1), ["began a", "a: LostLease", "began a"]);
 });
 
@@ -85,12 +86,13 @@ test("a worker claims nothing while it has as many runs as it may, and claims wh
     claim: async () => ({ claimed: [`${claims++}`], nextMs: 0 }),
     run: () => new Promise((resolve) => void running.push(resolve)),
   });
-  await sleep(50);
-  worker.wake();
-  await sleep(50);
-  assert.equal(claims, 1);
+  await until(() => running.length === 1);
+  await never(() => {
+    worker.wake();
+    assert.equal(claims, 1);
+  });
   running[0]?.();
-  await sleep(50);
+  await until(() => running.length === 2);
   assert.equal(claims, 2);
   const stopped = worker[Symbol.asyncDispose]();
   running[1]?.();
@@ -103,7 +105,6 @@ test("a run that fails does not stop the worker", async () => {
     claim: async () => ({ claimed: [`${claims++}`], nextMs: 5 }),
     run: () => Promise.reject(new Error("no")),
   });
-  await sleep(100);
+  await until(() => claims > 1);
   await worker[Symbol.asyncDispose]();
-  assert.ok(claims > 1);
 });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createNameLookup, type Resolve } from "./name-lookup.ts";
 
 const addresses = [{ address: "1.1.1.1", family: 4 }];
@@ -38,13 +37,14 @@ test("each lookup asks the resolver again, and concurrent lookups of a name shar
 
 test("names without an answer do not block known names, and delay new names only briefly", async () => {
   const { ask, held, endAll } = createResolver();
-  const resolve = createNameLookup(ask, { slowMs: 100 });
+  let now = 0;
+  const resolve = createNameLookup(ask, { slowMs: 100, now: () => now });
   await lookUp(resolve, "known.test");
   const dead = Array.from({ length: 100 }, (_, i) => lookUp(resolve, `dead-${i}.test`).catch(() => "failed"));
   assert.equal(held.size, 6);
   assert.deepEqual(await lookUp(resolve, "known.test"), addresses);
   while (held.size > 0) {
-    await sleep(110);
+    now += 100;
     endAll();
   }
   assert.deepEqual(await Promise.all(dead), Array(100).fill("failed"));
@@ -58,10 +58,11 @@ test("names without an answer do not block known names, and delay new names only
 
 test("a lookup without waiting callers is not sent", async () => {
   const { ask, asked, endAll } = createResolver();
-  const resolve = createNameLookup(ask, { maxWaitMs: 5 });
+  let now = 0;
+  const resolve = createNameLookup(ask, { maxWaitMs: 5, now: () => now });
   const dead = Array.from({ length: 7 }, (_, i) => lookUp(resolve, `dead-${i}.test`));
   const failed = Promise.allSettled(dead);
-  await sleep(20);
+  now = 6;
   endAll();
   await failed;
   assert.equal(asked.length, 6);

@@ -31,7 +31,7 @@ const SLOW_MS = 1000;
 const MAX_WAIT_MS = 10_000;
 const MAX_REMEMBERED = 10_000;
 
-export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS } = {}): Resolve {
+export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS, now = () => performance.now() } = {}): Resolve {
   const speeds = new Lru<string, Speed>(MAX_REMEMBERED);
   const waiting: Record<Speed, Waiting[]> = { fast: [], unknown: [], slow: [] };
   const running: Record<Speed, number> = { fast: 0, unknown: 0, slow: 0 };
@@ -56,12 +56,12 @@ export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = M
   }
 
   function begin({ hostname, since }: Waiting, speed: Speed): void {
-    const begun = performance.now();
+    const begun = now();
     if (begun - since > maxWaitMs) return void settle(hostname, new Error("too many slow name lookups"), []);
     running[speed]++;
     ask(hostname, { all: true }, (error, addresses) => {
       running[speed]--;
-      speeds.set(hostname, performance.now() - begun < slowMs ? "fast" : "slow");
+      speeds.set(hostname, now() - begun < slowMs ? "fast" : "slow");
       settle(hostname, error, addresses);
       proceed();
     });
@@ -77,7 +77,7 @@ export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = M
     const others = callbacks.get(hostname);
     if (others !== undefined) return void others.push(callback);
     callbacks.set(hostname, [callback]);
-    waiting[speeds.get(hostname) ?? "unknown"].push({ hostname, since: performance.now() });
+    waiting[speeds.get(hostname) ?? "unknown"].push({ hostname, since: now() });
     proceed();
   };
 }

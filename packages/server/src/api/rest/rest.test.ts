@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { until } from "../../../test/harness/wait.ts";
 import { RequestMemory } from "../../http/request-memory.ts";
 import {
   alreadyExists,
@@ -259,7 +260,7 @@ describe("a REST call", () => {
   it("a REST call is aborted when its client disconnects", async () => {
     const controller = new AbortController();
     const response = call("/iam/v2/groups/wait", { signal: controller.signal });
-    while (aborted === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => aborted !== undefined);
     controller.abort();
     await assert.rejects(response);
     await aborted;

@@ -5,10 +5,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
+import { until } from "../../../test/harness/wait.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store } from "../../db/store.ts";
 import { createSlots } from "../../jobs/fair-share.ts";
@@ -391,8 +391,7 @@ function suite(open: () => Promise<Store>): void {
         .execute(),
     );
     await using _pruner = startPruner({ store, clock, log, retentionMs: 1000 });
-    for (let tries = 0; tries < 500 && (await outbox(store)).length > 0; tries++) await sleep(10);
-    assert.deepEqual(await outbox(store), []);
+    await until(async () => (await outbox(store)).length === 0);
   });
 
   test("a server that stops leaves unpublished events to the next server", async () => {

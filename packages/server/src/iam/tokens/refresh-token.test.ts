@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { API, createFixture, type FixtureOptions, ISSUER } from "../../../test/harness/exchange-fixture.ts";
 import { startIssuer } from "../../../test/harness/oidc-issuer.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
+import { until } from "../../../test/harness/wait.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { parseNarrowing } from "./narrowing.ts";
 
@@ -91,8 +92,7 @@ test("if a refresh token is used twice at once, one use succeeds and the family 
     );
     assert.deepEqual(results.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
     const served = results.find((result) => result.status === "fulfilled");
-    while ((await s.world.store.reader.selectFrom("refresh_token").select("family").execute()).length > 0)
-      await new Promise((done) => setTimeout(done, 5));
+    await until(async () => (await s.world.store.reader.selectFrom("refresh_token").select("family").execute()).length === 0);
     await assert.rejects(s.world.refreshToken(served?.value.refreshToken?.token ?? ""), isUnauthenticated);
   }
 });
