@@ -23,8 +23,8 @@ export async function serve(config: Config): Promise<void> {
 
 async function shutDown(app: Awaited<ReturnType<typeof createApp>>, signal: NodeJS.Signals, log: Log): Promise<void> {
   log.info({ signal }, "stopping: waiting for running calls");
-  const timeout = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
-  await Promise.race([app.drain(), timeout]);
+  const timeout = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), DRAIN_MS).unref());
+  if ((await Promise.race([app.drain(), timeout])) === "late") log.warn("stopping: closing the connections of calls that still run");
   await app[Symbol.asyncDispose]();
   log.info("stopped");
   log.flush(() => process.exit(0));

@@ -1,4 +1,5 @@
 /** The server neither waits for the bodies of anonymous callers nor parses them. */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, test } from "node:test";
@@ -6,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { startServer, type TestServer } from "../harness/harness.ts";
 import { openHttp2, openSocket, talk } from "../harness/raw-clients.ts";
+import { never } from "../harness/wait.ts";
 
 let server: TestServer;
 before(async () => {
@@ -82,6 +84,5 @@ test("anonymous callers that send their requests slowly do not hold slots of the
     return socket;
   });
   t.after(() => slow.map((socket) => socket.destroy()));
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.equal((await small.http("GET", `/iam/v2/groups/${small.orgUid}`)).status, 200);
+  await never(async () => assert.equal((await small.http("GET", `/iam/v2/groups/${small.orgUid}`)).status, 200));
 });

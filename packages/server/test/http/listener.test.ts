@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:http";
+import type { Socket } from "node:net";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
 import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
+import { until } from "../harness/wait.ts";
 
 const get = (path: string, extra = "") => `GET ${path} HTTP/1.1\r\nhost: holt\r\n${extra}\r\n`;
 
@@ -22,16 +24,10 @@ test("HTTP/1.1 and clear-text HTTP/2 are served on one port", async () => {
 test("the listener detects the protocol however the first bytes are split", async () => {
   await using server = await startTransports();
   const socket = openSocket(server.port);
-  for (const byte of get("/healthz", "connection: close\r\n")) {
-    socket.write(byte);
-    await delay(1);
-  }
+  for (const byte of get("/healthz", "connection: close\r\n")) await writeAlone(socket, byte);
   assert.match(await untilClosed(socket), /^HTTP\/1.1 200 OK[\s\S]*ok\n$/);
   const preface = openSocket(server.port);
-  for (const byte of "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") {
-    preface.write(byte);
-    await delay(1);
-  }
+  for (const byte of "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") await writeAlone(preface, byte);
   preface.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
   const [settings] = (await once(preface, "data")) as [Buffer];
   assert.equal(settings[3], 4, "the answer is a SETTINGS frame");
@@ -90,11 +86,9 @@ test("a client that sends nothing, or its headers too slowly, is cut off", async
   const slow = openSocket(server.port);
   const dripping = setInterval(() => slow.write("x"), 50);
   slow.write("GET / HTTP/1.1\r\nhost: holt\r\nx: ");
-  const started = performance.now();
   assert.equal(await silent, "");
   assert.match(await untilClosed(slow), /^HTTP\/1.1 408 /);
   clearInterval(dripping);
-  assert.ok(performance.now() - started < 3_000);
 });
 
 test("a request whose body does not arrive in time is cut off", async () => {
@@ -145,8 +139,8 @@ test("a handler that throws fails its own request only", async () => {
 test("connections beyond the limit are refused", async () => {
   await using server = await startTransports({ limits: { connections: 1 } });
   const first = openSocket(server.port);
-  await once(first, "connect");
-  await delay(20);
+  first.write(get("/healthz"));
+  await once(first, "data");
   assert.equal(await untilClosed(openSocket(server.port)), "");
   first.destroy();
 });
@@ -165,7 +159,8 @@ test("an HTTP/2 connection without a stream is closed after the idle timeout, an
   await using busy = openHttp2(server.port);
   busy.request({ ":path": "/waiting" }).on("error", () => {});
   await closed(idle);
-  await delay(300);
+  await using later = openHttp2(server.port);
+  await closed(later);
   assert.equal(busy.closed, false);
 });
 
@@ -179,7 +174,7 @@ test("a flood of resets closes the connection, and the server goes on", async ()
         .request({ ":path": "/" })
         .on("error", () => {})
         .close(8);
-    await delay(1);
+    await nextTurn();
   }
   await gone;
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
@@ -187,8 +182,12 @@ test("a flood of resets closes the connection, and the server goes on", async ()
 
 test("draining lets running requests end, closes idle connections and takes no new ones", async () => {
   const running = Promise.withResolvers<void>();
+  let begun = 0;
   await using server = await startTransports({
-    rest: (_request, response) => void running.promise.then(() => send(response, 200, { type: "text/plain", text: "done" })),
+    rest(_request, response) {
+      begun++;
+      void running.promise.then(() => send(response, 200, { type: "text/plain", text: "done" }));
+    },
   });
   const idle = openSocket(server.port);
   idle.write(get("/healthz"));
@@ -198,7 +197,7 @@ test("draining lets running requests end, closes idle connections and takes no n
   const http2 = requestHttp2(session, { ":path": "/slow" });
   const goaway = once(session, "goaway");
   const idleEnd = closed(idle);
-  await delay(100);
+  await until(() => begun === 2);
 
   let isDrained = false;
   const drained = server.listener.drain().then(() => {
@@ -221,7 +220,8 @@ test("draining lets running requests end, closes idle connections and takes no n
 });
 
 test("disposing closes everything, whatever is running", async () => {
-  const server = await startTransports({ rest: () => {} });
+  let begun = 0;
+  const server = await startTransports({ rest: () => void begun++ });
   const running = untilClosed(
     openSocket(server.port).on("connect", function (this: { write(text: string): void }) {
       this.write(get("/slow"));
@@ -230,15 +230,16 @@ test("disposing closes everything, whatever is running", async () => {
   await using session = openHttp2(server.port);
   const gone = closed(session);
   session.request({ ":path": "/slow" }).on("error", () => {});
-  await delay(50);
+  await until(() => begun === 2);
   await server[Symbol.asyncDispose]();
   assert.equal(await running, "");
   await gone;
 });
 
 test("a client that disconnects in the middle of a request does not disturb the server", async () => {
-  await using server = await startTransports({ rest: () => {} });
-  for (let i = 0; i < 20; i++) {
+  let begun = 0;
+  await using server = await startTransports({ rest: () => void begun++ });
+  for (let i = 1; i <= 20; i++) {
     const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/x", method: "POST" }).on("error", () => {});
     outgoing.write("half");
     const session = openHttp2(server.port);
@@ -246,9 +247,15 @@ test("a client that disconnects in the middle of a request does not disturb the 
       .request({ ":path": "/x", ":method": "POST" })
       .on("error", () => {})
       .write("half");
-    await delay(5);
+    await until(() => begun === 2 * i);
     outgoing.destroy();
     session.destroy();
   }
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
 });
+
+/** Sends the byte in a segment of its own, and lets the server read it. */
+async function writeAlone(socket: Socket, byte: string): Promise<void> {
+  await new Promise((resolve) => socket.setNoDelay().write(byte, resolve));
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+}

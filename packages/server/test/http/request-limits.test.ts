@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import type { Run } from "../../src/api/call/run.ts";
@@ -66,9 +66,11 @@ for (const type of PROTOCOLS) {
 }
 
 /** Answers like `answerKindly`, and exposes the error of a request that could not be read. */
-function watched(): { run: Run; failure: Promise<unknown> } {
+function watched(): { run: Run; begun: Promise<void>; failure: Promise<unknown> } {
   const failed = Promise.withResolvers<unknown>();
+  const begun = Promise.withResolvers<void>();
   const run: Run = async (operation, source, metadata) => {
+    begun.resolve();
     try {
       return await answerKindly(operation, source, metadata);
     } catch (error) {
@@ -76,16 +78,18 @@ function watched(): { run: Run; failure: Promise<unknown> } {
       throw error;
     }
   };
-  return { run, failure: failed.promise };
+  return { run, begun: begun.promise, failure: failed.promise };
 }
 
 test("a client that disconnects in the middle of its request frees the memory, and its call ends", async () => {
-  const { run, failure } = watched();
+  const { run, begun, failure } = watched();
   await using server = await startTransports({ run, limits: { heldBytes: 100_000 } });
   await using session = openHttp2(server.port);
   const stream = session.request({ ":method": "POST", ":path": CREATE_GROUP, "content-type": "application/grpc" }).on("error", () => {});
   stream.write(Buffer.alloc(60_000));
-  await delay(50);
+  await begun;
+  // The server has read what was sent before the ping.
+  await new Promise((resolve) => session.ping(resolve));
   session.destroy();
   assert.equal(((await failure) as HoltError).code, status.CANCELLED);
   assert.equal(
@@ -95,7 +99,7 @@ test("a client that disconnects in the middle of its request frees the memory, a
 });
 
 test("a stream that is reset is not served, even if the bytes received so far are a valid message", async () => {
-  const { run, failure } = watched();
+  const { run, begun, failure } = watched();
   await using server = await startTransports({ run });
   const socket = openSocket(server.port);
   const text = (value: string) => Buffer.from([value.length, ...Buffer.from(value)]);
@@ -116,7 +120,7 @@ test("a stream that is reset is not served, even if the bytes received so far ar
       http2Frame(0, 0, 1, [10, 1, 97]),
     ]),
   );
-  await delay(50);
+  await begun;
   socket.write(http2Frame(3, 0, 1, [0, 0, 0, 8]));
   assert.equal(((await failure) as HoltError).code, status.CANCELLED);
   socket.destroy();
@@ -143,7 +147,8 @@ for (const type of PROTOCOLS) {
 for (const type of PROTOCOLS) {
   test(`${type}: an empty body is read even if it ended before the call reads it`, async () => {
     const run: Run = async (operation, source, metadata) => {
-      await delay(50);
+      // The body came with the headers, so it ends meanwhile.
+      for (let turn = 0; turn < 50; turn++) await nextTurn();
       return answerKindly(operation, source, metadata);
     };
     await using server = await startTransports({ run });
