@@ -28,7 +28,7 @@ export function orderMigrations(migrations: readonly Migration[]): readonly Migr
  */
 export async function migrate(store: Store, log: Log, migrations: readonly Migration[]): Promise<void> {
   for (;;) {
-    const applied = await store.transaction((db) => applyNext(db, migrations));
+    const applied = await store.transaction((db) => applyNext(db, migrations), { hasNoTimeLimit: true });
     if (applied === undefined) return;
     log.info({ version: applied }, "migrated the database");
   }

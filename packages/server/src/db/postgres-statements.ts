@@ -55,6 +55,11 @@ export function isBroken(client: ClientBase): boolean {
   return brokenClients.has(client);
 }
 
+/** For a connection that answers but cannot be used. */
+export function markBroken(client: ClientBase): void {
+  brokenClients.add(client);
+}
+
 async function send(client: ClientBase, query: pg.QueryConfig, node?: RootOperationNode): Promise<pg.QueryResult> {
   try {
     return await client.query(query);

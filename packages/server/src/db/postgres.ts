@@ -2,13 +2,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import pg from "pg";
-import { unavailable } from "../lib/errors.ts";
+import { HoltError, unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
-import { executeOn, executePlainOn, isBroken } from "./postgres-statements.ts";
-import type { ReadDb, Store, WriteDb } from "./store.ts";
+import { executeOn, executePlainOn, isBroken, markBroken } from "./postgres-statements.ts";
+import { destroyConnection, Watchdog, type WatchOptions, withSingleConnection, withTimeout } from "./postgres-watchdog.ts";
+import type { ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
 import { createAttempt, retryConflicts } from "./transaction.ts";
+import { WRITE_PROBE, WriteHealth } from "./write-health.ts";
 
 export interface PostgresOptions {
   /** A `postgres://` address. */
@@ -21,9 +23,16 @@ export interface PostgresOptions {
 
 /** Does not connect yet and does not migrate. */
 export function openPostgres({ url, log, readers = 10, writers = 10 }: PostgresOptions): Store {
-  const readOnly = createPool(url, log, { max: readers, query_timeout: 35_000 }, "default_transaction_read_only = on", CUSTOM_PLANS);
-  // No query_timeout here, because a migration may take long.
-  return new PostgresStore(readOnly, createPool(url, log, { max: writers }), log);
+  const watchdog = new Watchdog(url, log);
+  const parts = { url, log, watchdog };
+  const readOnly = createPool(parts, readers, "default_transaction_read_only = on", CUSTOM_PLANS);
+  return new PostgresStore(readOnly, createPool(parts, writers), parts);
+}
+
+interface StoreParts {
+  readonly url: string;
+  readonly log: Log;
+  readonly watchdog: Watchdog;
 }
 
 /**
@@ -37,22 +46,29 @@ const TYPES = {
 /** A range of uids may contain one row or a million, so one generic plan cannot fit all parameters. */
 const CUSTOM_PLANS = "plan_cache_mode = force_custom_plan";
 const PING_TIMEOUT_MS = 5000;
-const SETTINGS = ["statement_timeout = '30s'", "lock_timeout = '10s'", "idle_in_transaction_session_timeout = '60s'"];
+/** Grace period for running statements when the store is closed. */
+const CLOSE_MS = 5000;
+// Shorter than the watchdog's limit of 30 seconds, so that the database itself ends a statement where it still can.
+const SETTINGS = ["statement_timeout = '28s'", "lock_timeout = '10s'", "idle_in_transaction_session_timeout = '60s'"];
 
-function createPool(url: string, log: Log, limits: pg.PoolConfig, ...settings: string[]): pg.Pool {
+function createPool({ url, log, watchdog }: StoreParts, max: number, ...settings: string[]): pg.Pool {
   const setUp = [...SETTINGS, ...settings].map((setting) => `set ${setting}`).join("; ");
   const pool = new pg.Pool({
     connectionString: url,
     application_name: "holt",
-    ...limits,
+    max,
     connectionTimeoutMillis: 5000,
     idleTimeoutMillis: 60_000,
     // Reconnecting follows a database that failed over, and frees memory on its server.
     maxLifetimeSeconds: 3600,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
     types: TYPES as pg.CustomTypesConfig,
-    // Statements, because the address can override start-up parameters.
-    onConnect: (client) => client.query(setUp),
+    onConnect: async (client) => {
+      // Statements, because the address can override start-up parameters.
+      await client.query(withTimeout(setUp));
+      await watchdog.introduce(client);
+    },
   });
   pool.on("error", (error) => log.warn({ err: error }, "an idle database connection was lost"));
   // The pool does not listen while a connection is checked out, and an unhandled error event ends the process.
@@ -65,26 +81,38 @@ class PostgresStore implements Store {
   readonly reader: ReadDb;
   readonly #readers: pg.Pool;
   readonly #writers: pg.Pool;
-  readonly #log: Log;
+  readonly #parts: StoreParts;
+  readonly #writeHealth = new WriteHealth();
 
-  constructor(readers: pg.Pool, writers: pg.Pool, log: Log) {
+  constructor(readers: pg.Pool, writers: pg.Pool, parts: StoreParts) {
     this.#readers = readers;
     this.#writers = writers;
-    this.#log = log;
+    this.#parts = parts;
     this.reader = createReadHandle(postgresDialect, (query) => this.#read(query));
   }
 
-  #read: Execute = (query) => retryConflicts(() => this.#withClient(this.#readers, (client) => executeOn(client, query)));
+  #read: Execute = (query) => retryConflicts(() => this.#withClient(this.#readers, (client) => this.#execute(client)(query)));
 
-  transaction<T>(work: (db: WriteDb) => Promise<T>): Promise<T> {
+  #execute(client: pg.PoolClient, options?: WatchOptions): Execute {
+    return (query) => this.#parts.watchdog.watch(client, () => executeOn(client, query), options);
+  }
+
+  transaction<T>(work: (db: WriteDb) => Promise<T>, { hasNoTimeLimit: hasNoLimit = false }: TransactionOptions = {}): Promise<T> {
     return retryConflicts(async () => {
-      const { value, attempt } = await this.#withClient(this.#writers, async (client) => {
-        const attempt = createAttempt(postgresDialect, (query) => executeOn(client, query));
-        const value = await inTransaction(client, "isolation level read committed read write", () => attempt.run(work));
-        return { value, attempt };
-      });
-      attempt.committed(this.#log);
-      return value;
+      try {
+        const { value, attempt } = await this.#withClient(this.#writers, async (client) => {
+          const attempt = createAttempt(postgresDialect, this.#execute(client, { hasNoLimit }));
+          const mode = "isolation level read committed read write";
+          const value = await this.#inTransaction(client, mode, () => attempt.run(work));
+          return { value, attempt };
+        });
+        this.#writeHealth.succeeded();
+        attempt.committed(this.#parts.log);
+        return value;
+      } catch (error) {
+        this.#writeHealth.failed(error);
+        throw error;
+      }
     });
   }
 
@@ -92,23 +120,57 @@ class PostgresStore implements Store {
     return retryConflicts(() =>
       this.#withClient(this.#readers, async (client) => {
         let isOver = false;
+        const execute = this.#execute(client);
         const db = createReadHandle(postgresDialect, async (query) => {
           if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
-          return executeOn(client, query);
+          return execute(query);
         });
-        return inTransaction(client, "isolation level repeatable read read only", () => work(db).finally(() => (isOver = true)));
+        return this.#inTransaction(client, "isolation level repeatable read read only", () => work(db).finally(() => (isOver = true)));
       }),
     );
   }
 
+  async #inTransaction<T>(client: pg.PoolClient, mode: string, work: () => Promise<T>): Promise<T> {
+    const { watchdog } = this.#parts;
+    const execute = (text: string) => watchdog.watch(client, () => executePlainOn(client, text));
+    let isCommitting = false;
+    // A standby refuses to begin a transaction that writes. A new connection may lead to the primary.
+    await execute(`begin ${mode}`).catch((cause: unknown) => {
+      markBroken(client);
+      throw cause instanceof HoltError ? cause : unavailable("the database does not accept changes", { cause });
+    });
+    try {
+      const value = await work();
+      isCommitting = true;
+      await execute("commit");
+      return value;
+    } catch (error) {
+      // The database rolls back when it notices that the connection is closed.
+      if (isBroken(client)) throw unavailable(isCommitting ? UNKNOWN_OUTCOME : NO_OUTCOME, { cause: error });
+      await execute("rollback").catch(() => {});
+      throw error;
+    }
+  }
+
   async #withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await pool.connect().catch((error: unknown) => {
+    const client = await this.#connect(pool).catch((error: unknown) => {
       throw pool.ending ? unavailable("the server is shutting down") : unavailable("cannot connect to the database", { cause: error });
     });
     try {
       return await use(client);
     } finally {
+      if (isBroken(client)) destroyConnection(client);
       client.release(isBroken(client));
+    }
+  }
+
+  /** Discards idle connections that have probably gone silent. */
+  async #connect(pool: pg.Pool): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await pool.connect();
+      if (!this.#parts.watchdog.isStale(client)) return client;
+      destroyConnection(client);
+      client.release(true);
     }
   }
 
@@ -116,24 +178,26 @@ class PostgresStore implements Store {
     const timeout = sleep(PING_TIMEOUT_MS, undefined, { ref: false }).then(() => {
       throw unavailable("the database does not answer");
     });
-    await Promise.race([this.#read(CompiledQuery.raw("select 1")), timeout]);
+    const probe = () => withSingleConnection(this.#parts.url, (client) => client.query(PROBE, [WRITE_PROBE, new Date().toISOString()]));
+    const check = async () => {
+      await this.#read(CompiledQuery.raw("select 1"));
+      await this.#writeHealth.probe(probe).catch((cause: unknown) => {
+        throw unavailable("the database cannot store changes", { cause });
+      });
+    };
+    await Promise.race([check(), timeout]);
   }
 
-  /** Waits until all connections are released. */
+  /** Waits until all connections are released. Closes those with a statement that takes longer. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const { watchdog } = this.#parts;
+    const timer = setTimeout(() => watchdog.closePending(), CLOSE_MS);
     await Promise.all([this.#readers.end(), this.#writers.end()]);
+    clearTimeout(timer);
+    watchdog[Symbol.dispose]();
   }
 }
 
-async function inTransaction<T>(client: pg.PoolClient, mode: string, work: () => Promise<T>): Promise<T> {
-  await executePlainOn(client, `begin ${mode}`);
-  try {
-    const value = await work();
-    await executePlainOn(client, "commit");
-    return value;
-  } catch (error) {
-    // If this fails, the connection is broken, and the server rolls back when it is closed.
-    await executePlainOn(client, "rollback").catch(() => {});
-    throw error;
-  }
-}
+const NO_OUTCOME = "the database did not answer; nothing was changed";
+const UNKNOWN_OUTCOME = "the database did not confirm the change, which may or may not have taken effect; read before you repeat it";
+const PROBE = "insert into server_state (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value";

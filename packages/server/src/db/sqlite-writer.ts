@@ -8,6 +8,7 @@ import { sqliteDialect } from "./dialect.ts";
 import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteDb } from "./store.ts";
 import { type Attempt, createAttempt } from "./transaction.ts";
+import { WRITE_PROBE, WriteHealth } from "./write-health.ts";
 
 /** Limits of a group, so that finished transactions do not wait long for the others. */
 const MAX_GROUP = 64;
@@ -31,6 +32,7 @@ interface Finished {
 export class SqliteWriter implements AsyncDisposable {
   readonly #connection: SqliteConnection;
   readonly #log: Log;
+  readonly #health = new WriteHealth();
   #queue: Job[] = [];
   #pump: Promise<void> | undefined;
   #isClosed = false;
@@ -49,6 +51,20 @@ export class SqliteWriter implements AsyncDisposable {
       this.#queue.push({ work, resolve: resolve as Job["resolve"], reject });
       this.#pump ??= this.#run();
     });
+  }
+
+  /** Resolves unless writes fail. @throws UNAVAILABLE */
+  probe(): Promise<void> {
+    const row = { name: WRITE_PROBE, value: new Date().toISOString() };
+    return this.#health.probe(() =>
+      this.transaction((db) =>
+        db
+          .insertInto("server_state")
+          .values(row)
+          .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: row.value }))
+          .execute(),
+      ),
+    );
   }
 
   async #run(): Promise<void> {
@@ -74,11 +90,14 @@ export class SqliteWriter implements AsyncDisposable {
       const failed = group.length > 0 ? group.map(({ job }) => job) : this.#queue.splice(0);
       this.#log.error({ err: error }, "a group commit failed");
       const reason = unavailable("the database cannot store changes at the moment", { cause: error });
+      this.#health.failed(reason);
       for (const job of failed) job.reject(reason);
       return;
     }
+    this.#health.succeeded();
     for (const { job, attempt, outcome } of group) {
       if ("error" in outcome) {
+        this.#health.failed(outcome.error);
         job.reject(outcome.error);
       } else {
         attempt.committed(this.#log);

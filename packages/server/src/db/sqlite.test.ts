@@ -106,7 +106,7 @@ test("waiting for the lock of another process does not block this one", async ()
   assert.deepEqual(await names(store), ["patient"]);
 });
 
-test("a lock that is never released makes writes, and only writes, unavailable", async () => {
+test("a lock that is never released makes writes, and only writes, unavailable until it is released", async () => {
   const { store, path } = await openNew();
   await using _ = store;
   using other = new DatabaseSync(path);
@@ -115,10 +115,12 @@ test("a lock that is never released makes writes, and only writes, unavailable",
     store.transaction((db) => put(db, "unlucky")),
     isUnavailable,
   );
-  await store.ping();
+  assert.deepEqual(await names(store), []);
+  await assert.rejects(store.ping(), isUnavailable);
   other.exec("commit");
+  await store.ping();
   await store.transaction((db) => put(db, "lucky"));
-  assert.deepEqual(await names(store), ["lucky"]);
+  assert.deepEqual(await names(store), ["lucky", "write_probe"]);
 });
 
 test("a full disk fails the transaction that fills it and rolls it back", async () => {

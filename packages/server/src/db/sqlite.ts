@@ -122,6 +122,7 @@ class SqliteStore implements Store {
 
   async ping(): Promise<void> {
     this.#reader.execute(CompiledQuery.raw("select 1"));
+    await this.#writer.probe();
   }
 
   /** Finishes pending work. The writer closes last: the last connection merges the write-ahead log into the file. */

@@ -15,6 +15,11 @@ export interface WriteDb extends ReadDb, Pick<Kysely<Schema>, "insertInto" | "up
   afterCommit(action: () => void): void;
 }
 
+export interface TransactionOptions {
+  /** For migrations: a statement may take longer than requests wait. */
+  readonly hasNoTimeLimit?: boolean;
+}
+
 export interface Store extends AsyncDisposable {
   readonly dialect: Dialect;
   /** Each statement sees the rows that were committed when it started. */
@@ -23,10 +28,11 @@ export interface Store extends AsyncDisposable {
    * Runs `work` in one transaction and resolves when it is durable. If `work` throws, the transaction is rolled back
    * and the error is rethrown. Conflicts (PostgreSQL 40001, 40P01) are retried, so `work` must have no effects outside
    * `db`.
+   * @throws UNAVAILABLE if the database cannot be used; the message says so if the outcome is unknown
    */
-  transaction<T>(work: (db: WriteDb) => Promise<T>): Promise<T>;
+  transaction<T>(work: (db: WriteDb) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs several reads on one consistent snapshot. */
   snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T>;
-  /** Resolves if the database responds, and rejects if it does not. */
+  /** Resolves if the database responds and stores changes. @throws UNAVAILABLE if it does not */
   ping(): Promise<void>;
 }

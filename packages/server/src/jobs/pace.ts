@@ -29,7 +29,7 @@ export function pacedStore(store: Store, pace: Pace): Store {
   return {
     dialect: store.dialect,
     reader: store.reader,
-    transaction: (work) => pace(() => store.transaction(work)),
+    transaction: (work, options) => pace(() => store.transaction(work, options)),
     snapshot: (work) => store.snapshot(work),
     ping: () => store.ping(),
     // The store is closed by its owner.

@@ -1,4 +1,4 @@
-/** Health of this server, for /readyz and grpc.health.v1: the server is healthy if its store answers and it is not stopping. */
+/** Health of this server, for /readyz and grpc.health.v1: the server is healthy if its store can read and write and it is not stopping. */
 import { setTimeout as delay } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
@@ -7,6 +7,7 @@ import {
   HealthCheckResponseSchema,
   Health as HealthService,
 } from "@holt/api/gen/grpc/health/v1/health_pb.ts";
+import { HoltError } from "../../lib/errors.ts";
 import { untilAborted } from "./invoke.ts";
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
@@ -45,8 +46,8 @@ async function pingStore(ping: () => Promise<void>): Promise<string | undefined>
   try {
     await untilAborted(ping(), AbortSignal.timeout(PING_TIMEOUT_MS));
     return undefined;
-  } catch {
-    return "the store does not answer";
+  } catch (error) {
+    return error instanceof HoltError ? error.message.replace("Unavailable: ", "") : "the database does not answer";
   }
 }
 
