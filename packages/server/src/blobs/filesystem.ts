@@ -190,6 +190,15 @@ class FilesystemBlobs implements BlobStore {
     return found === undefined ? undefined : { size: found.size, time: found.mtime };
   }
 
+  async hasLost(digest: string, size: number): Promise<boolean> {
+    const found = await this.stat(digest).catch((error: unknown) => {
+      throw errorFromStorage(error, "a blob", this.#log);
+    });
+    if (found !== undefined && found.size >= size) return false;
+    this.#log.error({ digest, size, found: found?.size }, "the file of a blob is missing or too short; push the content again");
+    return true;
+  }
+
   async read(digest: string, range?: ByteRange): Promise<Readable> {
     const fd = await this.#openBlob(digest);
     // Streams on handles of node:fs/promises take a third longer than on a plain descriptor.
@@ -213,8 +222,9 @@ class FilesystemBlobs implements BlobStore {
     try {
       return await openAsync(this.#blobPath(parsed), "r");
     } catch (error) {
-      if (codeOf(error) === "ENOENT") throw new NoSuchBlob(digest);
-      throw errorFromStorage(error, "a blob", this.#log);
+      if (codeOf(error) !== "ENOENT") throw errorFromStorage(error, "a blob", this.#log);
+      this.#log.error({ digest }, "the file of a blob is missing; push the content again");
+      throw new NoSuchBlob(digest);
     }
   }
 

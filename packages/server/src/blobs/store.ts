@@ -40,6 +40,12 @@ export interface BlobStore extends AsyncDisposable {
   /** Undefined if there is no such blob. `time` is the time when the bytes were received. */
   stat(digest: string): Promise<{ readonly size: number; readonly time: Date } | undefined>;
   /**
+   * Whether a recorded blob of that size has lost its bytes, so that it must be stored again. Cheap enough for each
+   * HEAD and each manifest; a store whose content cannot get lost may always answer false.
+   * @throws UNAVAILABLE if the storage does not answer
+   */
+  hasLost(digest: string, size: number): Promise<boolean>;
+  /**
    * Streams a blob or a range of it. Meant for small blobs, since each chunk is a new buffer. Destroy the stream unless
    * it is read to its end.
    * @throws NoSuchBlob; UNAVAILABLE

@@ -1,5 +1,5 @@
 /** Sends immutable content: completely, in part, or as 304 (RFC 9110 §13 and §14). */
-import type { BlobStore, ByteRange } from "../blobs/store.ts";
+import { type BlobStore, type ByteRange, NoSuchBlob } from "../blobs/store.ts";
 import { allowLongBody } from "./body-time.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "./http-exchange.ts";
 
@@ -19,7 +19,7 @@ export interface SentBlob {
 }
 
 export interface SendOptions {
-  readonly blobs: Pick<BlobStore, "send">;
+  readonly blobs: Pick<BlobStore, "send" | "hasLost">;
   /** The longest pause of the transfer. */
   readonly transferIdleMs: number;
   /** Called before the first byte is sent. */
@@ -43,6 +43,8 @@ export async function sendBlob(
   { blobs, transferIdleMs, onBegin }: SendOptions,
 ): Promise<void> {
   const headers = { ...given, etag: `"${etag}"`, "accept-ranges": "bytes" };
+  // Clients skip the upload of content that HEAD finds, so it must not find lost content.
+  if (method === "HEAD" && (await blobs.hasLost(digest, size))) throw new NoSuchBlob(digest);
   if (isKnown(request, etag)) return answerEmpty(response, 304, headers);
   const range = method === "GET" ? rangeOf(request, etag, size) : undefined;
   if (range === "unsatisfiable") throw new UnsatisfiableRange(size);

@@ -1,4 +1,5 @@
 /** Turns errors into responses of libraries: one sentence, which package managers show. */
+import { NoSuchBlob } from "../../blobs/store.ts";
 import { httpStatusOf, isServerFault, type StatusOverrides } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { UnsatisfiableRange } from "../../http/send-blob.ts";
@@ -36,6 +37,7 @@ export function sendLibraryError(response: HttpResponse, thrown: unknown, report
 function refusalFrom(thrown: unknown, reportFault: (error: unknown) => void): LibraryRefusal {
   if (thrown instanceof LibraryRefusal) return thrown;
   if (thrown instanceof UnsatisfiableRange) return new LibraryRefusal(416, thrown.message, thrown.headers);
+  if (thrown instanceof NoSuchBlob) return new LibraryRefusal(404, "the bytes of this file are lost; publish the same file again");
   const error = thrown instanceof HoltError ? thrown : internal(thrown);
   const status = httpStatusOf(error.code, STATUS_OVERRIDES);
   if (!isServerFault(status)) return new LibraryRefusal(status, error.message, headersOf(error, status));

@@ -1,11 +1,12 @@
 /** Links repos to blobs. A repo serves only the blobs that it links. */
+import type { BlobStore } from "../../blobs/store.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { OciError } from "../oci-error.ts";
 
 export interface BlobLinks {
-  /** Links a blob of another repo; undefined if that repo does not have it. @throws OciError NAME_UNKNOWN */
+  /** Links a blob of another repo; undefined if that repo does not have it, or its bytes are lost. @throws OciError NAME_UNKNOWN */
   mount(fromRepoUid: string, repoUid: string, digest: string): Promise<{ readonly size: number } | undefined>;
   /**
    * Finds a blob that the repo links.
@@ -17,24 +18,27 @@ export interface BlobLinks {
 
 export interface BlobLinkOptions {
   readonly store: Store;
+  readonly blobs: Pick<BlobStore, "hasLost">;
   readonly clock: Clock;
   /** The grace period of the collector. */
   readonly graceMs: number;
 }
 
-export function createBlobLinks({ store, clock, graceMs }: BlobLinkOptions): BlobLinks {
+export function createBlobLinks({ store, blobs, clock, graceMs }: BlobLinkOptions): BlobLinks {
   return {
-    mount: (fromRepoUid, repoUid, digest) =>
-      requireRepo(
-        store.transaction(async (db) => {
-          const source = db.selectFrom("repo_blob").select("digest").where("repo_uid", "=", fromRepoUid).where("digest", "=", digest);
-          // The lock keeps the source's link, and with it the blob.
-          if ((await db.dialect.forKeyShare(source).executeTakeFirst()) === undefined) return undefined;
-          const { size } = await db.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirstOrThrow();
-          await appendLink(db, repoUid, digest, clock.now());
-          return { size };
-        }),
-      ),
+    async mount(fromRepoUid, repoUid, digest) {
+      const mounted = store.transaction(async (db) => {
+        const source = db.selectFrom("repo_blob").select("digest").where("repo_uid", "=", fromRepoUid).where("digest", "=", digest);
+        // The lock keeps the source's link, and with it the blob.
+        if ((await db.dialect.forKeyShare(source).executeTakeFirst()) === undefined) return undefined;
+        const { size } = await db.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirstOrThrow();
+        await appendLink(db, repoUid, digest, clock.now());
+        return { size };
+      });
+      const blob = await requireRepo(mounted);
+      // The link alone does no harm: the client now uploads the bytes.
+      return blob === undefined || (await blobs.hasLost(digest, blob.size)) ? undefined : blob;
+    },
 
     async findBlob(repoUid, digest, keep = false) {
       const row = await store.reader

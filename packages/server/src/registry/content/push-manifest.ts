@@ -4,7 +4,7 @@
  */
 import { digestOf, parseDigest } from "../../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
-import type { Store, WriteDb } from "../../db/store.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
 import { readingOf } from "../packages/reading-of.ts";
@@ -46,6 +46,7 @@ export async function pushManifest(push: ManifestPush, { store, blobs, names, on
   if (wanted !== undefined && digest !== reference) throw new OciError("DIGEST_INVALID", `the manifest has the digest ${digest}`);
   const tag = wanted === undefined ? reference : undefined;
   const platform = await readPlatform(manifest, repoUid, store, blobs);
+  await assertHasBytes(manifest, repoUid, store, blobs);
 
   return store.transaction(async (db) => {
     // The lock serializes pushes into a repo: the repo cannot be deleted, and no other push can create the same tag.
@@ -86,27 +87,41 @@ async function readPlatform({ config }: Manifest, repoUid: string, store: Store,
   return platformOfConfig(Buffer.concat(chunks));
 }
 
+/** Checks that no blob of the manifest has lost its bytes. Blobs that the repo does not link are found later. */
+async function assertHasBytes(manifest: Manifest, repoUid: string, store: Store, blobs: BlobStore): Promise<void> {
+  const sizes = await linkedBlobs(store.reader, repoUid, manifest).execute();
+  for (const { digest, size } of sizes) if (await blobs.hasLost(digest, size)) throw blobUnknown(digest);
+}
+
 /**
  * Checks that the repo has the blobs of a manifest. The manifests of an index may be missing ("sparse" indexes, OCI
  * image specification, image-index.md). Locks the links, so that collection cannot delete them before the manifest
  * refers to them.
  */
-async function assertHasBlobs(db: WriteDb, repoUid: string, { config, layers }: Manifest): Promise<void> {
-  const needed = [...(config === undefined ? [] : [config]), ...layers];
-  if (needed.length === 0) return;
-  const query = db
-    .selectFrom("repo_blob as l")
-    .innerJoin("blob as b", "b.digest", "l.digest")
-    .select(["l.digest as digest", "b.size as size"])
-    .where("l.repo_uid", "=", repoUid)
-    .where("l.digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(needed.map(({ digest }) => digest)).as("d")).select("d.value"));
+async function assertHasBlobs(db: WriteDb, repoUid: string, manifest: Manifest): Promise<void> {
+  const query = linkedBlobs(db, repoUid, manifest);
   const sizes = new Map((await db.dialect.forKeyShare(query).execute()).map(({ digest, size }) => [digest, size]));
-  for (const { digest, size, isForeign } of needed) {
+  for (const { digest, size, isForeign } of blobsOf(manifest)) {
     const stored = sizes.get(digest);
     if (stored === undefined && !isForeign) throw blobUnknown(digest);
     if (stored !== undefined && stored !== size)
       throw new OciError("MANIFEST_INVALID", `the manifest says that ${digest} has ${size} bytes, but the blob has ${stored}`, { digest });
   }
+}
+
+/** Selects the manifest's blobs that the repo links, with their recorded sizes. */
+function linkedBlobs(db: ReadDb, repoUid: string, manifest: Manifest) {
+  const digests = blobsOf(manifest).map(({ digest }) => digest);
+  return db
+    .selectFrom("repo_blob as l")
+    .innerJoin("blob as b", "b.digest", "l.digest")
+    .select(["l.digest as digest", "b.size as size"])
+    .where("l.repo_uid", "=", repoUid)
+    .where("l.digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"));
+}
+
+function blobsOf({ config, layers }: Manifest): readonly Descriptor[] {
+  return config === undefined ? layers : [config, ...layers];
 }
 
 function blobUnknown(digest: string): OciError {
@@ -153,10 +168,10 @@ async function storeManifest(db: WriteDb, { content, now }: ManifestPush, stored
 const ROWS_PER_STATEMENT = 500;
 
 /** Without duplicates. An index may also refer to blobs: some builders store their caches that way. */
-function referencesOf({ config, layers, children }: Manifest): { digest: string; kind: "blob" | "manifest" }[] {
+function referencesOf(manifest: Manifest): { digest: string; kind: "blob" | "manifest" }[] {
   const kinds = new Map<string, "blob" | "manifest">();
   const add = ({ digest }: Descriptor, kind: "blob" | "manifest") => kinds.set(digest, kind);
-  for (const blob of config === undefined ? layers : [config, ...layers]) add(blob, "blob");
-  for (const child of children) add(child, isManifestType(child.mediaType) ? "manifest" : "blob");
+  for (const blob of blobsOf(manifest)) add(blob, "blob");
+  for (const child of manifest.children) add(child, isManifestType(child.mediaType) ? "manifest" : "blob");
   return [...kinds].map(([digest, kind]) => ({ digest, kind }));
 }

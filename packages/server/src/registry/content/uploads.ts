@@ -75,7 +75,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
   }
 
   return {
-    ...createBlobLinks({ store, clock, graceMs }),
+    ...createBlobLinks({ store, blobs, clock, graceMs }),
 
     async begin(repoUid, identityUid) {
       const uid = randomUUID();
