@@ -1,7 +1,7 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
-import { collectGarbage, printToken, recover, rotateKeys } from "./cli/commands.ts";
+import { adoptBlobs, collectGarbage, printToken, recover, rotateKeys } from "./cli/commands.ts";
 import { importAdvisories, importVulnerabilities } from "./cli/import-advisories.ts";
 import { importLibraries } from "./cli/import-libraries.ts";
 import { ConfigError, readConfig } from "./config.ts";
@@ -13,6 +13,7 @@ const USAGE = `Usage: holtd [command]
   token         print an access token of the bootstrap owner for this data folder or database
   keys rotate   create a new signing key; the previous one stays published for 24 hours
   gc            remove content that no image needs; with --dry-run, only print it
+  adopt-blobs   make the folder "blobs" of the data folder that of the database, if the right one is lost
   import libraries --ecosystem python|java [--group UID|NAME] DIR
                 publish the packages of a folder; --help has details
   import advisories [--group UID|NAME] PATH...
@@ -36,6 +37,7 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   token: () => printToken(readConfig()),
   "keys rotate": () => rotateKeys(readConfig()),
   gc: ({ isDryRun }) => collectGarbage(readConfig(), isDryRun),
+  "adopt-blobs": () => adoptBlobs(readConfig()),
   recover: ({ argument }) => recover(readConfig(), argument),
   version: () => console.log(packageJson.version),
   help: () => console.log(USAGE),

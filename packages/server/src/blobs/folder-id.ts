@@ -1,6 +1,6 @@
 /** Reads and creates the random id of a blob folder, which distinguishes it from other folders. */
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rm } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Undefined if the folder has no id yet. @throws Error for the operator if the folder is unusable */
@@ -13,13 +13,37 @@ export async function readFolderId(dataDir: string): Promise<string | undefined>
   }
 }
 
-/** Returns the folder's id, and creates it if necessary. Concurrent callers get the same id. */
-export async function ensureFolderId(dataDir: string): Promise<string> {
+/** Whether the folder contains the file of any blob. @throws Error for the operator if the folder is unusable */
+export async function hasBlobFiles(dataDir: string): Promise<boolean> {
+  const blobs = join(dataDir, "blobs");
+  try {
+    for (const algorithm of await foldersIn(blobs))
+      for (const prefix of await foldersIn(join(blobs, algorithm)))
+        if ((await readdir(join(blobs, algorithm, prefix))).length > 0) return true;
+    return false;
+  } catch (error) {
+    throw unusable(dataDir, error);
+  }
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/**
+ * Returns the folder's id, and creates it if necessary. Concurrent callers get the same id.
+ * @param claim the part before the dot of a new id; it says which database created the id
+ */
+export async function ensureFolderId(dataDir: string, claim: string): Promise<string> {
   const made = join(dataDir, "blobs", `id.${randomUUID()}`);
   try {
     await mkdir(join(dataDir, "blobs"), { recursive: true, mode: 0o700 });
     await using file = await open(made, "wx", 0o600);
-    await file.writeFile(`${randomUUID()}\n`);
+    await file.writeFile(`${claim}.${randomUUID()}\n`);
     await file.sync();
     // Linking a finished file makes the id appear atomically.
     await link(made, pathIn(dataDir)).catch((error: NodeJS.ErrnoException) => {

@@ -80,6 +80,15 @@ export async function collectGarbage(config: Config, isDryRun: boolean): Promise
   console.log(isDryRun ? `Would remove ${counts}.` : `Removed ${counts}.`);
 }
 
+/** For an operator whose folder of images is lost, or was moved without its id. */
+export async function adoptBlobs(config: Config): Promise<void> {
+  await using installation = await openInstallation(config, { use: "command" });
+  await installation.adoptBlobs();
+  console.log(
+    `The database now keeps its images in ${config.dataDir}/blobs. Collection deletes files there that the database does not know.`,
+  );
+}
+
 const RETRY_MS = 500;
 
 async function runWhenFree(collector: Collector): Promise<CollectionReport> {

@@ -1,5 +1,5 @@
 /** Opens what an installation consists of: database, blobs, keys and bootstrap resources. The server and every command use it. */
-import { assertBlobFolder } from "../blobs/blob-folder.ts";
+import { adoptBlobFolder, assertBlobFolder, checkSample } from "../blobs/blob-folder.ts";
 import { createFilesystemBlobs } from "../blobs/filesystem.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import { type Bootstrap, bootstrap } from "../bootstrap.ts";
@@ -35,8 +35,10 @@ export interface Installation extends AsyncDisposable {
   readonly grants: Grants;
   readonly clock: Clock;
   readonly log: Log;
-  /** @throws Error for the operator where the blobs of this database are in another folder */
+  /** @throws Error for the operator where the blobs of this database are in another folder, or missing */
   openBlobs(): Promise<BlobStore>;
+  /** Makes the folder of the settings that of the database. */
+  adoptBlobs(): Promise<void>;
   openKeys(): Promise<SigningKeys>;
   openSecrets(): Promise<Secrets>;
   /** Creates the first organization and its owner where the database is new. */
@@ -57,9 +59,12 @@ export async function openInstallation(settings: InstallationSettings, options: 
   return {
     ...{ store, grants, clock, log },
     async openBlobs() {
-      if (url !== "") await assertBlobFolder(store, dataDir);
-      return owned.use(createFilesystemBlobs({ dataDir, log }));
+      await assertBlobFolder(store, dataDir);
+      const blobs = owned.use(createFilesystemBlobs({ dataDir, log }));
+      if (isServer) checkSample(store, blobs, log).catch((err: unknown) => log.warn({ err }, "cannot check the files of blobs"));
+      return blobs;
     },
+    adoptBlobs: () => adoptBlobFolder(store, dataDir),
     openKeys: () => createSigningKeys({ store, clock, log }),
     openSecrets: () => openSecrets({ store, dataDir, key: settings.secretsKey }),
     bootstrap: () => bootstrap({ store, orgName: settings.orgName, issuer: settings.baseUrl, now: clock.now() }, grants),

@@ -18,6 +18,15 @@ export async function decideState(db: WriteDb, name: string, value: string): Pro
   return (await readState(db, name)) ?? value;
 }
 
+/** Stores the value, also where the name has another one. */
+export async function setState(db: WriteDb, name: string, value: string): Promise<void> {
+  await db
+    .insertInto("server_state")
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+}
+
 /**
  * Reads a state that is stored as JSON and locks it until the transaction ends. Stores `first` if there is none yet.
  */

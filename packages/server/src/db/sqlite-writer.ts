@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { sqliteDialect } from "./dialect.ts";
+import { setState } from "./server-state.ts";
 import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteDb } from "./store.ts";
 import { type Attempt, createAttempt } from "./transaction.ts";
@@ -55,16 +56,7 @@ export class SqliteWriter implements AsyncDisposable {
 
   /** Resolves unless writes fail. @throws UNAVAILABLE */
   probe(): Promise<void> {
-    const row = { name: WRITE_PROBE, value: new Date().toISOString() };
-    return this.#health.probe(() =>
-      this.transaction((db) =>
-        db
-          .insertInto("server_state")
-          .values(row)
-          .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: row.value }))
-          .execute(),
-      ),
-    );
+    return this.#health.probe(() => this.transaction((db) => setState(db, WRITE_PROBE, new Date().toISOString())));
   }
 
   async #run(): Promise<void> {

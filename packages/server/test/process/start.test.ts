@@ -250,11 +250,12 @@ describe("holtd", { concurrency: 2 }, () => {
   test("two servers that start together on an empty PostgreSQL create and serve one organization", async () => {
     const HOLT_DATABASE_URL = await createDatabase();
     const ports = [await freePort(), await freePort()];
-    const HOLT_BASE_URL = `http://127.0.0.1:${ports[0]}`;
-    const starts = ports.map((port) => startHoltd({ HOLT_DATABASE_URL, HOLT_BASE_URL, HOLT_LISTEN: `127.0.0.1:${port}` }));
     await using stack = new AsyncDisposableStack();
+    const folder = stack.use(await temporaryFolder());
+    const shared = { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_BASE_URL: `http://127.0.0.1:${ports[0]}` };
+    const starts = ports.map((port) => startHoltd({ ...shared, HOLT_LISTEN: `127.0.0.1:${port}` }));
     for (const server of await Promise.all(starts)) stack.use(server);
-    const token = await printedToken({ HOLT_DATABASE_URL, HOLT_BASE_URL });
+    const token = await printedToken(shared);
     const [one, other] = await Promise.all(ports.map((port) => organizationsAt(`http://127.0.0.1:${port}`, token)));
     assert.equal(one?.length, 1);
     assert.deepEqual(other, one);

@@ -195,6 +195,7 @@ test("acknowledged writes survive kills on SQLite with their events and counts, 
 test("acknowledged writes survive kills on PostgreSQL with their events and counts", async (t) => {
   t.diagnostic(`seed ${SEED}`);
   const HOLT_DATABASE_URL = await createDatabase();
+  await using folder = await temporaryFolder();
   const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });
   await client.connect();
   const query: Query = async (sql) => (await client.query(sql)).rows;
@@ -207,7 +208,12 @@ test("acknowledged writes survive kills on PostgreSQL with their events and coun
       return Number(row?.n) === 0;
     });
   try {
-    const settings = { HOLT_DATABASE_URL, HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_LOG_LEVEL: "error" };
+    const settings = {
+      HOLT_DATABASE_URL,
+      HOLT_DATA_DIR: folder.path,
+      HOLT_LISTEN: `127.0.0.1:${await freePort()}`,
+      HOLT_LOG_LEVEL: "error",
+    };
     const ledger = await crashAgainAndAgain({ settings, rounds: 3, query, untilGone });
     t.diagnostic(`${ledger.acknowledged} acknowledged writes`);
     assert.ok(ledger.acknowledged > 100, `${ledger.acknowledged}`);
