@@ -1,10 +1,21 @@
 /**
  * Keeps a second server from using a data folder: its writes would make the first server's cache of rights stale.
  */
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createPrivateFile } from "./private-file.ts";
 import { isBusy } from "./sqlite-connection.ts";
+
+/** Also takes the rights of other users from a file that an earlier version left readable for all. */
+function createLockFile(path: string): void {
+  if (createPrivateFile(path)) return;
+  try {
+    chmodSync(path, 0o600);
+  } catch {
+    // Another user owns the file, and opening it says whether this one may use it.
+  }
+}
 
 /**
  * Locks the folder until the lock is disposed or the process ends, even by a crash. It uses SQLite's file lock, since
@@ -15,7 +26,9 @@ export function lockDataFolder(dataDir: string): Disposable {
   let database: DatabaseSync | undefined;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    database = new DatabaseSync(join(dataDir, "server.lock"));
+    const path = join(dataDir, "server.lock");
+    createLockFile(path);
+    database = new DatabaseSync(path);
     database.exec("begin exclusive");
   } catch (error) {
     database?.close();

@@ -1,5 +1,5 @@
 /** The SQLite store, for one server process: one connection for writes, one for reads and a few for snapshots. */
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
@@ -7,6 +7,7 @@ import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { createReadHandle } from "./handle.ts";
+import { createPrivateFile } from "./private-file.ts";
 import { isBusy, SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteWriter } from "./sqlite-writer.ts";
 import type { ReadDb, Store } from "./store.ts";
@@ -30,7 +31,6 @@ export async function openSqlite(path: string, log: Log, isForBulk = false): Pro
   return new SqliteStore(writer, open(16 * 1024), () => open(2 * 1024));
 }
 
-/** Creates the file with mode 0600, since SQLite would create it readable for all users. */
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -38,12 +38,9 @@ function createFile(path: string): void {
     throw new Error(`cannot create the data folder ${dirname(path)}: ${(error as Error).message}`, { cause: error });
   }
   try {
-    closeSync(openSync(path, "ax", 0o600));
-    chmodSync(path, 0o600);
+    createPrivateFile(path);
   } catch (error) {
-    // Opening and closing an existing file would release the locks that other connections of this process hold on it.
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST")
-      throw new Error(`cannot write in the data folder: ${(error as Error).message}`, { cause: error });
+    throw new Error(`cannot write in the data folder: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -7,6 +7,14 @@ export type HttpResponse = ServerResponse | Http2ServerResponse;
 export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
 export type Headers = Readonly<Record<string, string | number>>;
 
+/** On every response, errors included: a browser must not take content for a type that it was not sent as. */
+export const COMMON_HEADERS = { "x-content-type-options": "nosniff" } as const;
+
+/** To be called before a request is served: every response to it then has the common headers. */
+export function setCommonHeaders(response: HttpResponse): void {
+  for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
+}
+
 /** A complete body with its content type. */
 export interface Body {
   readonly type: string;

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Socket } from "node:net";
 import type { Log } from "../lib/log.ts";
 import { limitTime } from "./body-time.ts";
-import type { RequestHandler } from "./http-exchange.ts";
+import { hasOneHost } from "./host-header.ts";
+import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** A server that gets its connections from the listener. */
@@ -23,6 +24,8 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
     headersTimeout: limits.headersMs,
     // Node's own timeout cannot be lifted for a single request. body-time.ts has one that can.
     requestTimeout: 0,
+    // Node would answer without the common headers, and accepts several.
+    requireHostHeader: false,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.min(2_000, limits.headersMs / 2),
   });
@@ -44,6 +47,7 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
       begin(request, response);
     });
   });
+  server.on("checkExpectation", (_request, response) => refuseRequest(response, 417));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     // Does not log the error itself, because it contains the raw packet, which may contain a token.
     log.debug({ code: error.code, reason: error.message }, "malformed HTTP/1.1");
@@ -53,10 +57,9 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
   server.emit("listening");
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
-    if (request.rawHeaders.length > 2 * limits.headerFields) {
-      response.writeHead(431, { connection: "close" }).end();
-      return;
-    }
+    if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
+    if (!hasOneHost(request)) return void refuseRequest(response, 400);
+    setCommonHeaders(response);
     if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuse(LATE, request.socket));
     onRequest(request, response);
   }
@@ -87,6 +90,11 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
 
 const LATE: NodeJS.ErrnoException = Object.assign(new Error("the request took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
 
+/** Answers a request that no handler gets to see, and closes its connection. */
+function refuseRequest(response: ServerResponse, status: number): void {
+  response.writeHead(status, { ...COMMON_HEADERS, connection: "close", "content-length": 0 }).end();
+}
+
 /** A request with neither header has no body (RFC 9112 §6.3). */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -107,13 +115,17 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
+const REFUSAL_HEADERS = Object.entries({ ...COMMON_HEADERS, connection: "close", "content-length": "0" })
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join("");
+
 /** Sends a short response to a malformed or late request, and closes its connection. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (socket.writableEnded) return;
   // Part of an earlier response may be sent already, and nothing can be inserted into it.
   const isAnswering = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
   if (!socket.writable || isAnswering || error.code === "ECONNRESET") return void socket.destroy();
-  socket.end(`HTTP/1.1 ${REFUSALS[error.code ?? ""] ?? "400 Bad Request"}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${REFUSALS[error.code ?? ""] ?? "400 Bad Request"}\r\n${REFUSAL_HEADERS}\r\n`);
   // Waits, because closing while the client still sends would reset the connection, and the client would lose the response.
   setTimeout(() => socket.destroy(), 500).unref();
 }

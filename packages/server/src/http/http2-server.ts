@@ -11,7 +11,8 @@ import {
 } from "node:http2";
 import type { Log } from "../lib/log.ts";
 import { limitTime } from "./body-time.ts";
-import type { RequestHandler } from "./http-exchange.ts";
+import { namesOneHost } from "./host-header.ts";
+import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
 import type { ConnectionServer } from "./http1-server.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
@@ -42,7 +43,8 @@ export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHan
       if (open !== undefined) openStreams.set(session, open - 1);
     });
     stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
-    if (isTooLong(rawHeaders, limits.headerBytes)) return stream.respond({ ":status": 431 }, { endStream: true });
+    if (isTooLong(rawHeaders, limits.headerBytes)) return refuseStream(stream, 431);
+    if (!namesOneHost(headers)) return refuseStream(stream, 400);
     if (!isStreaming(headers)) limitBodyTime(stream, limits.requestMs);
     if (!onStream(stream, headers)) serveCompatibly(stream, headers, rawHeaders, onRequest);
   });
@@ -88,6 +90,11 @@ function isTooLong(rawHeaders: readonly string[], limit: number): boolean {
   return bytes > limit;
 }
 
+/** Answers a request that no handler gets to see. */
+function refuseStream(stream: ServerHttp2Stream, status: number): void {
+  stream.respond({ ...COMMON_HEADERS, ":status": status }, { endStream: true });
+}
+
 /** Whether the body has no time limit, as in a streaming call. */
 function isStreaming({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
   return type.startsWith("application/grpc") || type.startsWith("application/connect+");
@@ -107,6 +114,7 @@ function serveCompatibly(
 ): void {
   const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
   const response = new Http2ServerResponse(stream);
+  setCommonHeaders(response);
   if (headers[":method"] === "CONNECT") {
     response.statusCode = 405;
     response.end();

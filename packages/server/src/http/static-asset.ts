@@ -32,7 +32,6 @@ export function sendAsset(
     etag: asset.etag,
     "cache-control": "no-cache",
     vary: "accept-encoding",
-    "x-content-type-options": "nosniff",
     ...headers,
   };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);

@@ -58,9 +58,14 @@ describe("holtd", { concurrency: 2 }, () => {
   test("only the owner can read the files with data and keys", async () => {
     await using folder = await temporaryFolder();
     const data = join(folder.path, "deep", "data");
-    await using _server = await startHoltd({ HOLT_DATA_DIR: data });
-    assert.equal((await stat(data)).mode & 0o777, 0o700);
-    for (const name of ["holt.db", "secrets.key"]) assert.equal((await stat(join(data, name))).mode & 0o777, 0o600, name);
+    for (const start of ["first", "second"]) {
+      await using _server = await startHoltd({ HOLT_DATA_DIR: data });
+      assert.equal((await stat(data)).mode & 0o777, 0o700);
+      for (const name of ["holt.db", "secrets.key", "server.lock"])
+        assert.equal((await stat(join(data, name))).mode & 0o777, 0o600, `${name} after the ${start} start`);
+      // As earlier versions left it.
+      await chmod(join(data, "server.lock"), 0o644);
+    }
   });
 
   test("a database whose secrets key is missing or different is refused with instructions", async () => {

@@ -5,6 +5,7 @@
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { type Message, toBinary } from "@bufbuild/protobuf";
+import { COMMON_HEADERS } from "../../http/http-exchange.ts";
 import { limitBodyTime } from "../../http/http2-server.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance, RequestMemory } from "../../http/request-memory.ts";
@@ -109,14 +110,15 @@ async function readMessage(
 function sendAnswer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answer: Uint8Array): void {
   if (stream.closed || stream.destroyed) return;
   stream.once("wantTrailers", () => stream.sendTrailers(OK));
-  stream.respond({ ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true });
+  stream.respond({ ...COMMON_HEADERS, ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true });
   stream.end(frameMessage(answer));
 }
 
 /** Ends a stream with an error ("Trailers-Only"), and asks a client that still sends to stop (RFC 9113 §8.1). */
 function refuseStream(stream: ServerHttp2Stream, trailers: Record<string, string>): void {
   if (stream.closed || stream.destroyed || stream.headersSent) return;
-  stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "gzip", ...trailers }, { endStream: true });
+  const headers = { ...COMMON_HEADERS, ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "gzip" };
+  stream.respond({ ...headers, ...trailers }, { endStream: true });
   // Deferred: in the same tick, the reset would overtake the answer, and the client would wait for it.
   if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
 }

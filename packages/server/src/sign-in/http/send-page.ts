@@ -8,7 +8,6 @@ const PAGE_HEADERS = {
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   "referrer-policy": "no-referrer",
   "x-frame-options": "DENY",
-  "x-content-type-options": "nosniff",
   "cross-origin-opener-policy": "same-origin",
   "cache-control": "no-store",
 };

@@ -11,7 +11,7 @@ import { checksumOfFile } from "../maven-checksum.ts";
 import { type MavenChecksum, type MavenFile, pathInArtifact } from "../maven-path.ts";
 
 /** Access is checked on each request. Browsers must not run published content. */
-const COMMON = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
+const COMMON = { "cache-control": "private, no-cache", "content-security-policy": "sandbox" };
 
 const TYPES: ReadonlyMap<string, string> = new Map([
   ["jar", "application/java-archive"],

@@ -14,7 +14,7 @@ import { pluginsOf } from "../maven-plugins.ts";
 import { isSnapshot } from "../maven-version.ts";
 import { attempt } from "./attempt.ts";
 
-const CACHING = { "cache-control": "private, no-cache", "x-content-type-options": "nosniff" };
+const CACHING = { "cache-control": "private, no-cache" };
 
 export async function sendMetadata(
   exchange: LibraryRequest,

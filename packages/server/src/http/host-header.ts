@@ -1,0 +1,18 @@
+/**
+ * Refuses requests that name several hosts. Programs in front of this server and the server itself could each read
+ * another one. Pure.
+ */
+import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http2";
+
+/** RFC 9112 §3.2: exactly one `Host`; HTTP/1.0 has none or one. */
+export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === "host") count++;
+  return count === 1 || (count === 0 && httpVersion === "1.0");
+}
+
+/** RFC 9113 §8.3.1: a `host` must not differ from `:authority`. nghttp2 refuses repetitions of each. */
+export function namesOneHost({ ":authority": authority, host }: IncomingHttpHeaders): boolean {
+  return authority === undefined || host === undefined || authority.toLowerCase() === host.toLowerCase();
+}
