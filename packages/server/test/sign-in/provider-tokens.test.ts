@@ -98,7 +98,7 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
       parent: provider,
       externalGroupRoleMapping,
     });
-    const proof = await issuer.sign({ sub: "lee", aud: [clientId, "other"], groups: ["staff"] });
+    const proof = await issuer.sign({ sub: "lee", aud: [clientId, "other"], azp: clientId, groups: ["staff"] });
     assert.ok((await register(proof)).ok);
     const tokens = await exchange(proof);
     assert.ok(tokens.ok);
@@ -128,6 +128,11 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     assert.equal(await codes(good, { identityProvider: elsewhere.provider }), Code.NOT_FOUND);
     assert.equal(await codes(good, { identityProvider: "nothing" }), Code.NOT_FOUND);
     assert.equal(await codes(good), 0);
+    const together = { sub: "mia", aud: [clientId, "another client"] };
+    for (const azp of [undefined, "another client", [clientId], "nobody"])
+      assert.equal(await codes(await issuer.sign({ ...together, azp })), Code.NOT_FOUND, `several audiences and azp ${azp}`);
+    assert.equal(await codes(await issuer.sign({ ...together, azp: clientId })), 0);
+    assert.equal(await codes(await issuer.sign({ ...together, aud: [clientId] })), 0);
   });
 
   test("a token for a client that two organizations registered needs the provider's name", async () => {

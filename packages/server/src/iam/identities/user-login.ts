@@ -5,10 +5,10 @@
 import type { ReadDb, Store } from "../../db/store.ts";
 import { Code, HoltError, invalidArgument, unauthenticated } from "../../lib/errors.ts";
 import type { Grants } from "../grants/grants.ts";
-import { type AudienceList, audienceForms } from "../tokens/audience.ts";
+import { audienceForms } from "../tokens/audience.ts";
 import { claimMismatch } from "../tokens/claim-match.ts";
 import type { JwksCache } from "../tokens/jwks.ts";
-import { audiencesOf, normalizeIssuer, type ParsedJwt, stringClaim } from "../tokens/jwt.ts";
+import { audiencesOf, clientAudiencesOf, normalizeIssuer, type ParsedJwt, stringClaim } from "../tokens/jwt.ts";
 import type { Login } from "../tokens/login.ts";
 import { verifyWithIssuer } from "../tokens/third-party-tokens.ts";
 import { findIdentityProvidersByIssuer, type IdentityProviderRecord } from "./identity-provider-record.ts";
@@ -51,10 +51,19 @@ export interface UserLoginsOptions {
 
 export function createUserLogins({ store, grants, jwks, issuer, clientIds, userIssuers }: UserLoginsOptions): UserLogins {
   const trusted = new Set(userIssuers.map(normalizeIssuer));
-  const audiences: AudienceList = new Set([...clientIds, ...audienceForms(issuer)]);
+  const clients = new Set(clientIds);
+  const server = new Set(audienceForms(issuer));
+
+  /** A token for this server itself may have been issued to any client. */
+  function findOurAudience({ claims }: ParsedJwt): string | undefined {
+    return (
+      clientAudiencesOf(claims).find((candidate) => clients.has(candidate)) ??
+      audiencesOf(claims).find((candidate) => server.has(candidate))
+    );
+  }
 
   async function verify(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<PersonAccount | undefined> {
-    const ours = audiencesOf(token.claims).find((candidate) => audiences.has(candidate));
+    const ours = findOurAudience(token);
     const isTrusted = trusted.has(token.issuer);
     const isOperators = providerUid === "" && isTrusted && ours !== undefined;
     const provider = isOperators ? undefined : await findProvider(db, token, providerUid);
@@ -67,7 +76,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
       const context = { issuer: token.issuer, subject, audience: provider.clientId };
       return memberAccount(claims, context, provider, true);
     }
-    if (!isOperators) throw unauthenticated("the token is for another audience");
+    if (!isOperators) throw unauthenticated("the token is for another audience, or was issued to another client");
     return operatorAccount(claims, { issuer: token.issuer, subject, audience: ours });
   }
 
@@ -116,7 +125,7 @@ export async function loginFromAccount(account: PersonAccount, db: ReadDb): Prom
  * @throws INVALID_ARGUMENT if there are several
  */
 async function findProvider(db: ReadDb, token: ParsedJwt, uid: string): Promise<IdentityProviderRecord | undefined> {
-  const all = await findIdentityProvidersByIssuer(db, token.issuer, audiencesOf(token.claims));
+  const all = await findIdentityProvidersByIssuer(db, token.issuer, clientAudiencesOf(token.claims));
   const meant = uid === "" ? all : all.filter((provider) => provider.uid === uid);
   if (meant.length > 1)
     throw invalidArgument(

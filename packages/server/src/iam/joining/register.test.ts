@@ -107,6 +107,8 @@ test("a token that is forged, for another audience or without a subject register
     "x",
     await forger.sign({ ...ALICE, iss: s.issuer.issuer }),
     await s.issuer.sign({ ...ALICE, aud: "other" }),
+    await s.issuer.sign({ ...ALICE, aud: ["login", "other"] }),
+    await s.issuer.sign({ ...ALICE, aud: ["login", "other"], azp: "other" }),
     await s.issuer.sign({ ...ALICE, sub: undefined }),
     await s.issuer.sign({ ...ALICE, exp: s.world.clock.now().getTime() / 1000 - 100 }),
   ]) {
@@ -114,6 +116,8 @@ test("a token that is forged, for another audience or without a subject register
   }
   assert.deepEqual(await s.world.store.reader.selectFrom("identity").select("uid").execute(), []);
   await s.register(await s.issuer.sign({ ...ALICE, aud: ISSUER }));
+  await s.register(await s.issuer.sign({ ...ALICE, aud: ["other", "login"], azp: "login" }));
+  await s.register(await s.issuer.sign({ ...ALICE, aud: ["other", ISSUER], azp: "other" }));
 });
 
 test("registration fails with a malformed invite code or an unexpected identity uid", async () => {

@@ -95,6 +95,15 @@ export function audiencesOf(claims: Claims): string[] {
   return (Array.isArray(value) ? value : [value]).filter((audience) => typeof audience === "string");
 }
 
+/**
+ * Audiences that a client may accept an ID token by as its own ID. Of several audiences, this is only the one that the
+ * token was issued to, which `azp` names (OpenID Connect Core §3.1.3.7): the others merely may read it.
+ */
+export function clientAudiencesOf(claims: Claims): string[] {
+  const audiences = [...new Set(audiencesOf(claims))];
+  return audiences.length < 2 ? audiences : audiences.filter((audience) => audience === claimOf(claims, "azp"));
+}
+
 export function invalidToken(why: string, cause?: unknown): Error {
   return unauthenticated(`the token is not acceptable: ${why}`, cause === undefined ? undefined : { cause });
 }
