@@ -25,6 +25,8 @@ export interface Iam {
   readonly users: UserLogins;
   readonly registrations: Registrations;
   readonly jwks: JwksCache;
+  /** The issuers that the operator named. */
+  readonly trustedIssuers: ReadonlySet<string>;
   /** For requests to issuers and identity providers. */
   readonly client: OutboundClient;
   readonly waits: WaitLimit;

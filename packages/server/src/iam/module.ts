@@ -114,9 +114,9 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   const accessTokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]) });
   const client = platform.own(createOutboundClient({ allowCidrs: settings.outboundAllowCidrs }));
   const serviceIssuers = [...servicePrincipals.values()].flat().map((subject) => subject.issuer);
-  const trusted = new Set([awsStsUrl, ...[...userIssuers, ...serviceIssuers].map(normalizeIssuer)]);
-  const waits = createWaitLimit({ maxConcurrentCalls, trusted });
-  const jwks = createJwksCache({ client, clock, log, waits, pinned: settings.pinnedIssuers });
+  const trustedIssuers = new Set([...userIssuers, ...serviceIssuers].map(normalizeIssuer));
+  const waits = createWaitLimit({ maxConcurrentCalls, trusted: new Set([awsStsUrl, ...trustedIssuers]) });
+  const jwks = createJwksCache({ client, clock, log, waits, trusted: trustedIssuers, pinned: settings.pinnedIssuers });
   const users = createUserLogins({ store, grants, jwks, issuer, clientIds: settings.userClientIds, userIssuers });
   const workloads = createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals });
   const awsProofs = createAwsProofs({ client, waits, issuer, stsUrl: awsStsUrl, headerPrefixes: profile.proofHeaders });
@@ -134,7 +134,7 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   };
   return {
     ...{ grants, keys, secrets, authenticator, accessTokens, loginTokens, exchange, users, registrations },
-    ...{ jwks, client, waits, issuable, contentLogin, contentAudience },
+    ...{ jwks, trustedIssuers, client, waits, issuable, contentLogin, contentAudience },
   };
 }
 

@@ -18,6 +18,7 @@ import {
   None,
   type ServerMetadata,
 } from "openid-client";
+import { createIssuerCache } from "../iam/tokens/issuer-cache.ts";
 import type { JwksCache } from "../iam/tokens/jwks.ts";
 import { type Claims, parseJwt } from "../iam/tokens/jwt.ts";
 import { verifyWithIssuer } from "../iam/tokens/third-party-tokens.ts";
@@ -25,7 +26,6 @@ import type { WaitLimit } from "../iam/tokens/wait-limit.ts";
 import type { Clock } from "../lib/clock.ts";
 import { HoltError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { Lru } from "../lib/lru.ts";
 import type { OutboundClient } from "../outbound/client.ts";
 import { OutboundError } from "../outbound/error.ts";
 import { SignInRefusal } from "./refusal.ts";
@@ -69,6 +69,7 @@ export interface UpstreamsOptions {
   readonly client: OutboundClient;
   readonly waits: WaitLimit;
   readonly jwks: JwksCache;
+  readonly trustedIssuers: ReadonlySet<string>;
   readonly clock: Clock;
   readonly log: Log;
   /** `<issuer>/oauth/callback`, as registered with the providers. */
@@ -81,13 +82,12 @@ interface Discovered {
 }
 
 const DISCOVERY_MAX_AGE_MS = 10 * 60_000;
-const MAX_CACHED_PROVIDERS = 256;
 const TIMEOUT_SECONDS = 8;
 const CLOCK_SKEW_SECONDS = 60;
 const MAX_QUOTED_LENGTH = 300;
 
-export function createUpstreams({ client, waits, jwks, clock, log, redirectUri }: UpstreamsOptions): Upstreams {
-  const discovered = new Lru<string, Discovered>(MAX_CACHED_PROVIDERS);
+export function createUpstreams({ client, waits, jwks, trustedIssuers, clock, log, redirectUri }: UpstreamsOptions): Upstreams {
+  const discovered = createIssuerCache<Discovered>(trustedIssuers);
   const guardedFetch = createGuardedFetch(client);
 
   async function discover({ issuer, clientId }: Upstream): Promise<ServerMetadata> {

@@ -54,7 +54,7 @@ export async function createFixture(options: FixtureOptions = {}) {
   const accessTokens = createAccessTokens({ issuer: ISSUER, keys, clock, audiences: createAudienceList([API, ISSUER]) });
   const grants = createGrants({ store });
   const waits = createWaitLimit({ maxConcurrentCalls: 1024, trusted: new Set() });
-  const jwks = createJwksCache({ client, clock, log, waits });
+  const jwks = createJwksCache({ client, clock, log, waits, trusted: new Set() });
   const awsProofs = createAwsProofs({
     client,
     waits,

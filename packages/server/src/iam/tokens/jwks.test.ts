@@ -18,12 +18,13 @@ import { createWaitLimit } from "./wait-limit.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-async function setUp(options: Partial<JwksOptions> = {}) {
+async function setUp({ isOperators = false, ...options }: Partial<JwksOptions> & { readonly isOperators?: boolean } = {}) {
   const clock = createManualClock();
   const client = createOutboundClient({ allowCidrs: ["127.0.0.0/8"] });
   const issuer = await startIssuer({ now: clock.now });
   const waits = createWaitLimit({ maxConcurrentCalls: 2048, trusted: new Set() });
-  const cache = createJwksCache({ client, clock, log: createLog("silent"), waits, ...options });
+  const trusted = new Set(isOperators ? [issuer.issuer] : []);
+  const cache = createJwksCache({ client, clock, log: createLog("silent"), waits, trusted, ...options });
   const verify = async (token: string) => verifyWithIssuer(cache, parseJwt(token), clock.now());
   const signAndVerify = async () => verify(await issuer.sign({ sub: "alice", exp: clock.now().getTime() / 1000 + 3600 }));
   return {
@@ -226,4 +227,17 @@ test("keys that the operator pinned are used without a request", async () => {
   await world.verify(token);
   assert.equal(elsewhere.requests + world.issuer.requests, 0);
   await elsewhere[Symbol.asyncDispose]();
+});
+
+test("issuers that callers name do not evict the keys of the operator's issuers", async () => {
+  await using world = await setUp({ isOperators: true });
+  await world.signAndVerify();
+  for (let count = 0; count < 300; count++)
+    await assert.rejects(
+      world.cache.getKeys(`https://issuer-${count}.invalid.test`, () => true),
+      hasCode(Code.UNAVAILABLE),
+    );
+  world.issuer.setDown(true);
+  await world.signAndVerify();
+  assert.equal(world.issuer.requests, 2);
 });

@@ -6,9 +6,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { unauthenticated, unavailable } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { Log } from "../../lib/log.ts";
-import { Lru } from "../../lib/lru.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
+import { createIssuerCache } from "./issuer-cache.ts";
 import { isIssuerUrl } from "./issuer-url.ts";
 import { parseJwkSet, type VerificationKey } from "./jwk-set.ts";
 import type { WaitLimit } from "./wait-limit.ts";
@@ -28,6 +28,8 @@ export interface JwksOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly waits: WaitLimit;
+  /** The operator's issuers. */
+  readonly trusted: ReadonlySet<string>;
   /** JWK sets that the operator configured for issuers that must not or cannot be contacted. */
   readonly pinned?: ReadonlyMap<string, unknown> | undefined;
 }
@@ -48,13 +50,12 @@ const STALE_MS = 60 * 60_000;
 /** Cached keys stay usable for this time while their issuer does not answer. */
 const MAX_AGE_MS = 24 * 3_600_000;
 const COOLDOWN_MS = 30_000;
-const MAX_ISSUERS = 256;
 /** Covers the discovery document and the keys together. */
 const DISCOVERY_TIMEOUT_MS = 5000;
 
 export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache {
   const pinnedKeys = new Map([...(pinned ?? [])].map(([issuer, set]) => [issuer, parseJwkSet(set)]));
-  const entries = new Lru<string, Entry>(MAX_ISSUERS);
+  const entries = createIssuerCache<Entry>(options.trusted);
   return {
     async getKeys(issuer, isWanted) {
       const fixed = pinnedKeys.get(issuer);
@@ -76,7 +77,7 @@ export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache 
   };
 }
 
-type Fetching = Omit<JwksOptions, "pinned">;
+type Fetching = Omit<JwksOptions, "pinned" | "trusted">;
 
 async function refreshIfNeeded(
   options: Fetching,
