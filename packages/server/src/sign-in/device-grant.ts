@@ -20,7 +20,7 @@ export interface DeviceGrant {
    * @returns undefined for an invalid client ID
    * @throws SignInRefusal
    */
-  authorize(clientId: string): Promise<NewDevice | undefined>;
+  authorize(clientId: string, remoteAddress: string | undefined): Promise<NewDevice | undefined>;
   /** @throws HoltError if the person may no longer sign in */
   poll(deviceCode: string, clientId: string): Promise<DeviceTokens | PollProblem>;
 }
@@ -43,9 +43,9 @@ const CLIENT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function createDeviceGrant({ store, clock, exchange, loginTokens, issuable, limit }: DeviceGrantOptions): DeviceGrant {
   return {
-    async authorize(clientId) {
+    async authorize(clientId, remoteAddress) {
       if (!CLIENT_ID.test(clientId) || issuable.has(clientId)) return undefined;
-      limit.take();
+      limit.take(remoteAddress);
       return store.transaction((db) => insertDevice(db, clientId, clock.now()));
     },
     async poll(deviceCode, clientId) {

@@ -36,10 +36,10 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
   const parts = { ...iam, store, clock, log, names };
   const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, iam.secrets);
   const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
-  const limit = createStartLimit(clock, MAX_SIGN_INS, PENDING_MS);
+  const limit = createStartLimit({ clock, maxStarts: MAX_SIGN_INS, windowMs: PENDING_MS });
   const signIn = createSignIn({ ...parts, providers, upstreams, limit });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
-  const guesses = createStartLimit(clock, MAX_GUESSES, GUESSES_MS);
+  const guesses = createStartLimit({ clock, maxStarts: MAX_GUESSES, windowMs: GUESSES_MS });
   const serve = createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl });
   return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
 }

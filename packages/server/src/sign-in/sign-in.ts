@@ -41,14 +41,20 @@ export type SignInResult =
   | { readonly kind: "declined" }
   | { readonly kind: "refused"; readonly refusal: SignInRefusal };
 
+/** The sender of a request that begins a sign-in. */
+export interface Beginner {
+  /** Value of the browser's cookie, which this response may set. */
+  readonly browser: string;
+  readonly remoteAddress: string | undefined;
+}
+
 export interface SignIn {
-  /** @param browser value of the browser's cookie, which this response may set */
-  begin(query: URLSearchParams, browser: string): Promise<SignInResult>;
+  begin(query: URLSearchParams, by: Beginner): Promise<SignInResult>;
   /**
    * As `begin`, for the device that displays the code in the query.
    * @returns undefined if no device does
    */
-  beginDevice(query: URLSearchParams, browser: string): Promise<SignInResult | undefined>;
+  beginDevice(query: URLSearchParams, by: Beginner): Promise<SignInResult | undefined>;
   /**
    * Continues when the browser returns from the provider.
    * @param browser undefined if it has no cookie
@@ -97,13 +103,13 @@ const LOST_SIGN_IN =
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, clock, providers, upstreams, users, secrets, limit, log } = options;
 
-  async function start(request: SignInRequest, way: RequestedProvider, browser: string): Promise<SignInResult> {
+  async function start(request: SignInRequest, way: RequestedProvider, { browser, remoteAddress }: Beginner): Promise<SignInResult> {
     const chosen = await providers.choose(store.reader, way);
     if (chosen === undefined) {
       const isNamed = way.provider !== "" || way.wantsOperator;
       return { kind: "choose", offer: await providers.offer(store.reader), request, problem: isNamed ? unknownProvider(way) : undefined };
     }
-    limit.take();
+    limit.take(remoteAddress);
     const checks = { state: randomSecret(), nonce: randomSecret(), verifier: randomSecret() };
     const url = await upstreams.begin(chosen.upstream, checks);
     const { issuer, clientId } = chosen.upstream;
@@ -127,13 +133,13 @@ export function createSignIn(options: SignInOptions): SignIn {
     }
   }
 
-  function beginWith(parse: () => SignInRequest, query: URLSearchParams, browser: string): Promise<SignInResult> {
+  function beginWith(parse: () => SignInRequest, query: URLSearchParams, by: Beginner): Promise<SignInResult> {
     let request: SignInRequest | undefined;
     return catchRefusal(
       () => request?.goal,
       async () => {
         request = parse();
-        return start(request, parseRequestedProvider(query), browser);
+        return start(request, parseRequestedProvider(query), by);
       },
     );
   }
@@ -190,11 +196,11 @@ export function createSignIn(options: SignInOptions): SignIn {
   }
 
   return {
-    begin: (query, browser) => beginWith(() => parseSignInRequest(query), query, browser),
+    begin: (query, by) => beginWith(() => parseSignInRequest(query), query, by),
 
-    async beginDevice(query, browser) {
+    async beginDevice(query, by) {
       const device = await findDevice(store.reader, query.get("user_code") ?? "", clock.now());
-      return device && beginWith(() => requestFromDevice(device), query, browser);
+      return device && beginWith(() => requestFromDevice(device), query, by);
     },
 
     async returnFromProvider(query, browser) {

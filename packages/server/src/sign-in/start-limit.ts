@@ -1,30 +1,55 @@
 /**
- * Limits how many sign-ins anonymous callers may start per time window. Each leaves a row until it expires, so this
- * bounds the stored rows.
+ * Limits how many sign-ins anonymous callers may start per time window, first of each remote address, then of all. Each
+ * start leaves a row until it expires, so this bounds the stored rows.
  */
+import { networkOf } from "../http/remote-network.ts";
 import type { Clock } from "../lib/clock.ts";
 import { SignInRefusal } from "./refusal.ts";
 
 export interface StartLimit {
   /**
    * Counts one more start.
-   * @throws SignInRefusal if the limit is reached
+   * @throws SignInRefusal if the limit of the address or of all addresses is reached
    */
-  take(): void;
+  take(remoteAddress: string | undefined): void;
 }
 
-export function createStartLimit(clock: Clock, maxStarts: number, windowMs: number): StartLimit {
+export interface StartLimitOptions {
+  readonly clock: Clock;
+  readonly maxStarts: number;
+  readonly windowMs: number;
+}
+
+/** The part of all starts that one address may have. */
+const SHARE_OF_ONE = 1 / 8;
+
+export function createStartLimit({ clock, maxStarts, windowMs }: StartLimitOptions): StartLimit {
+  const maxOfOne = Math.max(1, Math.floor(maxStarts * SHARE_OF_ONE));
+  // Has at most as many entries as there were starts.
+  const startsOf = new Map<string, number>();
   let started = 0;
   let until = 0;
+
+  function openWindow(now: number): void {
+    startsOf.clear();
+    started = 0;
+    until = now + windowMs;
+  }
+
   return {
-    take() {
+    take(remoteAddress) {
       const now = clock.now().getTime();
-      if (now >= until) {
-        started = 0;
-        until = now + windowMs;
-      }
-      if (started >= maxStarts) throw new SignInRefusal(429, "Too many people are signing in at this moment. Wait a minute and try again.");
+      if (now >= until) openWindow(now);
+      const network = networkOf(remoteAddress);
+      const ofNetwork = startsOf.get(network) ?? 0;
+      if (ofNetwork >= maxOfOne) throw refuse("Too many people are signing in from your network at this moment.");
+      if (started >= maxStarts) throw refuse("Too many people are signing in at this moment.");
+      startsOf.set(network, ofNetwork + 1);
       started++;
     },
   };
+}
+
+function refuse(why: string): SignInRefusal {
+  return new SignInRefusal(429, `${why} Wait a minute and try again.`);
 }

@@ -54,18 +54,19 @@ export function createBrowserEndpoints({
   async function begin(exchange: SignInExchange): Promise<void> {
     const query = queryOf(exchange);
     const browser = cookie.read(exchange.request) ?? newBrowser();
-    answer(exchange.response, await signIn.begin(query, browser), { query, action: "/oauth", browser });
+    const { remoteAddress } = exchange;
+    answer(exchange.response, await signIn.begin(query, { browser, remoteAddress }), { query, action: "/oauth", browser });
   }
 
   async function beginDevice(exchange: SignInExchange): Promise<void> {
-    const { request, response } = exchange;
+    const { request, response, remoteAddress } = exchange;
     const query = queryOf(exchange);
     const enteredCode = query.get("user_code");
     if (enteredCode === null) return sendPage(response, devicePage(undefined));
     const browser = cookie.read(request) ?? newBrowser();
-    const outcome = await signIn.beginDevice(query, browser);
+    const outcome = await signIn.beginDevice(query, { browser, remoteAddress });
     if (outcome !== undefined) return answer(response, outcome, { query, action: "/oauth/device", browser });
-    guesses.take();
+    guesses.take(remoteAddress);
     sendPage(response, devicePage(enteredCode.slice(0, 20)));
   }
 

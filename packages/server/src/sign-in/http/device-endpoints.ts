@@ -24,8 +24,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 /** @returns the endpoints by path */
 export function createDeviceEndpoints({ deviceGrant, log, baseUrl }: DeviceEndpointsOptions): readonly (readonly [string, Endpoint])[] {
-  async function authorize({ response, state: { form } }: SignInExchange): Promise<void> {
-    const device = await deviceGrant.authorize(form.get("client_id") ?? "");
+  async function authorize({ response, remoteAddress, state: { form } }: SignInExchange): Promise<void> {
+    const device = await deviceGrant.authorize(form.get("client_id") ?? "", remoteAddress);
     if (device === undefined) return sendOAuthError(response, 400, "invalid_client", INVALID_CLIENT_ID);
     sendJson(response, 200, {
       device_code: device.deviceCode,
