@@ -2,8 +2,8 @@
  * Runs browser sign-ins step by step, without HTTP: to the provider, back, an optional question, and to the recipient
  * of the login.
  */
-import { findIdentityProvider } from "../iam/identities/identity-provider-record.ts";
-import { memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
+import { findIdentityProvider, type IdentityProviderRecord } from "../iam/identities/identity-provider-record.ts";
+import { type Membership, memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
 import { isSharedIssuer, type UserLogins } from "../iam/identities/user-login.ts";
 import { describeInvite } from "../iam/joining/invites.ts";
 import { redeemerFromAccount } from "../iam/joining/register.ts";
@@ -91,14 +91,20 @@ interface PendingAtProvider {
 interface PendingQuestion {
   readonly request: SignInRequest;
   readonly account: Omit<PersonAccount, "member">;
-  readonly member:
-    | { readonly provider: string; readonly issuer: string; readonly externalId: string; readonly groups: readonly string[] }
-    | undefined;
+  readonly member: PendingMember | undefined;
+}
+
+/** A membership, with the version of the provider's settings that it was read under. */
+interface PendingMember extends Pick<Membership, "externalId" | "groups">, Pick<IdentityProviderRecord, "version"> {
+  /** Uid of the identity provider. */
+  readonly provider: string;
 }
 
 const LOST_SIGN_IN =
   "This browser did not begin this sign-in, or the sign-in took too long or is already finished. " +
   "Start again from where you began, in this same browser, and allow cookies of this site.";
+
+const CHANGED_PROVIDER = "Your organization has changed its sign-in in the meantime. Start again from where you began.";
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, clock, providers, upstreams, users, secrets, limit, log } = options;
@@ -165,13 +171,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const { invite, goal } = request;
     const described = invite === "" ? undefined : await describeInvite(store.reader, invite, redeemerFromAccount(account), now);
     const { member, ...rest } = account;
-    const kept = member && {
-      provider: member.provider.uid,
-      issuer: member.provider.issuer,
-      externalId: member.externalId,
-      groups: member.groups,
-    };
-    const content: PendingQuestion = { request, account: rest, member: kept };
+    const content: PendingQuestion = { request, account: rest, member: member && pendingMember(member) };
     const handle = randomSecret();
     await store.transaction((db) => insertPending(db, { handle, browser, stage: "confirm", content }, now, secrets));
     const question = {
@@ -185,8 +185,8 @@ export function createSignIn(options: SignInOptions): SignIn {
   async function restore({ account, member }: PendingQuestion): Promise<PersonAccount> {
     if (member === undefined) return { ...account, member: undefined };
     const provider = await findIdentityProvider(store.reader, member.provider);
-    // The provider may have changed while the page was open.
-    if (provider === undefined || provider.issuer !== member.issuer) throw new SignInRefusal(400, LOST_SIGN_IN);
+    // The provider may have changed while the page was open, and other settings read other groups from a token.
+    if (provider?.version !== member.version) throw new SignInRefusal(400, CHANGED_PROVIDER);
     return { ...account, member: { provider, externalId: member.externalId, groups: member.groups } };
   }
 
@@ -240,6 +240,10 @@ export function createSignIn(options: SignInOptions): SignIn {
       );
     },
   };
+}
+
+function pendingMember({ provider: { uid: provider, version }, externalId, groups }: Membership): PendingMember {
+  return { provider, version, externalId, groups };
 }
 
 function describeRecipient(goal: SignInRequest["goal"]): Question["recipient"] {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
 import { storeNames } from "../harness/harness.ts";
 import { PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
@@ -133,6 +135,29 @@ for (const store of storeNames) {
       assert.match(text, /You have joined/);
       const token = /<textarea id="token"[^>]*>([^<]+)<\/textarea>/.exec(text)?.[1];
       assert.deepEqual(await groupUids(token), [world.orgUid]);
+    });
+
+    test("groups that were read under older settings of the provider are not used", async () => {
+      await using other = await startSignInWorld({ store });
+      const { provider, uid: parent } = other.acme;
+      const roleUid = await other.role(parent, [Capability.CAP_IAM_ROLES_LIST]);
+      const externalGroupRoleMapping = { externalGroupId: "staff", roleUid, scope: parent };
+      await other.must(ExternalGroupRoleMappingsService.method.createExternalGroupRoleMapping, {
+        parent: provider,
+        externalGroupRoleMapping,
+      });
+      const groupInvite = { roleUid: other.acme.defaultRole, ttl: { seconds: 3600n } };
+      other.upstream.setClaims("kim", { groups: ["staff"], roles: [] });
+      const { code } = await other.must(GroupInvitesService.method.createGroupInvite, { parent, groupInvite });
+      const visitor = other.visitor();
+      const page = await visitor.walk(other.oauth({ idp_id: "acme.test", redirect: PROGRAM, invite: code }), "kim");
+      assert.match(page.text, /<h1>Join\?<\/h1>/);
+      const identityProvider = { uid: provider, configuration: { case: "oidc", value: { groupsClaim: "roles" } } } as const;
+      const updateMask = { paths: ["oidc.groups_claim"] };
+      await other.must(IdentityProvidersService.method.updateIdentityProvider, { identityProvider, updateMask });
+      const { token, error = "" } = queryOf((await joinedUrl(visitor, page)) ?? "");
+      assert.equal(token, undefined);
+      assert.match(error, /has changed its sign-in/);
     });
 
     test("a provider that is deleted while the page asks signs nobody in", async () => {
