@@ -28,6 +28,7 @@ import { joining } from "./migrations/005-joining.ts";
 import { tokenMatching } from "./migrations/008-token-matching.ts";
 import { stateLeases } from "./migrations/020-state-leases.ts";
 import { groupKind } from "./migrations/023-group-kind.ts";
+import { spentLoginTokens } from "./migrations/024-spent-login-tokens.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import { createAccessTokens } from "./tokens/access-token.ts";
 import { createAudienceList } from "./tokens/audience.ts";
@@ -51,7 +52,7 @@ const ofMapping = (subject: string, identityprovider: string) => ({ subject, gro
 
 export const iamDomain: Domain = {
   name: "iam",
-  migrations: [initial, identityProviders, joining, tokenMatching, stateLeases, groupKind],
+  migrations: [initial, identityProviders, joining, tokenMatching, stateLeases, groupKind, spentLoginTokens],
   onGroupDelete: {
     blockedBy: [{ table: "group", what: "child groups" }, { table: "identity" }, { table: "role" }, { table: "identity_provider" }],
     alsoDeletes: [

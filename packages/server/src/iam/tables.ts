@@ -10,6 +10,7 @@ declare module "../db/schema.ts" {
     role_binding: RoleBindingTable;
     signing_key: SigningKeyTable;
     refresh_token: RefreshTokenTable;
+    spent_login_token: SpentLoginTokenTable;
     identity_metadata: IdentityMetadataTable;
     identity_provider: IdentityProviderTable;
     external_group_role_mapping: ExternalGroupRoleMappingTable;
@@ -81,6 +82,13 @@ export interface RefreshTokenTable {
   create_time: string;
   expire_time: string;
   spent_time: string | null;
+}
+
+/** Login tokens that were exchanged, until no server accepts them any more. */
+export interface SpentLoginTokenTable {
+  /** SHA-256 of the token, hexadecimal. */
+  token_hash: string;
+  expire_time: string;
 }
 
 export interface IdentityMetadataTable {

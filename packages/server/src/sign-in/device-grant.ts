@@ -30,10 +30,7 @@ export interface DeviceGrantOptions {
   readonly clock: Clock;
   readonly exchange: TokenExchange;
   readonly loginTokens: LoginTokens;
-  /**
-   * Audiences of Holt's tokens. No program may use one as its client ID, since ID tokens name the client ID as an
-   * audience.
-   */
+  /** Audiences of Holt's tokens. No program may call itself by one: the page shows its name, and ID tokens contain it. */
   readonly issuable: AudienceList;
   readonly limit: StartLimit;
 }

@@ -74,6 +74,10 @@ for (const store of storeNames) {
         const session = await sessionOf(program.code);
         assert.ok(session.ok);
         const token = program.decrypt(session.value);
+        const other = createProgram();
+        await approve(other.code);
+        const unused = await sessionOf(other.code);
+        assert.ok(unused.ok);
         for (const path of ["/iam/v2/groups", "/auth/v1/ok", "/v2/"])
           assert.equal((await world.http("GET", path, undefined, { authorization: `Bearer ${token}` })).status, 401, path);
         const register = await world.rest.call(Auth.method.register, {}, token);
@@ -81,9 +85,31 @@ for (const store of storeNames) {
         const narrowed = await exchange(token, { cap: ["groups.list"], identityProvider: world.acme.provider });
         assert.ok(narrowed.ok);
         world.clock.advance(10 * 60_000);
-        const late = await exchange(token);
+        const late = await exchange(other.decrypt(unused.value));
         world.clock.advance(-10 * 60_000);
-        assert.equal(!late.ok && late.error.code, Code.UNAUTHENTICATED);
+        assert.deepEqual(!late.ok && [late.error.code, /expired/.test(late.error.message)], [Code.UNAUTHENTICATED, true]);
+      });
+
+      test("a login token can be exchanged once, and a refused exchange does not spend it", async () => {
+        const program = createProgram();
+        await approve(program.code);
+        const session = await sessionOf(program.code);
+        assert.ok(session.ok);
+        const token = program.decrypt(session.value);
+        assert.equal((await exchange(token, { cap: ["nonsense"] })).ok, false);
+        const answers = await Promise.all(Array.from({ length: 4 }, () => exchange(token)));
+        assert.equal(answers.filter(({ ok }) => ok).length, 1);
+        for (const answer of answers)
+          if (!answer.ok) assert.deepEqual([answer.error.code, /already used/.test(answer.error.message)], [Code.UNAUTHENTICATED, true]);
+        assert.equal((await exchange(token)).ok, false);
+        world.clock.advance(20 * 60_000);
+        const other = createProgram();
+        await approve(other.code);
+        const next = await sessionOf(other.code);
+        assert.ok(next.ok && (await exchange(other.decrypt(next.value))).ok);
+        world.clock.advance(-20 * 60_000);
+        const kept = await world.store.reader.selectFrom("spent_login_token").select("token_hash").execute();
+        assert.equal(kept.length, 1, "records of expired tokens are deleted");
       });
 
       test("a session that is not fetched within five minutes is deleted", async () => {
@@ -170,6 +196,7 @@ for (const store of storeNames) {
         assert.ok(Number(expires_in) > 3590 && Number(expires_in) <= 3600, expires_in);
         assert.equal(claimsOf(access_token).sub, uidOf("alice"));
         assert.deepEqual([claimsOf(id_token).sub, claimsOf(id_token).azp], [uidOf("alice"), "holt-cli"]);
+        assert.equal(claimsOf(id_token).aud, `${world.baseUrl}/sts/exchange`, "the program does not choose the audience");
         const tokens = await exchange(id_token);
         assert.ok(tokens.ok && tokens.value.refreshToken);
         assert.equal((await world.http("GET", "/auth/v1/ok", undefined, { authorization: `Bearer ${id_token}` })).status, 401);

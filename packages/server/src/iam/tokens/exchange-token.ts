@@ -21,6 +21,7 @@ import {
   revokeFamily,
   spendRefreshToken,
 } from "./refresh-token.ts";
+import { type SpendableToken, spendLoginToken } from "./spent-login-token.ts";
 
 export interface RefreshRequest {
   /** The token after `Bearer`; undefined if there was none. */
@@ -54,6 +55,8 @@ export interface PreparedExchange {
   readonly refresh: NewRefreshToken | undefined;
   /** The refresh token that this exchange spends. */
   readonly spent: { readonly hash: string; readonly family: string } | undefined;
+  /** The login token that this exchange spends. */
+  readonly loginToken?: SpendableToken | undefined;
 }
 
 export interface IssuedToken {
@@ -124,7 +127,7 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
     const grant = { profile: login.profile, narrowing, provider: login.session?.provider };
     const needsRefresh = request.wantsRefreshToken && mayRefresh(login);
     const refresh = needsRefresh ? createRefreshToken({ identityUid, audience, grant, now }) : undefined;
-    return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: undefined };
+    return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: undefined, loginToken: login.loginToken };
   }
 
   async function revokeReusedFamily(identityUid: string, family: string): Promise<void> {
@@ -164,9 +167,10 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
       return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: { hash: row.token_hash, family } };
     },
 
-    async recordExchange(db, { identityUid, token, seen, refresh, spent }) {
+    async recordExchange(db, { identityUid, token, seen, refresh, spent, loginToken }) {
       // This comes first: it locks the row that `revokeFamily` waits for.
       if (!(await recordLastSeen(db, identityUid, seen))) throw unauthenticated("the identity no longer exists");
+      if (loginToken !== undefined) await spendLoginToken(db, loginToken, seen.at);
       if (spent !== undefined && !(await spendRefreshToken(db, spent.hash, seen.at))) {
         // The token was used twice at the same time. This transaction is about to be rolled back, so the family is
         // revoked in another.

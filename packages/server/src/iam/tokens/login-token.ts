@@ -1,9 +1,11 @@
 /**
  * Issues and verifies login tokens: ID tokens that a browser sign-in hands to a program on another machine or to a
- * device. The program can only exchange one for an access token. A login token has no `act` claim, so nothing accepts
- * it as an access token.
+ * device. The program can only exchange one for an access token, once (spent-login-token.ts). A login token has no
+ * `act` claim, so nothing accepts it as an access token.
  */
+import { randomUUID } from "node:crypto";
 import { isRecord } from "../../lib/is-record.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
 import type { AccessTokens } from "./access-token.ts";
 import { assertSignedByUs } from "./access-token.ts";
 import type { IssuedToken } from "./exchange-token.ts";
@@ -31,7 +33,10 @@ export function loginFromStored({ identityUid, profile, session, within }: Store
 }
 
 export interface LoginTokens {
-  /** @param clientId client ID of the program, if it has one; becomes an audience (OpenID Connect Core §2) */
+  /**
+   * @param clientId name that the program gives itself, if it has one. It becomes the authorized party, and not an
+   * audience: no program may choose a service that accepts the token
+   */
   mint(signedIn: StoredLogin, clientId: string | undefined, now: Date): Promise<IssuedToken>;
   /** Whether the token claims to be a login token. Verifies nothing. */
   isLoginToken(token: ParsedJwt): boolean;
@@ -49,13 +54,14 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
     async mint({ identityUid, profile, session, within }, clientId, now) {
       const iat = Math.floor(now.getTime() / 1000);
       const exp = iat + LIFETIME_SECONDS;
-      const aud = clientId === undefined ? audience : [clientId, audience];
       const { name } = profile.upstream;
       const token = await signJwt(keys, {
         iss: issuer,
         sub: identityUid,
-        aud,
+        aud: audience,
         ...(clientId !== undefined && { azp: clientId }),
+        // Two sign-ins of a person within a second must not give the same token, since each can be used once.
+        jti: randomUUID(),
         iat,
         exp,
         ...(profile.email !== undefined && { email: profile.email, email_verified: profile.emailVerified }),
@@ -75,7 +81,9 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
       if (!audiencesOf(token.claims).includes(audience)) throw invalidToken("issued for another audience");
       const { actor, email, emailVerified, upstream } = login.profile as unknown as Profile;
       const { within } = login as Pick<StoredLogin, "within">;
-      return loginFromStored({ identityUid, profile: { actor, email, emailVerified, upstream }, within, ...parseSessionClaim(login.idp) });
+      const profile = { actor, email, emailVerified, upstream };
+      const loginToken = { hash: sha256Hex(token.compact), expiry: new Date(exp * 1000) };
+      return { ...loginFromStored({ identityUid, profile, within, ...parseSessionClaim(login.idp) }), loginToken };
     },
   };
 }

@@ -20,6 +20,7 @@ import { type ParsedJwt, parseJwt } from "./jwt.ts";
 import type { LoginTokens } from "./login-token.ts";
 import { type Narrowing, NOT_NARROWED } from "./narrowing.ts";
 import type { RefreshGrant } from "./refresh-token.ts";
+import type { SpendableToken } from "./spent-login-token.ts";
 import { type Profile, profileFromActor, profileFromPrincipal } from "./subject.ts";
 import type { WorkloadLogins } from "./workload-login.ts";
 
@@ -37,6 +38,8 @@ export interface Login {
   readonly notAfter: Date | undefined;
   /** Audiences that tokens made from the login may have; undefined for all that Holt issues tokens for. */
   readonly audiences: AudienceList | undefined;
+  /** The login token that the login was made from. An exchange spends it. */
+  readonly loginToken?: SpendableToken | undefined;
   /** Session at an organization's identity provider; only if the login is for the person's own identity. */
   readonly session?: ProviderSession | undefined;
 }
