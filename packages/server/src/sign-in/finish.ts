@@ -25,8 +25,8 @@ export interface FinishOptions {
 }
 
 export type FinishedSignIn =
-  /** Redirects the browser back to the program. */
-  | { readonly kind: "return"; readonly url: string }
+  /** Redirects the browser back to the program. `program` is the key of a program that the person has just confirmed. */
+  | { readonly kind: "return"; readonly url: string; readonly program?: string }
   /** The page shows the token. */
   | { readonly kind: "token"; readonly token: string; readonly expiry: Date; readonly joined: boolean }
   /** The login was delivered to the program or device on another machine. */

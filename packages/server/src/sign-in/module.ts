@@ -40,6 +40,6 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
   const signIn = createSignIn({ ...parts, providers, upstreams, limit });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
   const guesses = createStartLimit({ clock, maxStarts: MAX_GUESSES, windowMs: GUESSES_MS });
-  const serve = createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl });
+  const serve = createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl, secrets: iam.secrets });
   return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
 }

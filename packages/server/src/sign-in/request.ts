@@ -4,8 +4,8 @@ import { parseReturnUrl } from "./return-url.ts";
 
 /** The recipient of the login. */
 export type Goal =
-  /** A program on the same machine receives tokens through a redirect of the browser. */
-  | { readonly kind: "program"; readonly returnUrl: string }
+  /** A program on the same machine receives tokens through a redirect of the browser. `client` may be empty. */
+  | { readonly kind: "program"; readonly returnUrl: string; readonly client: string }
   /** The page shows the token. */
   | { readonly kind: "page" }
   /** A program on another machine fetches the login, encrypted for its key. */
@@ -66,7 +66,7 @@ function parseGoal(query: URLSearchParams): Goal {
       );
     return { kind: "headless", code };
   }
-  if (redirect !== null) return { kind: "program", returnUrl: parseReturnUrl(redirect) };
+  if (redirect !== null) return { kind: "program", returnUrl: parseReturnUrl(redirect), client: query.get("client_id") ?? "" };
   if ((query.get("exit") ?? "") === "redirect")
     throw new SignInRefusal(400, "The program that sent you here does not say which address it waits at. Start the sign-in from it again.");
   return { kind: "page" };

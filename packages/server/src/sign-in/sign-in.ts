@@ -12,6 +12,7 @@ import { type Claims, normalizeIssuer, stringClaim } from "../iam/tokens/jwt.ts"
 import type { Log } from "../lib/log.ts";
 import { decideDevice, findDevice, formatUserCode, type WaitingDevice } from "./device.ts";
 import { type FinishedSignIn, type FinishOptions, finish } from "./finish.ts";
+import { programKey } from "./known-programs.ts";
 import { insertPending, randomSecret, takePending } from "./pending.ts";
 import type { ChosenProvider, ProviderChoice, Providers } from "./providers.ts";
 import { refusalFrom, SignInRefusal } from "./refusal.ts";
@@ -29,6 +30,8 @@ export interface Question {
    * The program or device that is signed in: a program by its key, a device by its displayed code and its claimed name.
    */
   readonly recipient: { readonly code: string; readonly name: string | undefined } | undefined;
+  /** Host and port of the program on the same machine that is signed in. */
+  readonly program: string | undefined;
 }
 
 export type SignInResult =
@@ -48,6 +51,14 @@ export interface Beginner {
   readonly remoteAddress: string | undefined;
 }
 
+/** A browser that continues a sign-in. */
+export interface ReturningBrowser {
+  /** Undefined if it has no cookie. */
+  readonly browser: string | undefined;
+  /** Keys of the programs that a person has confirmed in it. */
+  readonly programs: readonly string[];
+}
+
 export interface SignIn {
   begin(query: URLSearchParams, by: Beginner): Promise<SignInResult>;
   /**
@@ -55,11 +66,8 @@ export interface SignIn {
    * @returns undefined if no device does
    */
   beginDevice(query: URLSearchParams, by: Beginner): Promise<SignInResult | undefined>;
-  /**
-   * Continues when the browser returns from the provider.
-   * @param browser undefined if it has no cookie
-   */
-  returnFromProvider(query: URLSearchParams, browser: string | undefined): Promise<SignInResult>;
+  /** Continues when the browser returns from the provider. */
+  returnFromProvider(query: URLSearchParams, by: ReturningBrowser): Promise<SignInResult>;
   /** Continues when the person has answered the question. */
   answer(handle: string, isYes: boolean, browser: string | undefined): Promise<SignInResult>;
 }
@@ -105,6 +113,9 @@ const LOST_SIGN_IN =
   "Start again from where you began, in this same browser, and allow cookies of this site.";
 
 const CHANGED_PROVIDER = "Your organization has changed its sign-in in the meantime. Start again from where you began.";
+
+const DECLINED_INVITE = "You chose not to join, so you are not signed in. Start again without the invite.";
+const DECLINED_PROGRAM = "You chose not to sign this program in.";
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, clock, providers, upstreams, users, secrets, limit, log } = options;
@@ -178,6 +189,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       account: account.email ?? account.profile.actor.email ?? account.subject,
       invite: described,
       recipient: describeRecipient(goal),
+      program: goal.kind === "program" ? new URL(goal.returnUrl).host : undefined,
     };
     return { kind: "ask", handle, question, returnUrl: goal.kind === "program" ? goal.returnUrl : undefined };
   }
@@ -203,7 +215,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       return device && beginWith(() => requestFromDevice(device), query, by);
     },
 
-    async returnFromProvider(query, browser) {
+    async returnFromProvider(query, { browser, programs }) {
       const state = query.get("state") ?? "";
       let pending: PendingAtProvider | undefined;
       return catchRefusal(
@@ -216,8 +228,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request, ties: checks, issuer, clientId } = pending;
           if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST_SIGN_IN);
           const account = await accountFromClaims(await upstreams.finish(chosen.upstream, query, checks), chosen);
-          const mustAsk = request.invite !== "" || describeRecipient(request.goal) !== undefined;
-          return mustAsk ? ask(request, account, browser) : complete(request, account);
+          return mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account);
         },
       );
     },
@@ -230,10 +241,13 @@ export function createSignIn(options: SignInOptions): SignIn {
           pending = await take<PendingQuestion>("confirm", handle, browser);
           if (pending === undefined) throw new SignInRefusal(400, LOST_SIGN_IN);
           const { request } = pending;
-          if (isYes) return complete(request, await restore(pending));
           const { goal } = request;
-          if (goal.kind === "program")
-            throw new SignInRefusal(403, "You chose not to join, so you are not signed in. Start again without the invite.");
+          if (isYes) {
+            const finished = await complete(request, await restore(pending));
+            const isProgram = finished.kind === "return" && goal.kind === "program";
+            return isProgram ? { ...finished, program: programKey(goal, pending.account.identityUid) } : finished;
+          }
+          if (goal.kind === "program") throw new SignInRefusal(403, request.invite === "" ? DECLINED_PROGRAM : DECLINED_INVITE);
           if (goal.kind === "device") await store.transaction((db) => decideDevice(db, goal.deviceHash, undefined, clock.now()));
           return { kind: "declined" };
         },
@@ -244,6 +258,12 @@ export function createSignIn(options: SignInOptions): SignIn {
 
 function pendingMember({ provider: { uid: provider, version }, externalId, groups }: Membership): PendingMember {
   return { provider, version, externalId, groups };
+}
+
+/** An invite, a recipient elsewhere, and a program that the person has not confirmed in this browser need an answer. */
+function mustAsk({ invite, goal }: SignInRequest, { identityUid }: PersonAccount, programs: readonly string[]): boolean {
+  if (goal.kind === "program" && !programs.includes(programKey(goal, identityUid))) return true;
+  return invite !== "" || describeRecipient(goal) !== undefined;
 }
 
 function describeRecipient(goal: SignInRequest["goal"]): Question["recipient"] {

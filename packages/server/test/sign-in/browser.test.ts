@@ -71,6 +71,10 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.equal(await heading(page), "Sign in");
     await assertAccessible(page);
     await signInWithOrganization(page, "alice");
+    assert.equal(await heading(page), "Sign in a program?");
+    assert.ok((await page.locator("main").innerText()).includes(new URL(program.url).host));
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Yes, sign it in" }).click();
     const query = await program.called;
     assert.deepEqual([...query.keys()].sort(), ["refresh_token", "token"]);
     const { groups } = await world.must(GroupsService.method.listGroups, {}, query.get("token") ?? "");

@@ -51,6 +51,66 @@ for (const store of storeNames) {
       assert.deepEqual([email, emailUnverified], ["", "Alice@acme.test"]);
     });
 
+    describe("the question about a program on the same machine", () => {
+      const redirectTo = (redirect: string, more: Readonly<Record<string, string>> = {}) =>
+        world.oauth({ idp_id: "acme.test", redirect, ...more });
+
+      test("the page asks once per person, client and port, before anything is recorded", async () => {
+        const visitor = world.visitor();
+        const page = await visitor.walkToQuestion(redirectTo("http://localhost:4242/a"), "asked");
+        assert.equal(page.status, 200, page.url);
+        for (const text of ["Sign in a program?", "A program on this machine, at localhost:4242", "only if you started"])
+          assert.ok(page.text.includes(text), text);
+        assert.equal(await eventsOf("asked"), 0);
+        const left = await visitor.submit(page, { answer: "yes" });
+        assert.match(left.text, /http:\/\/localhost:4242\/a\?token=ey/);
+        const again = await visitor.walkToQuestion(redirectTo("http://localhost:4242/another?token=true"), "asked");
+        assert.match(again.url, /^http:\/\/localhost:4242\/another\?token=ey/);
+        for (const [url, account] of [
+          [redirectTo("http://localhost:4243/a"), "asked"],
+          [redirectTo("http://127.0.0.1:4242/a"), "asked"],
+          [redirectTo("http://localhost:4242/a", { client_id: "another" }), "asked"],
+        ] as const) {
+          assert.match((await visitor.walkToQuestion(url, account)).text, /<h1>Sign in a program\?/, url);
+        }
+        assert.match(
+          (await world.visitor().walkToQuestion(redirectTo("http://localhost:4242/a"), "asked")).text,
+          /<h1>Sign in a program\?/,
+        );
+        assert.match((await visitor.walkToQuestion(redirectTo("http://localhost:4242/a"), "asked")).url, /token=ey/);
+      });
+
+      test("a program that the person declines gets an error, and the next sign-in asks again", async () => {
+        const visitor = world.visitor();
+        for (let round = 0; round < 2; round++) {
+          const page = await visitor.walkToQuestion(redirectTo(PROGRAM), "wary");
+          const declined = await visitor.submit(page, { answer: "no" });
+          assert.match(declined.text, /status_code=403/);
+          assert.match(declined.text, /You\+chose\+not\+to\+sign\+this\+program\+in/);
+        }
+        assert.equal(await eventsOf("wary"), 0);
+      });
+
+      test("the cookie of confirmed programs cannot be made up, and holds a limited number", async () => {
+        const visitor = world.visitor();
+        for (const port of [...Array(34).keys()]) await visitor.walk(redirectTo(`http://localhost:${5000 + port}/`), "many");
+        const cookie = visitor.cookieOf(world.baseUrl);
+        assert.match(cookie, /holt-programs=v1\.[\w-]{100,3000}(?:;|$)/);
+        assert.doesNotMatch(cookie, /5033/);
+        assert.match((await visitor.walkToQuestion(redirectTo("http://localhost:5033/"), "many")).url, /token=ey/);
+        assert.match((await visitor.walkToQuestion(redirectTo("http://localhost:5000/"), "many")).text, /Sign in a program\?/);
+        const callback = await visitor.walkToCallback(redirectTo("http://localhost:5033/"), "many");
+        const forged = cookie.replace(/holt-programs=v1\.[\w-]{8}/, "holt-programs=v1.AAAAAAAA");
+        const textOf = async (url: string, cookies: string) =>
+          (await fetch(url, { redirect: "manual", headers: { cookie: cookies } })).text();
+        assert.match(await textOf(callback, forged), /Sign in a program\?/);
+        const other = world.visitor();
+        const theirs = await other.walkToCallback(redirectTo("http://localhost:5033/"), "another person");
+        const shared = /holt-programs=[^;]*/.exec(cookie)?.[0] ?? "";
+        assert.match(await textOf(theirs, `${other.cookieOf(world.baseUrl)}; ${shared}`), /Sign in a program\?/);
+      });
+    });
+
     test("the default role is given at the first login only, and one registration event is emitted", async () => {
       await signIn("bob");
       const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { identity: uidOf("bob") });

@@ -45,6 +45,7 @@ for (const store of storeNames) {
 
     test("a callback works once, even if it is sent twice at the same time", async () => {
       const visitor = world.visitor();
+      await visitor.walk(start(), "twice");
       const callback = await visitor.walkToCallback(start(), "twice");
       const answers = await Promise.all(Array.from({ length: 6 }, () => visitor.visit(callback)));
       assert.deepEqual(answers.map(({ status }) => status).sort(), [303, 400, 400, 400, 400, 400]);

@@ -24,7 +24,10 @@ test("a sign-in that began on one server finishes once, on another server of the
   await using _first = await startServer({ store: "postgres", env: { ...common, HOLT_LISTEN: `127.0.0.1:${one}` } });
   await using _second = await startServer({ store: "postgres", env: { ...common, HOLT_LISTEN: `127.0.0.1:${two}` } });
   const visitor = createVisitor(baseUrl, upstream.issuer);
-  const callback = new URL(await visitor.walkToCallback(`${baseUrl}/oauth?redirect=${encodeURIComponent("http://localhost:9/")}`, "alice"));
+  const start = `${baseUrl}/oauth?redirect=${encodeURIComponent("http://localhost:9/")}`;
+  // The person confirms the program once; both servers read the cookie.
+  await visitor.walk(start, "alice");
+  const callback = new URL(await visitor.walkToCallback(start, "alice"));
   const elsewhere = new URL(callback);
   elsewhere.port = String(two);
   // Behind a load balancer the browser sees one host.

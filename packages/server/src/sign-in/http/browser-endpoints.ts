@@ -2,9 +2,11 @@
 import type { Store } from "../../db/store.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { findOrganizationProvider } from "../../iam/identities/identity-provider-record.ts";
+import type { Secrets } from "../../iam/secrets/secrets.ts";
+import { addProgram } from "../known-programs.ts";
 import type { SignIn, SignInResult } from "../sign-in.ts";
 import type { StartLimit } from "../start-limit.ts";
-import { createBrowserCookie, newBrowser } from "./cookie.ts";
+import { createBrowserCookie, createProgramsCookie, newBrowser } from "./cookie.ts";
 import {
   choicePage,
   declinedPage,
@@ -24,6 +26,7 @@ export interface BrowserEndpointsOptions {
   /** Limits how often people enter a code that no device shows: a typing error, or a guess. */
   readonly guesses: StartLimit;
   readonly store: Store;
+  readonly secrets: Secrets;
   readonly baseUrl: string;
 }
 
@@ -40,9 +43,11 @@ export function createBrowserEndpoints({
   signIn,
   guesses,
   store,
+  secrets,
   baseUrl,
 }: BrowserEndpointsOptions): readonly (readonly [string, Endpoint])[] {
   const cookie = createBrowserCookie(baseUrl);
+  const programsCookie = createProgramsCookie(baseUrl, secrets);
 
   function answer(response: HttpResponse, outcome: SignInResult, { query, action, browser }: OutcomeContext): void {
     if (browser !== undefined) response.setHeader("set-cookie", cookie.header(browser));
@@ -72,11 +77,15 @@ export function createBrowserEndpoints({
 
   async function comeBack(exchange: SignInExchange): Promise<void> {
     const query = queryOf(exchange);
-    answer(exchange.response, await signIn.returnFromProvider(query, cookie.read(exchange.request)), { query, action: "/oauth" });
+    const { request, response } = exchange;
+    const by = { browser: cookie.read(request), programs: programsCookie.read(request) };
+    answer(response, await signIn.returnFromProvider(query, by), { query, action: "/oauth" });
   }
 
   async function takeAnswer({ request, response, state: { form } }: SignInExchange): Promise<void> {
     const outcome = await signIn.answer(form.get("handle") ?? "", form.get("answer") === "yes", cookie.read(request));
+    if (outcome.kind === "return" && outcome.program !== undefined)
+      response.setHeader("set-cookie", programsCookie.header(addProgram(programsCookie.read(request), outcome.program)));
     answer(response, outcome, { query: new URLSearchParams({ from: "page" }), action: "/oauth" });
   }
 

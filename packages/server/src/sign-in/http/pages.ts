@@ -101,29 +101,38 @@ export function leavingPage(url: string): Page {
   );
 }
 
-export function questionPage(handle: string, { account, invite, recipient }: Question): Page {
-  const title = invite === undefined ? "Sign in elsewhere?" : recipient === undefined ? "Join?" : "Join and sign in elsewhere?";
+const REMOTE_WARNING = html`<p>It can act as you from then on. Continue only if you started this yourself and it shows this very code. If somebody sent you here, do not.</p>`;
+const LOCAL_WARNING = html`<p>It can act as you from then on. Continue only if you started a sign-in from a program yourself. If a link or another page sent you here, do not.</p>`;
+
+function questionTitle(isInvite: boolean, isElsewhere: boolean): string {
+  if (isInvite) return isElsewhere ? "Join and sign in elsewhere?" : "Join?";
+  return isElsewhere ? "Sign in elsewhere?" : "Sign in a program?";
+}
+
+export function questionPage(handle: string, { account, invite, recipient, program }: Question): Page {
+  const title = questionTitle(invite !== undefined, recipient !== undefined);
   const joining =
     invite &&
     html`<dt>You join</dt><dd>${invite.groupName}</dd>
 <dt>With the role</dt><dd>${invite.roleName}</dd>
 `;
-  const program =
+  const local =
+    program &&
+    html`<dt>Who asks</dt><dd>A program on this machine, at ${program}</dd>
+`;
+  const remote =
     recipient &&
     html`<dt>Who asks</dt><dd>${recipient.name === undefined ? "A program on another machine" : `A program that calls itself ${recipient.name}`}</dd>
 <dt>The code that it shows</dt><dd class="code">${recipient.code}</dd>
 `;
-  const warning =
-    recipient &&
-    html`<p>It can act as you from then on. Continue only if you started this yourself and it shows this very code. If somebody sent you here, do not.</p>`;
   const yes = invite === undefined ? "Yes, sign it in" : recipient === undefined ? "Join" : "Join, and sign it in";
   return page(
     200,
     title,
     html`<dl>
 <dt>You are signed in as</dt><dd>${account}</dd>
-${joining}${program}</dl>
-${warning}
+${joining}${local}${remote}</dl>
+${recipient === undefined ? (program === undefined ? undefined : LOCAL_WARNING) : REMOTE_WARNING}
 <form method="post" action="/oauth/answer">
 <input type="hidden" name="handle" value="${handle}">
 <button name="answer" value="yes">${yes}</button>

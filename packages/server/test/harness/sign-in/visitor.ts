@@ -4,6 +4,8 @@
  */
 import assert from "node:assert/strict";
 
+const PROGRAM_QUESTION = /<h1>Sign in a program\?<\/h1>/;
+
 export interface Answer {
   readonly url: string;
   readonly status: number;
@@ -16,11 +18,13 @@ export interface Visitor {
   visit(url: string, init?: { readonly method?: string; readonly form?: Readonly<Record<string, string>> }): Promise<Answer>;
   /**
    * Follows redirects from the URL to the first page of Holt, or to a program's address, which it does not request.
-   * Signs in at the provider as `account`, or cancels there without one.
+   * Signs in at the provider as `account`, or cancels there without one. Confirms a program on the same machine.
    */
   walk(url: string, account: string | undefined): Promise<Answer>;
   /** Signs in at the provider. Returns the callback URL without requesting it. */
   walkToCallback(url: string, account: string): Promise<string>;
+  /** As `walk`, but stops at the question about a program. */
+  walkToQuestion(url: string, account: string): Promise<Answer>;
   /** Submits the form of a page. */
   submit(page: Answer, fields: Readonly<Record<string, string>>): Promise<Answer>;
   /** The cookie header for this origin. */
@@ -55,7 +59,22 @@ export function createVisitor(baseUrl: string, issuer: string): Visitor {
     return { url, status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  async function walkUntil(start: string, account: string | undefined, isEnd: (url: string) => boolean): Promise<Answer | string> {
+  function submit(page: Answer, fields: Readonly<Record<string, string>>): Promise<Answer> {
+    const form = /<form method="(get|post)" action="([^"]*)">([\s\S]*?)<\/form>/.exec(page.text);
+    assert.ok(form, page.text);
+    const hidden = [...(form[3] ?? "").matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+    const values = { ...Object.fromEntries(hidden.map(([, name = "", value = ""]) => [name, unescaped(value)])), ...fields };
+    const target = new URL(form[2] ?? "", page.url);
+    if (form[1] === "post") return visit(target.href, { method: "POST", form: values });
+    target.search = new URLSearchParams(values).toString();
+    return visit(target.href);
+  }
+
+  async function walkUntil(
+    start: string,
+    account: string | undefined,
+    isEnd: (url: string, page?: Answer) => boolean,
+  ): Promise<Answer | string> {
     let url = start;
     for (let steps = 0; steps < 15; steps++) {
       if (isEnd(url)) return url;
@@ -64,6 +83,7 @@ export function createVisitor(baseUrl: string, issuer: string): Visitor {
       let answer = await visit(url);
       if (origin === issuer && answer.status === 200)
         answer = await visit(url, { method: "POST", form: { account: account ?? "", decision: account === undefined ? "no" : "yes" } });
+      if (PROGRAM_QUESTION.test(answer.text) && !isEnd(url, answer)) answer = await submit(answer, { answer: "yes" });
       const location = answer.headers.get("location") ?? refreshOf(answer.text);
       if (location === undefined) return answer;
       url = new URL(location, url).href;
@@ -71,29 +91,25 @@ export function createVisitor(baseUrl: string, issuer: string): Visitor {
     throw new Error(`the walk does not end: ${url}`);
   }
 
-  async function walk(start: string, account: string | undefined): Promise<Answer> {
-    const end = await walkUntil(start, account, () => false);
+  async function walk(
+    start: string,
+    account: string | undefined,
+    isEnd: (url: string, page?: Answer) => boolean = () => false,
+  ): Promise<Answer> {
+    const end = await walkUntil(start, account, isEnd);
     return typeof end === "string" ? { url: end, status: 0, headers: new Headers(), text: "" } : end;
   }
 
   return {
     visit,
-    walk,
+    walk: (url, account) => walk(url, account),
+    walkToQuestion: (url, account) => walk(url, account, (_url, page) => page !== undefined),
     async walkToCallback(start, account) {
       const end = await walkUntil(start, account, (url) => url.startsWith(`${baseUrl}/oauth/callback`));
       assert.equal(typeof end, "string", JSON.stringify(end));
       return end as string;
     },
-    submit(page, fields) {
-      const form = /<form method="(get|post)" action="([^"]*)">([\s\S]*?)<\/form>/.exec(page.text);
-      assert.ok(form, page.text);
-      const hidden = [...(form[3] ?? "").matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
-      const values = { ...Object.fromEntries(hidden.map(([, name = "", value = ""]) => [name, unescaped(value)])), ...fields };
-      const target = new URL(form[2] ?? "", page.url);
-      if (form[1] === "post") return visit(target.href, { method: "POST", form: values });
-      target.search = new URLSearchParams(values).toString();
-      return visit(target.href);
-    },
+    submit,
     cookieOf,
     forget: () => void jars.delete(baseUrl),
   };
