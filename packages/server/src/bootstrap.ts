@@ -19,6 +19,7 @@ import { roleBindings } from "./iam/api/role-bindings.ts";
 import { roles } from "./iam/api/roles.ts";
 import { builtInRoles } from "./iam/grants/built-in-roles.ts";
 import type { Grants } from "./iam/grants/grants.ts";
+import { join } from "./iam/joining/membership.ts";
 import { timestampFromDate } from "./lib/clock.ts";
 import { isInRoot, newUid } from "./lib/uid.ts";
 
@@ -72,6 +73,7 @@ async function createOrganization(db: WriteDb, owner: string, { orgName, issuer,
   await insert(identities, owner, identity, { now, db });
   const roleUid = builtInRoles.find((role) => role.name === "owner")?.uid ?? "";
   await insert(roleBindings, newUid(organization), create(RoleBindingSchema, { identityUid: owner, roleUid }), { now, db });
+  await join(db, { identityUid: owner, groupUid: organization, now });
 }
 
 /** For installations from before this record existed: the owner's oldest binding is in the first organization. */

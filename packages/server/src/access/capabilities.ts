@@ -1,5 +1,5 @@
 /** Derives the capabilities of an identity from its bindings, its home and its token. Pure; iam/grants/ loads and caches bindings. */
-import { ancestry, isAtOrBelow, isInRoot, parentOf } from "../lib/uid.ts";
+import { ancestry, isAtOrBelow, isInRoot, parentOf, rootOf } from "../lib/uid.ts";
 
 /** Capabilities held directly at a group (bit sets); each holds at the group and everywhere below it. */
 export type CapabilitiesByGroup = ReadonlyMap<string, bigint>;
@@ -29,13 +29,23 @@ export function effectiveScope(groupUid: string, home: string | undefined): stri
   return isAtOrBelow(home, groupUid) ? home : undefined;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The rights of a caller during one call: its grants, narrowed by its token. */
 export class Access {
   readonly #grants: CapabilitiesByGroup;
+  readonly #pending: ReadonlySet<string>;
   readonly #scopes = new Map<bigint, readonly string[]>();
 
-  constructor(grants: CapabilitiesByGroup) {
+  /** @param pending uids of organizations that the caller has not joined */
+  constructor(grants: CapabilitiesByGroup, pending: ReadonlySet<string> = NONE) {
     this.#grants = grants;
+    this.#pending = pending;
+  }
+
+  /** False where the caller is bound but has not joined the organization of the uid. Anyone can bind a person. */
+  hasJoined(uid: string): boolean {
+    return !this.#pending.has(rootOf(uid));
   }
 
   /** All capabilities held at `uid`, by bindings there or at any ancestor. */
@@ -77,7 +87,7 @@ export class Access {
   and(more: Iterable<Binding>): Access {
     const grants = new Map(this.#grants);
     for (const { groupUid, capabilities } of more) grants.set(groupUid, (grants.get(groupUid) ?? 0n) | capabilities);
-    return new Access(grants);
+    return new Access(grants, this.#pending);
   }
 
   /**
@@ -93,7 +103,7 @@ export class Access {
       const held = this.capabilitiesAt(uid) & mask;
       if (held !== 0n) kept.set(uid, held);
     }
-    return new Access(kept);
+    return new Access(kept, this.#pending);
   }
 
   #within(groupUid: string): Access {
@@ -102,6 +112,7 @@ export class Access {
       const at = effectiveScope(uid, groupUid);
       if (at !== undefined) kept.set(at, (kept.get(at) ?? 0n) | capabilities);
     }
+    // The sign-in was for this organization, so the token is not affected by others.
     return new Access(kept);
   }
 }

@@ -25,6 +25,13 @@ export interface Principal {
   readonly registryAccess?: readonly RegistryAccess[];
 }
 
+/** The acting identity of an event, with the upstream claims that the event's organization may see. */
+export interface Actor {
+  readonly subject: string;
+  /** @param groupUid the group of the event; empty for none */
+  claimsAt(groupUid: string): Readonly<Record<string, string>>;
+}
+
 /** Rights from a sign-in with an organization's identity provider, in addition to the bindings of the identity. They end with the token. */
 export interface ProviderSession {
   /** Uid of the identity provider. */

@@ -9,6 +9,7 @@ import type { WriteDb } from "../db/store.ts";
 import { blobReferences } from "../domains.ts";
 import { roleBindings } from "../iam/api/role-bindings.ts";
 import { builtInRoles } from "../iam/grants/built-in-roles.ts";
+import { join } from "../iam/joining/membership.ts";
 import { createAccessTokens, MAX_LIFETIME_SECONDS } from "../iam/tokens/access-token.ts";
 import { createAudienceList } from "../iam/tokens/audience.ts";
 import { newUid } from "../lib/uid.ts";
@@ -122,6 +123,7 @@ export async function recover(config: Config, organization: string): Promise<voi
     if (owner === undefined || access.holds(capabilitySet(owner.capabilities), uid)) return;
     const binding = create(RoleBindingSchema, { identityUid: bootstrapOwner, roleUid: owner.uid });
     await insert(roleBindings, newUid(uid), binding, { now: clock.now(), db });
+    await join(db, { identityUid: bootstrapOwner, groupUid: uid, now: clock.now() });
     await grants.recordChange(db, [bootstrapOwner]);
   });
   console.log(`The bootstrap owner owns ${organization}. Restart a server that runs on SQLite, so that it notices.`);

@@ -84,7 +84,7 @@ async function runImport({ format: { ecosystem, createTree }, group, folder }: G
   await assertTermsAccepted(groupUid, requiredTerms, store.reader);
   const format = createTree(profile.remediatedLabels);
   const names = { profile, baseUrl, subjects: eventSubjects, onAppend() {} };
-  const actor = { subject: owner, act: { iss: baseUrl, sub: owner, aud: baseUrl } };
+  const actor = { subject: owner, claimsAt: () => ({ iss: baseUrl, sub: owner, aud: baseUrl }) };
   const origin = { remoteAddress: "", userAgent: "holtd import", actor };
   const { signal, release } = interruption();
   using report = createImportReport(process.stderr);

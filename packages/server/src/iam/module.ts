@@ -12,6 +12,7 @@ import { groupInvitesService } from "./api/group-invites.ts";
 import { groupsService } from "./api/groups.ts";
 import { identitiesService } from "./api/identities.ts";
 import { identityProvidersService } from "./api/identity-providers.ts";
+import { membershipsService } from "./api/memberships.ts";
 import { roleBindingsService } from "./api/role-bindings.ts";
 import { rolesService } from "./api/roles.ts";
 import { securityTokenService } from "./api/security-token.ts";
@@ -29,6 +30,7 @@ import { tokenMatching } from "./migrations/008-token-matching.ts";
 import { stateLeases } from "./migrations/020-state-leases.ts";
 import { groupKind } from "./migrations/023-group-kind.ts";
 import { spentLoginTokens } from "./migrations/024-spent-login-tokens.ts";
+import { memberships } from "./migrations/025-memberships.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import { createAccessTokens } from "./tokens/access-token.ts";
 import { createAudienceList } from "./tokens/audience.ts";
@@ -46,18 +48,21 @@ import { createWorkloadLogins, type ServicePrincipals } from "./tokens/workload-
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
+/** Users decide about their memberships, and the organization hears of it. */
+const ofMembership = ({ uid, identityUid }: { uid: string; identityUid: string }) => ({ subject: identityUid, group: uid });
 const ofProvider = ({ identityProviderUid: uid }: { identityProviderUid: string }) => ({ subject: uid, group: parentOf(uid) });
 /** The parent of a mapping is an identity provider, not a group. */
 const ofMapping = (subject: string, identityprovider: string) => ({ subject, group: rootOf(subject), extensions: { identityprovider } });
 
 export const iamDomain: Domain = {
   name: "iam",
-  migrations: [initial, identityProviders, joining, tokenMatching, stateLeases, groupKind, spentLoginTokens],
+  migrations: [initial, identityProviders, joining, tokenMatching, stateLeases, groupKind, spentLoginTokens, memberships],
   onGroupDelete: {
     blockedBy: [{ table: "group", what: "child groups" }, { table: "identity" }, { table: "role" }, { table: "identity_provider" }],
     alsoDeletes: [
       { table: "terms_acceptance", column: "org_uid" },
       { table: "access_request", column: "group_uid" },
+      { table: "membership", column: "org_uid" },
     ],
   },
   eventSubjects: {
@@ -77,6 +82,7 @@ export const iamDomain: Domain = {
     // An account association has the uid of its group.
     "platform.iam.v2.AccountAssociation": ofGroup,
     "platform.iam.v2.DeleteAccountAssociationRequest": ofGroup,
+    "holt.v1.Membership": ofMembership,
     "platform.iam.v2.AcceptTermsResponse": ({ group }: { group: string }) => ofGroup({ uid: group }),
   },
 };
@@ -158,6 +164,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       authService(collaborators),
       securityTokenService(collaborators),
       accessService(collaborators),
+      membershipsService(collaborators),
     ],
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),
   };

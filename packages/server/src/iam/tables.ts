@@ -19,6 +19,7 @@ declare module "../db/schema.ts" {
     account_association: AccountAssociationTable;
     terms_acceptance: TermsAcceptanceTable;
     access_request: AccessRequestTable;
+    membership: MembershipTable;
   }
 }
 
@@ -161,4 +162,22 @@ export interface AccessRequestTable {
   identity_uid: string;
   email: string;
   create_time: string;
+}
+
+/**
+ * An organization that a person has joined or left, or whose provider the person has used. Without a row, the person's
+ * bindings in the organization are pending.
+ */
+export interface MembershipTable {
+  identity_uid: string;
+  org_uid: string;
+  /**
+   * Bindings of a person who has left have no effect. `signed_in` is pending, but the organization's provider has told
+   * the organization about the person.
+   */
+  state: "joined" | "left" | "signed_in";
+  /** Email address from the organization's own identity provider; empty for none. */
+  email: Generated<string>;
+  create_time: string;
+  update_time: string;
 }

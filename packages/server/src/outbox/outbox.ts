@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type DescMethodUnary, isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { Actor } from "../access/principal.ts";
 import type { WriteDb } from "../db/store.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
 import { redacted } from "./redact.ts";
@@ -19,8 +20,8 @@ export interface EventedCall {
   readonly alias: string | undefined;
   readonly request: Message;
   readonly response: Message;
-  /** Uid of the acting identity and the upstream claims of its sign-in; undefined for anonymous callers. */
-  readonly actor: { readonly subject: string; readonly act: Readonly<Record<string, string>> } | undefined;
+  /** Undefined for anonymous callers. */
+  readonly actor: Actor | undefined;
   readonly now: Date;
 }
 
@@ -52,7 +53,7 @@ export async function appendEvent(db: WriteDb, call: EventedCall, names: EventNa
       audience: call.audience,
       body_type: wireName(profile, schema.typeName, call.alias),
       extensions: JSON.stringify(extensions),
-      data: `{${actorOf(call)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
+      data: `{${actorOf(call, group)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
     })
     .execute();
   db.afterCommit(onAppend);
@@ -88,7 +89,7 @@ export async function appendPlainEvents(
     audience: "customer" as const,
     body_type: "",
     extensions: JSON.stringify(event.extensions),
-    data: `{${actorOf(event)}"body":${JSON.stringify(event.body)}}`,
+    data: `{${actorOf(event, event.group)}"body":${JSON.stringify(event.body)}}`,
   }));
   await db.insertInto("outbox").values(rows).execute();
   db.afterCommit(onAppend);
@@ -103,6 +104,6 @@ export function sourcePath(path: string, alias: string | undefined): string {
   return alias === undefined ? fixed : fixed.replace(/^(\/[a-z]+)\/v2(?=[/:]|$)/, `$1/${alias}`);
 }
 
-function actorOf({ actor }: Pick<EventedCall, "actor">): string {
-  return actor === undefined ? "" : `"actor":${JSON.stringify(actor)},`;
+function actorOf({ actor }: Pick<EventedCall, "actor">, group: string): string {
+  return actor === undefined ? "" : `"actor":${JSON.stringify({ subject: actor.subject, act: actor.claimsAt(group) })},`;
 }

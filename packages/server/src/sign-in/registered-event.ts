@@ -27,7 +27,7 @@ export function appendRegistrationEvent(
     alias: undefined,
     request: create(RegistrationRequestSchema),
     response: create(SessionSchema, { identity: identityUid, group: groupUid }),
-    actor: { subject: identityUid, act: profile.actor },
+    actor: { subject: identityUid, claimsAt: () => profile.actor },
     now,
   };
   return appendEvent(db, event, names);

@@ -167,7 +167,8 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (subject === "") throw new SignInRefusal(502, "Your identity provider does not say who you are. Tell its administrator.");
     const context = { issuer: normalizeIssuer(upstream.issuer), subject, audience: upstream.clientId };
     if (record === undefined) return operatorAccount(claims, context);
-    return memberAccount(claims, context, record, await isSharedIssuer(store.reader, record, users));
+    const isShared = await isSharedIssuer(store.reader, record, users);
+    return memberAccount(claims, context, record, { isPresented: false, isShared });
   }
 
   async function complete(request: SignInRequest, account: PersonAccount): Promise<FinishedSignIn> {

@@ -73,7 +73,7 @@ for (const store of storeNames) {
             assert.deepEqual(parse(event.extensions), call.extensions?.(answered) ?? {});
             assert.match(event.id, /^[0-9a-f-]{36}$/);
             const expected = isEmpty ? call.request : eventBodyOf(method, answered);
-            assertEnvelope(event, schema, expected, call.isAnonymous ? undefined : world.owner.uid);
+            assertEnvelope(event, schema, expected, call.isAnonymous ? undefined : (call.actor ?? world.owner.uid));
           });
         }
       }

@@ -150,8 +150,10 @@ async function fill(world: World, group: string, number: number): Promise<void> 
   for (const sample of resources)
     if (isInRoot(group) || !sample.parent.onlyInOrganizations) await fillWith(world, sample, { group, number });
   if (number % 3 === 0) {
-    const { uid } = await world.user(`user ${number}`);
-    await world.bind(uid, await builtInRole(world, "viewer"), group);
+    const user = await world.user(`user ${number}`);
+    await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    // The others are bound, but have not joined.
+    if (number % 2 === 0) await world.join(user, group);
   }
 }
 

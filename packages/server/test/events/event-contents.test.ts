@@ -60,6 +60,7 @@ describeWithWorld("recorded events", (world) => {
     const group = await world.group(world.orgUid);
     const user = await world.user("actor");
     await world.bind(user.uid, await builtInRole(world, "owner"), group);
+    await world.join(user, group);
     const before = await lastSeq(world);
     await world.raw("POST", `/iam/v2/groups/${group}`, { name: "made" }, user.token);
     const [event] = await eventsAfter(world, before);

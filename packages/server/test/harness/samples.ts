@@ -117,6 +117,8 @@ export interface EventedCall {
   readonly extensions?: (answer: JsonObject) => JsonObject;
   /** Replaces the owner's token. */
   readonly token?: string;
+  /** Uid of the identity behind that token; undefined means the owner. */
+  readonly actor?: string;
   /** True if the event names no actor. */
   readonly isAnonymous?: boolean;
 }

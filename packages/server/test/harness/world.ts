@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { after, before, describe } from "node:test";
 import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -10,7 +11,7 @@ import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { uidFromText } from "../../src/lib/uid.ts";
+import { rootOf, uidFromText } from "../../src/lib/uid.ts";
 import { answerOf, type HttpAnswer } from "./clients.ts";
 import { type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "./harness.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
@@ -48,6 +49,8 @@ export interface World extends TestServer {
   robot(group: string, capabilities?: readonly Capability[]): Promise<Caller>;
   /** Registers and signs in a user, who belongs to no group. */
   user(subject?: string): Promise<Caller>;
+  /** Lets a user who is bound in the group's organization join it. */
+  join(user: Caller, group: string): Promise<void>;
   /** A token of the identity provider, with which the user registers and signs in. */
   proofOf(subject: string, claims?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Uid that a user with this subject has or will have. */
@@ -124,6 +127,9 @@ export async function startWorld(options: Omit<ServerOptions, "clock"> = {}): Pr
       const proof = await world.proofOf(subject);
       await world.must(Auth.method.register, {}, proof);
       return exchange(proof, "", {});
+    },
+    async join({ token }, group) {
+      await world.must(MembershipsService.method.acceptMembership, { uid: rootOf(group) }, token);
     },
     proofOf: (subject, claims = {}) => issuer.sign({ sub: subject, aud: baseUrl, ...claims }),
     userUid: (subject) => uidFromText(`${issuer.issuer}\n${subject}`),

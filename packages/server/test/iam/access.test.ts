@@ -129,8 +129,13 @@ describeWithWorld("explaining access", (world) => {
         assert.equal(codeOf(outcome), Code.NOT_FOUND, identityUid);
       }
     }
-    // A user who is bound where the caller may list identities is visible.
+    // A user who is bound where the caller may list identities, and who has joined, is visible.
     await world.bind(stranger.uid, await world.role(team, [LIST]), team);
+    assert.equal(
+      codeOf(await world.rest.call(explainAccess, { uid: team, identityUid: stranger.uid, capability: LIST }, asker.token)),
+      Code.NOT_FOUND,
+    );
+    await world.join(stranger, team);
     assert.equal((await explain(stranger.uid, team, LIST, asker)).allowed, true);
     assert.equal((await explain(asker.uid, team, LIST, asker)).allowed, false);
   });
@@ -139,6 +144,7 @@ describeWithWorld("explaining access", (world) => {
     const user = await world.user();
     const team = await world.group(world.orgUid);
     await world.bind(user.uid, await world.role(team, [Capability.CAP_REPO_LIST]), team);
+    await world.join(user, team);
     assert.doesNotMatch((await explain(user.uid, team)).summary, /session/);
     const asker = await world.robot(team, REQUIRED_CAPABILITIES);
     assert.match((await explain(user.uid, team, LIST, asker)).summary, /for the length of the session/);

@@ -21,6 +21,8 @@ describeWithWorld("signing in", (world) => {
     const group = await world.group(world.orgUid, "mine");
     const user = await world.user("me");
     await world.bind(user.uid, await builtInRole(world, "viewer"), group);
+    assert.deepEqual((await whoAmI(user)).capabilities, []);
+    await world.join(user, group);
     const me = await whoAmI(user);
     const now = Math.floor(world.clock.now().getTime() / 1000) * 1000;
     assert.deepEqual([me.issuer, me.subject, me.audience], [world.baseUrl, user.uid, [world.baseUrl]]);
@@ -276,6 +278,7 @@ describeWithWorld("deleting an account", (world) => {
       const group = await found(ann);
       const body = { identityUid: bob.uid, roleUid: await owner() };
       assert.equal((await world.raw("POST", `/iam/v2/roleBindings/${group}`, body, ann.token)).status, 200);
+      await world.join(bob, group);
       const answers = await Promise.all([ann, bob].map(({ uid, token }) => remove(uid, token)));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400], answers.map(({ text }) => text).join());
     }

@@ -208,7 +208,7 @@ describeWithWorld("identities", (world) => {
     assert.deepEqual([self.email, self.emailUnverified], ["", ""]);
   });
 
-  it("a user is visible to itself and to callers that may list identities where it is bound", async () => {
+  it("a user is visible to itself and, once it has joined, to callers that may list identities where it is bound", async () => {
     const [user, colleague] = [await world.user(), await world.user()];
     const group = await world.group(world.orgUid);
     const lister = await world.robot(group, [Capability.CAP_IAM_IDENTITY_LIST]);
@@ -222,6 +222,8 @@ describeWithWorld("identities", (world) => {
     const all = () => Promise.all([user, colleague, lister, elsewhere].map(sees));
     assert.deepEqual(await all(), [true, false, false, false]);
     const binding = await world.bind(user.uid, await builtInRole(world, "registry.pull"), group);
+    assert.deepEqual(await all(), [true, false, false, false]);
+    await world.join(user, group);
     assert.deepEqual(await all(), [true, false, true, false]);
     await world.raw("DELETE", `/iam/v2/roleBindings/${binding}`);
     assert.deepEqual(await all(), [true, false, false, false]);

@@ -64,11 +64,14 @@ describeWithWorld("role bindings", (world) => {
     }
   });
 
-  it("a role binding shows only the uid of a user until the user signs in", async () => {
+  it("a role binding shows only the uid of a user until the user joins the organization", async () => {
     const uid = world.userUid("late");
     const made = await bind(world.orgUid, uid, await builtInRole(world, "viewer"));
-    assert.deepEqual(made.identity, { uid, name: "", description: "", subject: "", issuer: "", email: "" });
-    await world.user("late");
+    const unknown = { uid, name: "", description: "", subject: "", issuer: "", email: "" };
+    assert.deepEqual(made.identity, unknown);
+    const user = await world.user("late");
+    assert.deepEqual((await get(made.uid)).identity, unknown);
+    await world.join(user, world.orgUid);
     const known = { uid, name: "late", description: "", subject: "late", issuer: world.issuer, email: "" };
     assert.deepEqual((await get(made.uid)).identity, known);
   });

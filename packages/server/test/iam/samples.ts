@@ -1,6 +1,7 @@
 /** What the conformance suites need to know of groups, identities, roles and everything else of IAM. */
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
@@ -69,8 +70,14 @@ function identitySample(form: string, relationship: JsonObject, changed: JsonObj
     }),
     change: async () => ({ name: "renamed", description: "", company: "other", ...changed }),
     seenInRoot: async (world, viewer) => {
-      const bindings = await world.store.reader.selectFrom("role_binding").select(["uid", "identity_uid as identityUid"]).execute();
-      const visible = bindings.filter(({ uid }) => viewer.scopes.some((scope) => isAtOrBelow(parentOf(uid), scope)));
+      const { reader } = world.store;
+      const bindings = await reader.selectFrom("role_binding").select(["uid", "identity_uid as identityUid"]).execute();
+      const memberships = await reader.selectFrom("membership").select(["identity_uid", "org_uid"]).where("state", "=", "joined").execute();
+      const joined = new Set(memberships.map(({ identity_uid, org_uid }) => `${identity_uid} ${org_uid}`));
+      const visible = bindings.filter(
+        ({ uid, identityUid }) =>
+          joined.has(`${identityUid} ${rootOf(uid)}`) && viewer.scopes.some((scope) => isAtOrBelow(parentOf(uid), scope)),
+      );
       const bound = new Set(visible.map(({ identityUid }) => identityUid));
       return (uid) => uid === viewer.uid || bound.has(uid);
     },
@@ -317,7 +324,32 @@ async function generateScimToken(world: World, identityProviderUid: string): Pro
   return textOf(parse(text).etag);
 }
 
+/** A decision of a user who is bound in an organization. */
+function membershipCall(method: DescMethodUnary, ofBinding = false): OperationSample {
+  return {
+    method,
+    answer: Code.NOT_FOUND,
+    event: {
+      succeeding: async (world) => {
+        const user = await world.user();
+        const binding = await world.bind(user.uid, await builtInRole(world, "viewer"), world.orgUid);
+        return {
+          request: { uid: ofBinding ? binding : world.orgUid },
+          subject: () => (ofBinding ? binding : user.uid),
+          group: () => world.orgUid,
+          token: user.token,
+          actor: user.uid,
+        };
+      },
+      failing: async () => ({ uid: uidFromText("no organization") }),
+    },
+  };
+}
+
 export const operationSamples: readonly OperationSample[] = [
+  membershipCall(MembershipsService.method.acceptMembership),
+  membershipCall(MembershipsService.method.leaveMembership),
+  membershipCall(MembershipsService.method.leaveRoleBinding, true),
   // These callers bring a proof of another issuer, which the minimal request lacks.
   { method: Auth.method.register, answer: Code.UNAUTHENTICATED, event: registration },
   { method: SecurityTokenService.method.exchange, answer: Code.UNAUTHENTICATED },

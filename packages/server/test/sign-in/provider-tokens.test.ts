@@ -1,12 +1,15 @@
 /** Tests tokens of an organization's identity provider that programs present for exchange and registration. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Membership_State, MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -87,6 +90,36 @@ describeWithWorld("a token of an organization's identity provider", (world) => {
     const scoped = await exchange(token, { scopes: [owned] });
     assert.equal(!scoped.ok && scoped.error.code, Code.PERMISSION_DENIED);
     assert.deepEqual((await groupUids(victim.token)).sort(), [owned, tenant.uid].sort());
+  });
+
+  test("an organization that holds a person's token of a shared issuer cannot make the person join", async () => {
+    const victim = await world.user("unwilling");
+    const tenant = await organization(world.issuer, `${TENANT_CLIENT}-2`);
+    const stolen = await world.proofOf("unwilling", { aud: `${TENANT_CLIENT}-2`, email: "unwilling@victim.test" });
+    const { code } = await world.must(GroupInvitesService.method.createGroupInvite, {
+      parent: tenant.uid,
+      groupInvite: { roleUid: await world.role(tenant.uid, [Capability.CAP_IAM_ROLES_LIST]), ttl: { seconds: 60n } },
+    });
+    await world.must(Auth.method.register, { code }, stolen);
+    const tokens = await exchange(stolen);
+    assert.ok(tokens.ok);
+    const accepted = await world.rest.call(MembershipsService.method.acceptMembership, { uid: tenant.uid }, tokens.value.token);
+    assert.equal(!accepted.ok && accepted.error.code, Code.PERMISSION_DENIED);
+    const { memberships } = await world.must(MembershipsService.method.listMemberships, {}, victim.token);
+    assert.deepEqual(
+      memberships.map(({ uid, state }) => [uid, state]),
+      [[tenant.uid, Membership_State.PENDING]],
+    );
+    // The organization sees what its own provider has told it, and no more.
+    const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { identity: victim.uid });
+    assert.ok(roleBindings.length > 0);
+    for (const { identity } of roleBindings)
+      assert.deepEqual(
+        [identity?.name, identity?.subject, identity?.email],
+        ["unwilling-victim.test", "unwilling", "unwilling@victim.test"],
+      );
+    const read = await world.rest.call(IdentitiesService.method.getIdentity, { uid: victim.uid }, world.owner.token);
+    assert.equal(!read.ok && read.error.code, Code.PERMISSION_DENIED);
   });
 
   test("a provider's token with mapped groups gives their roles and no refresh token", async () => {

@@ -1,6 +1,7 @@
 /** Decides by the access rule of an operation whether the caller may run it, and what a refusal may reveal. */
 import type { Message } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
+import { sql } from "kysely";
 import type { Access } from "../../access/capabilities.ts";
 import { capabilitiesIn } from "../../access/capability-set.ts";
 import type { ReadDb } from "../../db/store.ts";
@@ -64,7 +65,10 @@ async function rootExists(uid: string, db: ReadDb): Promise<boolean> {
   return false;
 }
 
-/** A user identity stands in root, below no group. It can be read by itself, and from every group that it is bound in. */
+/**
+ * A user identity stands in root, below no group. It can be read by itself, and from every group that it is bound in, once the user has
+ * joined the organization.
+ */
 async function mayReadUser(
   uid: string,
   capabilities: bigint,
@@ -76,6 +80,18 @@ async function mayReadUser(
   const identity = await db.selectFrom("identity").select("uid").where("uid", "=", uid).executeTakeFirst();
   if (identity === undefined) return false;
   if (principal?.uid === uid) return true;
-  const bindings = await db.selectFrom("role_binding").select("parent").distinct().where("identity_uid", "=", uid).execute();
+  const bindings = await db
+    .selectFrom("membership")
+    .innerJoin("role_binding", (on) =>
+      on
+        .onRef("role_binding.identity_uid", "=", "membership.identity_uid")
+        .on(sql<boolean>`role_binding.uid >= membership.org_uid || '/'`)
+        .on(sql<boolean>`role_binding.uid < membership.org_uid || '0'`),
+    )
+    .select("role_binding.parent")
+    .distinct()
+    .where("membership.identity_uid", "=", uid)
+    .where("membership.state", "=", "joined")
+    .execute();
   return bindings.some(({ parent }) => parent !== null && access.holds(capabilities, parent));
 }

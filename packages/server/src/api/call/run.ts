@@ -3,6 +3,7 @@
  * the event, commit.
  */
 import type { Message } from "@bufbuild/protobuf";
+import { actorFromPrincipal } from "../../access/actor.ts";
 import type { Store } from "../../db/store.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -104,7 +105,7 @@ async function appendEventOf(call: WriteCall, request: Message, reply: Reply, na
   const { metadata, principal, now } = call;
   const path = bindings[0]?.path ?? "";
   const response = messageOf(reply);
-  const actor = principal === undefined ? undefined : { subject: principal.uid, act: principal.actor };
+  const actor = principal === undefined ? undefined : actorFromPrincipal(principal, call.access);
   await appendEvent(call.db, { method, type, audience, path, alias: metadata.alias, request, response, actor, now }, names);
 }
 

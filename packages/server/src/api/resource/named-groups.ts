@@ -34,11 +34,16 @@ export function isUidSegment(text: string): boolean {
   return SEGMENT_UID.test(text);
 }
 
-/** A verified organization owns its name: unverified ones of the same name, which anybody can create, do not make it ambiguous. */
+/**
+ * Organizations that the caller has joined come first: anybody can create one of the same name and bind the caller there. A verified
+ * organization owns its name, so unverified ones do not make it ambiguous.
+ */
 async function organizationsNamed(db: ReadDb, name: string, access: Access): Promise<string[]> {
   if (ROOT_UID.test(name)) return isVisible(name, access) ? [name] : [];
   const rows = await db.selectFrom("group").select(["uid", "verified"]).where("name", "=", name).where("parent", "is", null).execute();
-  const visible = rows.filter(({ uid }) => isVisible(uid, access));
+  const all = rows.filter(({ uid }) => isVisible(uid, access));
+  const joined = all.filter(({ uid }) => access.hasJoined(uid));
+  const visible = joined.length > 0 ? joined : all;
   return (visible.some(({ verified }) => verified === 1) ? visible.filter(({ verified }) => verified === 1) : visible).map(
     ({ uid }) => uid,
   );

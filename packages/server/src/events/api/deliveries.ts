@@ -1,4 +1,5 @@
 /** Deliveries of a subscription: lists them, sends them again, and sends test events. All operations are about a subscription. */
+
 import { create } from "@bufbuild/protobuf";
 import {
   DeliveriesService,
@@ -6,6 +7,7 @@ import {
   RedeliverResponseSchema,
   SendTestEventResponseSchema,
 } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
+import { actorFromPrincipal } from "../../access/actor.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { implement, read, type WriteHandler, write } from "../../api/call/implement.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
@@ -47,10 +49,10 @@ export function deliveriesService(collaborators: DeliveriesCollaborators) {
       }),
 
       sendTestEvent: write(async ({ uid }, call) => {
-        const { db, now, principal } = call;
+        const { db, now, principal, access } = call;
         const { pause_time, pause_reason } = await readQueue(db, uid);
         if (pause_time !== null) throw paused(uid, pause_reason);
-        const actor = principal === undefined ? undefined : { subject: principal.uid, act: principal.actor };
+        const actor = principal === undefined ? undefined : actorFromPrincipal(principal, access);
         const eventId = await appendTestEvent(db, { subscriptionUid: uid, actor, now }, names);
         return create(SendTestEventResponseSchema, { eventId });
       }),

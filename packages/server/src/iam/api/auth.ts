@@ -5,11 +5,12 @@ import { Auth, HeadlessSessionSchema, SessionSchema } from "@holt/api/gen/platfo
 import { bearerToken } from "../../api/call/authenticate.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
-import type { WriteDb } from "../../db/store.ts";
+import type { Store, WriteDb } from "../../db/store.ts";
 import { Code, HoltError, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
 import { deleteAccount } from "../joining/delete-account.ts";
+import { deleteMostBindings } from "../joining/delete-most-bindings.ts";
 import type { PreparedRegistration, Registrations } from "../joining/register.ts";
 import { isNarrowed } from "../tokens/narrowing.ts";
 import type { StaffCollaborators } from "./staff.ts";
@@ -24,13 +25,14 @@ export interface HeadlessSession {
 }
 
 export interface AuthCollaborators extends StaffCollaborators {
+  readonly store: Store;
   readonly registrations: Registrations;
   readonly grants: Grants;
   /** Takes the session that waits under the code; undefined if none is waiting. A session can be taken once. */
   takeHeadlessSession(db: WriteDb, code: string, now: Date): Promise<HeadlessSession | undefined>;
 }
 
-export function authService({ registrations, grants, bootstrapOwner, takeHeadlessSession }: AuthCollaborators) {
+export function authService({ store, registrations, grants, bootstrapOwner, takeHeadlessSession }: AuthCollaborators) {
   return implement(Auth, {
     validate: read((_request, call) => whoAmI(call)),
 
@@ -59,11 +61,17 @@ export function authService({ registrations, grants, bootstrapOwner, takeHeadles
       return create(HeadlessSessionSchema, { ecdhPublicKey: Buffer.from(ecdhPublicKey), encryptedIdtoken: encryptedIdToken });
     }),
 
-    delete: write(async ({ id }, call) => {
-      assertOwnAccount(id, call, bootstrapOwner);
-      await deleteAccount(call.db, id, grants);
-      return create(EmptySchema);
-    }),
+    delete: {
+      kind: "write",
+      async prepare({ id }, call) {
+        assertOwnAccount(id, call, bootstrapOwner);
+        await deleteMostBindings(store, id);
+      },
+      async handle({ id }, call) {
+        await deleteAccount(call.db, id, grants);
+        return create(EmptySchema);
+      },
+    },
   });
 }
 

@@ -17,6 +17,7 @@ import { create, insert, prepareCreate, prepareUpdate, save } from "../../api/re
 import { alreadyExists, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
+import { join } from "../joining/membership.ts";
 import { deleteGroup, type GroupDeletionParts } from "./delete-group.ts";
 import { type GroupAccessCollaborators, groupAccessMethods } from "./group-access.ts";
 import { applyStaffFields, assertFolderFields, inheritKindAndStatus, shareKindAndStatus } from "./group-kind.ts";
@@ -92,6 +93,7 @@ async function createOrganization(given: Group | undefined, call: WriteCall, col
   const created = await create(groups, "", group, call);
   const binding = createMessage(RoleBindingSchema, { identityUid: principal.uid, roleUid: OWNER.uid });
   await insert(roleBindings, newUid(group.uid), binding, call);
+  await join(call.db, { identityUid: principal.uid, groupUid: group.uid, now: call.now });
   await collaborators.grants.recordChange(call.db, [principal.uid]);
   return created;
 }

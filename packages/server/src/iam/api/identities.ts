@@ -25,6 +25,7 @@ import { userIdentityUid } from "../identities/user-identity.ts";
 import { assertHoldsAllOf, type EscalationCollaborators } from "./escalation.ts";
 import { updateIdentityMetadata } from "./identity-metadata.ts";
 import { assertRelationship, settleExpiration } from "./identity-relationship.ts";
+import { showIdentities } from "./show-identities.ts";
 
 const TYPES: Readonly<Record<string, RelationshipType>> = {
   claimMatch: RelationshipType.CLAIM_MATCH,
@@ -62,6 +63,7 @@ export function identitiesService(collaborators: IdentitiesCollaborators) {
     ...standardMethods(IdentitiesService, identities, {
       pageTokens,
       listTerms: (_request, call) => ({ rootRows: visibleUsers(call) }),
+      show: showIdentities,
     }),
 
     createIdentity: write(async ({ parent, identity: given }, call) => {
@@ -100,11 +102,16 @@ function isSameRelationship(a: Identity, b: Identity): boolean {
   return equals(IdentitySchema, relationship(a), relationship(b));
 }
 
-/** Users stand in root. The caller sees itself, and every user that is bound in a group where the caller may list identities. */
+/**
+ * Users stand in root. The caller sees itself, and every user that is bound in a group where the caller may list identities and that
+ * has joined the organization. Filters and orders must not reveal others.
+ */
 function visibleUsers(call: Call): RawBuilder<boolean> {
   const self = call.principal?.uid ?? "";
   const scopes = call.access.scopes(listCapabilities(call));
   const inScope = atOrBelow(scopes, "role_binding", "parent", call.db.dialect);
-  const bound = sql`select identity_uid from role_binding where length(identity_uid) = 40 and ${inScope}`;
+  const joined = sql`select 1 from membership as m
+    where m.identity_uid = role_binding.identity_uid and m.org_uid = substr(role_binding.parent, 1, 40) and m.state = 'joined'`;
+  const bound = sql`select identity_uid from role_binding where length(identity_uid) = 40 and ${inScope} and exists (${joined})`;
   return sql<boolean>`(${IS_IN_ROOT} and (uid = ${self} or uid in (${bound})))`;
 }

@@ -19,9 +19,17 @@ export async function resolveParent(text: string, call: Call): Promise<string> {
   return only;
 }
 
-/** One or two of the visible groups that match: two are enough to be ambiguous. */
-async function candidates(text: string, { access, db }: Call): Promise<string[]> {
-  const visible = atOrBelow(access.scopes(LIST), "group", "uid", db.dialect);
+/** Groups of organizations that the caller has joined come first: anybody can bind the caller in groups of the same name. */
+async function candidates(text: string, call: Call): Promise<string[]> {
+  const scopes = call.access.scopes(LIST);
+  const joined = scopes.filter((uid) => call.access.hasJoined(uid));
+  const found = await candidatesIn(joined, text, call);
+  return found.length > 0 || joined.length === scopes.length ? found : candidatesIn(scopes, text, call);
+}
+
+/** One or two of the groups in the scopes that match: two are enough to be ambiguous. */
+async function candidatesIn(scopes: readonly string[], text: string, { db }: Call): Promise<string[]> {
+  const visible = atOrBelow(scopes, "group", "uid", db.dialect);
   const conditions = [sql<boolean>`name = ${text}`];
   if (UID_PART.test(text)) {
     conditions.push(sql<boolean>`(uid >= ${text} and uid < ${`${text}g`})`);

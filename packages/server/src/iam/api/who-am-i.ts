@@ -12,6 +12,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
+import { isInRoot } from "../../lib/uid.ts";
 
 export async function whoAmI(call: Call): Promise<WhoAmI> {
   const { principal } = call;
@@ -29,9 +30,9 @@ export async function whoAmI(call: Call): Promise<WhoAmI> {
   });
 }
 
-/** One entry for each group: the role that has exactly the capabilities held there, or else the capabilities by name. */
+/** One entry for each group of organizations that the caller has joined, since anyone can bind a person: the role that has exactly the capabilities held there, or else the capabilities by name. */
 async function held({ access, db }: Call, principal: Principal): Promise<MessageInitShape<typeof WhoAmI_CapabilitySchema>[]> {
-  const entries = [...access.entries()];
+  const entries = [...access.entries()].filter(([uid]) => access.hasJoined(uid));
   const groups = await groupsOf(
     entries.map(([uid]) => uid),
     db,
@@ -61,6 +62,20 @@ async function groupsOf(uids: readonly string[], db: ReadDb) {
   );
 }
 
+function rolesOfMember(uid: string, db: ReadDb) {
+  return db
+    .selectFrom("membership")
+    .innerJoin("role_binding", (on) =>
+      on
+        .onRef("role_binding.identity_uid", "=", "membership.identity_uid")
+        .on(sql<boolean>`role_binding.uid >= membership.org_uid || '/'`)
+        .on(sql<boolean>`role_binding.uid < membership.org_uid || '0'`),
+    )
+    .select("role_binding.role_uid")
+    .where("membership.identity_uid", "=", uid)
+    .where("membership.state", "=", "joined");
+}
+
 /** The roles bound to the identity and those of the mapped groups of its session, by their capabilities. */
 async function rolesOf({ uid, session }: Principal, db: ReadDb) {
   const mappings = session === undefined ? [] : [...session.mappings, ...session.directoryMappings];
@@ -69,7 +84,11 @@ async function rolesOf({ uid, session }: Principal, db: ReadDb) {
     .select(["capabilities", "body"])
     .where(({ or, eb, selectFrom }) =>
       or([
-        eb("uid", "in", selectFrom("role_binding").select("role_uid").where("identity_uid", "=", uid)),
+        eb(
+          "uid",
+          "in",
+          isInRoot(uid) ? rolesOfMember(uid, db) : selectFrom("role_binding").select("role_uid").where("identity_uid", "=", uid),
+        ),
         eb(
           "uid",
           "in",

@@ -1,15 +1,34 @@
-/** Deletes the role bindings of a group or an identity that is being deleted. */
+/** Deletes role bindings of a group or an identity. */
+import { type RawBuilder, sql } from "kysely";
 import { appendToCounts } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 
 /** @returns uids of the identities whose rights may have changed */
 export async function deleteBindings(db: WriteDb, column: "parent" | "identity_uid", uid: string): Promise<string[]> {
-  const deleted = await db.deleteFrom("role_binding").where(column, "=", uid).returning(["uid", "identity_uid"]).execute();
+  const identities = await deleteBindingsOf(db, sql<boolean>`${sql.ref(column)} = ${uid}`);
+  return [...new Set(identities)];
+}
+
+/**
+ * @param limit bindings to delete at most; all if undefined
+ * @returns the identity of each deleted binding
+ */
+export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolean>, limit?: number): Promise<string[]> {
+  const chosen = db
+    .selectFrom("role_binding")
+    .select("uid")
+    .where(condition)
+    .$if(limit !== undefined, (query) => query.limit(limit ?? 0));
+  const deleted = await db
+    .deleteFrom("role_binding")
+    .where((eb) => (limit === undefined ? condition : eb("uid", "in", chosen)))
+    .returning(["uid", "identity_uid"])
+    .execute();
   await appendToCounts(
     db,
     "role_binding",
     deleted.map((binding) => binding.uid),
     -1,
   );
-  return [...new Set(deleted.map((binding) => binding.identity_uid))];
+  return deleted.map((binding) => binding.identity_uid);
 }

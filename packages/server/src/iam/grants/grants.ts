@@ -1,11 +1,12 @@
 /** Loads and caches the rights of identities. How bindings turn into capabilities is in access/capabilities.ts. */
 
+import { sql } from "kysely";
 import { Access, type Binding, effectiveCapabilities, NO_ACCESS } from "../../access/capabilities.ts";
 import type { Principal, ProviderSession } from "../../access/principal.ts";
 import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
-import { rootOf } from "../../lib/uid.ts";
+import { isInRoot, rootOf } from "../../lib/uid.ts";
 import { findDeactivations } from "../identities/scim-record.ts";
 import { findSessionBindings } from "../identities/session-mappings.ts";
 
@@ -93,7 +94,8 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
     async loadSession({ uid, scopes, capabilities, within, session }, db) {
       const standing = await load(uid, db);
       // A session ends when its provider's directory deactivates the account.
-      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider))) return { exists: false, access: NO_ACCESS };
+      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider)))
+        return { exists: false, access: NO_ACCESS };
       const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
       return { exists: standing.exists, access: access.narrowed(scopes, capabilities, within) };
     },
@@ -122,11 +124,14 @@ async function addSessionMappings(standing: IdentityRights, session: ProviderSes
 
 async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
   const { exists, isProvisioned, bindings } = await readBindings(db, uid);
+  const pending = exists && isInRoot(uid) ? await readPendingBindings(db, uid) : [];
   const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
   const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
-  const remaining = bindings.filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
+  const remaining = [...bindings, ...pending].filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
   const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
-  return { exists: exists && !isDeactivated, access: new Access(effectiveCapabilities(uid, remaining)), closedOrganizations };
+  const pendingOrganizations = new Set(pending.map(({ groupUid }) => rootOf(groupUid)));
+  const access = new Access(effectiveCapabilities(uid, remaining), pendingOrganizations);
+  return { exists: exists && !isDeactivated, access, closedOrganizations };
 }
 
 interface StoredBindings {
@@ -137,13 +142,19 @@ interface StoredBindings {
 }
 
 /**
- * One statement, for a consistent read. An identity without bindings yields one row, a missing identity none. Oldest
- * binding first.
+ * The bindings of a workload, or those of a person in organizations that the person has joined; oldest first. One
+ * statement, for a consistent read. An identity without bindings yields one row, a missing identity none.
  */
 async function readBindings(db: ReadDb, uid: string): Promise<StoredBindings> {
   const rows = await db
     .selectFrom("identity")
-    .leftJoin("role_binding", "role_binding.identity_uid", "identity.uid")
+    .leftJoin(boundIdentities(uid), "bound.uid", "identity.uid")
+    .leftJoin("role_binding", (on) =>
+      on
+        .onRef("role_binding.identity_uid", "=", "bound.uid")
+        .on(sql<boolean>`role_binding.uid >= bound.lower`)
+        .on(sql<boolean>`role_binding.uid < bound.upper`),
+    )
     .leftJoin("role", "role.uid", "role_binding.role_uid")
     .select(["role_binding.parent as group", "role.capabilities as capabilities"])
     .select((eb) =>
@@ -158,9 +169,52 @@ async function readBindings(db: ReadDb, uid: string): Promise<StoredBindings> {
     .orderBy("role_binding.create_time")
     .orderBy("role_binding.uid")
     .execute();
+  const [first] = rows;
+  const isProvisioned = (first?.provisioned ?? null) !== null;
+  return { exists: first !== undefined, isProvisioned, bindings: bindingsFromRows(rows) };
+}
+
+/** Ranges of uids in which bindings of the identity count: an organization that a person has joined, or a workload's own. */
+function boundIdentities(uid: string) {
+  const range = sql<{ uid: string; lower: string; upper: string }>;
+  const ranges = isInRoot(uid)
+    ? range`(select identity_uid as uid, org_uid || '/' as lower, org_uid || '0' as upper from membership where identity_uid = ${uid} and state = 'joined')`
+    : range`(select cast(${uid} as text) as uid, cast(${rootOf(uid)} as text) || '/' as lower, cast(${rootOf(uid)} as text) || '0' as upper)`;
+  return ranges.as<"bound">("bound");
+}
+
+/** Anyone can bind a person. Only so many of the oldest bindings count in organizations that the person has not joined. */
+export const MAX_PENDING_BINDINGS = 500;
+
+async function readPendingBindings(db: ReadDb, uid: string): Promise<Binding[]> {
+  const rows = await db
+    .selectFrom("role_binding")
+    .innerJoin("role", "role.uid", "role_binding.role_uid")
+    .select(["role_binding.parent as group", "role.capabilities as capabilities"])
+    .where("role_binding.identity_uid", "=", uid)
+    .where(sql<boolean>`length(role_binding.identity_uid) = 40`)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("membership")
+            .select("state")
+            .whereRef("membership.identity_uid", "=", "role_binding.identity_uid")
+            .where(sql<boolean>`membership.org_uid = substr(role_binding.parent, 1, 40)`)
+            .where("membership.state", "<>", "signed_in"),
+        ),
+      ),
+    )
+    .orderBy("role_binding.create_time")
+    .orderBy("role_binding.uid")
+    .limit(MAX_PENDING_BINDINGS)
+    .execute();
+  return bindingsFromRows(rows);
+}
+
+function bindingsFromRows(rows: readonly { group: string | null; capabilities: string | null }[]): Binding[] {
   const bindings: Binding[] = [];
   for (const { group, capabilities } of rows) {
     if (group !== null && capabilities !== null) bindings.push({ groupUid: group, capabilities: BigInt(`0x${capabilities}`) });
   }
-  return { exists: rows.length > 0, isProvisioned: (rows[0]?.provisioned ?? null) !== null, bindings };
+  return bindings;
 }

@@ -24,6 +24,11 @@ export interface PersonAccount {
   readonly emailWithin: string | undefined;
   /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
   readonly within: string | undefined;
+  /**
+   * Whether the login shows that the person wants to join the provider's organization or that of an invite. False where
+   * others rely on the issuer, too: they may hold tokens of the person.
+   */
+  readonly mayJoin: boolean;
   readonly member: Membership | undefined;
 }
 
@@ -58,13 +63,14 @@ export function operatorAccount(claims: Claims, { issuer, subject, audience }: A
     email: profile.emailVerified ? profile.email : undefined,
     emailWithin: undefined,
     within: undefined,
+    mayJoin: true,
     member: undefined,
   };
 }
 
 /**
  * Account at an organization's identity provider. Its claim about the email counts in that organization only.
- * @param isConfined whether the login is valid in that organization only. True if the caller presented the token, or if
+ * @param use how the token came. The login is valid in that organization only if the caller presented the token, or if
  * others rely on the issuer, too: any organization can register a shared issuer with a client of its own, obtains the
  * tokens of everyone who signs in to that client, and may even control their claims
  */
@@ -72,7 +78,7 @@ export function memberAccount(
   claims: Claims,
   context: AccountContext,
   provider: IdentityProviderRecord,
-  isConfined: boolean,
+  { isPresented, isShared }: { readonly isPresented: boolean; readonly isShared: boolean },
 ): PersonAccount {
   return {
     ...operatorAccount(claims, context),
@@ -80,7 +86,8 @@ export function memberAccount(
     // The provider of an organization need not confirm each email address, but must not deny that it is verified.
     email: claimOf(claims, "email_verified") === false ? undefined : stringClaim(claims, "email"),
     emailWithin: provider.organizationUid,
-    within: isConfined ? provider.organizationUid : undefined,
+    within: isPresented || isShared ? provider.organizationUid : undefined,
+    mayJoin: !isShared,
     member: {
       provider,
       externalId: stringClaim(claims, provider.correlationRule === CorrelationRule.OID_EQUALS_EXTERNAL_ID ? "oid" : "sub") ?? "",

@@ -5,9 +5,11 @@
 
 import type { ProviderSession } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { isCleanText } from "../../lib/clean-text.ts";
 import { permissionDenied } from "../../lib/errors.ts";
 import type { Grants } from "../grants/grants.ts";
 import { bindOnce, lockRole } from "../joining/invites.ts";
+import { join, recordSignIn } from "../joining/membership.ts";
 import type { PersonAccount } from "./person-account.ts";
 import { linkScimUser } from "./scim-record.ts";
 import { createMappedSession } from "./session-mappings.ts";
@@ -16,11 +18,16 @@ import { createMappedSession } from "./session-mappings.ts";
  * Call it in the transaction of every login, once the identity exists.
  * @throws PERMISSION_DENIED if the organization's directory deactivated the person
  */
-export async function recordMembership(db: WriteDb, { identityUid, member }: PersonAccount, now: Date, grants: Grants): Promise<void> {
+export async function recordMembership(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<void> {
+  const { identityUid, member } = account;
   if (member === undefined) return;
   const { provider, externalId } = member;
   const linked = await linkScimUser(db, grants, { idpUid: provider.uid, identityUid, externalId, now });
   if (linked === "deactivated") throw deactivatedAccount();
+  const { email = "" } = account.profile.actor;
+  const joining = { identityUid, groupUid: provider.organizationUid, now, email: isCleanText(email) ? email : "" };
+  if (!account.mayJoin) await recordSignIn(db, joining);
+  else if (await join(db, joining)) await grants.recordChange(db, [identityUid]);
   if (!(await isFirstLogin(db, provider.uid, identityUid, now))) return;
   if (provider.defaultRole === "" || !(await lockRole(db, provider.defaultRole))) return;
   const { defaultRole: roleUid, organizationUid: groupUid } = provider;

@@ -35,7 +35,7 @@ export function newUserIdentity(issuer: string, subject: string, { email, emailV
 }
 
 /** Identity names may contain only lower-case letters, digits, spaces, dots, underscores and hyphens. */
-function identityName(text: string): string {
+export function identityName(text: string): string {
   return (
     text
       .toLowerCase()

@@ -74,7 +74,8 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     if (subject === "") throw unauthenticated("the token names no subject");
     if (provider !== undefined) {
       const context = { issuer: token.issuer, subject, audience: provider.clientId };
-      return memberAccount(claims, context, provider, true);
+      const isShared = isTrusted || (await isSharedIssuer(db, provider, logins));
+      return memberAccount(claims, context, provider, { isPresented: true, isShared });
     }
     if (!isOperators) throw unauthenticated("the token is for another audience, or was issued to another client");
     return operatorAccount(claims, { issuer: token.issuer, subject, audience: ours });
@@ -89,7 +90,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     return loginFromAccount(account, store.reader);
   }
 
-  return {
+  const logins: UserLogins = {
     trusts: (tokenIssuer) => trusted.has(tokenIssuer),
     verify,
     async login(token, providerUid, now, db) {
@@ -103,6 +104,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
       return { ...login, kind: "assumed" };
     },
   };
+  return logins;
 }
 
 /** The account's identity must exist and its membership must be recorded. */
@@ -136,7 +138,11 @@ async function findProvider(db: ReadDb, token: ParsedJwt, uid: string): Promise<
 }
 
 /** Whether the operator or another organization also uses the provider's issuer. */
-export async function isSharedIssuer(db: ReadDb, { issuer, organizationUid }: IdentityProviderRecord, users: UserLogins): Promise<boolean> {
+export async function isSharedIssuer(
+  db: ReadDb,
+  { issuer, organizationUid }: IdentityProviderRecord,
+  users: Pick<UserLogins, "trusts">,
+): Promise<boolean> {
   if (users.trusts(normalizeIssuer(issuer))) return true;
   return (await findIdentityProvidersByIssuer(db, issuer)).some((other) => other.organizationUid !== organizationUid);
 }

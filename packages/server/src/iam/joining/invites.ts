@@ -15,6 +15,7 @@ import { sha256Hex } from "../../lib/sha256.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import { isAtOrBelow, newUid, parentOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
+import { join } from "./membership.ts";
 
 /** The person who redeems a code. The identity must exist. */
 export interface Redeemer {
@@ -23,6 +24,8 @@ export interface Redeemer {
   readonly email: string | undefined;
   /** Uid of the only organization where that issuer is believed; left out if it is believed everywhere. */
   readonly emailWithin?: string;
+  /** Whether the login shows that the person wants to join; false if somebody else may hold the token. */
+  readonly mayJoin: boolean;
 }
 
 export interface RedeemedInvite {
@@ -73,7 +76,8 @@ export async function redeemInvite(
   if (!(await lockRole(db, invite.roleUid))) throw unusableInvite();
   const { identityUid } = redeemer;
   const isNew = await bindOnce(db, { identityUid, roleUid: invite.roleUid, groupUid }, now);
-  if (isNew) await grants.recordChange(db, [identityUid]);
+  const hasJoined = redeemer.mayJoin && (await join(db, { identityUid, groupUid, now }));
+  if (isNew || hasJoined) await grants.recordChange(db, [identityUid]);
   if (invite.singleUse) {
     await db.deleteFrom("group_invite").where("uid", "=", invite.uid).execute();
     await appendToCount(db, "group_invite", invite.uid, -1);

@@ -74,16 +74,15 @@ export function createRegistrations({ users, grants }: { readonly users: UserLog
   };
 }
 
-export function redeemerFromAccount({ identityUid, email, emailWithin }: PersonAccount): Redeemer {
-  return { identityUid, email, ...(emailWithin !== undefined && { emailWithin }) };
+export function redeemerFromAccount({ identityUid, email, emailWithin, mayJoin }: PersonAccount): Redeemer {
+  return { identityUid, email, mayJoin, ...(emailWithin !== undefined && { emailWithin }) };
 }
 
 /** @returns whether the identity is new */
 async function insertIdentity(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<boolean> {
   const { identityUid, issuer, subject, profile } = account;
-  // An organization's provider may send an email that counts nowhere else. It is shown as unverified.
-  const shownProfile = profile.email === undefined ? { ...profile, email: profile.actor.email } : profile;
-  const identity = newUserIdentity(issuer, subject, shownProfile, now);
+  // The email address from an organization's provider counts nowhere else: it is kept with the membership.
+  const identity = newUserIdentity(issuer, subject, profile, now);
   const time = rfc3339(now.getTime());
   const row = {
     uid: identityUid,

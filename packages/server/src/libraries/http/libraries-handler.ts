@@ -1,4 +1,5 @@
 /** Serves `/libraries/<protocol>/<owner>/…`: authenticates the caller and hands the request to the protocol of the package manager. */
+import { actorFromPrincipal } from "../../access/actor.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
@@ -36,7 +37,7 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
   const origin = {
     remoteAddress,
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
-    actor: { subject: caller.principal.uid, act: caller.principal.actor },
+    actor: actorFromPrincipal(caller.principal, caller.access),
   };
   await serveProtocol({ request, response, method, owner, path, caller, origin }, parts);
 }

@@ -1,4 +1,5 @@
 /** Serves `/v2/`: parses the path, authenticates the caller, and hands the request to the handler of its route. */
+import { actorFromPrincipal } from "../../access/actor.ts";
 import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required-terms.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
@@ -61,7 +62,7 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
     repository: name,
     remoteAddress: exchange.remoteAddress ?? "",
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
-    actor: { subject: caller.principal.uid, act: caller.principal.actor },
+    actor: actorFromPrincipal(caller.principal, caller.access),
   };
   const query = new URLSearchParams(exchange.query);
   await dispatch({ request, response, method, name, query, caller, origin }, route, options.parts);

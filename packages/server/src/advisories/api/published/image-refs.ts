@@ -45,8 +45,16 @@ async function findRepo(text: string, registryHost: string, call: Call): Promise
   return (await db.selectFrom("repo").select("uid").where("uid", "=", uid).executeTakeFirst())?.uid;
 }
 
+/** Repos of organizations that the caller has joined come first: anybody can bind the caller in an organization with the same repo. */
 async function repoOfName(name: string, call: Call): Promise<string | undefined> {
-  const scopes = call.db.dialect.valuesOf(call.access.scopes(listCapabilities(call)));
+  const scopes = call.access.scopes(listCapabilities(call));
+  const joined = scopes.filter((uid) => call.access.hasJoined(uid));
+  const found = await repoIn(joined, name, call);
+  return found !== undefined || joined.length === scopes.length ? found : repoIn(scopes, name, call);
+}
+
+async function repoIn(groups: readonly string[], name: string, call: Call): Promise<string | undefined> {
+  const scopes = call.db.dialect.valuesOf(groups);
   const { rows } = await sql<{ uid: string }>`
     select r.uid from ${scopes} as scope join repo as r on r.name = ${name} and r.uid >= scope.value and r.uid < scope.value || '0'
     limit 2`.execute(call.db);
