@@ -34,14 +34,20 @@ export interface PushRequest {
   readonly now: Date;
 }
 
+/** Access that the scope of a registry token must contain. */
+export interface NeededAccess {
+  readonly type: "repository";
+  /** In the client's spelling. */
+  readonly name: string;
+  readonly action: RegistryAction;
+}
+
 /** The identity has the right, but the token's scope lacks it. A client answers with a request for another token. */
 export class InsufficientScope extends OciError {
-  readonly repository: string;
-  readonly action: RegistryAction;
-  constructor(repository: string, action: RegistryAction) {
-    super("UNAUTHORIZED", `the token is not for ${action} of ${repository}`);
-    this.repository = repository;
-    this.action = action;
+  readonly missing: NeededAccess;
+  constructor(missing: NeededAccess) {
+    super("UNAUTHORIZED", `the token is not for ${missing.action} of ${missing.name}`);
+    this.missing = missing;
   }
 }
 
@@ -148,5 +154,5 @@ function assertHolds({ access }: ContentCaller, uid: string, needed: bigint): vo
 function assertInScope({ principal: { registryAccess } }: ContentCaller, name: string, action: RegistryAction): void {
   if (registryAccess === undefined) return;
   const allowed = registryAccess.some((entry) => entry.type === "repository" && entry.name === name && entry.actions.includes(action));
-  if (!allowed) throw new InsufficientScope(name, action);
+  if (!allowed) throw new InsufficientScope({ type: "repository", name, action });
 }

@@ -12,6 +12,7 @@ import { challengeOf } from "./challenge.ts";
 import { responseFromError, sendOciError } from "./error.ts";
 import { listHistory, listReferrers, listTags } from "./listings.ts";
 import { serveManifest } from "./manifests.ts";
+import { neededAccess } from "./needed-access.ts";
 import { answerJson, type OciParts, type OciRequest } from "./oci-request.ts";
 import { type Route, routeOf } from "./routes.ts";
 import { beginUpload, serveUpload } from "./uploads.ts";
@@ -126,7 +127,7 @@ function refuse(exchange: Exchange, error: unknown, options: OciOptions): void {
   sendOciError(exchange.response, { ...answer, headers: { ...answer.headers, ...challenge } });
 }
 
-function challengeFor({ request, method, state }: Exchange, error: unknown, { registryUrl }: OciOptions): string {
+function challengeFor({ request, method, query, state }: Exchange, error: unknown, { registryUrl }: OciOptions): string {
   const hasCredentials = request.headers.authorization !== undefined;
-  return challengeOf({ method, repository: repositoryOf(state.route), hasCredentials }, error, registryUrl);
+  return challengeOf({ needed: neededAccess(state.route, method, new URLSearchParams(query)), hasCredentials }, error, registryUrl);
 }

@@ -1,5 +1,5 @@
 /** Parses and formats the `scope` of registry tokens: `repository:<name>:<action>[,<action>]`, separated by spaces. Pure. */
-import type { RegistryAction } from "../open-repo.ts";
+import type { NeededAccess, RegistryAction } from "../open-repo.ts";
 
 export interface Scope {
   readonly type: string;
@@ -32,7 +32,7 @@ function parseScope(text: string): Scope | undefined {
 
 const ACTIONS: Readonly<Record<RegistryAction, string>> = { pull: "pull", push: "pull,push", delete: "pull,delete" };
 
-/** The scope that a client needs for the action. A push needs pull as well, because clients first check which blobs exist. */
-export function scopeText(name: string, action: RegistryAction): string {
-  return `repository:${name}:${ACTIONS[action]}`;
+/** The scope to request. A push needs pull as well, because clients first check which blobs exist. */
+export function scopeText({ type, name, action }: NeededAccess): string {
+  return `${type}:${name}:${ACTIONS[action]}`;
 }

@@ -7,7 +7,7 @@ import { allowLongBody } from "../../http/body-time.ts";
 import { type HttpRequest, isWhole } from "../../http/http-exchange.ts";
 import type { Upload } from "../content/uploads.ts";
 import { OciError } from "../oci-error.ts";
-import { openRepo, openRepoForPush } from "../open-repo.ts";
+import { InsufficientScope, openRepo, openRepoForPush } from "../open-repo.ts";
 import { rights } from "../rights.ts";
 import { HttpOciError } from "./error.ts";
 import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
@@ -35,10 +35,13 @@ interface Mount {
   readonly from: string;
 }
 
-/** @returns false if the source is not accessible, for any reason: the client then uploads, and does not learn what exists */
+/**
+ * @returns false if the caller may not read the source: the client then uploads, and does not learn what exists
+ * @throws InsufficientScope if only the token's scope lacks the source, so that the client asks for a token with both
+ */
 async function mountBlob({ caller }: OciRequest, { repoUid, digest, from }: Mount, { store, uploads }: OciParts): Promise<boolean> {
   const source = await openRepo(store.reader, caller, { name: from, action: "pull", needed: rights.pullBlob }).catch((error: unknown) => {
-    if (error instanceof OciError) return undefined;
+    if (error instanceof OciError && !(error instanceof InsufficientScope)) return undefined;
     throw error;
   });
   return source !== undefined && (await uploads.mount(source, repoUid, digest)) !== undefined;
