@@ -90,7 +90,15 @@ function appendApiEvent(db: WriteDb, change: ApiChange, names: EventNames): Prom
   return appendEvent(db, { ...change, type, audience: "customer", path, alias: undefined }, names);
 }
 
-export function appendPush(db: WriteDb, push: Push, names: RegistryNames): Promise<void> {
+export function appendPushes(db: WriteDb, pushes: readonly Push[], names: RegistryNames): Promise<void> {
+  return appendPlainEvents(
+    db,
+    pushes.map((push) => pushEvent(push, names)),
+    names,
+  );
+}
+
+function pushEvent(push: Push, names: RegistryNames): PlainEvent {
   const { digest, tag, previousDigest, mediaType, origin } = push;
   const image = `${names.registryHost}/${origin.repository}`;
   const extensions = { image: tag === undefined ? image : `${image}:${tag}`, digest: `${image}@${digest}`, mediatype: mediaType };
@@ -100,7 +108,7 @@ export function appendPush(db: WriteDb, push: Push, names: RegistryNames): Promi
     ...(previousDigest !== undefined && { tag_previous_digest: previousDigest }),
     type: "manifest",
   };
-  return appendPlainEvents(db, [createEvent("registry.push.v1", push, { body, extensions }, names)], names);
+  return createEvent("registry.push.v1", push, { body, extensions }, names);
 }
 
 /** Appends the events of many pulls at once, which is cheaper per pull. */

@@ -1,5 +1,5 @@
 /**
- * Stores a pushed manifest in one transaction: its bytes, its references, its tag with history, the facts about the
+ * Stores a pushed manifest in one transaction: its bytes, its references, its tags with history, the facts about the
  * image, and the events. A missing repo was created before, in a transaction of its own (open-repo.ts).
  */
 import { digestOf, parseDigest } from "../../blobs/digest.ts";
@@ -11,13 +11,15 @@ import { readingOf } from "../packages/reading-of.ts";
 import { appendScan } from "../packages/scan-queue.ts";
 import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts, type StoredImage } from "./image-facts.ts";
 import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
-import { appendPush, appendTagCreated, type Origin, type RegistryNames } from "./oci-events.ts";
+import { appendPushes, appendTagCreated, type Origin, type Push, type RegistryNames } from "./oci-events.ts";
 import { upsertTag } from "./tags.ts";
 
 export interface ManifestPush {
   readonly repoUid: string;
   /** A tag, or the digest that the content must have. */
   readonly reference: string;
+  /** Further tags of a manifest that is pushed by its digest, without duplicates. */
+  readonly tags?: readonly string[];
   readonly content: Uint8Array;
   readonly contentType: string | undefined;
   readonly origin: Origin;
@@ -39,12 +41,12 @@ export interface PushOptions {
 
 /** @throws OciError MANIFEST_INVALID, MANIFEST_BLOB_UNKNOWN, DIGEST_INVALID, NAME_UNKNOWN */
 export async function pushManifest(push: ManifestPush, { store, blobs, names, onManifest }: PushOptions): Promise<PushedManifest> {
-  const { repoUid, reference, content, origin, now } = push;
+  const { repoUid, reference, content } = push;
   const manifest = parseManifest(content, push.contentType);
   const wanted = parseDigest(reference);
   const digest = digestOf(content, wanted?.algorithm);
   if (wanted !== undefined && digest !== reference) throw new OciError("DIGEST_INVALID", `the manifest has the digest ${digest}`);
-  const tag = wanted === undefined ? reference : undefined;
+  const tags = wanted === undefined ? [reference] : (push.tags ?? []);
   const platform = await readPlatform(manifest, repoUid, store, blobs);
   await assertHasBytes(manifest, repoUid, store, blobs);
 
@@ -55,15 +57,29 @@ export async function pushManifest(push: ManifestPush, { store, blobs, names, on
     await assertHasBlobs(db, repoUid, manifest);
     await storeManifest(db, push, { repoUid, digest, manifest, platform });
     db.afterCommit(onManifest);
-    let previousDigest: string | undefined;
-    if (tag !== undefined) {
-      const move = await upsertTag(db, { repoUid, name: tag, digest, now, actor: origin.actor.subject });
-      previousDigest = move.previous;
-      if (move.changed) await appendTagCreated(db, { tag: move.tag, origin, now }, names);
-    }
-    await appendPush(db, { repoUid, digest, mediaType: manifest.mediaType, tag, previousDigest, origin, now }, names);
+    await moveTags(db, { push, tags, digest, mediaType: manifest.mediaType }, names);
     return { digest, subject: manifest.subject };
   });
+}
+
+interface TagMoves {
+  readonly push: ManifestPush;
+  readonly tags: readonly string[];
+  readonly digest: string;
+  readonly mediaType: string;
+}
+
+/** Points the tags to the manifest. Each tag has a push event of its own, as if it had been pushed alone. */
+async function moveTags(db: WriteDb, { push, tags, digest, mediaType }: TagMoves, names: RegistryNames): Promise<void> {
+  const { repoUid, origin, now } = push;
+  const pushed = { repoUid, digest, mediaType, origin, now };
+  const pushes: Push[] = tags.length === 0 ? [{ ...pushed, tag: undefined, previousDigest: undefined }] : [];
+  for (const name of tags) {
+    const { tag, previous, changed } = await upsertTag(db, { repoUid, name, digest, now, actor: origin.actor.subject });
+    if (changed) await appendTagCreated(db, { tag, origin, now }, names);
+    pushes.push({ ...pushed, tag: name, previousDigest: previous });
+  }
+  await appendPushes(db, pushes, names);
 }
 
 /** Reads the config's blob. Runs before the transaction, as transactions do no file I/O. */

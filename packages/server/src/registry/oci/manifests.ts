@@ -14,6 +14,8 @@ import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 
 /** The grammar of a tag (distribution specification 1.1, "Pulling manifests"). */
 const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
+/** Tags per push, all in one transaction. The specification asks for at least 10. */
+const MAX_TAGS = 100;
 
 export async function serveManifest(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
   if (reference.includes(":") && !isDigest(reference))
@@ -47,20 +49,31 @@ async function pull(exchange: OciRequest, reference: string, { store, pulls, clo
 
 async function push(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
   const { request, name, caller, origin } = exchange;
-  if (!isDigest(reference) && !TAG.test(reference)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
+  const tags = isDigest(reference) ? furtherTags(exchange) : [];
+  for (const tag of isDigest(reference) ? tags : [reference])
+    if (!TAG.test(tag)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
   const now = parts.clock.now();
   const repoUid = await openRepoForPush({ name, caller, origin, now }, parts);
   const allowance = parts.memory.allowKnown();
   try {
     const content = await readManifest(exchange, allowance);
-    const manifest = { repoUid, reference, content, contentType: request.headers["content-type"], origin, now };
-    answerPushed(exchange, await pushManifest(manifest, parts));
+    const manifest = { repoUid, reference, tags, content, contentType: request.headers["content-type"], origin, now };
+    answerPushed(exchange, await pushManifest(manifest, parts), tags);
   } finally {
     allowance.release();
   }
 }
 
-function answerPushed(exchange: OciRequest, { digest, subject }: PushedManifest): void {
+/** Distribution specification after 1.1, "Pushing manifests": a push by digest may name tags in its query. */
+function furtherTags({ query }: OciRequest): readonly string[] {
+  const tags = [...new Set(query.getAll("tag"))];
+  if (tags.length > MAX_TAGS) throw new HttpOciError("UNSUPPORTED", 414, `a push takes at most ${MAX_TAGS} tags`);
+  return tags;
+}
+
+function answerPushed(exchange: OciRequest, { digest, subject }: PushedManifest, tags: readonly string[]): void {
+  // One header per tag: some clients do not split a list.
+  if (tags.length > 0) exchange.response.setHeader("oci-tag", tags);
   answer(exchange, 201, {
     location: `/v2/${exchange.name}/manifests/${digest}`,
     "docker-content-digest": digest,
