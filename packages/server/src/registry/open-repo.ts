@@ -15,9 +15,7 @@ import { findRepository, type RepositoryTarget } from "./names.ts";
 import { OciError } from "./oci-error.ts";
 import { repos } from "./resources.ts";
 import { rights } from "./rights.ts";
-
-/** The actions in the scope of a registry token. */
-export type RegistryAction = "pull" | "push" | "delete";
+import { assertInScope, type RegistryAction } from "./token-scope.ts";
 
 export interface RepoRequest {
   /** Name of the repository as the client wrote it. */
@@ -32,23 +30,6 @@ export interface PushRequest {
   readonly caller: ContentCaller;
   readonly origin: Origin;
   readonly now: Date;
-}
-
-/** Access that the scope of a registry token must contain. */
-export interface NeededAccess {
-  readonly type: "repository";
-  /** In the client's spelling. */
-  readonly name: string;
-  readonly action: RegistryAction;
-}
-
-/** The identity has the right, but the token's scope lacks it. A client answers with a request for another token. */
-export class InsufficientScope extends OciError {
-  readonly missing: NeededAccess;
-  constructor(missing: NeededAccess) {
-    super("UNAUTHORIZED", `the token is not for ${missing.action} of ${missing.name}`);
-    this.missing = missing;
-  }
 }
 
 /**
@@ -149,10 +130,4 @@ function assertHolds({ access }: ContentCaller, uid: string, needed: bigint): vo
   const missing = capabilitiesIn(needed & ~access.capabilitiesAt(uid)).map((capability) => capabilityName(capability));
   const verb = missing.length === 1 ? "is" : "are";
   throw new OciError("DENIED", `${missing.join(", ")} ${verb} needed at ${uid}`, { capability: missing.join(","), resource: uid });
-}
-
-function assertInScope({ principal: { registryAccess } }: ContentCaller, name: string, action: RegistryAction): void {
-  if (registryAccess === undefined) return;
-  const allowed = registryAccess.some((entry) => entry.type === "repository" && entry.name === name && entry.actions.includes(action));
-  if (!allowed) throw new InsufficientScope({ type: "repository", name, action });
 }

@@ -5,6 +5,7 @@ import { capabilitySet } from "../access/capability-set.ts";
 export const rights = {
   pullManifest: capabilitySet([Capability.CAP_MANIFEST_LIST]),
   pullBlob: capabilitySet([Capability.CAP_REPO_BLOBS_GET]),
+  listRepos: capabilitySet([Capability.CAP_REPO_LIST]),
   listTags: capabilitySet([Capability.CAP_TAG_LIST]),
   listReferrers: capabilitySet([Capability.CAP_REFERRERS_LIST]),
   push: capabilitySet([Capability.CAP_MANIFEST_CREATE, Capability.CAP_TAG_CREATE]),

@@ -61,7 +61,7 @@ async function foldersNamed(db: ReadDb, parent: string, name: string, access: Ac
 }
 
 /** Whether the caller holds a capability at the group, above or below. */
-function isVisible(uid: string, access: Access): boolean {
+export function isVisible(uid: string, access: Access): boolean {
   if (access.capabilitiesAt(uid) !== 0n) return true;
   for (const [at] of access.entries()) if (isAtOrBelow(at, uid)) return true;
   return false;

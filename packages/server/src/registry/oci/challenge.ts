@@ -1,5 +1,5 @@
 /** Tells clients where to get a token, and for which scopes (Docker registry token specification, RFC 6750 §3). */
-import { InsufficientScope, type NeededAccess } from "../open-repo.ts";
+import { InsufficientScope, type NeededAccess } from "../token-scope.ts";
 import { scopeText } from "./scope.ts";
 
 export interface ChallengedRequest {

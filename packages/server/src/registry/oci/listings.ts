@@ -18,7 +18,7 @@ export async function listTags(exchange: OciRequest, { store }: OciParts): Promi
   assertRead(exchange);
   const { name, query, caller } = exchange;
   const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.listTags });
-  const limit = Math.min(numberOf(query.get("n")) ?? DEFAULT_TAGS, MAX_TAGS);
+  const limit = Math.min(parseCount(query.get("n")) ?? DEFAULT_TAGS, MAX_TAGS);
   if (limit === 0) return answerJson(exchange, { name, tags: [] });
   const rows = await store.reader
     .selectFrom("tag")
@@ -33,7 +33,8 @@ export async function listTags(exchange: OciRequest, { store }: OciParts): Promi
   answerJson(exchange, { name, tags }, { ...link });
 }
 
-function numberOf(text: string | null): number | undefined {
+/** Parses the parameter `n` of a list; undefined if it is absent. */
+export function parseCount(text: string | null): number | undefined {
   if (text === null || text === "") return undefined;
   if (!/^\d{1,9}$/.test(text)) throw new HttpOciError("UNSUPPORTED", 400, "n must be a whole number");
   return Number(text);
@@ -80,6 +81,6 @@ function timeOf(query: URLSearchParams, name: string): Date | undefined {
   return time;
 }
 
-function assertRead({ method }: OciRequest): void {
+export function assertRead({ method }: OciRequest): void {
   if (method !== "GET" && method !== "HEAD") throw new HttpOciError("UNSUPPORTED", 405, "lists take GET", { allow: "GET, HEAD" });
 }

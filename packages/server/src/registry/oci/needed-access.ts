@@ -1,11 +1,12 @@
 /** Says which access a request needs, as the challenge names it to the client. Pure. */
-import type { NeededAccess, RegistryAction } from "../open-repo.ts";
+import { CATALOG, type NeededAccess, type RegistryAction, type RepositoryAccess } from "../token-scope.ts";
 import type { Route } from "./routes.ts";
 
 /** @param query of the request; a mount names its source there */
 export function neededAccess(route: Route | undefined, method: string, query: URLSearchParams): readonly NeededAccess[] {
+  if (route?.kind === "catalog") return [CATALOG];
   if (route === undefined || !("name" in route)) return [];
-  const own: NeededAccess = { type: "repository", name: route.name, action: actionOf(route, method) };
+  const own: RepositoryAccess = { type: "repository", name: route.name, action: actionOf(route, method) };
   const source = route.kind === "uploads" && query.has("mount") ? query.get("from") : null;
   return source === null || source === "" ? [own] : [own, { type: "repository", name: source, action: "pull" }];
 }

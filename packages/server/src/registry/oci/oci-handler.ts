@@ -8,6 +8,7 @@ import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
 import { serveBlob } from "./blobs.ts";
+import { listCatalog } from "./catalog.ts";
 import { challengeOf } from "./challenge.ts";
 import { responseFromError, sendOciError } from "./error.ts";
 import { listHistory, listReferrers, listTags } from "./listings.ts";
@@ -104,6 +105,8 @@ function dispatch(exchange: OciRequest, route: Route, parts: OciParts): Promise<
   switch (route.kind) {
     case "base":
       return answerJson(exchange, {});
+    case "catalog":
+      return listCatalog(exchange, parts);
     case "manifest":
       return serveManifest(exchange, route.reference, parts);
     case "blob":

@@ -6,6 +6,7 @@ import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import { type AccessTokens, MAX_LIFETIME_SECONDS } from "../../iam/tokens/access-token.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { allowedActions } from "../open-repo.ts";
+import { CATALOG, includesAction } from "../token-scope.ts";
 import type { Scope } from "./scope.ts";
 
 export interface RegistryTokenOptions {
@@ -40,16 +41,17 @@ export async function mintRegistryToken(
 
 async function grantedAccess(caller: ContentCaller, scopes: readonly Scope[], store: Store): Promise<RegistryAccess[]> {
   const access: RegistryAccess[] = [];
-  for (const { type, name, actions } of scopes) {
-    if (type !== "repository") continue;
-    const allowed = await allowedActions(store.reader, name, caller, actions);
-    const kept = allowed.filter((action) => includesAction(caller.principal.registryAccess, name, action));
-    if (kept.length > 0) access.push({ type, name, actions: kept });
+  for (const scope of scopes) {
+    const { type, name } = scope;
+    const allowed = await allowedOf(scope, caller, store);
+    const actions = allowed.filter((action) => includesAction(caller.principal.registryAccess, { type, name, action }));
+    if (actions.length > 0) access.push({ type, name, actions });
   }
   return access;
 }
 
-/** @param registryAccess undefined where the presented token is not limited to repositories */
-function includesAction(registryAccess: readonly RegistryAccess[] | undefined, name: string, action: string): boolean {
-  return registryAccess === undefined || registryAccess.some((entry) => entry.name === name && entry.actions.includes(action));
+/** Everybody may ask for the catalog, which lists only what the caller may see. */
+async function allowedOf({ type, name, actions }: Scope, caller: ContentCaller, { reader }: Store): Promise<readonly string[]> {
+  if (type === CATALOG.type) return name === CATALOG.name && actions.includes(CATALOG.action) ? [CATALOG.action] : [];
+  return type === "repository" ? allowedActions(reader, name, caller, actions) : [];
 }

@@ -3,6 +3,7 @@ import { OciError } from "../oci-error.ts";
 
 export type Route =
   | { readonly kind: "base" }
+  | { readonly kind: "catalog" }
   | { readonly kind: "manifest"; readonly name: string; readonly reference: string }
   | { readonly kind: "blob"; readonly name: string; readonly digest: string }
   | { readonly kind: "uploads"; readonly name: string }
@@ -30,6 +31,8 @@ const PATTERNS: readonly (readonly [RegExp, (name: string, last: string) => Rout
 export function routeOf(path: string, historySegments: readonly string[]): Route | undefined {
   if (path === "" || path === "/") return { kind: "base" };
   const text = decode(path.slice(1));
+  // No name of a repository begins with `_`.
+  if (text === "_catalog") return { kind: "catalog" };
   const history = /^(.+)\/([^/]+)\/history\/([^/]+)$/.exec(text);
   if (history !== null && historySegments.includes(history[2] ?? ""))
     return { kind: "history", name: history[1] ?? "", tag: history[3] ?? "" };

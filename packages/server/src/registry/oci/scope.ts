@@ -1,5 +1,8 @@
-/** Parses and formats the `scope` of registry tokens: `repository:<name>:<action>[,<action>]`, separated by spaces. Pure. */
-import type { NeededAccess, RegistryAction } from "../open-repo.ts";
+/**
+ * Parses and formats the `scope` of registry tokens: `repository:<name>:<action>[,<action>]` or `registry:catalog:*`,
+ * separated by spaces. Pure.
+ */
+import type { NeededAccess } from "../token-scope.ts";
 
 export interface Scope {
   readonly type: string;
@@ -30,7 +33,7 @@ function parseScope(text: string): Scope | undefined {
   return { type, name: text.slice(first + 1, last), actions };
 }
 
-const ACTIONS: Readonly<Record<RegistryAction, string>> = { pull: "pull", push: "pull,push", delete: "pull,delete" };
+const ACTIONS: Readonly<Record<NeededAccess["action"], string>> = { pull: "pull", push: "pull,push", delete: "pull,delete", "*": "*" };
 
 /** The scope to request. A push needs pull as well, because clients first check which blobs exist. */
 export function scopeText({ type, name, action }: NeededAccess): string {

@@ -7,8 +7,9 @@ import { allowLongBody } from "../../http/body-time.ts";
 import { type HttpRequest, isWhole } from "../../http/http-exchange.ts";
 import type { Upload } from "../content/uploads.ts";
 import { OciError } from "../oci-error.ts";
-import { InsufficientScope, openRepo, openRepoForPush } from "../open-repo.ts";
+import { openRepo, openRepoForPush } from "../open-repo.ts";
 import { rights } from "../rights.ts";
+import { InsufficientScope } from "../token-scope.ts";
 import { HttpOciError } from "./error.ts";
 import { answer, type OciParts, type OciRequest } from "./oci-request.ts";
 
