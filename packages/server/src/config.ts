@@ -63,6 +63,8 @@ export interface Config {
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
+  /** Whether a push creates missing folders, for callers who may. */
+  readonly registryCreateFolders: boolean;
   /** Whether this server reads the packages of images. */
   readonly imagePackages: boolean;
   readonly webhookBackoffMs: readonly number[];
@@ -250,6 +252,12 @@ export const settings: Settings = {
     fallback: "1h",
     doc: "Pause between two garbage collections, such as `1h`. `0` leaves collection to the command `holtd gc`. Servers that share a PostgreSQL take turns, and must share the folder `blobs`, too.",
     parse: orZero(parseDuration(1000, 20 * 24 * HOUR_MS)),
+  },
+  registryCreateFolders: {
+    env: "HOLT_REGISTRY_CREATE_FOLDERS",
+    fallback: "off",
+    doc: "Whether a push to a repository below folders that do not exist creates them, if the caller may create groups there: `on` or `off`. A push never creates an organization.",
+    parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
   },
   imagePackages: {
     env: "HOLT_IMAGE_PACKAGES",

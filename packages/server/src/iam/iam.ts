@@ -1,5 +1,7 @@
 /** What iam offers to the other domains of a running server. */
+import type { Group } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
+import type { WriteContext } from "../api/resource/write.ts";
 import type { OutboundClient } from "../outbound/client.ts";
 import type { RegistryAuthenticator } from "./content-login/authenticate.ts";
 import type { Grants } from "./grants/grants.ts";
@@ -15,6 +17,8 @@ import type { SigningKeys } from "./tokens/signing-keys.ts";
 import type { WaitLimit } from "./tokens/wait-limit.ts";
 
 export interface Iam {
+  /** Creates a folder with nothing but a name. It checks no rights and appends no event. @throws INVALID_ARGUMENT, NOT_FOUND */
+  createFolder(parent: string, name: string, context: WriteContext): Promise<Group>;
   readonly grants: Grants;
   readonly keys: SigningKeys;
   readonly secrets: Secrets;

@@ -9,7 +9,7 @@ import { accountAssociationsService } from "./api/account-associations.ts";
 import { type AuthCollaborators, authService } from "./api/auth.ts";
 import { externalGroupRoleMappingsService } from "./api/external-group-role-mappings.ts";
 import { groupInvitesService } from "./api/group-invites.ts";
-import { groupsService } from "./api/groups.ts";
+import { createNamedFolder, groupsService } from "./api/groups.ts";
 import { identitiesService } from "./api/identities.ts";
 import { identityProvidersService } from "./api/identity-providers.ts";
 import { membershipsService } from "./api/memberships.ts";
@@ -142,6 +142,7 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   return {
     ...{ grants, keys, secrets, authenticator, accessTokens, loginTokens, exchange, users, registrations },
     ...{ jwks, trustedIssuers, client, waits, issuable, contentLogin, contentAudience },
+    createFolder: createNamedFolder,
   };
 }
 

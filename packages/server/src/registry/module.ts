@@ -47,6 +47,8 @@ export interface RegistrySettings {
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
+  /** Whether a push creates missing folders, for callers who may. */
+  readonly registryCreateFolders: boolean;
   /** Whether this server reads the packages of images. */
   readonly imagePackages: boolean;
   readonly requiredTerms: RequiredTerms;
@@ -65,7 +67,8 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const packages = settings.imagePackages ? platform.own(startPackageReader({ store, blobs, clock, log })) : undefined;
   const onManifest = () => packages?.wake();
   const { transferIdleMs } = platform.limits;
-  const parts = { store, blobs, names, clock, memory, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
+  const createFolder = settings.registryCreateFolders ? iam.createFolder : undefined;
+  const parts = { store, blobs, names, createFolder, clock, memory, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
   const oci = createOciHandler({
     frame,
     parts,
@@ -75,7 +78,18 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
     requiredTerms,
   });
   const { accessTokens, exchange, contentAudience: audience } = iam;
-  const token = createTokenHandler({ frame, store, clock, accessTokens, exchange, authenticator, memory, audience, host: registryHost });
+  const token = createTokenHandler({
+    frame,
+    store,
+    createFolder,
+    clock,
+    accessTokens,
+    exchange,
+    authenticator,
+    memory,
+    audience,
+    host: registryHost,
+  });
   const collaborators = { ...platform, emptyRepo: createRepoEmptying(store) };
   return {
     services: [reposService(collaborators), tagsService(collaborators), imagesService, imagePackagesService(collaborators)],

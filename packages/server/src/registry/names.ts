@@ -3,7 +3,7 @@
  * created. It does not reveal anything at which the caller holds no right.
  */
 import type { Access } from "../access/capabilities.ts";
-import { AmbiguousName, findNamedGroup, isUidSegment } from "../api/resource/named-groups.ts";
+import { AmbiguousName, findDeepestGroup, isUidSegment } from "../api/resource/named-groups.ts";
 import type { ReadDb } from "../db/store.ts";
 import { parentOf } from "../lib/uid.ts";
 import { OciError } from "./oci-error.ts";
@@ -13,10 +13,16 @@ const NAME = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|
 /** Allows a path of uids at the maximum depth of the tree. */
 const MAX_NAME = 1200;
 
-/** An existing repo; or, with `repoUid` undefined, the group and the name that the repo would have. */
-export type RepositoryTarget =
-  | { readonly repoUid: string; readonly groupUid: string }
-  | { readonly repoUid: undefined; readonly groupUid: string; readonly name: string };
+/** An existing repo; or, with `repoUid` undefined, the place that the repo would have. */
+export type RepositoryTarget = { readonly repoUid: string; readonly groupUid: string } | MissingRepo;
+
+export interface MissingRepo {
+  readonly repoUid: undefined;
+  readonly groupUid: string;
+  /** Names of the missing folders between the group and the repo, from the top. */
+  readonly folders: readonly string[];
+  readonly name: string;
+}
 
 /** @throws OciError NAME_INVALID */
 export function parseRepositoryName(name: string): readonly string[] {
@@ -32,15 +38,23 @@ export function parseRepositoryName(name: string): readonly string[] {
  * @throws OciError NAME_INVALID if the name is malformed or ambiguous
  */
 export async function findRepository(db: ReadDb, name: string, access: Access): Promise<RepositoryTarget | undefined> {
+  const target = await findPlace(db, name, access);
+  return target?.repoUid === undefined && target?.folders.length !== 0 ? undefined : target;
+}
+
+/** Like findRepository, also if folders are missing that could be created. */
+export async function findPlace(db: ReadDb, name: string, access: Access): Promise<RepositoryTarget | undefined> {
   const segments = parseRepositoryName(name);
   const last = segments.at(-1) ?? "";
   if (segments.length < 2) return undefined;
-  const groupUid = await findNamedGroup(db, segments.slice(0, -1), access).catch((error: unknown) => {
+  const found = await findDeepestGroup(db, segments.slice(0, -1), access).catch((error: unknown) => {
     throw error instanceof AmbiguousName ? new OciError("NAME_INVALID", error.message) : error;
   });
-  if (groupUid === undefined) return undefined;
-  const repoUid = await findRepoNamed(db, groupUid, last);
-  return repoUid === undefined ? { repoUid, groupUid, name: last } : { repoUid, groupUid: parentOf(repoUid) };
+  // What looks like a uid names a folder that existed once, and not a folder to create.
+  if (found === undefined || found.missing.some(isUidSegment)) return undefined;
+  const { groupUid, missing: folders } = found;
+  const repoUid = folders.length > 0 ? undefined : await findRepoNamed(db, groupUid, last);
+  return repoUid === undefined ? { repoUid, groupUid, folders, name: last } : { repoUid, groupUid: parentOf(repoUid) };
 }
 
 async function findRepoNamed(db: ReadDb, parent: string, name: string): Promise<string | undefined> {

@@ -1,19 +1,15 @@
 /**
- * Finds or creates the repo of a request and checks the caller's rights. Rights are evaluated at every use; a registry
+ * Finds the repo of a request and checks the caller's rights. Rights are evaluated at every use; a registry
  * token can only narrow them.
  */
-import { create as createMessage } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
-import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { capabilitiesIn } from "../access/capability-set.ts";
-import { assertGroupExists, insert, isDuplicate } from "../api/resource/write.ts";
 import type { ReadDb, Store } from "../db/store.ts";
 import type { ContentCaller } from "../iam/content-login/authenticate.ts";
-import { newUid } from "../lib/uid.ts";
-import { appendRepoCreated, type Origin, type RegistryNames } from "./content/oci-events.ts";
-import { findRepository, type RepositoryTarget } from "./names.ts";
+import { createRepo, type PushRepo, type RepoCreationParts } from "./content/create-repo.ts";
+import type { Origin } from "./content/oci-events.ts";
+import { findPlace, findRepository, type MissingRepo, type RepositoryTarget } from "./names.ts";
 import { OciError } from "./oci-error.ts";
-import { repos } from "./resources.ts";
 import { rights } from "./rights.ts";
 import { assertInScope, type RegistryAction } from "./token-scope.ts";
 
@@ -57,70 +53,76 @@ export async function openRepoIfAny(db: ReadDb, caller: ContentCaller, request: 
 function authorizeRepo(target: RepositoryTarget | undefined, caller: ContentCaller, request: RepoRequest): string {
   const { name, action, needed } = request;
   if (target?.repoUid === undefined || caller.access.capabilitiesAt(target.repoUid) === 0n)
-    throw new OciError("NAME_UNKNOWN", `there is no repository ${name}`);
+    throw new OciError("NAME_UNKNOWN", `there is no repository ${name}${hintOf(name)}`);
   assertHolds(caller, target.repoUid, needed);
   assertInScope(caller, name, action);
   return target.repoUid;
 }
 
+/** Explains a name without an organization, which people know from registries that have a default one. */
+function hintOf(name: string): string {
+  return name.includes("/") ? "" : `; a name begins with an organization, as in my-org/${name}`;
+}
+
 /**
- * Finds the repo to push into, or creates it if the caller may.
+ * Finds the repo to push into, or the place where the first content creates it.
  * @throws OciError DENIED, with the same message whether or not the repo exists; InsufficientScope
  */
-export async function openRepoForPush(
-  { name, caller, origin, now }: PushRequest,
-  { store, names }: { readonly store: Store; readonly names: RegistryNames },
-): Promise<string> {
-  const target = await findRepository(store.reader, name, caller.access);
+export async function openRepoForPush({ name, caller, origin, now }: PushRequest, parts: PushParts): Promise<PushRepo> {
+  const target = await findPlace(parts.store.reader, name, caller.access);
   if (target === undefined || caller.access.capabilitiesAt(target.repoUid ?? target.groupUid) === 0n)
-    throw new OciError("DENIED", `you may not push to ${name}; its organization and folders must exist`);
-  assertHolds(caller, target.repoUid ?? target.groupUid, neededToPush(target));
+    throw new OciError("DENIED", `you may not push to ${name}${hintOf(name) || "; its organization and folders must exist"}`);
+  assertHolds(caller, target.repoUid ?? target.groupUid, neededToPush(target, parts));
+  if (target.repoUid === undefined && !isCreatable(target, parts)) throw missingFolder(name, target);
   assertInScope(caller, name, "push");
-  return target.repoUid ?? (await createRepo({ ...target, origin, now }, store, names));
+  return target.repoUid ?? ((db) => createRepo(db, { ...target, origin, now }, parts));
 }
 
-function neededToPush(target: RepositoryTarget): bigint {
-  return target.repoUid === undefined ? rights.push | rights.createRepo : rights.push;
+export interface PushParts extends RepoCreationParts {
+  readonly store: Store;
 }
 
-interface RepoCreation {
-  readonly groupUid: string;
+/** The capabilities that a push needs at the repo, or at the group below which the repo and its folders are created. */
+function neededToPush(target: RepositoryTarget, parts: Pick<PushParts, "createFolder">): bigint {
+  if (target.repoUid !== undefined) return rights.push;
+  const needsFolder = target.folders.length > 0 && parts.createFolder !== undefined;
+  return rights.push | rights.createRepo | (needsFolder ? rights.createFolder : 0n);
+}
+
+function isCreatable({ folders }: MissingRepo, { createFolder }: Pick<PushParts, "createFolder">): boolean {
+  return folders.length === 0 || createFolder !== undefined;
+}
+
+/** The caller holds rights at the group, so it may know which folders the group contains. */
+function missingFolder(name: string, { folders }: MissingRepo): OciError {
+  const missing = name.split("/").slice(0, -folders.length).join("/");
+  return new OciError("DENIED", `the folder ${missing} does not exist; create it first, as pushes to this server create no folders`, {
+    missing,
+  });
+}
+
+export interface WantedActions {
   readonly name: string;
-  readonly origin: Origin;
-  readonly now: Date;
-}
-
-async function createRepo({ groupUid, name, origin, now }: RepoCreation, store: Store, names: RegistryNames): Promise<string> {
-  try {
-    return await store.transaction(async (db) => {
-      await assertGroupExists(groupUid, db);
-      const repo = createMessage(RepoSchema, { name });
-      await insert(repos, newUid(groupUid), repo, { now, db });
-      await appendRepoCreated(db, { repo, origin, now }, names);
-      return repo.uid;
-    });
-  } catch (error) {
-    // Clients push the layers of an image concurrently, so another request may have created the repo.
-    if (!isDuplicate(error)) throw error;
-    const query = store.reader.selectFrom("repo").select("uid").where("parent", "=", groupUid).where("name", "=", name);
-    return (await query.executeTakeFirstOrThrow()).uid;
-  }
+  readonly caller: ContentCaller;
+  readonly wanted: readonly string[];
 }
 
 /** The subset of the requested actions that the caller may do now: the scope of its new token. */
 export async function allowedActions(
-  db: ReadDb,
-  name: string,
-  { access }: ContentCaller,
-  wanted: readonly string[],
+  { name, caller: { access }, wanted }: WantedActions,
+  parts: Pick<PushParts, "store" | "createFolder">,
 ): Promise<RegistryAction[]> {
-  const target = await findRepository(db, name, access).catch((error: unknown) => {
+  const target = await findPlace(parts.store.reader, name, access).catch((error: unknown) => {
     if (error instanceof OciError) return undefined;
     throw error;
   });
-  if (target === undefined) return [];
+  if (target === undefined || (target.repoUid === undefined && !isCreatable(target, parts))) return [];
   const at = target.repoUid ?? target.groupUid;
-  const needed: Record<RegistryAction, bigint> = { pull: rights.pullManifest, push: neededToPush(target), delete: rights.deleteManifest };
+  const needed: Record<RegistryAction, bigint> = {
+    pull: rights.pullManifest,
+    push: neededToPush(target, parts),
+    delete: rights.deleteManifest,
+  };
   const asksFor = (action: RegistryAction) => wanted.includes(action) || wanted.includes("*");
   return (["pull", "push", "delete"] as const).filter((action) => asksFor(action) && access.holds(needed[action], at));
 }

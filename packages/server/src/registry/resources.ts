@@ -1,13 +1,19 @@
-/** Declares repos and tags to the resource engine. The management API and pushes store the same rows. */
+/** Declares repos and tags to the resource engine. The management API and pushes store the same rows, by the same rules. */
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagSchema } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { defineResource } from "../api/resource/define.ts";
+import { assertName, assertNone } from "../api/resource/names.ts";
+import { repoViolations } from "./api/fields.ts";
 
 export const repos = defineResource(RepoSchema, {
   table: "repo",
   columns: (repo) => ({ source: repo.syncConfig?.source || null }),
   filters: { name: "name" },
   orderBy: ["uid", "name", "create_time", "update_time"],
+  check(repo) {
+    assertName(repo.name);
+    assertNone(repoViolations(repo));
+  },
 });
 
 export const tags = defineResource(TagSchema, {

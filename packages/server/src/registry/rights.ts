@@ -13,4 +13,6 @@ export const rights = {
   deleteTag: capabilitySet([Capability.CAP_TAG_DELETE]),
   /** Needed at the group in which the repo is created. */
   createRepo: capabilitySet([Capability.CAP_REPO_CREATE]),
+  /** Needed at the group in which missing folders are created. */
+  createFolder: capabilitySet([Capability.CAP_IAM_GROUPS_CREATE]),
 } as const;

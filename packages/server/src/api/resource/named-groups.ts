@@ -18,15 +18,27 @@ export class AmbiguousName extends Error {
  * @throws AmbiguousName
  */
 export async function findNamedGroup(db: ReadDb, segments: readonly string[], access: Access): Promise<string | undefined> {
+  const found = await findDeepestGroup(db, segments, access);
+  return found?.missing.length === 0 ? found.groupUid : undefined;
+}
+
+export interface DeepestGroup {
+  readonly groupUid: string;
+  /** The segments of the path that name no group. */
+  readonly missing: readonly string[];
+}
+
+/** Like findNamedGroup, for a path of which only the first groups exist. @returns undefined if the organization does not exist */
+export async function findDeepestGroup(db: ReadDb, segments: readonly string[], access: Access): Promise<DeepestGroup | undefined> {
   let groupUid: string | undefined;
   for (const [depth, segment] of segments.entries()) {
     const found = depth === 0 ? await organizationsNamed(db, segment, access) : await foldersNamed(db, groupUid ?? "", segment, access);
     if (found.length > 1)
       throw new AmbiguousName(`there are several ${depth === 0 ? "organizations" : "folders"} named "${segment}": use the uid instead`);
+    if (found[0] === undefined) return groupUid === undefined ? undefined : { groupUid, missing: segments.slice(depth) };
     groupUid = found[0];
-    if (groupUid === undefined) return undefined;
   }
-  return groupUid;
+  return groupUid === undefined ? undefined : { groupUid, missing: [] };
 }
 
 /** Whether the text has the form of the last part of a uid. */

@@ -13,7 +13,7 @@ import type { Mask } from "../../api/resource/field-mask.ts";
 import { assertName, assertNone, descriptionViolations } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { create, insert, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
+import { create, insert, prepareCreate, prepareUpdate, save, type WriteContext } from "../../api/resource/write.ts";
 import { alreadyExists, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
@@ -100,8 +100,18 @@ async function createOrganization(given: Group | undefined, call: WriteCall, col
 
 async function createFolder(parent: string, given: Group | undefined, call: WriteCall) {
   await assertHolds({ kind: "Group", uid: parent }, CREATE, call.access, call.db);
-  const group = prepareCreate(groups, given, call.now);
+  return insertFolder(parent, prepareCreate(groups, given, call.now), call);
+}
+
+/** For folders that the server creates on behalf of a caller whose rights it has checked. */
+export async function createNamedFolder(parent: string, name: string, context: WriteContext): Promise<Group> {
+  const group = prepareCreate(groups, createMessage(GroupSchema, { name }), context.now);
+  await insertFolder(parent, group, context);
+  return group;
+}
+
+async function insertFolder(parent: string, group: Group, context: WriteContext) {
   assertFolderFields(group, createMessage(GroupSchema));
-  await inheritKindAndStatus(group, parent, call.db);
-  return create(groups, parent, group, call);
+  await inheritKindAndStatus(group, parent, context.db);
+  return create(groups, parent, group, context);
 }

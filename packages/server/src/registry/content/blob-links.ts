@@ -4,10 +4,11 @@ import type { Store, WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { OciError } from "../oci-error.ts";
+import { type PushRepo, repoUidOf } from "./create-repo.ts";
 
 export interface BlobLinks {
   /** Links a blob of another repo; undefined if that repo does not have it, or its bytes are lost. @throws OciError NAME_UNKNOWN */
-  mount(fromRepoUid: string, repoUid: string, digest: string): Promise<{ readonly size: number } | undefined>;
+  mount(fromRepoUid: string, repo: PushRepo, digest: string): Promise<{ readonly size: number } | undefined>;
   /**
    * Finds a blob that the repo links.
    * @param keep restarts the blob's grace period if half of it has passed; set it when a client asks in order to skip
@@ -26,13 +27,13 @@ export interface BlobLinkOptions {
 
 export function createBlobLinks({ store, blobs, clock, graceMs }: BlobLinkOptions): BlobLinks {
   return {
-    async mount(fromRepoUid, repoUid, digest) {
+    async mount(fromRepoUid, repo, digest) {
       const mounted = store.transaction(async (db) => {
         const source = db.selectFrom("repo_blob").select("digest").where("repo_uid", "=", fromRepoUid).where("digest", "=", digest);
         // The lock keeps the source's link, and with it the blob.
         if ((await db.dialect.forKeyShare(source).executeTakeFirst()) === undefined) return undefined;
         const { size } = await db.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirstOrThrow();
-        await appendLink(db, repoUid, digest, clock.now());
+        await appendLink(db, await repoUidOf(repo, db), digest, clock.now());
         return { size };
       });
       const blob = await requireRepo(mounted);

@@ -5,6 +5,7 @@
 import { create as createMessage, getOption } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { events, http } from "@holt/api";
+import { type Group, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { DeleteTagRequestSchema, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import type { WriteDb } from "../../db/store.ts";
@@ -73,6 +74,17 @@ interface TagDeletion {
 export function appendRepoCreated(db: WriteDb, { repo, origin, now }: RepoCreation, names: EventNames): Promise<void> {
   const method = ReposService.method.createRepo;
   return appendApiEvent(db, { method, request: repo, response: repo, actor: origin.actor, now }, names);
+}
+
+export function appendFolderCreated(db: WriteDb, { group, origin, now }: FolderCreation, names: EventNames): Promise<void> {
+  const method = GroupsService.method.createGroup;
+  return appendApiEvent(db, { method, request: group, response: group, actor: origin.actor, now }, names);
+}
+
+interface FolderCreation {
+  readonly group: Group;
+  readonly origin: Origin;
+  readonly now: Date;
 }
 
 interface RepoCreation {

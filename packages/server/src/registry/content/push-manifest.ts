@@ -1,6 +1,6 @@
 /**
  * Stores a pushed manifest in one transaction: its bytes, its references, its tags with history, the facts about the
- * image, and the events. A missing repo was created before, in a transaction of its own (open-repo.ts).
+ * image, and the events. A missing repo is created in the same transaction (create-repo.ts).
  */
 import { digestOf, parseDigest } from "../../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
@@ -9,13 +9,14 @@ import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
 import { readingOf } from "../packages/reading-of.ts";
 import { appendScan } from "../packages/scan-queue.ts";
+import { type PushRepo, repoUidOf } from "./create-repo.ts";
 import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts, type StoredImage } from "./image-facts.ts";
 import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
 import { appendPushes, appendTagCreated, type Origin, type Push, type RegistryNames } from "./oci-events.ts";
 import { upsertTag } from "./tags.ts";
 
 export interface ManifestPush {
-  readonly repoUid: string;
+  readonly repo: PushRepo;
   /** A tag, or the digest that the content must have. */
   readonly reference: string;
   /** Further tags of a manifest that is pushed by its digest, without duplicates. */
@@ -41,37 +42,40 @@ export interface PushOptions {
 
 /** @throws OciError MANIFEST_INVALID, MANIFEST_BLOB_UNKNOWN, DIGEST_INVALID, NAME_UNKNOWN */
 export async function pushManifest(push: ManifestPush, { store, blobs, names, onManifest }: PushOptions): Promise<PushedManifest> {
-  const { repoUid, reference, content } = push;
+  const { reference, content } = push;
   const manifest = parseManifest(content, push.contentType);
   const wanted = parseDigest(reference);
   const digest = digestOf(content, wanted?.algorithm);
   if (wanted !== undefined && digest !== reference) throw new OciError("DIGEST_INVALID", `the manifest has the digest ${digest}`);
   const tags = wanted === undefined ? [reference] : (push.tags ?? []);
-  const platform = await readPlatform(manifest, repoUid, store, blobs);
-  await assertHasBytes(manifest, repoUid, store, blobs);
+  // A repo that is about to be created has no blobs.
+  const platform = typeof push.repo === "string" ? await readPlatform(manifest, push.repo, store, blobs) : undefined;
+  if (typeof push.repo === "string") await assertHasBytes(manifest, push.repo, store, blobs);
 
   return store.transaction(async (db) => {
+    const repoUid = await repoUidOf(push.repo, db);
     // The lock serializes pushes into a repo: the repo cannot be deleted, and no other push can create the same tag.
     const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
     if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
     await assertHasBlobs(db, repoUid, manifest);
     await storeManifest(db, push, { repoUid, digest, manifest, platform });
     db.afterCommit(onManifest);
-    await moveTags(db, { push, tags, digest, mediaType: manifest.mediaType }, names);
+    await moveTags(db, { push, repoUid, tags, digest, mediaType: manifest.mediaType }, names);
     return { digest, subject: manifest.subject };
   });
 }
 
 interface TagMoves {
   readonly push: ManifestPush;
+  readonly repoUid: string;
   readonly tags: readonly string[];
   readonly digest: string;
   readonly mediaType: string;
 }
 
 /** Points the tags to the manifest. Each tag has a push event of its own, as if it had been pushed alone. */
-async function moveTags(db: WriteDb, { push, tags, digest, mediaType }: TagMoves, names: RegistryNames): Promise<void> {
-  const { repoUid, origin, now } = push;
+async function moveTags(db: WriteDb, { push, repoUid, tags, digest, mediaType }: TagMoves, names: RegistryNames): Promise<void> {
+  const { origin, now } = push;
   const pushed = { repoUid, digest, mediaType, origin, now };
   const pushes: Push[] = tags.length === 0 ? [{ ...pushed, tag: undefined, previousDigest: undefined }] : [];
   for (const name of tags) {

@@ -3,10 +3,11 @@ import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { linkBlob } from "../../blobs/link-blob.ts";
 import { type BlobStore, DigestMismatch, NoSuchUpload } from "../../blobs/store.ts";
-import type { Store } from "../../db/store.ts";
+import type { Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { OciError } from "../oci-error.ts";
 import { appendLink, type BlobLinks, createBlobLinks, requireRepo } from "./blob-links.ts";
+import { type PushRepo, repoUidOf } from "./create-repo.ts";
 
 export interface Upload {
   readonly uid: string;
@@ -18,7 +19,7 @@ export interface Upload {
 
 export interface Uploads extends BlobLinks {
   /** @throws OciError NAME_UNKNOWN if the repo was deleted */
-  begin(repoUid: string, identityUid: string): Promise<Upload>;
+  begin(repo: PushRepo, identityUid: string): Promise<Upload>;
   /** @throws OciError BLOB_UPLOAD_UNKNOWN, also for an upload of another repo */
   find(repoUid: string, uid: string): Promise<Upload>;
   /** @returns the upload's new size in bytes; see BlobStore.append @throws RangeMismatch, UNAVAILABLE */
@@ -33,7 +34,7 @@ export interface Uploads extends BlobLinks {
    * Stores a blob from one request: begin, append and commit with one transaction instead of two.
    * @param isWhole called at the end of the bytes; whether the request was complete
    */
-  put(repoUid: string, bytes: Readable, digest: string, isWhole: () => boolean): Promise<{ readonly size: number }>;
+  put(repo: PushRepo, bytes: Readable, digest: string, isWhole: () => boolean): Promise<{ readonly size: number }>;
   /** An unknown upload is not an error. */
   cancel(upload: Pick<Upload, "uid">): Promise<void>;
   /** Uploads that received no bytes during the grace period. */
@@ -49,7 +50,7 @@ export interface UploadOptions {
 }
 
 export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): Uploads {
-  async function commit(uid: string, repoUid: string, digest: string): Promise<{ size: number }> {
+  async function commit(uid: string, repo: PushRepo, digest: string): Promise<{ size: number }> {
     try {
       const size = await requireRepo(
         linkBlob(
@@ -57,7 +58,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
           digest,
           async () => (await blobs.commit(uid, digest)).size,
           async (db) => {
-            await appendLink(db, repoUid, digest, clock.now());
+            await appendLink(db, await repoUidOf(repo, db), digest, clock.now());
             await db.deleteFrom("upload").where("uid", "=", uid).execute();
           },
         ),
@@ -77,12 +78,19 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
   return {
     ...createBlobLinks({ store, blobs, clock, graceMs }),
 
-    async begin(repoUid, identityUid) {
+    async begin(repo, identityUid) {
       const uid = randomUUID();
       const time = clock.now().toISOString();
-      const row = { uid, repo_uid: repoUid, identity_uid: identityUid, create_time: time, update_time: time };
-      await requireRepo(store.transaction((db) => db.insertInto("upload").values(row).execute()));
-      return { uid, repoUid, identityUid, size: 0 };
+      const row = { uid, identity_uid: identityUid, create_time: time, update_time: time };
+      const insert = async (db: WriteDb) => {
+        const repoUid = await repoUidOf(repo, db);
+        await db
+          .insertInto("upload")
+          .values({ ...row, repo_uid: repoUid })
+          .execute();
+        return repoUid;
+      };
+      return { uid, repoUid: await requireRepo(store.transaction(insert)), identityUid, size: 0 };
     },
 
     async find(repoUid, uid) {
@@ -100,12 +108,12 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
 
     commit: ({ uid, repoUid }, digest) => commit(uid, repoUid, digest),
 
-    async put(repoUid, bytes, digest, isWhole) {
+    async put(repo, bytes, digest, isWhole) {
       const uid = randomUUID();
       try {
         await blobs.append(uid, bytes, 0);
         if (!isWhole()) throw new OciError("SIZE_INVALID", "the request ended before the blob");
-        return await commit(uid, repoUid, digest);
+        return await commit(uid, repo, digest);
       } catch (error) {
         // No client knows the upload, so it cannot be resumed.
         await blobs.abort(uid).catch(() => {});

@@ -53,11 +53,11 @@ async function push(exchange: OciRequest, reference: string, parts: OciParts): P
   for (const tag of isDigest(reference) ? tags : [reference])
     if (!TAG.test(tag)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
   const now = parts.clock.now();
-  const repoUid = await openRepoForPush({ name, caller, origin, now }, parts);
+  const repo = await openRepoForPush({ name, caller, origin, now }, parts);
   const allowance = parts.memory.allowKnown();
   try {
     const content = await readManifest(exchange, allowance);
-    const manifest = { repoUid, reference, tags, content, contentType: request.headers["content-type"], origin, now };
+    const manifest = { repo, reference, tags, content, contentType: request.headers["content-type"], origin, now };
     answerPushed(exchange, await pushManifest(manifest, parts), tags);
   } finally {
     allowance.release();

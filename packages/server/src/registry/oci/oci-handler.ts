@@ -5,7 +5,7 @@ import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { ContentCaller, RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
-import { findRepository } from "../names.ts";
+import { findPlace } from "../names.ts";
 import { OciError } from "../oci-error.ts";
 import { serveBlob } from "./blobs.ts";
 import { listCatalog } from "./catalog.ts";
@@ -78,7 +78,7 @@ function repositoryOf(route: Route | undefined): string | undefined {
 async function assertTerms(name: string, { access }: ContentCaller, { parts, requiredTerms }: OciOptions): Promise<void> {
   if (requiredTerms.length === 0 || name === "") return;
   const { reader } = parts.store;
-  const target = await findRepository(reader, name, access);
+  const target = await findPlace(reader, name, access);
   const uid = target && (target.repoUid ?? target.groupUid);
   if (uid !== undefined && access.capabilitiesAt(uid) !== 0n) await assertTermsAccepted(uid, requiredTerms, reader);
 }

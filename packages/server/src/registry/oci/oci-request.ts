@@ -5,6 +5,7 @@ import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse }
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { RepoCreationParts } from "../content/create-repo.ts";
 import type { Origin, RegistryNames } from "../content/oci-events.ts";
 import type { PullEvents } from "../content/pull-events.ts";
 import type { Uploads } from "../content/uploads.ts";
@@ -16,6 +17,7 @@ export interface OciParts {
   readonly uploads: Uploads;
   readonly pulls: PullEvents;
   readonly names: RegistryNames;
+  readonly createFolder: RepoCreationParts["createFolder"];
   /** Called after a manifest was pushed. Must not throw. */
   readonly onManifest: () => void;
   readonly clock: Clock;

@@ -5,12 +5,14 @@ import type { Store } from "../../db/store.ts";
 import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import { type AccessTokens, MAX_LIFETIME_SECONDS } from "../../iam/tokens/access-token.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { RepoCreationParts } from "../content/create-repo.ts";
 import { allowedActions } from "../open-repo.ts";
 import { CATALOG, includesAction } from "../token-scope.ts";
 import type { Scope } from "./scope.ts";
 
 export interface RegistryTokenOptions {
   readonly store: Store;
+  readonly createFolder: RepoCreationParts["createFolder"];
   readonly clock: Clock;
   readonly accessTokens: AccessTokens;
   /** The audience of registry tokens. It is not the API's, so that the API refuses them. */
@@ -27,11 +29,12 @@ export interface RegistryToken {
 export async function mintRegistryToken(
   caller: ContentCaller,
   scopes: readonly Scope[],
-  { store, clock, accessTokens, audience }: RegistryTokenOptions,
+  options: RegistryTokenOptions,
 ): Promise<RegistryToken> {
+  const { clock, accessTokens, audience } = options;
   const now = clock.now();
   const { expiry, uid, actor, email, emailVerified, upstream, scopes: groups, capabilities, within, session } = caller.principal;
-  const access = await grantedAccess(caller, scopes, store);
+  const access = await grantedAccess(caller, scopes, options);
   const lifetimeSeconds = Math.min(MAX_LIFETIME_SECONDS, expiry - Math.floor(now.getTime() / 1000));
   const rest = { email, emailVerified, upstream, scopes: groups, capabilities, within, session };
   const content = { uid, actor, ...rest, audience: [audience], access: NO_ACCESS, registryAccess: access, lifetimeSeconds };
@@ -39,11 +42,11 @@ export async function mintRegistryToken(
   return { token, lifetimeSeconds, access };
 }
 
-async function grantedAccess(caller: ContentCaller, scopes: readonly Scope[], store: Store): Promise<RegistryAccess[]> {
+async function grantedAccess(caller: ContentCaller, scopes: readonly Scope[], options: RegistryTokenOptions): Promise<RegistryAccess[]> {
   const access: RegistryAccess[] = [];
   for (const scope of scopes) {
     const { type, name } = scope;
-    const allowed = await allowedOf(scope, caller, store);
+    const allowed = await allowedOf(scope, caller, options);
     const actions = allowed.filter((action) => includesAction(caller.principal.registryAccess, { type, name, action }));
     if (actions.length > 0) access.push({ type, name, actions });
   }
@@ -51,7 +54,7 @@ async function grantedAccess(caller: ContentCaller, scopes: readonly Scope[], st
 }
 
 /** Everybody may ask for the catalog, which lists only what the caller may see. */
-async function allowedOf({ type, name, actions }: Scope, caller: ContentCaller, { reader }: Store): Promise<readonly string[]> {
+async function allowedOf({ type, name, actions }: Scope, caller: ContentCaller, options: RegistryTokenOptions): Promise<readonly string[]> {
   if (type === CATALOG.type) return name === CATALOG.name && actions.includes(CATALOG.action) ? [CATALOG.action] : [];
-  return type === "repository" ? allowedActions(reader, name, caller, actions) : [];
+  return type === "repository" ? allowedActions({ name, caller, wanted: actions }, options) : [];
 }

@@ -5,6 +5,7 @@ import { OwnedChunks } from "../../blobs/file-stream.ts";
 import { RangeMismatch } from "../../blobs/store.ts";
 import { allowLongBody } from "../../http/body-time.ts";
 import { type HttpRequest, isWhole } from "../../http/http-exchange.ts";
+import type { PushRepo } from "../content/create-repo.ts";
 import type { Upload } from "../content/uploads.ts";
 import { OciError } from "../oci-error.ts";
 import { openRepo, openRepoForPush } from "../open-repo.ts";
@@ -22,15 +23,14 @@ export async function beginUpload(exchange: OciRequest, parts: OciParts): Promis
   const digest = query.get("digest");
   if (mount !== null) assertDigest(mount);
   if (digest !== null) assertDigest(digest);
-  const repoUid = await openRepoForPush({ name, caller, origin, now: parts.clock.now() }, parts);
-  if (mount !== null && from !== null && (await mountBlob(exchange, { repoUid, digest: mount, from }, parts)))
-    return created(exchange, mount);
-  if (digest !== null) return pushWhole(exchange, repoUid, digest, parts);
-  accepted(exchange, await parts.uploads.begin(repoUid, caller.principal.uid));
+  const repo = await openRepoForPush({ name, caller, origin, now: parts.clock.now() }, parts);
+  if (mount !== null && from !== null && (await mountBlob(exchange, { repo, digest: mount, from }, parts))) return created(exchange, mount);
+  if (digest !== null) return pushWhole(exchange, repo, digest, parts);
+  accepted(exchange, await parts.uploads.begin(repo, caller.principal.uid));
 }
 
 interface Mount {
-  readonly repoUid: string;
+  readonly repo: PushRepo;
   readonly digest: string;
   /** The name of the source repository. */
   readonly from: string;
@@ -40,17 +40,17 @@ interface Mount {
  * @returns false if the caller may not read the source: the client then uploads, and does not learn what exists
  * @throws InsufficientScope if only the token's scope lacks the source, so that the client asks for a token with both
  */
-async function mountBlob({ caller }: OciRequest, { repoUid, digest, from }: Mount, { store, uploads }: OciParts): Promise<boolean> {
+async function mountBlob({ caller }: OciRequest, { repo, digest, from }: Mount, { store, uploads }: OciParts): Promise<boolean> {
   const source = await openRepo(store.reader, caller, { name: from, action: "pull", needed: rights.pullBlob }).catch((error: unknown) => {
     if (error instanceof OciError && !(error instanceof InsufficientScope)) return undefined;
     throw error;
   });
-  return source !== undefined && (await uploads.mount(source, repoUid, digest)) !== undefined;
+  return source !== undefined && (await uploads.mount(source, repo, digest)) !== undefined;
 }
 
-async function pushWhole(exchange: OciRequest, repoUid: string, digest: string, { uploads, transferIdleMs }: OciParts): Promise<void> {
+async function pushWhole(exchange: OciRequest, repo: PushRepo, digest: string, { uploads, transferIdleMs }: OciParts): Promise<void> {
   const { request } = exchange;
-  await withBody(request, transferIdleMs, (body) => uploads.put(repoUid, body, digest, () => isWhole(request)));
+  await withBody(request, transferIdleMs, (body) => uploads.put(repo, body, digest, () => isWhole(request)));
   created(exchange, digest);
 }
 

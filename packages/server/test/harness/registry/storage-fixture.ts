@@ -104,7 +104,7 @@ export async function createStorageFixture(
 
   async function pushContent(repoUid: string, content: Buffer, mediaType = IMAGE_TYPE, tag?: string): Promise<Descriptor> {
     const digest = digestOf(content);
-    const push = { repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
+    const push = { repo: repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
     await pushManifest(push, { store, blobs, names, onManifest() {} });
     return { mediaType, digest, size: content.length };
   }
