@@ -48,6 +48,8 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_TIMEOUT: ["1ms", "30s", "1h"],
   HOLT_WEBHOOK_GIVE_UP: ["500ms", "72h"],
   HOLT_EVENT_RETENTION: ["1s", "720h"],
+  HOLT_PULL_EVENTS: ["blobs", "manifests", "hourly", "off", `${"0".repeat(40)}=off`, `hourly, ${"f".repeat(40)}=blobs`],
+  HOLT_REGISTRY_CREATE_FOLDERS: ["on", "off"],
   HOLT_IMAGE_PACKAGES: ["on", "off"],
   HOLT_IMPORT_MAX_BYTES: ["1", "2147483648"],
   HOLT_MIRROR_TIMEOUT: ["300ms", "24h"],
@@ -55,6 +57,8 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
 };
 
 const BAD: Readonly<Record<string, readonly string[]>> = {
+  HOLT_PULL_EVENTS: ["all", "off,blobs", "x=off", `${"0".repeat(40)}=`, `${"0".repeat(40)}/${"0".repeat(16)}=off`],
+  HOLT_REGISTRY_CREATE_FOLDERS: ["", "yes"],
   HOLT_LISTEN: ["", "8080", ":8080", "h:65536", "h:", "h:x", "::1:80", "a b:80", "http://h:80"],
   HOLT_DATA_DIR: ["", " "],
   HOLT_DATABASE_URL: ["mysql://h/db", "postgres://h", "postgres://h/", "file.db", "h/db"],

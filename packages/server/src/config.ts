@@ -6,6 +6,7 @@ import type { RequiredTerms } from "./api/call/required-terms.ts";
 import type { ServicePrincipals } from "./iam/tokens/workload-login.ts";
 import type { LogLevel } from "./lib/log.ts";
 import type { VendorProfile } from "./lib/vendor-profile.ts";
+import type { PullRecordings } from "./registry/content/pull-recording.ts";
 import {
   HOUR_MS,
   type ListenAddress,
@@ -23,6 +24,7 @@ import {
   parseListen,
   parsePinnedIssuers,
   parsePublicOrganizations,
+  parsePullRecordings,
   parseRequiredTerms,
   parseServicePrincipals,
   parseUrl,
@@ -63,6 +65,7 @@ export interface Config {
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
+  readonly pullEvents: PullRecordings;
   /** Whether a push creates missing folders, for callers who may. */
   readonly registryCreateFolders: boolean;
   /** Whether this server reads the packages of images. */
@@ -252,6 +255,12 @@ export const settings: Settings = {
     fallback: "1h",
     doc: "Pause between two garbage collections, such as `1h`. `0` leaves collection to the command `holtd gc`. Servers that share a PostgreSQL take turns, and must share the folder `blobs`, too.",
     parse: orZero(parseDuration(1000, 20 * 24 * HOUR_MS)),
+  },
+  pullEvents: {
+    env: "HOLT_PULL_EVENTS",
+    fallback: "manifests",
+    doc: "Events of pulls from the container registry: `blobs` (one for each manifest and each blob), `manifests` (one for each manifest), `hourly` (one per hour for all pulls of a manifest by an identity) or `off`. Entries `uid=blobs`, separated by commas, set it for an organization: `hourly,0123…cdef=blobs`.",
+    parse: parsePullRecordings,
   },
   registryCreateFolders: {
     env: "HOLT_REGISTRY_CREATE_FOLDERS",

@@ -10,6 +10,7 @@ import { normalizeIssuer } from "./iam/tokens/jwt.ts";
 import type { OidcSubject, ServicePrincipals } from "./iam/tokens/workload-login.ts";
 import { isInRoot, isUid } from "./lib/uid.ts";
 import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
+import { PULL_RECORDINGS, type PullRecording, type PullRecordings } from "./registry/content/pull-recording.ts";
 
 export const HOUR_MS = 3_600_000;
 
@@ -153,6 +154,26 @@ export function parsePublicOrganizations(text: string): PublicOrganizations {
   if (uids.length === 0 || !uids.every((uid) => isUid(uid) && isInRoot(uid)))
     throw new Error("empty, *, none, or uids of organizations (40 of 0-9a-f each), separated by commas");
   return [...new Set(uids)];
+}
+
+export function parsePullRecordings(text: string): PullRecordings {
+  const form = `${PULL_RECORDINGS.join(", ")}, and entries uid=${PULL_RECORDINGS[0]} for organizations, separated by commas`;
+  const recordingFrom = (word: string): PullRecording => {
+    const found = PULL_RECORDINGS.find((recording) => recording === word);
+    if (found === undefined) throw new Error(form);
+    return found;
+  };
+  const entries = parseList(text);
+  const general = entries.filter((entry) => !entry.includes("="));
+  if (general.length > 1) throw new Error(form);
+  const exceptions = entries
+    .filter((entry) => entry.includes("="))
+    .map((entry): [string, PullRecording] => {
+      const [uid = "", word = ""] = entry.split("=", 2);
+      if (!isUid(uid) || !isInRoot(uid)) throw new Error(form);
+      return [uid, recordingFrom(word)];
+    });
+  return { general: recordingFrom(general[0] ?? "manifests"), exceptions: new Map(exceptions) };
 }
 
 export function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {

@@ -9,13 +9,16 @@ import { reposService } from "./api/repos.ts";
 import { tagsService } from "./api/tags.ts";
 import { createCollector } from "./collection/gc.ts";
 import { createRepoEmptying } from "./content/empty-repo.ts";
+import { startHourlyPulls } from "./content/hourly-pulls.ts";
 import { PullEvents } from "./content/pull-events.ts";
+import type { PullRecordings } from "./content/pull-recording.ts";
 import { createUploads } from "./content/uploads.ts";
 import { registry } from "./migrations/002-registry.ts";
 import { imagePackages } from "./migrations/011-image-packages.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { readingTurns } from "./migrations/018-reading-turns.ts";
 import { scanLeases } from "./migrations/022-scan-leases.ts";
+import { pullCounts } from "./migrations/026-pull-counts.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
@@ -26,7 +29,7 @@ const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: roo
 
 export const registryDomain: Domain = {
   name: "registry",
-  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases],
+  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts],
   onGroupDelete: {
     blockedBy: [{ table: "repo", what: "child repos" }],
     alsoDeletes: [
@@ -47,6 +50,7 @@ export interface RegistrySettings {
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
+  readonly pullEvents: PullRecordings;
   /** Whether a push creates missing folders, for callers who may. */
   readonly registryCreateFolders: boolean;
   /** Whether this server reads the packages of images. */
@@ -63,7 +67,8 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const uploads = createUploads({ store, blobs, clock, graceMs });
   const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs });
   if (settings.gcIntervalMs > 0) platform.own(collector.start(settings.gcIntervalMs));
-  const pulls = platform.own(new PullEvents({ store, names, log }));
+  const hourly = platform.own(startHourlyPulls({ store, clock, names, log }));
+  const pulls = platform.own(new PullEvents({ store, names, log, recordings: settings.pullEvents, onCount: () => hourly.wake() }));
   const packages = settings.imagePackages ? platform.own(startPackageReader({ store, blobs, clock, log })) : undefined;
   const onManifest = () => packages?.wake();
   const { transferIdleMs } = platform.limits;

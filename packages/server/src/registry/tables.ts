@@ -19,6 +19,7 @@ declare module "../db/schema.ts" {
     image_package: ImagePackageTable;
     index_platform: IndexPlatformTable;
     package_origin: PackageOriginTable;
+    pull_count: PullCountTable;
   }
 
   interface PartialCounts {
@@ -188,4 +189,21 @@ export interface PackageOriginTable {
   type: string;
   name: string;
   origin: string;
+}
+
+/** The pulls of a manifest by an identity within an hour, until their event is emitted. */
+export interface PullCountTable {
+  /** The start of the hour. */
+  hour: string;
+  repo_uid: string;
+  digest: string;
+  /** The empty string for pulls by digest. */
+  tag: string;
+  method: "GET" | "HEAD";
+  identity_uid: string;
+  /** The name of the repository, as the client wrote it last. */
+  repository: string;
+  /** The actor of the last pull, as JSON. */
+  actor: string;
+  count: number;
 }

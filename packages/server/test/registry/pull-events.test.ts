@@ -16,6 +16,7 @@ const names = {
   registryHost: "127.0.0.1:8080",
   onAppend: () => {},
 };
+const ALL = { general: "blobs", exceptions: new Map() } as const;
 
 for (const kind of storeNames) {
   test(`endless pulls do not cause endless commits, and all pulls are recorded (${kind})`, async () => {
@@ -29,7 +30,7 @@ for (const kind of storeNames) {
       if (commits < 20) pulls.record(pull);
       return world.store.transaction(work);
     };
-    const pulls = new PullEvents({ store: { transaction } as Store, names, log: createLog("error") });
+    const pulls = new PullEvents({ store: { transaction } as Store, names, log: createLog("error"), recordings: ALL, onCount() {} });
     for (let i = 0; i < 50; i++) pulls.record(pull);
     await pulls.flush();
     assert.equal(commits, 1);

@@ -1,6 +1,6 @@
 /**
- * Appends the events of registry traffic: tags that moved, manifests that were pushed, content that was pulled. The
- * bodies of push and pull events are plain JSON.
+ * Appends the events of registry traffic: tags that moved, manifests that were pushed, content that was pulled, and
+ * created repos and folders. The bodies of push and pull events are plain JSON.
  */
 import { create as createMessage, getOption } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
@@ -11,6 +11,7 @@ import { DeleteTagRequestSchema, type Tag, TagsService } from "@holt/api/gen/pla
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { appendEvent, appendPlainEvents, type EventedCall, type EventNames, type PlainEvent } from "../../outbox/outbox.ts";
+import type { PullCountTable } from "../tables.ts";
 
 export interface RegistryNames extends EventNames {
   /**
@@ -133,13 +134,38 @@ export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: Registry
   return appendPlainEvents(db, all, names);
 }
 
+/** Appends one event for each count. Addresses and user agents are not part of it. */
+export function appendPullCounts(db: WriteDb, counts: readonly PullCountTable[], names: RegistryNames & { now: Date }): Promise<void> {
+  const { registryHost: source, now } = names;
+  const all = counts.map((row): PlainEvent => {
+    const { repo_uid: subject, repository, digest, tag, method, count } = row;
+    const body = {
+      repository,
+      repo_id: subject,
+      digest,
+      ...(tag !== "" && { tag }),
+      method,
+      type: "manifest",
+      count,
+      when: timeOf(row.hour),
+    };
+    const actor = JSON.parse(row.actor) as PlainEvent["actor"];
+    return { type: "registry.pull.hourly.v1", source, subject, group: parentOf(subject), actor, now, extensions: {}, body };
+  });
+  return appendPlainEvents(db, all, names);
+}
+
+/** UTC with microseconds and without a zone, which is what consumers parse. */
+function timeOf(time: string): string {
+  return time.replace("Z", "000");
+}
+
 function bodyOf({ repoUid, digest, origin, now }: Pull | Push) {
   return {
     repository: origin.repository,
     repo_id: repoUid,
     digest,
-    // UTC with microseconds and without a zone, which is what consumers parse.
-    when: now.toISOString().replace("Z", "000"),
+    when: timeOf(now.toISOString()),
     location: "",
     remote_address: origin.remoteAddress,
     user_agent: origin.userAgent,

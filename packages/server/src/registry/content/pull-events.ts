@@ -1,10 +1,12 @@
 /**
- * Buffers the events of pulls and writes them in batches, so that a pull does not wait for a commit. Events of the last
+ * Buffers pulls and writes their events or counts in batches, so that a pull does not wait for a commit. Events of the last
  * moment are lost if the process is killed.
  */
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
+import { countPulls } from "./hourly-pulls.ts";
 import { appendPulls, type Pull, type RegistryNames } from "./oci-events.ts";
+import { type PullRecordings, recordingOf } from "./pull-recording.ts";
 
 /**
  * Time between writes. Shorter means more waits for the disk; longer means larger batches, during which SQLite serves
@@ -20,6 +22,9 @@ export interface PullEventsOptions {
   readonly store: Store;
   readonly names: RegistryNames;
   readonly log: Log;
+  readonly recordings: PullRecordings;
+  /** Called after pulls were counted. Must not throw. */
+  readonly onCount: () => void;
 }
 
 export class PullEvents implements AsyncDisposable {
@@ -33,6 +38,8 @@ export class PullEvents implements AsyncDisposable {
   }
 
   record(pull: Pull): void {
+    const recording = recordingOf(this.#options.recordings, pull.repoUid);
+    if (recording === "off" || (recording !== "blobs" && pull.type === "blob")) return;
     if (this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(pull);
     this.#timer ??= this.#schedule();
@@ -57,14 +64,19 @@ export class PullEvents implements AsyncDisposable {
 
   /** Takes a snapshot of the buffer; draining until it is empty would never end under load. */
   async #write(): Promise<void> {
-    const { store, names, log } = this.#options;
+    const { store, names, log, recordings, onCount } = this.#options;
     for (let left = this.#waiting.length; left > 0; ) {
       const batch = this.#waiting.slice(0, Math.min(left, EVENTS_PER_TRANSACTION));
+      const isCounted = ({ repoUid }: Pull) => recordingOf(recordings, repoUid) === "hourly";
+      const counted = batch.filter(isCounted);
+      const single = batch.filter((pull) => !isCounted(pull));
       try {
         await store.transaction(async (db) => {
-          for (let start = 0; start < batch.length; start += EVENTS_PER_STATEMENT)
-            await appendPulls(db, batch.slice(start, start + EVENTS_PER_STATEMENT), names);
+          for (let start = 0; start < single.length; start += EVENTS_PER_STATEMENT)
+            await appendPulls(db, single.slice(start, start + EVENTS_PER_STATEMENT), names);
+          await countPulls(db, counted);
         });
+        if (counted.length > 0) onCount();
       } catch (error) {
         log.error({ err: error, waiting: this.#waiting.length }, "writing the events of pulls failed");
         return;

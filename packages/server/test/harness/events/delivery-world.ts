@@ -48,6 +48,7 @@ export async function startDeliveryWorld({ env = {}, ...options }: ServerOptions
     HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
     HOLT_WEBHOOK_BACKOFF: "50ms,100ms,200ms",
     HOLT_WEBHOOK_TIMEOUT: "5s",
+    HOLT_PULL_EVENTS: "blobs",
     ...env,
   };
   const server = cleanUp.use(await startServer({ ...options, env: settings }));
