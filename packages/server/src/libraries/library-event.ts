@@ -39,6 +39,11 @@ export function appendPublished(db: WriteDb, artifact: ChangedArtifact, file: Ch
   return append(db, artifact, { type: "libraries.push.v1", details: [fileDetails(file)] }, change);
 }
 
+/** Records that attestations were added to a file that was published before. */
+export function appendAttested(db: WriteDb, artifact: ChangedArtifact, file: ChangedFile, change: LibraryChange): Promise<void> {
+  return append(db, artifact, { type: "libraries.attest.v1", details: [fileDetails(file)] }, change);
+}
+
 /** One event per file, like publishing. */
 export function appendDeleted(db: WriteDb, artifact: ChangedArtifact, files: readonly ChangedFile[], change: LibraryChange): Promise<void> {
   return append(db, artifact, { type: "libraries.delete.v1", details: files.map(fileDetails) }, change);

@@ -4,18 +4,20 @@ import type { Domain, Platform, Served } from "../api/module.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
 import type { Iam } from "../iam/iam.ts";
 import { artifactsService } from "./api/artifacts.ts";
+import { pythonProjectsService } from "./api/python-projects.ts";
 import { createLibrariesHandler } from "./http/libraries-handler.ts";
 import { serveJava } from "./java/http/java-protocol.ts";
 import { libraries } from "./migrations/009-libraries.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
+import { pythonProjects } from "./migrations/027-python-projects.ts";
 import { servePython } from "./python/http/python-protocol.ts";
 import { createStaging } from "./stage.ts";
 import "./tables.ts";
 
 export const librariesDomain: Domain = {
   name: "libraries",
-  migrations: [libraries, librarySearch, mavenPlugins],
+  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects],
   onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
   blobReferences: [{ table: "library_file", column: "digest" }],
 };
@@ -38,7 +40,7 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
     ]),
   });
   return {
-    services: [artifactsService(platform)],
+    services: [artifactsService(platform), pythonProjectsService(platform)],
     // `/libraries/v2` is the API's.
     mounts: [{ paths: ["/libraries/python/*", "/libraries/java/*"], serve }],
   };

@@ -3,6 +3,7 @@
  * describe them. Published bytes never change.
  */
 import { create } from "@bufbuild/protobuf";
+import { PythonProject_Status } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { type Artifact, ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { assertGroupExists } from "../api/resource/write.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
@@ -13,8 +14,10 @@ import { messageFromJson } from "../lib/proto-json.ts";
 import { newUid } from "../lib/uid.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
-import { appendPublished, type LibraryChange } from "./library-event.ts";
+import { appendAttested, appendPublished, type LibraryChange } from "./library-event.ts";
 import { indexName } from "./name-index.ts";
+import { assertAcceptsFiles, type StoredStatus } from "./python/project-settings.ts";
+import { addAttestations } from "./python/provenance.ts";
 import type { Staged, Staging } from "./stage.ts";
 
 export interface Publication {
@@ -30,6 +33,10 @@ export interface Publication {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The file makes its artifact a Maven plugin, which clients find by a prefix. */
   readonly isPlugin: boolean;
+  /** Header fields of PKG-INFO, only of source distributions. */
+  readonly coreMetadata?: string | undefined;
+  /** Attestations that were uploaded with a Python file (PEP 740), as JSON texts. */
+  readonly attestations?: readonly string[] | undefined;
 }
 
 export interface PublishedVersion {
@@ -57,12 +64,13 @@ export interface ReadingContext {
   readonly remediatedLabels: readonly string[];
 }
 
-export type PublishOutcome = "created" | "unchanged";
+/** `attested`: the file was published before, and has new attestations now. */
+export type PublishOutcome = "created" | "unchanged" | "attested";
 
 /**
- * Durable when it resolves. The same bytes at the same path change nothing.
+ * Durable when it resolves. The same bytes at the same path change nothing, except that they can bring attestations.
  * @throws ALREADY_EXISTS if the path has other bytes; INVALID_ARGUMENT if the artifact's name is spelled differently;
- * NOT_FOUND if the group is gone
+ * FAILED_PRECONDITION if the project takes no files; NOT_FOUND if the group is gone
  */
 export async function publish(
   staged: Staged,
@@ -83,17 +91,28 @@ export async function publish(
 }
 
 async function record(db: WriteDb, staged: Staged, publication: Publication, change: LibraryChange): Promise<PublishOutcome> {
-  const { library, name, version, path, metadata, isPlugin } = publication;
+  const { library, name, version, path, metadata, isPlugin, coreMetadata = null, attestations = [] } = publication;
   const { now, origin } = change;
-  const artifactUid = await lockArtifact(db, publication, now);
+  const artifact = await lockArtifact(db, publication, now);
+  const artifactUid = artifact.uid;
   const present = await db
     .selectFrom("library_file")
     .select("digest")
     .where("artifact_uid", "=", artifactUid)
     .where("path", "=", path)
     .executeTakeFirst();
-  if (present?.digest === staged.digest) return "unchanged";
-  if (present !== undefined) throw otherBytes({ key: name, path });
+  const file = { version: version.text, path, digest: staged.digest, size: staged.size };
+  const changed = { ...library, artifactUid, name };
+  if (present !== undefined && present.digest !== staged.digest) throw otherBytes({ key: name, path });
+  if (present !== undefined) {
+    const added = await addAttestations(db, { artifactUid, path, attestations, publisher: origin.actor.subject });
+    if (added === 0) return "unchanged";
+    assertAcceptsFiles(name, artifact);
+    await bumpSerial(db, artifactUid);
+    await appendAttested(db, changed, file, change);
+    return "attested";
+  }
+  assertAcceptsFiles(name, artifact);
   const { versionUid, isNew } = await addToVersion(db, artifactUid, { version, size: staged.size }, now);
   await db
     .insertInto("library_file")
@@ -110,12 +129,21 @@ async function record(db: WriteDb, staged: Staged, publication: Publication, cha
       create_time: now.toISOString(),
       actor: origin.actor.subject,
       plugin: isPlugin ? 1 : 0,
+      core_metadata: coreMetadata,
     })
     .execute();
+  await addAttestations(db, { artifactUid, path, attestations, publisher: origin.actor.subject });
   await describeArtifact(db, artifactUid, { version, isNew }, now);
-  const { digest, size } = staged;
-  await appendPublished(db, { ...library, artifactUid, name }, { version: version.text, path, digest, size }, change);
+  await appendPublished(db, changed, file, change);
   return "created";
+}
+
+async function bumpSerial(db: WriteDb, artifactUid: string): Promise<void> {
+  await db
+    .updateTable("library_artifact")
+    .set(({ eb }) => ({ serial: eb("serial", "+", 1) }))
+    .where("uid", "=", artifactUid)
+    .execute();
 }
 
 export function otherBytes({ key, path }: Pick<Publication, "key" | "path">): Error {
@@ -126,22 +154,27 @@ export function otherBytes({ key, path }: Pick<Publication, "key" | "path">): Er
   );
 }
 
-/** Returns the uid of the artifact, created if there is none. Its row is locked, because it describes all of its versions. */
-async function lockArtifact(db: WriteDb, { library, name, key }: Publication, now: Date): Promise<string> {
+interface LockedArtifact extends StoredStatus {
+  readonly uid: string;
+  readonly name: string;
+}
+
+/** Returns the artifact, created if there is none. Its row is locked, because it describes all of its versions. */
+async function lockArtifact(db: WriteDb, { library, name, key }: Publication, now: Date): Promise<LockedArtifact> {
   const { groupUid, ecosystem } = library;
   const find = () =>
     db.dialect
       .forUpdate(
         db
           .selectFrom("library_artifact")
-          .select(["uid", "name"])
+          .select(["uid", "name", "status", "status_reason"])
           .where("parent", "=", groupUid)
           .where("ecosystem", "=", ecosystem)
           .where("key", "=", key),
       )
       .executeTakeFirst();
   const found = await find();
-  if (found !== undefined) return uidOfSameName(found, name);
+  if (found !== undefined) return withSameName(found, name);
   await assertGroupExists(groupUid, db);
   const uid = newUid(groupUid);
   const time = now.toISOString();
@@ -166,21 +199,21 @@ async function lockArtifact(db: WriteDb, { library, name, key }: Publication, no
     // A concurrent publication has created it.
     const other = await find();
     if (other === undefined) throw aborted(`${name} is being removed; try again`);
-    return uidOfSameName(other, name);
+    return withSameName(other, name);
   }
   await countArtifact(db, uid, ecosystem, 1);
   await indexName(db, uid, name, ecosystem);
-  return uid;
+  return { uid, name, status: PythonProject_Status.ACTIVE, status_reason: "" };
 }
 
 /** An artifact has one spelling: two would look like two artifacts. */
-function uidOfSameName(found: { readonly uid: string; readonly name: string }, name: string): string {
+function withSameName(found: LockedArtifact, name: string): LockedArtifact {
   if (found.name !== name)
     throw invalidArgument(
       "name",
       `the library has "${found.name}", the same name as "${name}" in another spelling; publish under that name`,
     );
-  return found.uid;
+  return found;
 }
 
 function newArtifact(uid: string, name: string, ecosystem: Ecosystem, now: Date): Artifact {

@@ -12,6 +12,7 @@ import type { Library } from "./library.ts";
 import { appendDeleted, type ChangedFile, type LibraryChange } from "./library-event.ts";
 import { dropName } from "./name-index.ts";
 import { latestKeyOf } from "./publish.ts";
+import { assertMayDisappear, type StoredStatus } from "./python/project-settings.ts";
 
 /** Selects one file, or all files of a version: by exact spelling, or by sort key if the ecosystem treats spellings as equal. */
 export type Removal = { readonly path: string; readonly digest?: string } | VersionRemoval;
@@ -23,7 +24,7 @@ export interface RemovalOptions {
   readonly isPreRelease: (version: string) => boolean;
 }
 
-/** @throws NOT_FOUND if nothing matches */
+/** @throws NOT_FOUND if nothing matches; FAILED_PRECONDITION for the last file of a project that must not disappear */
 export function removeFiles(
   { library, key }: { readonly library: Library; readonly key: string },
   removal: Removal,
@@ -46,10 +47,10 @@ async function lockArtifact(
   db: WriteDb,
   { groupUid, ecosystem }: Library,
   key: string,
-): Promise<{ uid: string; name: string } | undefined> {
+): Promise<({ uid: string; name: string } & StoredStatus) | undefined> {
   const wanted = db
     .selectFrom("library_artifact")
-    .select(["uid", "name"])
+    .select(["uid", "name", "status", "status_reason"])
     .where("parent", "=", groupUid)
     .where("ecosystem", "=", ecosystem)
     .where("key", "=", key);
@@ -101,16 +102,20 @@ async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval)
 /** Recomputes how the artifact describes its versions. An artifact without versions is deleted. */
 async function describeRemaining(
   db: WriteDb,
-  { uid, name }: { readonly uid: string; readonly name: string },
+  remaining: { readonly uid: string; readonly name: string } & StoredStatus,
   ecosystem: Ecosystem,
   isPreRelease: RemovalOptions["isPreRelease"],
 ): Promise<void> {
+  const { uid, name } = remaining;
   const versions = await db
     .selectFrom("library_version")
     .select(["uid", "version", "sort_key", "remediated", "create_time"])
     .where("artifact_uid", "=", uid)
     .execute();
-  if (versions.length === 0) return removeArtifact(db, uid, name, ecosystem);
+  if (versions.length === 0) {
+    assertMayDisappear(name, remaining);
+    return removeArtifact(db, uid, name, ecosystem);
+  }
   const keyOf = ({ version, sort_key: sortKey }: (typeof versions)[number]) =>
     latestKeyOf({ sortKey, isPreRelease: isPreRelease(version) });
   const latest = versions.reduce((best, each) => (keyOf(each) > keyOf(best) ? each : best));

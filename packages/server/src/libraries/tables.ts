@@ -8,6 +8,7 @@ declare module "../db/schema.ts" {
     library_artifact_gram: LibraryArtifactGramTable;
     library_version: LibraryVersionTable;
     library_file: LibraryFileTable;
+    library_provenance: LibraryProvenanceTable;
   }
 
   interface PartialCounts {
@@ -28,6 +29,12 @@ export interface LibraryArtifactTable extends ResourceTable {
   remediated: number;
   /** Incremented with every change; the ETag of the index page contains it. */
   serial: number;
+  /** The number of the PythonProject.Status value; only Python projects have another than the default. */
+  status: Generated<number>;
+  status_reason: Generated<string>;
+  /** A JSON array of URLs (PEP 708), as is `alternate_locations`. */
+  tracks: Generated<string>;
+  alternate_locations: Generated<string>;
 }
 
 /** A substring of one to three characters of a lower-case name, for search. */
@@ -79,4 +86,16 @@ export interface LibraryFileTable {
   actor: string;
   /** 1 if the file makes its artifact a plugin, which clients find by its prefix. */
   plugin: Generated<number>;
+  /** The header fields of PKG-INFO, only of source distributions: they cannot be read in place, as those of a wheel can. */
+  core_metadata: string | null;
+}
+
+/** The attestations of a Python file (PEP 740). */
+export interface LibraryProvenanceTable {
+  artifact_uid: string;
+  path: string;
+  /** SHA-256 of `body`, in hexadecimal. */
+  digest: string;
+  /** The provenance object, as it is served. */
+  body: string;
 }

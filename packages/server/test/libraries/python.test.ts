@@ -59,7 +59,7 @@ describeWithWorld("Python packages", (world: World) => {
     for (const file of [built, source]) must(await upload(client, ownerOf(path), file, { name: "Demo", version: "1.0.0" }));
 
     const page = await pageOf(client, path);
-    assert.deepEqual([page.meta, page.name, page.versions], [{ "api-version": "1.1" }, "demo", ["1.0"]]);
+    assert.deepEqual([page.meta, page.name, page.versions], [{ "api-version": "1.4" }, "demo", ["1.0"]]);
     const metadata = metadataText({ headers, description: "words\n".repeat(100) });
     const [first, second] = page.files;
     assert.deepEqual(first, {
@@ -80,7 +80,7 @@ describeWithWorld("Python packages", (world: World) => {
     const hash = `sha256=${sha256Of(metadata)}`;
     const link = `<a href="../../files/${sha256Of(built.bytes)}/${built.fileName}#sha256=${sha256Of(built.bytes)}" data-requires-python="&gt;=3.8, &lt;4" data-core-metadata="${hash}" data-dist-info-metadata="${hash}">${built.fileName}</a>`;
     assert.ok(html.includes(link), html);
-    assert.ok(html.includes('<meta name="pypi:repository-version" content="1.1">'));
+    assert.ok(html.includes('<meta name="pypi:repository-version" content="1.4">'));
 
     for (const [file, type] of [
       [built, "application/zip"],

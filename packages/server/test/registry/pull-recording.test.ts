@@ -106,7 +106,7 @@ for (const kind of storeNames)
     const [quiet, loud] = [await world.newRepo(), await world.newRepo()];
     const recordings = { general: "off", exceptions: new Map([[rootOf(loud), "blobs" as const]]) } as const;
     const pulls = new PullEvents({ store: world.store, names, log: createLog("silent"), recordings, onCount() {} });
-    const origin = { repository: "my-org/nginx", remoteAddress: "", userAgent: "", actor: { subject: "somebody", act: {} } };
+    const origin = { repository: "my-org/nginx", remoteAddress: "", userAgent: "", actor: { subject: "somebody", claimsAt: () => ({}) } };
     for (const repoUid of [quiet, loud])
       for (const type of ["manifest", "blob"] as const)
         pulls.record({ repoUid, type, digest: "sha256:0", tag: undefined, method: "GET", origin, now: new Date() });

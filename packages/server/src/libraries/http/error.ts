@@ -18,7 +18,7 @@ export class LibraryRefusal extends Error {
 }
 
 const STATUS_OVERRIDES: StatusOverrides = {
-  // The only precondition here is that terms are accepted. Package managers show the message of a 403.
+  // Terms that are not accepted, or the status of a project. Package managers show the message of a 403.
   [Code.FAILED_PRECONDITION]: 403,
   // Package managers repeat a request after 503. They take 409 to mean that the file exists already.
   [Code.ABORTED]: 503,

@@ -61,6 +61,11 @@ export function changeBy({ origin }: LibraryRequest, { clock, names }: LibraryPa
   return { origin, names, now: clock.now() };
 }
 
+/** The absolute URL of the folder `files/` of a Python library, as its owner is spelled in the request. */
+export function filesUrl({ owner }: LibraryRequest, { names }: LibraryParts): string {
+  return `${names.baseUrl}/libraries/python/${encodeURIComponent(owner).replaceAll("%3A", ":")}/files/`;
+}
+
 /** @throws LibraryRefusal */
 export function assertMethod({ method }: LibraryRequest, ...allowed: readonly string[]): void {
   if (!allowed.includes(method)) throw new LibraryRefusal(405, `use ${allowed.join(" or ")} here`, { allow: allowed.join(", ") });

@@ -66,7 +66,7 @@ export async function importTree(options: ImportOptions, dependencies: PublishDe
   const start = (path: string): void => {
     const task = importFile(path, run)
       .then(
-        (outcome) => void result[outcome]++,
+        (outcome) => void result[outcome === "attested" ? "unchanged" : outcome]++,
         (error: unknown) => {
           if (isFileProblem(error)) report(path, error);
           else failure ??= { error };
@@ -104,13 +104,15 @@ export async function measureTree({ tree, format, signal }: Pick<ImportOptions, 
 /** Such an error skips the file; any other error ends the import. */
 function isFileProblem(error: unknown): error is Error {
   if (error instanceof UnreadableFile) return true;
-  return error instanceof HoltError && (error.code === Code.INVALID_ARGUMENT || error.code === Code.ALREADY_EXISTS);
+  // A project that is archived takes no files.
+  const codes: readonly Code[] = [Code.INVALID_ARGUMENT, Code.ALREADY_EXISTS, Code.FAILED_PRECONDITION];
+  return error instanceof HoltError && codes.includes(error.code);
 }
 
 /** The message without the prefix that API clients get. */
 function reasonOf(error: Error): string {
   const violation = error instanceof HoltError ? error.details.fieldViolations?.[0] : undefined;
-  return violation?.description ?? error.message.replace(/^(?:Invalid argument|Already exists): /, "");
+  return violation?.description ?? error.message.replace(/^(?:Invalid argument|Already exists|Precondition failed): /, "");
 }
 
 /** Another process can hold the database for long. */

@@ -49,8 +49,8 @@ function decodeUtf8(bytes: Buffer): string {
   }
 }
 
-/** Returns the values of the headers by lower-case name. The description after the first empty line is not needed. */
-function parseFields(text: string): ReadonlyMap<string, readonly string[]> {
+/** Returns the values of the headers by lower-case name, without the description after the first empty line. @throws INVALID_ARGUMENT */
+export function parseFields(text: string): ReadonlyMap<string, readonly string[]> {
   const fields = new Map<string, string[]>();
   let last: string[] | undefined;
   for (const line of text.split(/\r\n|\n|\r/)) {

@@ -24,7 +24,8 @@ export async function readPythonPackage(staged: Staged, fileName: string, contex
   const core = parseCoreMetadata(metadata);
   assertAgrees(core, parsed);
   const { name, version, summary, requiresPython } = core;
-  const file: PythonFileMetadata = { requiresPython, ...(place !== undefined && { coreMetadata: place }) };
+  const isWheel = place !== undefined;
+  const file: PythonFileMetadata = { requiresPython, ...(isWheel && { coreMetadata: place }) };
   return {
     library,
     name,
@@ -40,7 +41,20 @@ export async function readPythonPackage(staged: Staged, fileName: string, contex
     path: fileName,
     metadata: { ...file },
     isPlugin: false,
+    coreMetadata: isWheel ? undefined : headersOf(metadata),
   };
+}
+
+/** Characters of header fields that are stored for a source distribution. */
+const MAX_STORED_HEADERS = 32 * 1024;
+
+/** The header fields, without the description after the first empty line. Those beyond the limit are left out. */
+function headersOf(metadata: Buffer): string {
+  const [headers = ""] = metadata
+    .toString("utf8")
+    .replaceAll("\0", "")
+    .split(/\r?\n\r?\n|\r\r/, 1);
+  return headers.length <= MAX_STORED_HEADERS ? headers : headers.slice(0, headers.lastIndexOf("\n", MAX_STORED_HEADERS));
 }
 
 async function read(

@@ -1,73 +1,110 @@
-/** Renders the pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 714) from the database. */
+/** Renders the pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 708, 714, 740, 792) from the database. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { escapeMarkup } from "../../lib/markup.ts";
 import type { Library } from "../library.ts";
+import { isQuarantined, SETTINGS_COLUMNS, type StoredSettings, statusName } from "./project-settings.ts";
 import type { PythonFileMetadata } from "./python-package.ts";
 
 export type PageFormat = "html" | "json";
 
-export interface Project {
+export interface Project extends StoredSettings {
   readonly uid: string;
+  /** As its author writes it. */
+  readonly name: string;
   readonly key: string;
   /** Changes with everything that the page shows. */
   readonly serial: number;
 }
 
-const API_VERSION = "1.1";
+const API_VERSION = "1.4";
 /** Projects per query. */
 const PROJECTS_PER_QUERY = 1000;
 
 export async function findProject(db: ReadDb, { groupUid }: Library, key: string): Promise<Project | undefined> {
   return db
     .selectFrom("library_artifact")
-    .select(["uid", "key", "serial"])
+    .select(["uid", "name", "key", "serial", ...SETTINGS_COLUMNS])
     .where("parent", "=", groupUid)
     .where("ecosystem", "=", Ecosystem.PYTHON)
     .where("key", "=", key)
     .executeTakeFirst();
 }
 
-interface FileRow {
+/** Where the files of a page are. */
+export interface FilesLocation {
+  /** The folder of the files, relative to the page. */
+  readonly path: string;
+  /** The same folder as an absolute URL. */
+  readonly url: string;
+}
+
+export interface FileRow {
   readonly path: string;
   readonly digest: string;
   readonly size: number;
+  readonly md5: string;
   readonly metadata: string;
   readonly create_time: string;
   readonly version: string;
+  readonly sort_key: string;
   readonly yank_time: string | null;
   readonly yank_reason: string;
+  /** The digest of the provenance object, for a file with attestations. */
+  readonly provenance: string | null;
 }
 
-/** @param filesPath the folder of the files, relative to the page */
-export async function projectPage(db: ReadDb, { uid, key }: Project, format: PageFormat, filesPath: string): Promise<string> {
-  const files = await db
+/** In the order of versions. */
+export function readFiles(db: ReadDb, { uid }: Project): Promise<FileRow[]> {
+  return db
     .selectFrom("library_file as f")
     .innerJoin("library_version as v", "v.uid", "f.version_uid")
-    .select(["f.path", "f.digest", "f.size", "f.metadata", "f.create_time", "v.version", "v.yank_time", "v.yank_reason"])
+    .leftJoin("library_provenance as p", (join) => join.onRef("p.artifact_uid", "=", "f.artifact_uid").onRef("p.path", "=", "f.path"))
+    .select(["f.path", "f.digest", "f.size", "f.md5", "f.metadata", "f.create_time"])
+    .select(["v.version", "v.sort_key", "v.yank_time", "v.yank_reason", "p.digest as provenance"])
     .where("f.artifact_uid", "=", uid)
     .orderBy("v.sort_key")
     .orderBy("f.path")
     .execute();
-  return format === "json" ? projectJson(key, files, filesPath) : projectHtml(key, files, filesPath);
 }
 
-function projectJson(name: string, files: readonly FileRow[], filesPath: string): string {
+export async function projectPage(db: ReadDb, project: Project, format: PageFormat, location: FilesLocation): Promise<string> {
+  const files = await readFiles(db, project);
+  return format === "json" ? projectJson(project, files, location) : projectHtml(project, files, location);
+}
+
+function projectJson(project: Project, files: readonly FileRow[], location: FilesLocation): string {
+  const { tracks, locations } = locationsOf(project);
   return JSON.stringify({
-    meta: { "api-version": API_VERSION },
-    name,
+    meta: { "api-version": API_VERSION, ...(tracks.length > 0 && { tracks }) },
+    name: project.key,
+    "project-status": statusJson(project),
+    ...(locations.length > 0 && { "alternate-locations": locations }),
     versions: [...new Set(files.map(({ version }) => version))],
-    files: files.map((file) => fileJson(file, filesPath)),
+    files: offeredFiles(project, files).map((file) => fileJson(file, location)),
   });
 }
 
-function fileJson(file: FileRow, filesPath: string): Record<string, unknown> {
+/** PEP 792: a quarantined project keeps its versions and offers no files. */
+export function offeredFiles(project: Project, files: readonly FileRow[]): readonly FileRow[] {
+  return isQuarantined(project) ? [] : files;
+}
+
+export function statusJson(project: Project): Record<string, string> {
+  return { status: statusName(project), ...(project.status_reason !== "" && { reason: project.status_reason }) };
+}
+
+function locationsOf({ tracks, alternate_locations }: Project): { readonly tracks: string[]; readonly locations: string[] } {
+  return { tracks: JSON.parse(tracks) as string[], locations: JSON.parse(alternate_locations) as string[] };
+}
+
+function fileJson(file: FileRow, location: FilesLocation): Record<string, unknown> {
   const { path, size, create_time, yank_time, yank_reason } = file;
   const { requiresPython, coreMetadata } = metadataOf(file);
   const metadata = coreMetadata === undefined ? false : { sha256: coreMetadata.sha256 };
   return {
     filename: path,
-    url: urlOf(file, filesPath),
+    url: urlOf(file, location.path),
     hashes: { sha256: hexOf(file) },
     ...(requiresPython !== "" && { "requires-python": requiresPython }),
     size,
@@ -75,22 +112,36 @@ function fileJson(file: FileRow, filesPath: string): Record<string, unknown> {
     yanked: yank_time === null ? false : yank_reason || true,
     "core-metadata": metadata,
     "dist-info-metadata": metadata,
+    ...(file.provenance !== null && { provenance: provenanceUrl(file, location) }),
   };
 }
 
-function projectHtml(name: string, files: readonly FileRow[], filesPath: string): string {
-  return `${head(`Links for ${name}`)}${files.map((file) => fileHtml(file, filesPath)).join("")}${FOOT}`;
+function projectHtml(project: Project, files: readonly FileRow[], location: FilesLocation): string {
+  const links = offeredFiles(project, files).map((file) => fileHtml(file, location));
+  return `${head(`Links for ${project.key}`, projectMeta(project))}${links.join("")}${FOOT}`;
 }
 
-function fileHtml(file: FileRow, filesPath: string): string {
+function projectMeta(project: Project): readonly (readonly [name: string, content: string])[] {
+  const { tracks, locations } = locationsOf(project);
+  const reason = project.status_reason;
+  return [
+    ["pypi:project-status", statusName(project)],
+    ...(reason === "" ? [] : [["pypi:project-status-reason", reason] as const]),
+    ...tracks.map((url) => ["pypi:tracks", url] as const),
+    ...locations.map((url) => ["pypi:alternate-locations", url] as const),
+  ];
+}
+
+function fileHtml(file: FileRow, location: FilesLocation): string {
   const { requiresPython, coreMetadata } = metadataOf(file);
-  const attributes: [string, string][] = [["href", `${urlOf(file, filesPath)}#sha256=${hexOf(file)}`]];
+  const attributes: [string, string][] = [["href", `${urlOf(file, location.path)}#sha256=${hexOf(file)}`]];
   if (requiresPython !== "") attributes.push(["data-requires-python", requiresPython]);
   if (coreMetadata !== undefined) {
     const hash = `sha256=${coreMetadata.sha256}`;
     attributes.push(["data-core-metadata", hash], ["data-dist-info-metadata", hash]);
   }
   if (file.yank_time !== null) attributes.push(["data-yanked", file.yank_reason]);
+  if (file.provenance !== null) attributes.push(["data-provenance", provenanceUrl(file, location)]);
   const attributeText = attributes.map(([attribute, value]) => `${attribute}="${escapeMarkup(value)}"`).join(" ");
   return `<a ${attributeText}>${escapeMarkup(file.path)}</a><br>\n`;
 }
@@ -131,16 +182,23 @@ export function metadataOf({ metadata }: { readonly metadata: string }): PythonF
   return JSON.parse(metadata) as PythonFileMetadata;
 }
 
-function hexOf({ digest }: { readonly digest: string }): string {
+export function hexOf({ digest }: { readonly digest: string }): string {
   return digest.slice("sha256:".length);
 }
 
-function urlOf(file: FileRow, filesPath: string): string {
-  return `${filesPath}${hexOf(file)}/${encodeURIComponent(file.path)}`;
+/** PEP 740: an absolute URL. */
+function provenanceUrl(file: FileRow, { url }: FilesLocation): string {
+  return `${urlOf(file, url)}.provenance`;
 }
 
-function head(title: string): string {
-  return `<!DOCTYPE html>\n<html>\n<head>\n<meta name="pypi:repository-version" content="${API_VERSION}">\n<title>${title}</title>\n</head>\n<body>\n`;
+export function urlOf(file: FileRow, folder: string): string {
+  return `${folder}${hexOf(file)}/${encodeURIComponent(file.path)}`;
+}
+
+function head(title: string, meta: readonly (readonly [name: string, content: string])[] = []): string {
+  const all = [["pypi:repository-version", API_VERSION] as const, ...meta];
+  const elements = all.map(([name, content]) => `<meta name="${name}" content="${escapeMarkup(content)}">\n`).join("");
+  return `<!DOCTYPE html>\n<html>\n<head>\n${elements}<title>${title}</title>\n</head>\n<body>\n`;
 }
 
 const FOOT = "</body>\n</html>\n";

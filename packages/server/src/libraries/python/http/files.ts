@@ -1,4 +1,7 @@
-/** Serves `files/<sha256>/<name>`: wheels and source distributions, or ranges of them, and the metadata of wheels (PEP 658). */
+/**
+ * Serves `files/<sha256>/<name>`: wheels and source distributions, or ranges of them, the metadata of wheels (PEP 658) and the
+ * attestations of files (PEP 740).
+ */
 import { createInflateRaw } from "node:zlib";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../../db/store.ts";
@@ -9,6 +12,7 @@ import { isPythonPreRelease } from "../../../lib/version-order/python.ts";
 import {
   answer,
   answerStream,
+  answerText,
   assertMethod,
   changeBy,
   type LibraryParts,
@@ -18,25 +22,32 @@ import {
 } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import { removeFiles } from "../../remove.ts";
+import { assertOffersFiles, type StoredStatus } from "../project-settings.ts";
+import { readProvenance } from "../provenance.ts";
 import { metadataOf } from "../simple-pages.ts";
 
 /** Published files never change. Only the client may cache them, because access is checked on each request. */
 const CACHING = { "cache-control": "private, max-age=31536000, immutable" };
+/** Attestations can be added to a published file. */
+const REVALIDATED = { "cache-control": "private, no-cache" };
 const METADATA = ".metadata";
+const PROVENANCE = ".provenance";
+const PROVENANCE_TYPE = "application/vnd.pypi.integrity.v1+json";
 
 export async function serveFile(exchange: LibraryRequest, sha256: string, name: string, parts: LibraryParts): Promise<void> {
   assertMethod(exchange, "GET", "HEAD", "DELETE");
   if (exchange.method === "DELETE") return deleteFile(exchange, sha256, name, parts);
   const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
   if (name.endsWith(METADATA)) return sendMetadata(exchange, library, { sha256, name: name.slice(0, -METADATA.length) }, parts);
-  const file = await findFile(parts.store.reader, library, { sha256, name });
+  if (name.endsWith(PROVENANCE)) return sendProvenance(exchange, library, { sha256, name: name.slice(0, -PROVENANCE.length) }, parts);
+  const file = await findOfferedFile(parts.store.reader, library, { sha256, name });
   const headers = { ...CACHING, "content-type": name.endsWith(".whl") ? "application/zip" : "application/gzip" };
   await sendBlob(exchange, { digest: file.digest, size: file.size, etag: sha256, headers }, parts);
 }
 
 /** Streams METADATA from its position in the wheel. */
 async function sendMetadata(exchange: LibraryRequest, library: Library, path: FilePath, parts: LibraryParts): Promise<void> {
-  const file = await findFile(parts.store.reader, library, path);
+  const file = await findOfferedFile(parts.store.reader, library, path);
   const place = metadataOf(file).coreMetadata;
   if (place === undefined) throw notFound("Metadata", path.name);
   const headers = { ...CACHING, etag: `"${place.sha256}"`, "content-type": "text/plain; charset=utf-8" };
@@ -46,6 +57,15 @@ async function sendMetadata(exchange: LibraryRequest, library: Library, path: Fi
   const bytes = await parts.blobs.read(file.digest, { start: place.start, end: place.end });
   begin(response, 200, { ...headers, "content-length": place.size });
   await answerStream(exchange, bytes, ...(place.isDeflated ? [createInflateRaw()] : []));
+}
+
+async function sendProvenance(exchange: LibraryRequest, library: Library, path: FilePath, { store }: LibraryParts): Promise<void> {
+  const { artifact_uid: artifactUid } = await findOfferedFile(store.reader, library, path);
+  const stored = await readProvenance(store.reader, artifactUid, path.name);
+  if (stored === undefined) throw notFound("Provenance", path.name);
+  const headers = { ...REVALIDATED, etag: `"${stored.digest}"` };
+  if (isKnown(exchange.request, stored.digest)) return answer(exchange, 304, headers);
+  answerText(exchange, PROVENANCE_TYPE, stored.body, headers);
 }
 
 async function deleteFile(exchange: LibraryRequest, sha256: string, name: string, parts: LibraryParts): Promise<void> {
@@ -61,18 +81,27 @@ interface FilePath {
   readonly name: string;
 }
 
-interface FoundFile {
+interface FoundFile extends StoredStatus {
+  readonly artifact_uid: string;
+  readonly name: string;
   readonly key: string;
   readonly digest: string;
   readonly size: number;
   readonly metadata: string;
 }
 
+/** @throws NOT_FOUND; FAILED_PRECONDITION for a file of a quarantined project */
+async function findOfferedFile(db: ReadDb, library: Library, path: FilePath): Promise<FoundFile> {
+  const file = await findFile(db, library, path);
+  assertOffersFiles(file.name, file);
+  return file;
+}
+
 async function findFile(db: ReadDb, { groupUid }: Library, { sha256, name }: FilePath): Promise<FoundFile> {
   const file = await db
     .selectFrom("library_file as f")
     .innerJoin("library_artifact as a", "a.uid", "f.artifact_uid")
-    .select(["a.key", "f.digest", "f.size", "f.metadata"])
+    .select(["f.artifact_uid", "a.name", "a.key", "a.status", "a.status_reason", "f.digest", "f.size", "f.metadata"])
     .where("f.digest", "=", `sha256:${sha256}`)
     .where("f.path", "=", name)
     .where("a.parent", "=", groupUid)

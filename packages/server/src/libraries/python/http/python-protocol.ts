@@ -1,10 +1,11 @@
 /**
- * Routes Python's package protocols below an owner: the Simple Repository API, files, the uploads of twine and uv,
- * yanking and deletion.
+ * Routes Python's package protocols below an owner: the Simple Repository API, the JSON API, files, the uploads of twine
+ * and uv, yanking and deletion.
  */
 import { notFound } from "../../../lib/errors.ts";
 import type { LibraryParts, LibraryRequest } from "../../http/library-request.ts";
 import { serveFile } from "./files.ts";
+import { serveProjectJson } from "./project-json.ts";
 import { serveProject, serveProjects } from "./simple.ts";
 import { receiveUpload } from "./upload.ts";
 import { changeYank, deleteVersion } from "./versions.ts";
@@ -21,5 +22,8 @@ export async function servePython(exchange: LibraryRequest, parts: LibraryParts)
     return changeYank(exchange, { project: second, version: third }, fourth, parts);
   if (first === "simple" && (path.length === 3 || (path.length === 4 && fourth === "")) && method === "DELETE")
     return deleteVersion(exchange, second, third, parts);
+  if (first === "pypi" && path.length === 3 && third === "json") return serveProjectJson(exchange, { name: second }, parts);
+  if (first === "pypi" && path.length === 4 && fourth === "json")
+    return serveProjectJson(exchange, { name: second, version: third }, parts);
   throw notFound("Path", path.join("/").slice(0, 200));
 }

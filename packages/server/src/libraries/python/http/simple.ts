@@ -10,6 +10,7 @@ import {
   answerStream,
   answerText,
   assertMethod,
+  filesUrl,
   type LibraryParts,
   type LibraryRequest,
   openForReading,
@@ -21,6 +22,7 @@ import { type PageType, pageTypeFrom } from "./accept.ts";
 /** Clients may cache a page and revalidate it on each use. */
 const CACHING = { "cache-control": "private, no-cache", vary: "Accept, Authorization" };
 const FILES = "../../files/";
+const PAGE_VERSION = 2;
 
 /** @param rest empty for the path `simple/`, undefined for `simple` without the slash */
 export async function serveProjects(exchange: LibraryRequest, rest: "" | undefined, parts: LibraryParts): Promise<void> {
@@ -45,10 +47,11 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   const { format, contentType } = typeOf(exchange);
   const project = await findProject(reader, library, key);
   if (project === undefined) throw noSuchProject(name);
-  const etag = `${project.uid.slice(-16)}-${project.serial}-${format}`;
+  // PAGE_VERSION changes the tags of all pages when their format changes.
+  const etag = `${project.uid.slice(-16)}-${project.serial}-${format}-${PAGE_VERSION}`;
   const headers = { ...CACHING, etag: `"${etag}"` };
   if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
-  answerText(exchange, contentType, await projectPage(reader, project, format, FILES), headers);
+  answerText(exchange, contentType, await projectPage(reader, project, format, { path: FILES, url: filesUrl(exchange, parts) }), headers);
 }
 
 function typeOf({ request }: LibraryRequest): PageType {
@@ -67,6 +70,6 @@ function redirect(exchange: LibraryRequest, location: string): void {
   answer(exchange, 301, { location, "cache-control": "private" });
 }
 
-function noSuchProject(name: string): Error {
+export function noSuchProject(name: string): Error {
   return notFound("Project", name.slice(0, 200));
 }

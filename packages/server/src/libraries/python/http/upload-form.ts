@@ -5,11 +5,14 @@ import type { HttpRequest } from "../../../http/http-exchange.ts";
 import { Code, HoltError, invalidArgument } from "../../../lib/errors.ts";
 import { LibraryRefusal } from "../../http/error.ts";
 import type { Staged, Staging } from "../../stage.ts";
+import { MAX_ATTESTATIONS_BYTES } from "../attestation.ts";
 
 export interface UploadForm {
   /** Only fields of `FIELDS`. */
   readonly fields: ReadonlyMap<string, string>;
   readonly fileName: string;
+  /** The field of PEP 740, which is larger than all others. */
+  readonly attestations: string | undefined;
   /** The caller discards it. */
   readonly staged: Staged;
 }
@@ -17,6 +20,7 @@ export interface UploadForm {
 /** Other fields, such as the description, are skipped. */
 const FIELDS: ReadonlySet<string> = new Set([":action", "name", "version", "sha256_digest", "md5_digest"]);
 const CONTENT = "content";
+const ATTESTATIONS = "attestations";
 const LIMITS = { fieldSize: 4096, parts: 20_000, headerPairs: 50, headerSize: 16 * 1024 };
 
 /** @throws HoltError INVALID_ARGUMENT, or an error of staging. Then nothing stays staged */
@@ -32,7 +36,7 @@ export async function receiveForm(
     const staged = await form.staged;
     const { fileName } = form;
     if (staged === undefined || fileName === undefined) throw invalidArgument(CONTENT, "the form has no file");
-    return { fields: form.fields, fileName, staged };
+    return { fields: form.fields, fileName, attestations: form.attestations, staged };
   } catch (error) {
     // The file may be staged already.
     const staged = await form.staged?.catch(() => undefined);
@@ -55,9 +59,9 @@ function createParser({ headers }: HttpRequest): BusboyInstance {
   }
 }
 
-/** A part with a file name is a file, whatever its content type. */
+/** A part with a file name is a file, whatever its content type. Attestations are read as a file, with a limit of their own. */
 function isPartAFile(field: string | undefined, _type: string | undefined, fileName: string | undefined): boolean {
-  return field === CONTENT || fileName !== undefined;
+  return field === CONTENT || field === ATTESTATIONS || fileName !== undefined;
 }
 
 class FormReceiver {
@@ -65,6 +69,7 @@ class FormReceiver {
   readonly #stage: (bytes: Readable, isComplete: () => boolean) => Promise<Staged>;
   staged: Promise<Staged> | undefined;
   fileName: string | undefined;
+  attestations: string | undefined;
   #file: BusboyFileStream | undefined;
 
   constructor(stage: (bytes: Readable, isComplete: () => boolean) => Promise<Staged>) {
@@ -100,6 +105,10 @@ class FormReceiver {
   }
 
   #addFile(name: string, stream: BusboyFileStream, fileName: string | undefined, fail: (error: Error) => void): void {
+    if (name === ATTESTATIONS) {
+      this.#addAttestations(stream, fail);
+      return;
+    }
     let isCut = false;
     stream.on("error", () => {
       isCut = true;
@@ -115,5 +124,24 @@ class FormReceiver {
     this.#file = stream;
     this.staged = this.#stage(stream, () => !isCut && !stream.truncated && stream.readableEnded);
     this.staged.catch(fail);
+  }
+
+  #addAttestations(stream: BusboyFileStream, fail: (error: Error) => void): void {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const isRepeated = this.attestations !== undefined;
+    this.attestations = "";
+    // The form is cut off, which the parser reports.
+    stream.on("error", () => {});
+    stream.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= MAX_ATTESTATIONS_BYTES) chunks.push(chunk);
+    });
+    stream.once("end", () => {
+      this.attestations = Buffer.concat(chunks).toString("utf8");
+      if (isRepeated) fail(invalidArgument(ATTESTATIONS, "the form has this field more than once"));
+      else if (size > MAX_ATTESTATIONS_BYTES)
+        fail(invalidArgument(ATTESTATIONS, `the field is larger than ${MAX_ATTESTATIONS_BYTES} bytes`));
+    });
   }
 }

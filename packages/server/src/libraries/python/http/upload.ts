@@ -12,12 +12,19 @@ import {
   openForPublishing,
 } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
-import type { Publication } from "../../publish.ts";
+import type { Publication, PublishOutcome } from "../../publish.ts";
 import { publishStaged, withFileName } from "../../publish-staged.ts";
 import { MAX_FILE, type Staged } from "../../stage.ts";
+import { parseAttestations } from "../attestation.ts";
 import { normalizeProject } from "../python-name.ts";
 import { readPythonPackage } from "../python-package.ts";
 import { receiveForm, type UploadForm } from "./upload-form.ts";
+
+const ANSWERS: Readonly<Record<PublishOutcome, string>> = {
+  created: "Published.\n",
+  attested: "The same file is already published. Its new attestations were added.\n",
+  unchanged: "The same file is already published.\n",
+};
 
 export async function receiveUpload(exchange: LibraryRequest, parts: LibraryParts): Promise<void> {
   assertMethod(exchange, "POST");
@@ -30,17 +37,23 @@ export async function receiveUpload(exchange: LibraryRequest, parts: LibraryPart
     () => changeBy(exchange, parts),
     parts,
   );
-  answerText(exchange, "text/plain; charset=utf-8", outcome === "created" ? "Published.\n" : "The same file is already published.\n");
+  answerText(exchange, "text/plain; charset=utf-8", ANSWERS[outcome]);
 }
 
-async function readUpload({ fields, fileName, staged }: UploadForm, library: Library, parts: LibraryParts): Promise<Publication> {
+async function readUpload(
+  { fields, fileName, attestations, staged }: UploadForm,
+  library: Library,
+  parts: LibraryParts,
+): Promise<Publication> {
   const action = fields.get(":action");
   if (action !== "file_upload") throw invalidArgument(":action", "the only supported action is file_upload");
   assertDigests(fields, staged);
   const context = { library, staging: parts.staging, remediatedLabels: parts.names.profile.remediatedLabels };
   const publication = await withFileName(fileName, readPythonPackage(staged, fileName, context));
   assertAgrees(fields, publication);
-  return publication;
+  if (attestations === undefined) return publication;
+  const file = { fileName, sha256: staged.digest.slice("sha256:".length) };
+  return { ...publication, attestations: parseAttestations(attestations, file) };
 }
 
 function assertDigests(fields: ReadonlyMap<string, string>, { digest, md5 }: Staged): void {
