@@ -94,8 +94,7 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
     async loadSession({ uid, scopes, capabilities, within, session }, db) {
       const standing = await load(uid, db);
       // A session ends when its provider's directory deactivates the account.
-      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider)))
-        return { exists: false, access: NO_ACCESS };
+      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider))) return { exists: false, access: NO_ACCESS };
       const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
       return { exists: standing.exists, access: access.narrowed(scopes, capabilities, within) };
     },
