@@ -207,7 +207,7 @@ describeWithWorld("lists of advisories", (world: World) => {
       fc.asyncProperty(arbitraryFilter, async (filter) => {
         const filters = filtersOf(create(ListAdvisoriesRequestSchema, filter as never), reader.dialect);
         const { view, count } = await planAdvisories({ ...filters, uid: undefined }, selection, reader, 3);
-        const rows = await readRows({ ...selection, view }, count, reader);
+        const { rows } = await readRows({ ...selection, view }, count, reader);
         const wanted = written.filter((advisory) => isWanted(advisory, filter)).map(({ id }) => id);
         assert.deepEqual(
           rows.map(({ uid }) => uid),

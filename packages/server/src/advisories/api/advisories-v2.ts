@@ -18,9 +18,8 @@ export function advisoriesServiceV2({ pageTokens }: { readonly pageTokens: PageT
     }),
 
     listAdvisories: read(async (request, call) => {
-      const page = await listAdvisories(request, call, pageTokens);
-      const rows = page.uids.map((uid, i) => ({ uid, body: page.bodies[i] as string }));
-      return listResponse(ListAdvisoriesResponseSchema, { ...page, bodies: await addSeverities(call.db, rows) });
+      const page = await listAdvisories(request, call, { pageTokens, show: (rows) => addSeverities(call.db, rows) });
+      return listResponse(ListAdvisoriesResponseSchema, page);
     }),
   });
 }

@@ -2,8 +2,7 @@
 import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { sql } from "kysely";
 import type { Call } from "../../api/call/call.ts";
-import { type ListRequest, listPage, type Page } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { type ListOptions, type ListRequest, listPage, type Page } from "../../api/resource/list.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import { isUid } from "../../lib/uid.ts";
 import { advisories } from "../resource.ts";
@@ -41,21 +40,21 @@ export interface AdvisoryListRequest extends ListRequest, Filters {
 /** Stands for a malformed uid, which matches nothing. */
 const NOWHERE = "none";
 
-/** @param resource with the columns that the version may order by */
-export function listAdvisories(
-  request: AdvisoryListRequest,
-  call: Call,
-  pageTokens: PageTokens,
-  resource: typeof advisories = advisories,
-): Promise<Page> {
+export interface AdvisoryListOptions extends Pick<ListOptions, "pageTokens" | "show"> {
+  /** With the columns that the version may order by. */
+  readonly resource?: typeof advisories;
+}
+
+export function listAdvisories(request: AdvisoryListRequest, call: Call, options: AdvisoryListOptions): Promise<Page> {
+  const { resource = advisories, ...reading } = options;
   const { counted, found } = filtersOf(request, call.db.dialect);
   const uid = request.uid === undefined || isUid(request.uid) ? request.uid : NOWHERE;
   if (counted.length === 0 && found.length === 0 && uid === undefined)
-    return listPage(resource, request, call, { pageTokens, counted: "advisory" });
+    return listPage(resource, request, call, { ...reading, counted: "advisory" });
   // The page token is bound to these conditions.
   const asked = [...[...counted, ...found].map(({ test }) => test), ...(uid === undefined ? [] : [sql<boolean>`uid = ${uid}`])];
   return listPage(resource, request, call, {
-    pageTokens,
+    ...reading,
     conditions: asked.map((condition) => ({ seek: condition, test: condition })),
     plan: (selection, db) => planAdvisories({ counted, found, uid }, selection, db),
   });

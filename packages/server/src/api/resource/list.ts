@@ -11,8 +11,9 @@ import { listCapabilities } from "./conditions.ts";
 import { countRows, type RowCount } from "./count-rows.ts";
 import type { Resource } from "./define.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
+import { type CutPage, cutPage } from "./page-bytes.ts";
 import type { PageTokens } from "./page-token.ts";
-import { readRows } from "./read-rows.ts";
+import { type Row, readRows } from "./read-rows.ts";
 import type { Entries, Selection } from "./selection.ts";
 import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
 
@@ -28,7 +29,7 @@ export interface ListRequest {
   readonly skip: number;
 }
 
-/** One page of resources, as stored. */
+/** One page of resources. It has fewer rows than asked for where they are large. */
 export interface Page {
   readonly uids: readonly string[];
   readonly bodies: readonly string[];
@@ -63,11 +64,13 @@ export interface Plan {
 
 export interface ListOptions extends ListTerms {
   readonly pageTokens: PageTokens;
+  /** Completes stored bodies with what is stored elsewhere: one text for each row, in the same order. */
+  readonly show?: ((rows: readonly Row[]) => Promise<readonly string[]>) | undefined;
 }
 
 /** @throws INVALID_ARGUMENT on page_size, page_token, order_by, skip */
 export async function listPage(resource: Resource, request: ListRequest, call: Call, options: ListOptions): Promise<Page> {
-  const { pageTokens: tokens, rootRows, conditions = [], counted, entries, isIndexed = false, plan } = options;
+  const { pageTokens: tokens, rootRows, conditions = [], counted, entries, isIndexed = false, plan, show } = options;
   const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
   const filters = filtersOf(resource, request);
@@ -92,16 +95,25 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   const planned = await plan?.({ ...wanted, view: whole }, call.db);
   const selection = planned === undefined ? wanted : { ...wanted, view: planned.view };
   const count = planned?.count ?? (await countRows(selection, call.db));
-  const rows = await readRows(selection, count, call.db);
+  const stored = await readRows(selection, count, call.db);
+  const { rows, hasMore } = show === undefined ? stored : await showRows(stored, show);
   const skipped = (after?.skipped ?? 0) + skip;
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  const last = hasMore ? rows.at(-1) : undefined;
   return {
-    uids: rows.slice(0, limit).map((row) => row.uid),
-    bodies: rows.slice(0, limit).map((row) => row.body),
+    uids: rows.map((row) => row.uid),
+    bodies: rows.map((row) => row.body),
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding, call.now),
     totalCount: count.total,
     skipped,
   };
+}
+
+/** Completed bodies are larger than stored ones, so the page may become shorter. */
+async function showRows({ rows, hasMore }: CutPage<Row>, show: NonNullable<ListOptions["show"]>): Promise<CutPage<Row>> {
+  const bodies = await show(rows);
+  const shown = rows.map((row, i) => ({ ...row, body: bodies[i] as string }));
+  const cut = cutPage(shown, shown.length, ({ body }) => Buffer.byteLength(body));
+  return { rows: cut.rows, hasMore: hasMore || cut.hasMore };
 }
 
 /** @throws INVALID_ARGUMENT on page_size, skip */

@@ -1,6 +1,6 @@
 /**
  * Reads the rows of one page. There are two plans. Few matching rows are found by the indexes of the conditions and sorted. Many are soon
- * found by a scan along the index of the order. Bodies are read last.
+ * found by a scan along the index of the order. Bodies are read last, and large ones only if they fit into the page.
  */
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
@@ -8,6 +8,7 @@ import { countOf } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { afterCursor, and, rootCondition, scanCondition, seekCondition, source } from "./conditions.ts";
 import type { RowCount } from "./count-rows.ts";
+import { type CutPage, cutPage } from "./page-bytes.ts";
 import type { Selection } from "./selection.ts";
 
 export interface Row {
@@ -17,8 +18,38 @@ export interface Row {
   readonly body: string;
 }
 
+/** A row whose body is null if it is large. */
+interface FoundRow extends Omit<Row, "body"> {
+  readonly body: string | null;
+  readonly bytes: number;
+}
+
+/** Bytes of a body that is read with its row, before the size of the page is known. All rows of a page then have less than 1 MiB. */
+const SMALL_BODY = 4 * 1024;
+
+/** The page is shorter than the selection's limit if its bodies are large. */
+export async function readRows(selection: Selection, count: RowCount, db: ReadDb): Promise<CutPage<Row>> {
+  const found = await findRows(selection, count, db);
+  const { rows, hasMore } = cutPage(found, selection.limit, ({ bytes }) => bytes);
+  const bodies = await readLargeBodies(rows, selection.resource.table, db);
+  const complete = rows.flatMap(({ uid, key, body }) => {
+    const text = body ?? bodies.get(uid);
+    return text === undefined ? [] : [{ uid, key, body: text }];
+  });
+  // A row was deleted in between.
+  return complete.length < rows.length ? readRows(selection, count, db) : { rows: complete, hasMore };
+}
+
+async function readLargeBodies(rows: readonly FoundRow[], table: string, db: ReadDb): Promise<ReadonlyMap<string, string>> {
+  const large = rows.filter(({ body }) => body === null).map(({ uid }) => uid);
+  if (large.length === 0) return new Map();
+  const wanted = sql`select wanted.value from ${db.dialect.valuesOf(large)} as wanted`;
+  const read = await sql<{ uid: string; body: string }>`select uid, body from ${sql.table(table)} where uid in (${wanted})`.execute(db);
+  return new Map(read.rows.map(({ uid, body }) => [uid, body]));
+}
+
 /** Up to `limit + 1` rows: one row more than the page shows that there is a next page. */
-export async function readRows(selection: Selection, count: RowCount, db: ReadDb): Promise<Row[]> {
+async function findRows(selection: Selection, count: RowCount, db: ReadDb): Promise<FoundRow[]> {
   const { total } = count;
   if (total === 0) return [];
   const { skip, limit, after } = selection;
@@ -40,18 +71,18 @@ interface Window extends RowCount {
 /** From this offset on, skipped rows must not cost a read of their bodies. */
 const FAR = 200;
 
-async function query(selection: Selection, window: Window, db: ReadDb): Promise<Row[]> {
+async function query(selection: Selection, window: Window, db: ReadDb): Promise<FoundRow[]> {
   const isSorted = await isCheaperToSort(selection, window, db);
   // A covering index has no bodies.
   const isNear = !isSorted && window.offset < FAR && selection.view.index === undefined;
   const page = isSorted ? sortedPage(selection, window, db.dialect) : scannedPage(selection, window, isNear, db.dialect);
-  const { rows } = await (isNear ? sql<Row>`${page}` : withBodies(page, selection, window)).execute(db);
+  const { rows } = await (isNear ? sql<FoundRow>`${page}` : withBodies(page, selection, window)).execute(db);
   return rows;
 }
 
-function withBodies(page: Sql, selection: Selection, window: Window): RawBuilder<Row> {
+function withBodies(page: Sql, selection: Selection, window: Window): RawBuilder<FoundRow> {
   return sql`with page as materialized (${page})
-    select page.uid, page.key, t.body from page join ${sql.table(selection.resource.table)} as t on t.uid = page.uid
+    select page.uid, page.key, ${bodyOf("t.body")} from page join ${sql.table(selection.resource.table)} as t on t.uid = page.uid
     order by page.key ${direction(selection, window)}, page.uid ${ties(window)}`;
 }
 
@@ -81,7 +112,13 @@ function scannedPage(selection: Selection, window: Window, body: boolean, dialec
 type Sql = RawBuilder<unknown>;
 
 function select({ order }: Selection, from: Sql, where: RawBuilder<boolean>, body: boolean): Sql {
-  return sql`select uid, ${sql.ref(order.column)} as key${body ? sql`, body` : sql``} from ${from} where ${where}`;
+  return sql`select uid, ${sql.ref(order.column)} as key${body ? sql`, ${bodyOf("body")}` : sql``} from ${from} where ${where}`;
+}
+
+/** The body if it is small, and its size in any case, which both stores know without reading a large body. */
+function bodyOf(column: string): Sql {
+  const body = sql.ref(column);
+  return sql`case when octet_length(${body}) <= ${SMALL_BODY} then ${body} end as body, octet_length(${body}) as bytes`;
 }
 
 function cut(selection: Selection, window: Window, offset: number, limit: number): Sql {

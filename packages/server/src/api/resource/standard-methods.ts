@@ -56,8 +56,9 @@ function standardGet<Desc extends DescMessage>(resource: Resource<Desc>, { show 
 function standardList(resource: Resource, output: DescMessage, { pageTokens, show, listTerms }: Reading) {
   return read(async (request, call) => {
     const list = request as unknown as ListRequest;
-    const page = await listPage(resource, list, call, { pageTokens, ...listTerms?.(list, call) });
-    return listResponse(output, show === undefined ? page : { ...page, bodies: await show(page.bodies, call, "summary") });
+    const bodiesOf = (rows: readonly { readonly body: string }[]) => rows.map(({ body }) => body);
+    const showRows = show && ((rows: readonly { readonly body: string }[]) => show(bodiesOf(rows), call, "summary"));
+    return listResponse(output, await listPage(resource, list, call, { pageTokens, show: showRows, ...listTerms?.(list, call) }));
   });
 }
 

@@ -3,14 +3,13 @@
  * (delivery/publish.ts): a reader that has seen a position misses no event before it.
  */
 import { type Selectable, sql } from "kysely";
+import { cutPage } from "../../api/resource/page-bytes.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
 import type { OutboxTable } from "../../outbox/tables.ts";
 
 /** Events that are scanned for one page, however few of them belong to the group. */
 const WINDOW = 5000;
-/** Bytes of all bodies of one page. A single larger body, such as a readme, makes a page of its own. */
-const MAX_BYTES = 4 * 1024 * 1024;
 /** Times are nearly in the order of positions. These bounds allow for clocks that differ and for long calls. */
 const SLACK_MS = 60_000;
 const SLACK_ROWS = 1000;
@@ -44,8 +43,9 @@ export async function readFeed(db: ReadDb, feed: Feed): Promise<FeedPage> {
   const window = await readWindow(db, feed);
   if (window.last === undefined) return { rows: [], next: undefined, hasMore: false };
   const found = await find(db, feed, window.last);
-  const positions = fitting(found);
-  const isAll = positions.length === found.length && found.length < feed.limit;
+  const { rows, hasMore } = cutPage(found, feed.limit, ({ bytes }) => bytes);
+  const positions = rows.map(({ position }) => position);
+  const isAll = !hasMore && found.length < feed.limit;
   const next = (isAll ? undefined : positions.at(-1)) ?? window.last;
   return { rows: await readRows(db, positions), next, hasMore: next < window.last || window.isFull };
 }
@@ -61,11 +61,11 @@ async function readWindow(db: ReadDb, { after, end }: Feed): Promise<{ last: num
 }
 
 interface Size {
-  readonly position: number | null;
+  readonly position: number;
   readonly bytes: number;
 }
 
-function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number): Promise<Size[]> {
+async function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number): Promise<Size[]> {
   const { lower, upper } = rangeAtOrBelow(parent);
   const { unindexed, valuesOf } = db.dialect;
   // Seeks by position only: rows from the index of times would have to be sorted.
@@ -81,19 +81,8 @@ function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, l
   if (types !== undefined) query = query.where("type", "in", db.selectFrom(valuesOf(types).as("v")).select("v.value"));
   if (since !== undefined) query = query.where(time, ">=", since);
   if (until !== undefined) query = query.where(time, "<", until);
-  return query.orderBy("position").limit(limit).execute();
-}
-
-/** The positions that fit into one answer, at least one. */
-function fitting(found: readonly Size[]): number[] {
-  const positions: number[] = [];
-  let sum = 0;
-  for (const { position, bytes } of found) {
-    sum += bytes;
-    if (position === null || (sum > MAX_BYTES && positions.length > 0)) break;
-    positions.push(position);
-  }
-  return positions;
+  const rows = await query.orderBy("position").limit(limit).execute();
+  return rows.flatMap(({ position, bytes }) => (position === null ? [] : [{ position, bytes }]));
 }
 
 async function readRows(db: ReadDb, positions: readonly number[]): Promise<EventRow[]> {

@@ -15,6 +15,7 @@ import type { Call } from "../../api/call/call.ts";
 import { listCapabilities } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { type Order, parseOrderBy } from "../../api/resource/order-by.ts";
+import { cutPage } from "../../api/resource/page-bytes.ts";
 import type { PageTokens, Position } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
@@ -45,11 +46,12 @@ export async function listVersions(
   const artifact = await findArtifact(artifactId, call);
   const binding = JSON.stringify([call.operation.name, call.principal?.uid, artifactId, order.column, order.descending]);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
-  const rows = await readRows({ artifactUid: artifactId, order, after, skip, limit: limit + 1 }, call.db);
+  const found = await readRows({ artifactUid: artifactId, order, after, skip, limit: limit + 1 }, call.db);
   const skipped = (after?.skipped ?? 0) + skip;
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  const { rows, hasMore } = cutPage(found, limit, ({ version, description }) => Buffer.byteLength(version + description));
+  const last = hasMore ? rows.at(-1) : undefined;
   return create(ListArtifactVersionsResponseSchema, {
-    artifactVersions: rows.slice(0, limit).map((row) => versionOf(row, artifact.name)),
+    artifactVersions: rows.map((row) => versionOf(row, artifact.name)),
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding, call.now),
     totalCount: BigInt(artifact.versionCount),
     skipped,

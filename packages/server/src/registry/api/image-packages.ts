@@ -10,6 +10,7 @@ import {
 } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
+import { cutPage } from "../../api/resource/page-bytes.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import { timestampFromText } from "../../lib/clock.ts";
@@ -32,8 +33,8 @@ export function imagePackagesService({ pageTokens }: { readonly pageTokens: Page
         const descriptions = isDigest(digest) ? await findDescriptions(db, uid, digest) : undefined;
         if (descriptions === undefined) throw notFound("Image", digest.slice(0, 200));
         const found = await listPackages(db, descriptions, after, limit + 1);
-        const packages = found.slice(0, limit);
-        const last = found.length > limit ? packages.at(-1) : undefined;
+        const { rows: packages, hasMore } = cutPage(found, limit, bytesOf);
+        const last = hasMore ? packages.at(-1) : undefined;
         return create(ListImagePackagesResponseSchema, {
           packages: packages.map(packageOf),
           nextPageToken:
@@ -45,6 +46,10 @@ export function imagePackagesService({ pageTokens }: { readonly pageTokens: Page
     },
     "Repo",
   );
+}
+
+function bytesOf({ name, version, architecture, origin, purl, source, location }: ListedPackage): number {
+  return [name, version, architecture, origin, purl, source, location].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
 function packageOf({ description, ...found }: ListedPackage) {
