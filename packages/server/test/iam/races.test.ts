@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
 import { uidFromText } from "../../src/lib/uid.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
-import { parse } from "../harness/json.ts";
+import { parse, textOf } from "../harness/json.ts";
+import { assertRefused } from "../harness/refusal.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const ROUNDS = 15;
@@ -34,6 +36,11 @@ describeWithWorld("concurrent writes to IAM resources", (world) => {
       for (const [path, body] of [[`/iam/v2/roleBindings/${group}`, binding] as const, ["/iam/v2/groups", organization] as const]) {
         const answers = await Promise.all([1, 2, 3].map(() => world.raw("POST", path, body)));
         assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409]);
+        if (body !== binding) continue;
+        // A refusal names the binding that exists, or none.
+        const winner = textOf(parse(answers.find(({ status }) => status === 200)?.text ?? "").uid);
+        for (const answer of answers.filter(({ status }) => status === 409))
+          assert.ok(["", winner, undefined].includes(assertRefused(answer, Code.ALREADY_EXISTS).details[1]?.resourceName), answer.text);
       }
     }
   });

@@ -75,7 +75,8 @@ export async function insert<Desc extends DescMessage>(
     // The columns of the one table that `resource` names: more than the type of a union of tables can say.
     .values(row as never)
     .execute()
-    .catch((thrown) => throwNameTaken(thrown, resource, message));
+    // The new uid names nothing. That of the resource in the way can no longer be read in this transaction.
+    .catch((thrown) => throwNameTaken(thrown, resource, resource.hasUidOfGroup ? message : { ...message, uid: "" }));
   await appendToCount(db, resource.table, countedUid(resource, uid), 1);
   return new JsonText(resource.schema, body, message);
 }
