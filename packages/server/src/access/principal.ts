@@ -9,6 +9,11 @@ export interface Principal {
   /** Unix seconds. */
   readonly issuedAt: number;
   readonly expiry: number;
+  /**
+   * For a person: when the account was registered. After it was deleted and registered again, the token is void.
+   * Undefined in other tokens.
+   */
+  readonly registered?: string | undefined;
   /** Address of a person, from an issuer that the operator trusts; undefined in all other tokens. */
   readonly email: string | undefined;
   readonly emailVerified: boolean;

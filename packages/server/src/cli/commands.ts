@@ -39,7 +39,7 @@ async function mintOwnerToken(config: Config): Promise<{ token: string; isNew: b
   const { grants, clock } = installation;
   const keys = await installation.openKeys();
   const { bootstrapOwner, isNew } = await installation.bootstrap();
-  const { access } = await grants.load(bootstrapOwner);
+  const { access, registered } = await grants.load(bootstrapOwner);
   const tokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]) });
   const content = {
     uid: bootstrapOwner,
@@ -51,6 +51,7 @@ async function mintOwnerToken(config: Config): Promise<{ token: string; isNew: b
     scopes: undefined,
     capabilities: undefined,
     access,
+    registered,
     lifetimeSeconds: MAX_LIFETIME_SECONDS,
   };
   const { token } = await tokens.mint(content, clock.now());

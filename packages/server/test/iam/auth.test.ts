@@ -244,8 +244,19 @@ describeWithWorld("deleting an account", (world) => {
     const group = await world.group(world.orgUid);
     await world.bind(user.uid, await builtInRole(world, "viewer"), group);
     assert.equal((await remove(user.uid, user.token)).status, 200);
+    world.clock.advance(1);
     const again = await world.user("returning");
     assert.equal(again.uid, user.uid);
+    assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, again.token)).status, 200);
+    // The tokens from before stay void, at the API, in an exchange, and in the registry.
+    const registryToken = async (token: string) =>
+      world.http("GET", "/token?scope=repository:a/b:pull", undefined, {
+        authorization: `Basic ${Buffer.from(`_token:${token}`).toString("base64")}`,
+      });
+    assert.equal((await registryToken(again.token)).status, 200);
+    assert.equal((await registryToken(user.token)).status, 401);
+    assert.equal((await world.raw("GET", "/auth/v1/ok", undefined, user.token)).status, 401);
+    assertRefused(await world.raw("POST", "/sts/exchange", undefined, user.token), Code.UNAUTHENTICATED);
     assertRefused(await world.raw("GET", `/iam/v2/groups/${group}`, undefined, again.token), Code.PERMISSION_DENIED);
   });
 

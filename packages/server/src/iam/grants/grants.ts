@@ -15,12 +15,14 @@ export interface IdentityRights {
   /** Also false if a directory deactivated the identity and it has no rights left, see `findDeactivations`. */
   readonly exists: boolean;
   readonly access: Access;
+  /** For a person: when the account was registered. */
+  readonly registered: string | undefined;
   /** Uids of the organizations whose directories deactivated the identity. It has no rights there, from any source. */
   readonly closedOrganizations: ReadonlySet<string>;
 }
 
 /** The identity of a token, the token's limits and its identity-provider session. */
-export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session">;
+export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session" | "registered">;
 
 export interface Grants {
   /** @param db handle of a transaction whose own writes must be visible; bypasses the cache */
@@ -28,7 +30,7 @@ export interface Grants {
   /**
    * The rights of a token's bearer: the identity's rights, plus the mapped groups of its session, limited by the token.
    */
-  loadSession(session: Session, db?: ReadDb): Promise<Pick<IdentityRights, "exists" | "access">>;
+  loadSession(session: Session, db?: ReadDb): Promise<Pick<IdentityRights, "exists" | "access" | "registered">>;
   /**
    * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
    * Takes effect with the commit on this server, and within a second on all others.
@@ -91,12 +93,16 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
   return {
     invalidate,
     load,
-    async loadSession({ uid, scopes, capabilities, within, session }, db) {
+    async loadSession({ uid, scopes, capabilities, within, session, registered }, db) {
       const standing = await load(uid, db);
+      // The account of the token was deleted; the person has registered again under the same uid.
+      if (registered !== undefined && registered !== standing.registered)
+        return { exists: false, access: NO_ACCESS, registered: undefined };
       // A session ends when its provider's directory deactivates the account.
-      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider))) return { exists: false, access: NO_ACCESS };
+      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider)))
+        return { exists: false, access: NO_ACCESS, registered: undefined };
       const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
-      return { exists: standing.exists, access: access.narrowed(scopes, capabilities, within) };
+      return { exists: standing.exists, registered: standing.registered, access: access.narrowed(scopes, capabilities, within) };
     },
     async recordChange(db, identityUids) {
       await appendAccessChange(db, identityUids);
@@ -122,7 +128,7 @@ async function addSessionMappings(standing: IdentityRights, session: ProviderSes
 }
 
 async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
-  const { exists, isProvisioned, bindings } = await readBindings(db, uid);
+  const { exists, createTime, isProvisioned, bindings } = await readBindings(db, uid);
   const pending = exists && isInRoot(uid) ? await readPendingBindings(db, uid) : [];
   const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
   const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
@@ -130,11 +136,14 @@ async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
   const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
   const pendingOrganizations = new Set(pending.map(({ groupUid }) => rootOf(groupUid)));
   const access = new Access(effectiveCapabilities(uid, remaining), pendingOrganizations);
-  return { exists: exists && !isDeactivated, access, closedOrganizations };
+  const registered = isInRoot(uid) ? createTime : undefined;
+  return { exists: exists && !isDeactivated, access, registered, closedOrganizations };
 }
 
 interface StoredBindings {
   readonly exists: boolean;
+  /** When the identity was created; undefined if it does not exist. */
+  readonly createTime: string | undefined;
   /** Whether any directory knows the identity. */
   readonly isProvisioned: boolean;
   readonly bindings: readonly Binding[];
@@ -155,7 +164,7 @@ async function readBindings(db: ReadDb, uid: string): Promise<StoredBindings> {
         .on(sql<boolean>`role_binding.uid < bound.upper`),
     )
     .leftJoin("role", "role.uid", "role_binding.role_uid")
-    .select(["role_binding.parent as group", "role.capabilities as capabilities"])
+    .select(["identity.create_time as createTime", "role_binding.parent as group", "role.capabilities as capabilities"])
     .select((eb) =>
       eb
         .selectFrom("scim_identity")
@@ -170,7 +179,7 @@ async function readBindings(db: ReadDb, uid: string): Promise<StoredBindings> {
     .execute();
   const [first] = rows;
   const isProvisioned = (first?.provisioned ?? null) !== null;
-  return { exists: first !== undefined, isProvisioned, bindings: bindingsFromRows(rows) };
+  return { exists: first !== undefined, createTime: first?.createTime, isProvisioned, bindings: bindingsFromRows(rows) };
 }
 
 /** Ranges of uids in which bindings of the identity count: an organization that a person has joined, or a workload's own. */

@@ -111,6 +111,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
 export async function loginFromAccount(account: PersonAccount, db: ReadDb): Promise<Login> {
   const { identityUid, profile, within } = account;
   const session = await createProviderSession(db, account);
+  const identity = await db.selectFrom("identity").select("create_time").where("uid", "=", identityUid).executeTakeFirst();
   return {
     identityUid,
     profile,
@@ -119,6 +120,7 @@ export async function loginFromAccount(account: PersonAccount, db: ReadDb): Prom
     notAfter: undefined,
     audiences: undefined,
     session,
+    registered: identity?.create_time,
   };
 }
 

@@ -9,7 +9,7 @@ import { assertNotLastOwner } from "./last-owner.ts";
 /**
  * The account's tokens stop working with the commit. Accepted terms and past actions stay recorded under its uid, and
  * so does the directory's data about the person. A person who registers again gets
- * the same identity without rights; access tokens from before are valid again then, until they expire.
+ * the same identity without rights, for which the old tokens are not valid.
  * @throws FAILED_PRECONDITION if an organization would be left without an owner
  */
 export async function deleteAccount(db: WriteDb, uid: string, grants: Grants): Promise<void> {

@@ -33,6 +33,7 @@ export interface TokenContent
     | "within"
     | "session"
     | "registryAccess"
+    | "registered"
   > {
   /** Rights shown in the `cap` claim, which clients read. Holt itself ignores the claim. */
   readonly access: Access;
@@ -118,6 +119,7 @@ function buildClaims({
   upstream,
   session,
   registryAccess,
+  registered,
   ...content
 }: TokenContent): Claims {
   const narrow = buildNarrowClaim(content);
@@ -131,6 +133,7 @@ function buildClaims({
     ...(Object.keys(upstream).length > 0 && { upstream }),
     ...(narrow !== undefined && { narrow }),
     ...(session !== undefined && { idp: buildSessionClaim(session) }),
+    ...(registered !== undefined && { registered }),
   };
 }
 
@@ -167,6 +170,7 @@ export async function assertSignedByUs(token: ParsedJwt, keys: SigningKeys): Pro
 function principalFromClaims(claims: Claims, issuer: string): Principal {
   const uid = stringClaim(claims, "sub") ?? "";
   const [issuedAt, expiry] = [claimOf(claims, "iat"), claimOf(claims, "exp")];
+  const registered = stringClaim(claims, "registered");
   if (!isUid(uid) || typeof issuedAt !== "number" || typeof expiry !== "number" || !isRecord(claimOf(claims, "act")))
     throw invalidToken("not an access token");
   return {
@@ -176,6 +180,7 @@ function principalFromClaims(claims: Claims, issuer: string): Principal {
     audience: audiencesOf(claims),
     issuedAt,
     expiry,
+    ...(registered !== undefined && { registered }),
     email: stringClaim(claims, "email"),
     emailVerified: claimOf(claims, "email_verified") === true,
     upstream: stringMembers(claimOf(claims, "upstream")),

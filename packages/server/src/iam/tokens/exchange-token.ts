@@ -106,12 +106,13 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
   ): Promise<{ token: IssuedToken; narrowing: Narrowing }> {
     assertAudiences(audience, login);
     const { identityUid: uid, session } = login;
-    const { exists, access } = await grants.loadSession({ uid, ...NOT_NARROWED, session });
+    const { exists, access, registered } = await grants.loadSession({ uid, ...NOT_NARROWED, session, registered: login.registered });
     if (!exists) throw unauthenticated("the identity no longer exists, or was deactivated");
     const narrowing = narrow(access, login.inherited, wanted);
     const left = access.narrowed(narrowing.scopes, narrowing.capabilities, narrowing.within);
     const lifetimeSeconds = remainingLifetimeSeconds(login, now);
-    const token = await accessTokens.mint({ uid, audience, access: left, ...login.profile, ...narrowing, session, lifetimeSeconds }, now);
+    const content = { uid, audience, access: left, ...login.profile, ...narrowing, session, registered, lifetimeSeconds };
+    const token = await accessTokens.mint(content, now);
     return { token, narrowing };
   }
 

@@ -18,18 +18,18 @@ import type { SigningKeys } from "./signing-keys.ts";
 import type { Profile } from "./subject.ts";
 
 /** The parts of a person's login that are stored until the program collects them. */
-export interface StoredLogin extends Pick<Login, "identityUid" | "profile" | "session"> {
+export interface StoredLogin extends Pick<Login, "identityUid" | "profile" | "session" | "registered"> {
   /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
   readonly within?: string | undefined;
 }
 
-export function storedFromLogin({ identityUid, profile, session, inherited: { within } }: Login): StoredLogin {
-  return { identityUid, profile, session, within };
+export function storedFromLogin({ identityUid, profile, session, registered, inherited: { within } }: Login): StoredLogin {
+  return { identityUid, profile, session, registered, within };
 }
 
-export function loginFromStored({ identityUid, profile, session, within }: StoredLogin): Login {
+export function loginFromStored({ identityUid, profile, session, registered, within }: StoredLogin): Login {
   const inherited = within === undefined ? NOT_NARROWED : { ...NOT_NARROWED, within };
-  return { identityUid, profile, kind: "user", inherited, notAfter: undefined, audiences: undefined, session };
+  return { identityUid, profile, kind: "user", inherited, notAfter: undefined, audiences: undefined, session, registered };
 }
 
 export interface LoginTokens {
@@ -51,7 +51,7 @@ const CLAIM = "login";
 export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys: SigningKeys): LoginTokens {
   const audience = `${issuer}/sts/exchange`;
   return {
-    async mint({ identityUid, profile, session, within }, clientId, now) {
+    async mint({ identityUid, profile, session, registered, within }, clientId, now) {
       const iat = Math.floor(now.getTime() / 1000);
       const exp = iat + LIFETIME_SECONDS;
       const { name } = profile.upstream;
@@ -66,7 +66,7 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
         exp,
         ...(profile.email !== undefined && { email: profile.email, email_verified: profile.emailVerified }),
         ...(name !== undefined && { name }),
-        [CLAIM]: { profile, within, ...(session !== undefined && { idp: buildSessionClaim(session) }) },
+        [CLAIM]: { profile, within, registered, ...(session !== undefined && { idp: buildSessionClaim(session) }) },
       });
       return { token, expiry: new Date(exp * 1000) };
     },
@@ -80,10 +80,10 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
       if (exp <= now.getTime() / 1000) throw invalidToken("expired");
       if (!audiencesOf(token.claims).includes(audience)) throw invalidToken("issued for another audience");
       const { actor, email, emailVerified, upstream } = login.profile as unknown as Profile;
-      const { within } = login as Pick<StoredLogin, "within">;
+      const { within, registered } = login as Pick<StoredLogin, "within" | "registered">;
       const profile = { actor, email, emailVerified, upstream };
       const loginToken = { hash: sha256Hex(token.compact), expiry: new Date(exp * 1000) };
-      return { ...loginFromStored({ identityUid, profile, within, ...parseSessionClaim(login.idp) }), loginToken };
+      return { ...loginFromStored({ identityUid, profile, within, registered, ...parseSessionClaim(login.idp) }), loginToken };
     },
   };
 }

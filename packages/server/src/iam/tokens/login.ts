@@ -42,6 +42,8 @@ export interface Login {
   readonly loginToken?: SpendableToken | undefined;
   /** Session at an organization's identity provider; only if the login is for the person's own identity. */
   readonly session?: ProviderSession | undefined;
+  /** When the account was registered, as far as the login depends on it: it is void for an account that is registered anew. */
+  readonly registered?: string | undefined;
 }
 
 /** The identity that the caller wants to log in as. */
