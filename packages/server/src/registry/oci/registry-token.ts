@@ -33,7 +33,19 @@ export async function mintRegistryToken(
 ): Promise<RegistryToken> {
   const { clock, accessTokens, audience } = options;
   const now = clock.now();
-  const { expiry, uid, actor, email, emailVerified, upstream, scopes: groups, capabilities, within, session, registered } = caller.principal;
+  const {
+    expiry,
+    uid,
+    actor,
+    email,
+    emailVerified,
+    upstream,
+    scopes: groups,
+    capabilities,
+    within,
+    session,
+    registered,
+  } = caller.principal;
   const access = await grantedAccess(caller, scopes, options);
   const lifetimeSeconds = Math.min(MAX_LIFETIME_SECONDS, expiry - Math.floor(now.getTime() / 1000));
   const rest = { email, emailVerified, upstream, scopes: groups, capabilities, within, session, registered };
