@@ -1,6 +1,8 @@
 /** Decodes scalars and enums from JSON into the values of protobuf-es. Numbers may be strings, as in proto3 JSON. */
-import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { type DescEnum, type DescEnumValue, getOption, hasOption, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { name as secondName } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { JsonFieldError } from "./json-field-error.ts";
+import { nearestNames } from "./nearest.ts";
 
 export type ValueDecoder = (json: JsonValue) => unknown;
 
@@ -31,15 +33,32 @@ export function compileScalarDecoder(scalar: ScalarType): ValueDecoder {
   }
 }
 
-/** Accepts names and numbers. Enums are open, so a number may have no name. */
+/** Errors list the values of an enum with at most this many; of a larger one, those that are nearest to the given text. */
+const MAX_LISTED_VALUES = 20;
+const MAX_NEAREST_VALUES = 5;
+
+/**
+ * Accepts names and numbers. Enums are open, so a number may have no name. A capability has two names,
+ * `CAP_IAM_GROUPS_LIST` and `groups.list`.
+ */
 export function compileEnumDecoder(desc: DescEnum): ValueDecoder {
   if (desc.typeName === "google.protobuf.NullValue") return () => 0;
-  const numbers = new Map(desc.values.map((value) => [value.name, value.number]));
+  const numbers = new Map(desc.values.flatMap((value) => namesOf(value).map((name) => [name, value.number])));
   return (json) => {
     if (typeof json === "number") return parseInt32(json);
     const number = typeof json === "string" ? numbers.get(json) : undefined;
-    return number ?? fail(`must be one of ${[...numbers.keys()].join(", ")}, not ${describe(json)}`);
+    return number ?? fail(`${expectedValues(desc, [...numbers.keys()], json)}, not ${describe(json)}`);
   };
+}
+
+function namesOf(value: DescEnumValue): string[] {
+  return hasOption(value, secondName) ? [value.name, getOption(value, secondName)] : [value.name];
+}
+
+function expectedValues({ name, values }: DescEnum, names: readonly string[], json: JsonValue): string {
+  if (values.length <= MAX_LISTED_VALUES) return `must be one of ${names.join(", ")}`;
+  const nearest = typeof json === "string" ? nearestNames(json, names, MAX_NEAREST_VALUES) : [];
+  return `must be a name of ${name}${nearest.length === 0 ? "" : `, such as ${nearest.join(", ")}`}`;
 }
 
 /**

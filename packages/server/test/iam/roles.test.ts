@@ -98,6 +98,15 @@ describeWithWorld("roles", (world) => {
     assert.deepEqual([renamed.name, renamed.capabilities], ["renamed", ["CAP_REPO_LIST"]]);
   });
 
+  it("a capability can be given by either of its names, also in a query", async () => {
+    const made = await make("groups.list", "CAP_IAM_ROLES_LIST", "CAP_IAM_GROUPS_LIST");
+    assert.deepEqual(made.capabilities, ["CAP_IAM_GROUPS_LIST", "CAP_IAM_ROLES_LIST"]);
+    const explain = (capability: string) =>
+      world.raw("GET", `/holt/v1/access/${world.orgUid}:explain?identityUid=${world.owner.uid}&capability=${capability}`);
+    assert.equal((await explain("groups.list")).text, (await explain("CAP_IAM_GROUPS_LIST")).text);
+    assert.equal((await explain("groups.list")).status, 200);
+  });
+
   it("a role has each capability once, sorted by number", async () => {
     const made = await make("CAP_REPO_LIST", "CAP_IAM_GROUPS_LIST", 1605, "CAP_IAM_GROUPS_CREATE", "CAP_REPO_LIST");
     assert.deepEqual(made.capabilities, ["CAP_IAM_GROUPS_CREATE", "CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST"]);
@@ -111,6 +120,15 @@ describeWithWorld("roles", (world) => {
 
   it("a role with an unknown capability name or number is rejected", async () => {
     assertRefused(await post({ capabilities: ["CAP_NONSENSE"] }), Code.INVALID_ARGUMENT);
+    for (const [name, nearest] of [
+      ["CAP_IAM_GROUP_LIST", "CAP_IAM_GROUPS_LIST"],
+      ["groups.lst", "groups.list"],
+      ["x".repeat(5000), "Capability"],
+    ] as const) {
+      const { status, text } = await post({ capabilities: [name] });
+      assert.equal(status, 400);
+      assert.ok(text.includes(nearest) && text.length < 1000, text.slice(0, 2000));
+    }
     for (const number of [0, 1, 1601, 99999]) {
       const role = { name: "a", capabilities: [number as Capability] };
       const outcome = await world.grpc.call(RolesService.method.createRole, { parent: world.orgUid, role }, world.owner.token);

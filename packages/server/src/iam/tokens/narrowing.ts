@@ -6,6 +6,7 @@ import { capabilityBit, capabilityByName } from "@holt/api";
 import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import { invalidArgument, permissionDenied } from "../../lib/errors.ts";
+import { didYouMean } from "../../lib/nearest.ts";
 import { isUid } from "../../lib/uid.ts";
 
 /** Limits of a token's rights. An undefined member does not limit anything. */
@@ -20,6 +21,8 @@ export function isNarrowed({ scopes, capabilities, within }: Narrowing): boolean
 
 /** Tokens travel in headers, whose size is limited. */
 const MAX_SCOPES = 32;
+/** Characters of a name that an error repeats. */
+const MAX_QUOTED = 64;
 
 /** @throws INVALID_ARGUMENT */
 export function parseNarrowing(scopes: readonly string[], capabilities: readonly string[]): Narrowing {
@@ -37,7 +40,8 @@ function parseCapabilities(names: readonly string[]): bigint | undefined {
   let set = 0n;
   for (const name of names) {
     const capability = capabilityByName.get(name);
-    if (capability === undefined) throw invalidArgument("cap", `"${name}" is not a capability`);
+    if (capability === undefined)
+      throw invalidArgument("cap", `"${name.slice(0, MAX_QUOTED)}" is not a capability${didYouMean(name, capabilityByName.keys())}`);
     set |= 1n << BigInt(capabilityBit(capability));
   }
   return names.length === 0 ? undefined : set;
