@@ -37,9 +37,9 @@ function given(request: string, body?: string | Buffer, contentType?: string): R
   return toJson(match.route.operation.method.input, read(request, body, contentType)) as Record<string, unknown>;
 }
 
-function refuses(request: string, body: string | Buffer | undefined, field: string, description: string | RegExp): void {
+function refuses(request: string, body: string | Buffer | undefined, field: string, description: string | RegExp, type?: string): void {
   assert.throws(
-    () => read(request, body),
+    () => read(request, body, type),
     (error: { code: number; details: { fieldViolations: { field: string; description: string }[] } }) => {
       assert.equal(error.code, 3);
       const [violation] = error.details.fieldViolations;
@@ -209,10 +209,21 @@ describe("a form in a request", () => {
     assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", form), { aud: ["a", "b"], identity: "c/d" });
   });
 
-  it("a form in a request is recognized by its content type only: JSON is not read as a form", () => {
-    assert.deepEqual(given("POST /sts/exchange?aud=a", '{"identity":"x"}', "application/json"), { aud: ["a"] });
-    assert.deepEqual(given("POST /sts/exchange", "identity=x"), {});
+  it("a token endpoint takes JSON as well as a form, and adds its members to the query", () => {
+    const json = '{"identity":"x","aud":["b","c"],"cap":"groups.list","identityProvider":null,"unknown":1}';
+    for (const type of ["application/json", "application/json; charset=utf-8"])
+      assert.deepEqual(given("POST /sts/exchange?aud=a", json, type), { aud: ["a", "b", "c"], identity: "x", cap: ["groups.list"] });
+    assert.deepEqual(given("POST /sts/exchange_refresh_token", '{"scopes":["s"]}', "application/json"), { scopes: ["s"] });
+    assert.deepEqual(given("POST /sts/exchange?aud=a", "", "application/json"), { aud: ["a"] });
     assert.deepEqual(given("GET /sts/exchange?aud=a", "identity=x", form), { aud: ["a"] });
+  });
+
+  it("a token endpoint refuses JSON that no form can express, and bodies of other types", () => {
+    refuses("POST /sts/exchange", '{"identity":{"uid":"x"}}', "identity", /string or a list of strings/, "application/json");
+    refuses("POST /sts/exchange", '["x"]', "", "the body must be a JSON object", "application/json");
+    refuses("POST /sts/exchange", "{", "", /not valid JSON/, "application/json");
+    refuses("POST /sts/exchange", "identity=x", "", /must be application\/x-www-form-urlencoded or application\/json, not a body without/);
+    refuses("POST /sts/exchange", '{"identity":"x"}', "", /not text\/plain/, "text/plain");
   });
 });
 

@@ -10,6 +10,7 @@ import { assertFewMarks } from "../element-limit.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { MAX_IGNORED, shownName } from "./ignored-input.ts";
 import { inferMask } from "./inferred-mask.ts";
+import { queryFromJson } from "./json-query.ts";
 import { compileTextDecoder, resolveFieldPath, setField } from "./message-fields.ts";
 import { compileQueryReader, type UnknownParameters } from "./query-parameters.ts";
 import type { Route } from "./route-table.ts";
@@ -68,7 +69,8 @@ export function compileRequestReader(route: Route, { maxDepth, unknownParameters
       const request = atField("", () => newRequest(json));
       readBody?.(json, request);
       // Joined, since a parameter may be in both.
-      const query = takes === "form" ? [parts.query, formOf(parts)].filter((text) => text !== "").join("&") : parts.query;
+      const query =
+        takes === "form" ? [parts.query, formOf(parts, route, maxDepth)].filter((text) => text !== "").join("&") : parts.query;
       const ignored = readQuery(request, query);
       setVariables(request, parts.variables);
       infer?.(json, request);
@@ -82,11 +84,24 @@ function unknownFieldsOf(schema: DescMessage | undefined, json: JsonValue): read
   return findUnknownFields(schema, json, MAX_IGNORED).map((path) => `ignored unknown field ${shownName(path)}`);
 }
 
-/** A body that is not a form has no parameters and is never read as JSON. */
-function formOf({ body, contentType = "" }: RequestParts): string {
-  if (body === undefined || !contentType.startsWith("application/x-www-form-urlencoded")) return "";
-  assertFewMarks(body);
-  return body.toString("utf8");
+/**
+ * A form as a query. A token endpoint also takes JSON, and refuses other bodies, since its caller would get a token for
+ * something else. All other operations ignore a body that is not a form.
+ */
+function formOf({ body, contentType = "" }: RequestParts, { operation: { access } }: Route, maxDepth: number): string {
+  if (body === undefined || body.length === 0) return "";
+  if (contentType.startsWith("application/x-www-form-urlencoded")) {
+    assertFewMarks(body);
+    return body.toString("utf8");
+  }
+  if (access.mode !== "self") return "";
+  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType))
+    throw invalidArgument("", `the body must be application/x-www-form-urlencoded or application/json, not ${shownType(contentType)}`);
+  return queryFromJson(parseJsonBody(body, maxDepth));
+}
+
+function shownType(contentType: string): string {
+  return contentType === "" ? "a body without Content-Type" : contentType.slice(0, 100);
 }
 
 function compileVariables(route: Route): (request: Message, values: readonly string[]) => void {
