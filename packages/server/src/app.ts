@@ -24,6 +24,7 @@ import { createRouter } from "./http/router.ts";
 import { createServerPages } from "./http/server-pages.ts";
 import { defaultLimits as limits } from "./http/transport-limits.ts";
 import { startIam } from "./iam/module.ts";
+import { startReleasingPages } from "./jobs/free-pages.ts";
 import { createCallLimit } from "./jobs/limit.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -52,6 +53,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const secrets = await installation.openSecrets();
   const keys = await installation.openKeys();
   const { bootstrapOwner, pageTokenKey } = await installation.bootstrap();
+  stack.use(startReleasingPages(store, log));
 
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);

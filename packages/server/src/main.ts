@@ -1,7 +1,7 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
-import { adoptBlobs, collectGarbage, printToken, recover, rotateKeys } from "./cli/commands.ts";
+import { adoptBlobs, collectGarbage, compact, printToken, recover, rotateKeys } from "./cli/commands.ts";
 import { importAdvisories, importVulnerabilities } from "./cli/import-advisories.ts";
 import { importLibraries } from "./cli/import-libraries.ts";
 import { ConfigError, readConfig } from "./config.ts";
@@ -20,6 +20,7 @@ const USAGE = `Usage: holtd [command]
                 import advisories of packages from files, folders and archives; --help has details
   import vulnerabilities PATH...
                 import metadata of vulnerabilities; --help has details
+  compact       rewrite the SQLite file of a stopped server without its unused pages
   recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
   version       print the version
   help          print this
@@ -38,6 +39,7 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   "keys rotate": () => rotateKeys(readConfig()),
   gc: ({ isDryRun }) => collectGarbage(readConfig(), isDryRun),
   "adopt-blobs": () => adoptBlobs(readConfig()),
+  compact: () => compact(readConfig()),
   recover: ({ argument }) => recover(readConfig(), argument),
   version: () => console.log(packageJson.version),
   help: () => console.log(USAGE),

@@ -1,10 +1,14 @@
 /** The small commands. They work on the server's database, also while the server runs. */
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { capabilitySet } from "../access/capability-set.ts";
 import { insert } from "../api/resource/write.ts";
 import type { Config } from "../config.ts";
+import { compactSqlite } from "../db/compact-sqlite.ts";
+import { lockDataFolder } from "../db/data-folder-lock.ts";
+import { sqlitePath } from "../db/open.ts";
 import type { WriteDb } from "../db/store.ts";
 import { blobReferences } from "../domains.ts";
 import { roleBindings } from "../iam/api/role-bindings.ts";
@@ -89,6 +93,16 @@ export async function adoptBlobs(config: Config): Promise<void> {
   console.log(
     `The database now keeps its images in ${config.dataDir}/blobs. Collection deletes files there that the database does not know.`,
   );
+}
+
+/** Rewrites the database file of a stopped server. @throws Error while a server uses it */
+export function compact({ databaseUrl, dataDir }: Config): void {
+  if (databaseUrl !== "") throw new Error("PostgreSQL manages its files itself; this command is for SQLite");
+  const path = sqlitePath(dataDir);
+  if (!existsSync(path)) throw new Error(`there is no database ${path}`);
+  using _lock = lockDataFolder(dataDir);
+  const { bytesBefore, bytesAfter } = compactSqlite(path);
+  console.log(`The database file had ${bytesBefore} bytes and has ${bytesAfter} now. From now on it shrinks while the server works.`);
 }
 
 const RETRY_MS = 500;

@@ -5,8 +5,9 @@ import type { BlobStore } from "../blobs/store.ts";
 import { type Bootstrap, bootstrap } from "../bootstrap.ts";
 import type { Config } from "../config.ts";
 import { AccessChangeListener } from "../db/access-change.ts";
+import { compactAtStart } from "../db/compact-sqlite.ts";
 import { lockDataFolder } from "../db/data-folder-lock.ts";
-import { openStore, type StoreOptions } from "../db/open.ts";
+import { openStore, type StoreOptions, sqlitePath } from "../db/open.ts";
 import type { Store } from "../db/store.ts";
 import { migrations } from "../domains.ts";
 import { createGrants, type Grants } from "../iam/grants/grants.ts";
@@ -51,7 +52,10 @@ export async function openInstallation(settings: InstallationSettings, options: 
   const { use, log = createLog("warn"), clock = systemClock } = options;
   const { databaseUrl: url, dataDir, databasePoolSize: size } = settings;
   const isServer = use === "server";
-  if (isServer && url === "") stack.use(lockDataFolder(dataDir));
+  if (isServer && url === "") {
+    stack.use(lockDataFolder(dataDir));
+    compactAtStart(sqlitePath(dataDir), log);
+  }
   const pools = isServer ? { readers: size, writers: size } : {};
   const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", ...pools }));
   const grants = isServer && url !== "" ? createSharedGrants(url, { store, log, stack }) : createGrants({ store });

@@ -19,11 +19,16 @@ export interface StoreOptions {
   readonly writers?: number;
 }
 
+/** The database file in a data folder. */
+export function sqlitePath(dataDir: string): string {
+  return join(dataDir, "holt.db");
+}
+
 /** @throws Error with a message for the operator */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store =
     options.url === ""
-      ? await openSqlite(join(options.dataDir, "holt.db"), options.log, options.isForBulk)
+      ? await openSqlite(sqlitePath(options.dataDir), options.log, options.isForBulk)
       : openPostgres(withCheckedUrl(options));
   try {
     await migrate(store, options.log, options.migrations);

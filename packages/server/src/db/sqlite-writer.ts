@@ -59,6 +59,11 @@ export class SqliteWriter implements AsyncDisposable {
     return this.#health.probe(() => this.transaction((db) => setState(db, WRITE_PROBE, new Date().toISOString())));
   }
 
+  /** Runs a statement to its end, in a transaction. The queries of a handle stop a pragma after its first step. */
+  exec(sql: string): Promise<void> {
+    return this.transaction(async () => this.#exec(sql));
+  }
+
   async #run(): Promise<void> {
     try {
       while (this.#queue.length > 0) {

@@ -10,7 +10,7 @@ import { createReadHandle } from "./handle.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { isBusy, SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteWriter } from "./sqlite-writer.ts";
-import type { ReadDb, Store } from "./store.ts";
+import type { FreePages, ReadDb, Store } from "./store.ts";
 
 const MAX_SNAPSHOTS = 4;
 const OPEN_TIMEOUT_MS = 5000;
@@ -50,6 +50,8 @@ async function openForWriting(path: string, isForBulk: boolean): Promise<SqliteC
     let connection: SqliteConnection | undefined;
     try {
       connection = new SqliteConnection({ path, readOnly: false, cacheKib: isForBulk ? BULK_CACHE_KIB : 8 * 1024 });
+      // Has an effect on a new file only, and must come first.
+      connection.database.exec("pragma auto_vacuum = incremental");
       connection.database.exec(`pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = ${MAX_WAL_BYTES}`);
       if (isForBulk) connection.database.exec(`pragma wal_autocheckpoint = ${BULK_CHECKPOINT_PAGES}`);
       return connection;
@@ -115,6 +117,15 @@ class SqliteStore implements Store {
       connection.database.exec("rollback");
       this.#idle.push(connection);
     }
+  }
+
+  readonly freePages: FreePages = {
+    count: async () => ({ free: this.#pragma("freelist_count"), total: this.#pragma("page_count") }),
+    release: (pages) => this.#writer.exec(`pragma incremental_vacuum(${Math.floor(pages)})`),
+  };
+
+  #pragma(name: "freelist_count" | "page_count"): number {
+    return this.#reader.execute(CompiledQuery.raw(`pragma ${name}`)).rows[0][name] as number;
   }
 
   async ping(): Promise<void> {

@@ -35,4 +35,13 @@ export interface Store extends AsyncDisposable {
   snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T>;
   /** Resolves if the database responds and stores changes. @throws UNAVAILABLE if it does not */
   ping(): Promise<void>;
+  /** Undefined for a database that manages its files itself. */
+  readonly freePages?: FreePages | undefined;
+}
+
+/** The pages of a database file that hold nothing since rows were deleted. */
+export interface FreePages {
+  count(): Promise<{ readonly free: number; readonly total: number }>;
+  /** Releases at most this number of them to the file system, in one transaction. The file shrinks with a later checkpoint. */
+  release(pages: number): Promise<void>;
 }
