@@ -12,9 +12,11 @@ import { freePort } from "../harness/free-port.ts";
 import { type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness/harness.ts";
 import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
-import { until } from "../harness/wait.ts";
+import { giveTime, never, until, within } from "../harness/wait.ts";
 
 const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,100ms" };
+/** A sink that does not answer never frees what its delivery holds by itself. */
+const patient = { ...env, HOLT_WEBHOOK_TIMEOUT: "1h" };
 
 interface Received {
   readonly path: string;
@@ -149,34 +151,27 @@ for (const store of storeNames) {
 
     test("a sink that never answers does not delay other sinks", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
-      await using server = await start();
+      await using server = await start({ env: patient });
       for (let i = 0; i < 80; i++) await subscribe(server, server.orgUid, `${sink.url}/dead${i}`);
       await subscribe(server, server.orgUid, `${sink.url}/alive`);
       await until(() => sink.received.some(({ path }) => path === "/alive"));
-      const times: number[] = [];
       for (const name of numbered(10)) {
-        const begun = performance.now();
         await makeGroup(server, server.orgUid, name);
         await until(() => sink.names("/alive").includes(name));
-        times.push(performance.now() - begun);
       }
-      assert.ok(times.toSorted((a, b) => a - b)[5]! < 1000, `it took ${times.map(Math.round).join(", ")} ms`);
     });
 
     test("many silent sinks of one organization do not delay another organization", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
-      await using server = await start();
+      await using server = await start({ env: patient });
       const other = await makeOrganization(server, "other");
       await subscribe(server, other, `${sink.url}/alive`);
       await until(() => sink.names("/alive").length === 0 && sink.received.some(({ path }) => path === "/alive"));
       await insertSubscriptions(server, server.orgUid, `${sink.url}/dead`, 400);
       await makeGroup(server, server.orgUid, "told to all");
       await until(() => sink.names("/dead").length >= 32);
-      const begun = performance.now();
       await makeGroup(server, other, "hello");
       await until(() => sink.names("/alive").includes("hello"));
-      const took = performance.now() - begun;
-      assert.ok(took < 1500, `it took ${Math.round(took)} ms`);
     });
 
     test("deliveries to a failing sink wait together and are sent at once when it recovers", async () => {
@@ -194,29 +189,34 @@ for (const store of storeNames) {
     });
 
     test("events are not delivered to a deleted subscription", async () => {
-      await using sink = await startSink((_, response) => void setTimeout(() => response.end(), 30));
+      const { promise: isDeleted, resolve: answerAll } = Promise.withResolvers<void>();
+      await using sink = await startSink(
+        ({ path }, response) => void (path === "/" ? isDeleted : Promise.resolve()).then(() => response.end()),
+      );
       await using server = await start();
       const uid = await subscribe(server, server.orgUid, `${sink.url}/`);
       await makeGroups(server, server.orgUid, numbered(40));
+      await until(() => sink.names("/").length > 0 || sink.received.length > 0);
       await call(server, "DELETE", `/events/v2/subscriptions/${uid}`);
-      await new Promise((resolve) => setTimeout(resolve, 300));
       const count = sink.received.length;
       assert.ok(count < 40, `${count} were made`);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      assert.equal(sink.received.length, count);
+      answerAll();
+      await subscribe(server, server.orgUid, `${sink.url}/later`);
+      await makeGroup(server, server.orgUid, "later");
+      await until(() => sink.names("/later").includes("later"));
+      await never(() => assert.equal(sink.received.filter(({ path }) => path === "/").length, count));
     });
 
-    test("a stopping server aborts its deliveries and the next server sends them", { timeout: 60_000 }, async () => {
+    test("a stopping server aborts its deliveries and the next server sends them", async () => {
       let answers = false;
       await using sink = await startSink((_, response) => void (answers && response.end()));
-      await using place = await createPlace(store);
+      await using place = await createPlace(store, patient);
       await using stopped = await startOn(place);
       await subscribe(stopped, await organization(stopped), `${sink.url}/`);
       await until(() => sink.received.length === 1);
-      const begun = performance.now();
       stopped.kill("SIGTERM");
-      assert.equal((await stopped.ended).code, 0);
-      assert.ok(performance.now() - begun < 6000, "it took longer than the attempts under way may take");
+      // An attempt may take an hour here.
+      assert.equal((await within(stopped.ended, () => "it waits for the attempts under way")).code, 0);
       answers = true;
       await using next = await startOn(place);
       await until(() => sink.received.length === 2);
@@ -224,7 +224,7 @@ for (const store of storeNames) {
       assert.equal(next.stderr().includes('"level":50'), false, next.stderr());
     });
 
-    test("the next server sends the deliveries of a killed one and repeats hardly any", { timeout: 120_000 }, async () => {
+    test("the next server sends the deliveries of a killed one and repeats hardly any", async () => {
       await using sink = await startSink();
       await using place = await createPlace(store);
       await using servers = new AsyncDisposableStack();
@@ -240,7 +240,7 @@ for (const store of storeNames) {
         server = servers.use(await startOn(place));
       }
       await makeGroup(server, org, "last");
-      await until(() => ["/a", "/b", "/c"].every((path) => sink.names(path).includes("last")), 60_000);
+      await until(() => ["/a", "/b", "/c"].every((path) => sink.names(path).includes("last")));
       for (const path of ["/a", "/b", "/c"]) {
         const names = new Set(sink.names(path));
         for (const name of [...numbered(40), ...numbered(40, 50)]) assert.ok(names.has(name), `${path} was not told of ${name}`);
@@ -256,12 +256,12 @@ interface Place extends AsyncDisposable {
 }
 
 /** Where servers come and go. */
-async function createPlace(store: StoreName): Promise<Place> {
+async function createPlace(store: StoreName, settings: Settings = env): Promise<Place> {
   const folder = await temporaryFolder();
   const HOLT_DATABASE_URL = store === "postgres" ? await createDatabase() : "";
   const HOLT_BASE_URL = `http://127.0.0.1:${await freePort()}`;
   return {
-    settings: { ...env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL, HOLT_BASE_URL },
+    settings: { ...settings, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL, HOLT_BASE_URL },
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
@@ -278,7 +278,7 @@ async function organization(server: Reachable): Promise<string> {
 }
 
 describe("servers that share a database", () => {
-  test("a server takes over the deliveries that a killed server had begun", { timeout: 120_000 }, async () => {
+  test("a server takes over the deliveries that a killed server had begun", async () => {
     let answers = false;
     await using sink = await startSink((_, response) => void (answers && response.end()));
     await using place = await createPlace("postgres");
@@ -286,14 +286,13 @@ describe("servers that share a database", () => {
     await subscribe(first, await organization(first), `${sink.url}/`);
     await until(() => sink.received.length === 1);
     await using _ = await startOn(place);
-    await new Promise((resolve) => setTimeout(resolve, 4000));
-    assert.equal(sink.received.length, 1, "the lease was not renewed, or not heeded");
+    await never(() => assert.equal(sink.received.length, 1, "the lease was not renewed, or not heeded"), 4000);
     answers = true;
     first.kill("SIGKILL");
-    await until(() => sink.received.length === 2, 20_000);
+    await until(() => sink.received.length === 2);
   });
 
-  test("servers publish the events of a killed server and share deliveries without sending any twice", { timeout: 60_000 }, async () => {
+  test("servers publish the events of a killed server and share deliveries without sending any twice", async () => {
     await using sink = await startSink();
     const url = await createDatabase();
     await using a = await startServer({ env: { ...env, HOLT_DATABASE_URL: url } });
@@ -310,18 +309,21 @@ describe("servers that share a database", () => {
     }
   });
 
-  test("idle servers send few queries to the database", { timeout: 60_000 }, async () => {
+  test("idle servers send few queries to the database", async () => {
     await using server = await startServer({ store: "postgres", env });
-    const count = async () => {
-      const { rows } = await sql<{ n: number }>`select xact_commit as n from pg_stat_database where datname = current_database()`.execute(
-        server.store.reader,
-      );
-      return Number(rows[0]?.n);
+    const sample = async () => {
+      const { rows } = await sql<{ n: number; s: number }>`
+        select xact_commit as n, extract(epoch from clock_timestamp()) as s
+        from pg_stat_database where datname = current_database()`.execute(server.store.reader);
+      return { commits: Number(rows[0]?.n), seconds: Number(rows[0]?.s) };
     };
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-    const before = await count();
-    await new Promise((resolve) => setTimeout(resolve, 5000));
-    const perSecond = ((await count()) - before) / 5;
+    // What the start of the server caused is counted a little later.
+    await giveTime(2000);
+    const before = await sample();
+    await giveTime(5000);
+    const after = await sample();
+    // By the clock of the database, which counts the commits: a slow machine has a longer time, and not a higher rate.
+    const perSecond = (after.commits - before.commits) / (after.seconds - before.seconds);
     // Per second 2.5 queries poll for changed rights and 2 for events, and the database adds some. A loop without a
     // wait would send hundreds.
     assert.ok(perSecond < 30, `${perSecond} transactions per second`);

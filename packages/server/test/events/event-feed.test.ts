@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { EventSchema, EventsService, type ListEventsRequestSchema, type ListEventsResponse } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -14,6 +13,7 @@ import { isAtOrBelow, newUid } from "../../src/lib/uid.ts";
 import { answerOf, type Client, createRestClient, errorOf } from "../harness/clients.ts";
 import { type ServerOptions, startServer } from "../harness/harness.ts";
 import { createDatabase } from "../harness/postgres.ts";
+import { giveTime, until } from "../harness/wait.ts";
 import { describeWithWorld, startWorld, type World } from "../harness/world.ts";
 
 const { listEvents } = EventsService.method;
@@ -45,10 +45,7 @@ async function expected(
 
 async function published({ store }: World): Promise<void> {
   const query = store.reader.selectFrom("outbox").select("seq").where("position", "is", null).limit(1);
-  for (let tries = 0; (await query.execute()).length > 0; tries++) {
-    assert.ok(tries < 1000, "events were not published");
-    await sleep(10);
-  }
+  await until(async () => (await query.execute()).length === 0);
 }
 
 describeWithWorld("the event feed", (world) => {
@@ -334,7 +331,7 @@ async function follow(world: World, writers: readonly Client[], readers: readonl
       seen.push(...part.ids);
       cursor = part.cursor;
       if (last) return seen;
-      await sleep(20);
+      await giveTime(20);
     }
   };
   const reading = places.map((place, index) => read(place, index));

@@ -1,6 +1,7 @@
 /** Runs holtd as a separate process with only the given settings. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,9 +33,24 @@ export interface RunningServer extends Process {
   readonly port: number;
 }
 
+let scratch: string | undefined;
+
+/** A folder that is deleted when the tests of this process end. */
+function scratchFolder(): string {
+  if (scratch === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), "holt-scratch-"));
+    process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+    chmodSync(folder, 0o777);
+    scratch = folder;
+  }
+  return scratch;
+}
+
 /** Starts holtd; disposing kills it. `uid` runs it as another user. */
 export function startProcess(args: readonly string[], settings: Settings, uid?: number): Process {
   const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, [PROGRAM, ...args], {
+    // The default data folder is relative.
+    cwd: scratchFolder(),
     env: { PATH: process.env.PATH ?? "", ...settings },
     stdio: ["ignore", "pipe", "pipe"],
     ...(uid === undefined ? {} : { uid }),

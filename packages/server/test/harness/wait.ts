@@ -24,6 +24,11 @@ export async function never(check: () => void | Promise<void>, ms = 300): Promis
   await check();
 }
 
+/** Gives another process or thread time to get further. What the test asserts must hold whether it did or not. */
+export async function giveTime(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 /** Waits for the result. @throws with the complaint after `ms` */
 export async function within<T>(result: Promise<T>, complaint: () => string, ms = PATIENCE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

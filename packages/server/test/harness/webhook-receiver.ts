@@ -10,8 +10,6 @@ export interface Received {
   /** Header names as they were spelled, alternating with their values. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
-  /** `performance.now()` when the last byte had arrived. */
-  readonly arrival: number;
   /** Number of running requests to the same path on arrival, including this one. */
   readonly concurrent: number;
   /** Status of the sink's answer; 0 before it. */
@@ -51,7 +49,7 @@ export async function startWebhookReceiver({ keeps = true } = {}): Promise<Webho
     response.once("close", () => underWay.set(url, (underWay.get(url) ?? 0) - 1));
     const body = await bodyOf(request);
     if (body === undefined) return;
-    const one: Received = { url, method, headers, rawHeaders, body, arrival: performance.now(), concurrent, status: 0 };
+    const one: Received = { url, method, headers, rawHeaders, body, concurrent, status: 0 };
     if (keeps) received.push(one);
     const behaviour = next.get(url)?.shift() ?? behaviours.get(url) ?? fallback;
     behaviour(response, one);

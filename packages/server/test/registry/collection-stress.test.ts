@@ -12,6 +12,7 @@ import { describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import { OciError } from "../../src/registry/oci-error.ts";
 import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
+import { giveTime } from "../harness/wait.ts";
 
 const CLIENTS = 50;
 /** Short enough to collect much, and longer than any push that does not count as slow. */
@@ -48,7 +49,7 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
   const collectors = servers.map(async ({ collector }) => {
     while (performance.now() < end) {
       const report = await collector.run();
-      if (report === undefined) await new Promise((resolve) => setTimeout(resolve, 50));
+      if (report === undefined) await giveTime(50);
       else done.runs++;
       done.collected += report?.blobs ?? 0;
     }

@@ -4,7 +4,6 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -30,6 +29,7 @@ import {
 } from "../harness/registry/image-content.ts";
 import { createImageRepo, type ImageRepo, named, scanOf } from "../harness/registry/image-world.ts";
 import { CONFIG, type Descriptor, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { listImagePackages } = ImagePackagesService.method;
@@ -354,7 +354,7 @@ describeWithWorld("packages of images", (world) => {
     const { digest } = await own.push([await layerOf({ [APK]: apkDatabase("libssl3 3.3.2-r1 openssl") })]);
     await own.read(digest);
     const origins = () => world.store.reader.selectFrom("package_origin").select("origin").where("org_uid", "=", uid).execute();
-    while ((await origins()).length === 0) await sleep(10);
+    await until(async () => (await origins()).length > 0);
     assert.deepEqual(await origins(), [{ origin: "openssl" }]);
     await world.must(ReposService.method.deleteRepo, { uid: own.uid }, founder.token);
     await world.must(GroupsService.method.deleteGroup, { uid }, founder.token);

@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../src/db/store.ts";
 import { LostLease } from "../../src/jobs/worker.ts";
 import { createLog } from "../../src/lib/log.ts";
@@ -19,6 +18,7 @@ import type { ImageScanTable } from "../../src/registry/tables.ts";
 import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
 import { LAYER } from "../harness/registry/registry-client.ts";
 import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
+import { until } from "../harness/wait.ts";
 
 const MINUTE = 60_000;
 
@@ -49,11 +49,12 @@ for (const kind of ["sqlite", "postgres"] as const) {
         ({ name }) => name,
       );
     async function settled(image: Descriptor): Promise<ImageScanTable> {
-      for (;;) {
-        const scan = await scanOf(image);
-        if (scan !== undefined && scan.state !== "pending" && !(await isAwaited(image))) return scan;
-        await sleep(10);
-      }
+      let scan: ImageScanTable | undefined;
+      await until(async () => {
+        scan = await scanOf(image);
+        return scan !== undefined && scan.state !== "pending" && !(await isAwaited(image));
+      });
+      return scan as unknown as ImageScanTable;
     }
     const originsIn = (repoUid: string) =>
       world.store.reader
@@ -190,8 +191,10 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await mkdir(path);
       await using reader = start();
       for (let attempt = 1; attempt <= 5; attempt++) {
-        for (let scan = await scanOf(image); scan?.attempts !== attempt || scan.lease_time !== null; scan = await scanOf(image))
-          await sleep(10);
+        await until(async () => {
+          const scan = await scanOf(image);
+          return scan?.attempts === attempt && scan.lease_time === null;
+        });
         const scan = await scanOf(image);
         assert.equal(scan?.state, attempt === 5 ? "failed" : "pending");
         assert.match(scan?.error ?? "", /^it could not be read: /);
@@ -219,7 +222,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
         Array.from({ length: 20_000 }, (_, n) => `p${n} 1-r0`),
       );
       const reader = start();
-      for (let scan = await scanOf(image); scan?.lease_time === null; scan = await scanOf(image)) await sleep(5);
+      await until(async () => (await scanOf(image))?.lease_time !== null);
       await reader[Symbol.asyncDispose]();
       const scan = await scanOf(image);
       assert.equal(scan?.lease_time, null);

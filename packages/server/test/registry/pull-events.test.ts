@@ -8,6 +8,7 @@ import type { Pull } from "../../src/registry/content/oci-events.ts";
 import { PullEvents } from "../../src/registry/content/pull-events.ts";
 import { storeNames } from "../harness/harness.ts";
 import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
+import { until } from "../harness/wait.ts";
 
 const names = {
   profile: vendorProfiles.get("")!,
@@ -35,10 +36,7 @@ for (const kind of storeNames) {
     await pulls.flush();
     assert.equal(commits, 1);
     // Without further pulls, the rest is written by the timer.
-    for (const end = Date.now() + 10_000; commits < 20; ) {
-      assert.ok(Date.now() < end, `${commits} commits`);
-      await new Promise((resolve) => setTimeout(resolve, 20).ref());
-    }
+    await until(() => commits === 20);
     await pulls[Symbol.asyncDispose]();
     const rows = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", repoUid).execute();
     assert.equal(rows.filter(({ type }) => type.endsWith("registry.pull.v1")).length, 50 + 19);

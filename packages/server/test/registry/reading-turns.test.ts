@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { sql } from "kysely";
@@ -17,6 +16,7 @@ import { startPackageReader } from "../../src/registry/packages/package-reader.t
 import { appendScan, type Claim, createScanQueue, type ScanQueue, type ScanResult } from "../../src/registry/packages/scan-queue.ts";
 import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
 import { createImageRepo, scanOf } from "../harness/registry/image-world.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const MINUTE = 60_000;
@@ -92,7 +92,7 @@ describeWithWorld(
         const others = [];
         for (const image of images) others.push(timeOf(await many.read(image)));
         assert.ok(others.filter((other) => other > time).length >= 4, "only the first was read before");
-        while ((await waiting()).length > 0) await sleep(10);
+        await until(async () => (await waiting()).length === 0);
       }
       const turns = world.store.reader.selectFrom("image_turn").select("org_uid").orderBy("org_uid");
       assert.deepEqual(

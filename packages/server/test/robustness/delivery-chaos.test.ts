@@ -8,7 +8,6 @@ import { Agent } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { rootOf } from "../../src/lib/uid.ts";
 import { send } from "../harness/clients.ts";
@@ -17,7 +16,7 @@ import { get, printedToken, type RunningServer, type Settings, startHoltd, tempo
 import { createDatabase } from "../harness/postgres.ts";
 import { createRandom, type Random, seedOf } from "../harness/random.ts";
 import { verifyDelivery } from "../harness/verify-delivery.ts";
-import { until } from "../harness/wait.ts";
+import { giveTime, until } from "../harness/wait.ts";
 import {
   accept,
   afterMs,
@@ -105,7 +104,7 @@ async function write(baseUrls: readonly string[], token: string, homes: readonly
       const body = JSON.stringify({ name: `made-${i}` });
       const headers = { authorization: `Bearer ${token}` };
       const made = await send(agent, baseUrl, "POST", `/iam/v2/groups/${home}`, headers, body).catch(() => undefined);
-      if (made === undefined) await sleep(50);
+      if (made === undefined) await giveTime(50);
       else if (made.status === 200) acknowledged.push((JSON.parse(made.text) as { uid: string }).uid);
       else if (made.status < 500) throw new Error(`a group was refused: ${made.status} ${made.text}`);
     }
@@ -150,7 +149,7 @@ function follow(baseUrl: string, token: string, group: string): Follower {
       const path = `/holt/v1/events/${group}?page_size=200&cursor=${encodeURIComponent(cursor)}`;
       const answer = await send(agent, baseUrl, "GET", path, { authorization: `Bearer ${token}` }).catch(() => undefined);
       if (answer?.status !== 200) {
-        await sleep(50);
+        await giveTime(50);
         continue;
       }
       const page = JSON.parse(answer.text) as { events: { id: string }[]; cursor: string; hasMore: boolean };
@@ -158,7 +157,7 @@ function follow(baseUrl: string, token: string, group: string): Follower {
       told += page.events.length;
       cursor = page.cursor;
       isCurrent = !page.hasMore;
-      if (isCurrent) await sleep(100);
+      if (isCurrent) await giveTime(100);
     }
     return told - ids.size;
   }
@@ -216,7 +215,7 @@ test("20,000 events reach 10 unreliable sinks and the feed despite 5 kills of th
     writers.catch(() => {});
     for (let kill = 1; kill <= kills; kill++) {
       await until(() => taken.events.size >= (kill * events) / (kills + 1), PATIENCE_MS);
-      await sleep(random.below(300));
+      await giveTime(random.below(300));
       server.kill("SIGKILL");
       await server.ended;
       server = await startHoltd(settings);

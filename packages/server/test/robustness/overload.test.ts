@@ -48,13 +48,17 @@ test("token exchanges that wait for a silent issuer leave slots for other calls"
   const { uid } = JSON.parse((await world.raw("POST", `/iam/v2/identities/${world.orgUid}`, identity)).text) as { uid: string };
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const junk = `${part({ alg: "RS256" })}.${part({ iss: issuer, sub: "x", exp: world.clock.now().getTime() / 1000 + 600 })}.AAAA`;
-  const start = performance.now();
   const exchanges = Array.from({ length: 16 }, () => world.raw("POST", `/sts/exchange?identity=${uid}`, undefined, junk));
   // The limit is exceeded for a moment. Then all calls are refused except those that may wait.
   await until(async () => (await world.raw("GET", "/iam/v2/groups")).status === 200);
   await world.user("somebody");
-  assert.ok(performance.now() - start < 4000);
-  for (const answer of await Promise.all(exchanges)) assert.ok(answer.status === 503 || answer.status === 429, answer.text);
+  const answers = await Promise.all(exchanges);
+  for (const answer of answers) assert.ok(answer.status === 503 || answer.status === 429, answer.text);
+  // An eighth of the slots may wait.
+  const refusedAtOnce = answers.filter(
+    ({ status, text }) => status === 429 || text.includes("too many calls wait for third-party servers"),
+  );
+  assert.ok(refusedAtOnce.length >= 14, `${refusedAtOnce.length} of 16 calls were refused at once`);
   tarpit.closeAllConnections();
   tarpit.close();
 });

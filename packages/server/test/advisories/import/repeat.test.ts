@@ -1,7 +1,6 @@
 /** Repeated and concurrent imports, imports next to changes through the API, and round trips. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { toJson } from "@bufbuild/protobuf";
 import { Advisories, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoriesService, AdvisorySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
@@ -9,6 +8,7 @@ import { CSAF, OPENVEX, osv, SECDB, WOLFI } from "../../harness/advisories/impor
 import { advisoriesOf, importFile, importJson, summaryOf } from "../../harness/advisories/import-world.ts";
 import { builtInRole } from "../../harness/iam/iam.ts";
 import fc from "../../harness/property.ts";
+import { giveTime } from "../../harness/wait.ts";
 import { describeWithWorld, type World } from "../../harness/world.ts";
 
 const ALL = [osv(), OPENVEX, CSAF, SECDB].map((document) => JSON.stringify(document)).join("\n");
@@ -125,7 +125,7 @@ describeWithWorld("repeated imports", (world) => {
         const type = { case: "fixed", value: { fixedVersion: `9.9.${i}` } } as const;
         await world.must(createAdvisoryEvent, { parentId: existing.id, advisoryEvent: { type } });
         await world.must(create, { parentId: parent, advisory: { ...advisory, advisoryId: `W-${i}` } });
-        await sleep(1);
+        await giveTime(1);
         if (i > 200) return i + 1;
       }
       return -1;

@@ -1,5 +1,4 @@
 /** A repo into which tests push images as clients do, and from which they read the packages that the server found. */
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   ImagePackagesService,
   type ImageScan,
@@ -7,6 +6,7 @@ import {
   type ListImagePackagesResponse,
 } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { until } from "../wait.ts";
 import type { World } from "../world.ts";
 import { basic, CONFIG, createRegistryClient, type Descriptor, INDEX, LAYER, MANIFEST, type RegistryClient } from "./registry-client.ts";
 
@@ -54,11 +54,12 @@ export async function createImageRepo(world: World, token = world.owner.token, g
     },
     pushIndex: (manifests) => client.manifest(name, { schemaVersion: 2, mediaType: INDEX, manifests }),
     async read(digest) {
-      for (;;) {
-        const found = await list(digest);
-        if (found.state !== ImageScan_State.PENDING) return found;
-        await sleep(20);
-      }
+      let found = await list(digest);
+      await until(async () => {
+        found = await list(digest);
+        return found.state !== ImageScan_State.PENDING;
+      });
+      return found;
     },
     [Symbol.dispose]: () => client[Symbol.dispose](),
   };

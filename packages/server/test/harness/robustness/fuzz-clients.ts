@@ -1,6 +1,7 @@
 /** Clients for requests that libraries refuse to send: pipelined HTTP/1.1, gRPC on HTTP/2 streams, and raw bytes. */
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect, type Socket } from "node:net";
+import { PATIENCE_MS } from "../wait.ts";
 import type { GrpcRequest, RestRequest } from "./fuzz-requests.ts";
 
 export interface RestAnswer {
@@ -18,8 +19,6 @@ export interface GrpcAnswer {
   /** The error code of a stream that was reset. */
   readonly reset: number;
 }
-
-const PATIENCE_MS = 30_000;
 
 /** Sends pipelined requests, up to `depth` at once. Rejects if one is not answered. */
 export async function pipeline(
