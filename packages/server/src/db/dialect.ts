@@ -13,6 +13,7 @@ import {
   SqliteQueryCompiler,
   sql,
 } from "kysely";
+import { assertNoNul } from "./nul.ts";
 
 type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>;
 
@@ -146,8 +147,8 @@ export const sqliteDialect: Dialect = {
   isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
   // A child's uid has one more segment: a slash and 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
-  valuesOf: (list) => sql`json_each(${JSON.stringify(list)})`,
-  rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${JSON.stringify(list)}))`,
+  valuesOf: (list) => sql`json_each(${jsonWithoutNul(list)})`,
+  rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${jsonWithoutNul(list)}))`,
   jsonOf: (values) => sql`json_array(${sql.join(values)})`,
   isInProcess: true,
   rowsPerInsert: 1,
@@ -157,6 +158,15 @@ export const sqliteDialect: Dialect = {
   migrationLock: [],
   notify: undefined,
 };
+
+/** The list as a parameter. Its texts are subject to the same rule as texts that are parameters. @throws INVALID_ARGUMENT */
+function jsonWithoutNul(list: readonly unknown[]): string {
+  const json = JSON.stringify(list);
+  // The escape may also follow an escaped backslash, so the texts decide.
+  if (json.includes("\\u0000"))
+    for (const element of list) assertNoNul(typeof element === "object" ? Object.values(element ?? {}) : [element]);
+  return json;
+}
 
 function fieldsOf(columns: object): RawBuilder<unknown> {
   return sql.join(Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`));
@@ -195,7 +205,7 @@ export const postgresDialect: Dialect = {
   isLike: (text, pattern) => sql`${text} ilike ${pattern} escape '\\'`,
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
-  rowsOf: (list, columns) => sql`(select * from json_to_recordset(${JSON.stringify(list)}::json) as t(${definitionsOf(columns)}))`,
+  rowsOf: (list, columns) => sql`(select * from json_to_recordset(${jsonWithoutNul(list)}::json) as t(${definitionsOf(columns)}))`,
   jsonOf: (values) => sql`json_build_array(${sql.join(values)})::text`,
   isInProcess: false,
   rowsPerInsert: 64,

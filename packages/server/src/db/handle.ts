@@ -1,6 +1,7 @@
 /** Builds the handles of store.ts on a function that runs one statement. Connections and transactions are elsewhere. */
 import { type CompiledQuery, expressionBuilder, QueryCreator, type QueryExecutor, type QueryResult } from "kysely";
 import type { Dialect } from "./dialect.ts";
+import { assertNoNul } from "./nul.ts";
 import type { Schema } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
 
@@ -47,7 +48,11 @@ function bound<K extends keyof QueryCreator<Schema>>(creator: QueryCreator<Schem
 }
 
 /** Kysely's own executor spends several microtasks per statement on plugins and pools, which Holt does not use. */
-function createExecutor(dialect: Dialect, execute: Execute): QueryExecutor {
+function createExecutor(dialect: Dialect, run: Execute): QueryExecutor {
+  const execute: Execute = (query) => {
+    assertNoNul(query.parameters);
+    return run(query);
+  };
   return {
     adapter: dialect.adapter,
     plugins: [],

@@ -15,6 +15,7 @@ export function platformOfConfig(content: Uint8Array): Platform | undefined {
   try {
     const { architecture, os, variant = "" } = JSON.parse(Buffer.from(content).toString("utf8")) as Record<string, unknown>;
     if (typeof architecture !== "string" || architecture === "" || typeof os !== "string" || typeof variant !== "string") return undefined;
+    if ([architecture, os, variant].some((text) => text.includes("\0"))) return undefined;
     return isUnknown(architecture) ? undefined : { architecture, os, variant };
   } catch {
     return undefined;

@@ -125,7 +125,10 @@ function parsePlatform(value: unknown, field: string): Platform | undefined {
 function parseAnnotations(value: unknown): Record<string, string> | undefined {
   if (value === undefined || value === null) return undefined;
   const fields = requireObject(value, "annotations");
-  for (const key of Object.keys(fields)) requireString(fields[key], `annotations["${key.slice(0, 200)}"]`);
+  for (const [key, value] of Object.entries(fields)) {
+    requireString(key, "a key of annotations");
+    requireString(value, `annotations["${key.slice(0, 200)}"]`);
+  }
   return fields as Record<string, string>;
 }
 
@@ -136,6 +139,8 @@ function requireObject(value: unknown, field: string): Record<string, unknown> {
 
 function requireString(value: unknown, field: string): string {
   if (typeof value !== "string") throw invalidManifest(`${field} must be a string`);
+  // Readers in C would see a shorter string, and PostgreSQL stores none.
+  if (value.includes("\0")) throw invalidManifest(`${field} must not contain NUL`);
   return value;
 }
 

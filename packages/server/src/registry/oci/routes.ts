@@ -31,6 +31,7 @@ const PATTERNS: readonly (readonly [RegExp, (name: string, last: string) => Rout
 export function routeOf(path: string, historySegments: readonly string[]): Route | undefined {
   if (path === "" || path === "/") return { kind: "base" };
   const text = decode(path.slice(1));
+  if (text.includes("\0")) throw new OciError("NAME_INVALID", "the path must not contain NUL");
   // No name of a repository begins with `_`.
   if (text === "_catalog") return { kind: "catalog" };
   const history = /^(.+)\/([^/]+)\/history\/([^/]+)$/.exec(text);
