@@ -18,10 +18,12 @@ import { imagePackages } from "./migrations/011-image-packages.ts";
 import { indexPlatforms } from "./migrations/014-index-platforms.ts";
 import { readingTurns } from "./migrations/018-reading-turns.ts";
 import { scanLeases } from "./migrations/022-scan-leases.ts";
+import { repoSync } from "./migrations/028-repo-sync.ts";
 import { pullCounts } from "./migrations/026-pull-counts.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
+import { startSharing } from "./sync/sharing-worker.ts";
 import "./tables.ts";
 
 /** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
@@ -29,7 +31,7 @@ const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: roo
 
 export const registryDomain: Domain = {
   name: "registry",
-  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts],
+  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts, repoSync],
   onGroupDelete: {
     blockedBy: [{ table: "repo", what: "child repos" }],
     alsoDeletes: [
@@ -83,6 +85,8 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
     requiredTerms,
   });
   const { accessTokens, exchange, contentAudience: audience } = iam;
+  const { grants } = iam;
+  const sharing = platform.own(startSharing({ store, clock, log, grants }));
   const token = createTokenHandler({
     frame,
     store,
@@ -95,7 +99,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
     audience,
     host: registryHost,
   });
-  const collaborators = { ...platform, emptyRepo: createRepoEmptying(store) };
+  const collaborators = { ...platform, grants, emptyRepo: createRepoEmptying(store), onShare: () => sharing.wake() };
   return {
     services: [reposService(collaborators), tagsService(collaborators), imagesService, imagePackagesService(collaborators)],
     mounts: [

@@ -6,6 +6,7 @@ declare module "../db/schema.ts" {
   interface Schema {
     repo: RepoTable;
     repo_readme: RepoReadmeTable;
+    repo_share: RepoShareTable;
     tag: TagTable;
     repo_blob: RepoBlobTable;
     manifest: ManifestTable;
@@ -31,6 +32,19 @@ declare module "../db/schema.ts" {
 export interface RepoTable extends ResourceTable {
   /** Uid of the repo that it is synced from. */
   source: string | null;
+  /** Uid of the identity that set the source; null if unknown. */
+  source_by: Generated<string | null>;
+}
+
+/** A source with changed fields, which are to be copied to the repos that are synced from it. */
+export interface RepoShareTable {
+  source_uid: string;
+  /** Uid of the last repo that has the fields; empty at the beginning. */
+  after: string;
+  request_time: string;
+  /** The server that copies them until `lease_time`; null if none does. */
+  lease_holder: string | null;
+  lease_time: string | null;
 }
 
 export interface RepoReadmeTable {

@@ -4,11 +4,15 @@ import { beforeEach, describe, it } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { CatalogTier, type Repo, type RepoSchema, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { countOf } from "../../src/db/resource-count.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { newUid } from "../../src/lib/uid.ts";
+import { CHUNK_SIZE } from "../../src/registry/sync/share-queue.ts";
 import { codeOf, errorOf } from "../harness/clients.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { createRepo, updateRepo, getRepo, deleteRepo, listRepos, getRepoReadme, updateRepoReadme } = ReposService.method;
@@ -346,12 +350,78 @@ describeWithWorld("repos", (world) => {
       world.clock.advance(1000);
       await change({ uid: source.uid, bundles: ["base"] });
       for (const { uid, updateTime } of [copy, copyOfCopy]) {
+        await until(async () => (await get(uid)).bundles.join() === "base");
         const now = await get(uid);
         assert.deepEqual(now.bundles, ["base"]);
         assert.notDeepEqual(now.updateTime, updateTime);
       }
       await world.must(deleteRepo, { uid: source.uid });
       assert.deepEqual((await change({ uid: copy.uid, description: "alone" })).bundles, ["base"]);
+    });
+
+    it("a sync from another organization ends when the identity that began it may not list the source any more", async () => {
+      const tenant = await world.group("", "tenant");
+      const user = await world.user();
+      await world.bind(
+        user.uid,
+        await world.role(tenant, [Capability.CAP_REPO_CREATE, Capability.CAP_REPO_LIST, Capability.CAP_REPO_UPDATE]),
+        tenant,
+      );
+      const lister = await world.role(world.orgUid, [Capability.CAP_REPO_LIST]);
+      const access = await world.bind(user.uid, lister, world.orgUid);
+      await world.must(updateRepoReadme, { repoReadme: { uid: source.uid, content: "# Before" } });
+      const copy = await make({ name: "copy", syncConfig: { source: source.uid } }, tenant, user.token);
+      const next = await make({ name: "next", syncConfig: { source: copy.uid } }, tenant, user.token);
+      const colleague = await world.robot(tenant, [Capability.CAP_REPO_LIST, Capability.CAP_REPO_UPDATE]);
+      const readme = async ({ uid }: Repo) => (await world.must(getRepoReadme, { uid }, colleague.token)).content;
+      const edit = (repo: RepoInit, token: string) => world.must(updateRepo, { repo }, token);
+      assert.deepEqual([await readme(copy), await readme(next)], ["# Before", "# Before"]);
+      await change({ uid: source.uid, bundles: ["base"] });
+      await until(async () => (await get(next.uid)).bundles.join() === "base");
+
+      await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: access });
+      await world.must(updateRepoReadme, { repoReadme: { uid: source.uid, content: "# Secret" } });
+      assert.deepEqual([await readme(copy), await readme(next)], ["", ""]);
+      await change({ uid: source.uid, bundles: ["fips"], aliases: ["secret:1"] });
+      await until(async () => (await world.store.reader.selectFrom("repo_share").select("source_uid").execute()).length === 0);
+      for (const { uid } of [copy, next]) assert.deepEqual((await get(uid)).bundles, ["base"]);
+      // Neither a change of another field nor the end of the sync copies anything.
+      for (const who of [user, colleague])
+        assert.deepEqual(curatedOf(await edit({ uid: copy.uid, description: `by ${who.uid.length}` }, who.token)).aliases, ["x:1"]);
+      const ended = await world.raw("PATCH", `/registry/v2/repos/${next.uid}?updateMask=syncConfig`, {}, user.token);
+      assert.equal(ended.status, 200, ended.text);
+      assert.equal(await readme(next), "");
+
+      // Somebody who may list the source can go on.
+      await world.bind(user.uid, lister, world.orgUid);
+      assert.deepEqual((await edit({ uid: copy.uid, description: "again" }, user.token)).bundles, ["fips"]);
+      assert.equal(await readme(copy), "# Secret");
+    });
+
+    it("a change of a source is copied to very many repos in short transactions, after the change itself", async () => {
+      const { uid: folder } = await world.must(GroupsService.method.createGroup, { parent: group, group: { name: "followers" } });
+      const made = await make({ name: "follower", syncConfig: { source: source.uid } }, folder);
+      const row = await world.store.reader.selectFrom("repo").selectAll().where("uid", "=", made.uid).executeTakeFirstOrThrow();
+      const rows = Array.from({ length: 2 * CHUNK_SIZE + 50 }, (_, i) => {
+        const uid = newUid(folder);
+        return { ...row, uid, name: `follower-${i}`, body: row.body.replace(made.uid, uid).replace('"follower"', `"follower-${i}"`) };
+      });
+      await world.store.transaction(async (db) => {
+        for (const each of rows) await db.insertInto("repo").values(each).execute();
+      });
+      const stale = async () => {
+        const bodies = await world.store.reader.selectFrom("repo").select("body").where("source", "=", source.uid).execute();
+        return bodies.filter(({ body }) => !body.includes('"bundles":["fips"]')).length;
+      };
+      const lists: number[] = [];
+      await change({ uid: source.uid, bundles: ["fips"] });
+      await until(async () => {
+        lists.push(await stale());
+        return lists.at(-1) === 0;
+      });
+      // The answer came before the copies, and each state that a reader saw was the end of a chunk.
+      assert.equal(await stale(), 0);
+      for (const left of lists) assert.ok(left === 0 || (rows.length + 1 - left) % CHUNK_SIZE === 0, `${left} were left at once`);
     });
 
     it("a repo cannot be synced from itself, not even through others", async () => {

@@ -7,14 +7,15 @@ import { findForUpdate } from "../../api/resource/get.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { repos } from "../resources.ts";
+import { mayFollow, type SyncGrants } from "../sync/sync-right.ts";
 import { isSafeReadme } from "./readme-html.ts";
 
 /** Ample for text. Rendering a readme to check it blocks other calls. */
 const MAX_BYTES = 256 * 1024;
 const LONGEST_CHAIN = 100;
 
-export async function getReadme({ uid }: { uid: string }, { db }: Call): Promise<RepoReadme> {
-  return create(RepoReadmeSchema, { uid, content: await readmeOf(uid, db) });
+export async function getReadme({ uid }: { uid: string }, { db }: Call, grants: SyncGrants): Promise<RepoReadme> {
+  return create(RepoReadmeSchema, { uid, content: await readmeOf(uid, db, grants) });
 }
 
 /** Runs before the transaction, since rendering takes long. */
@@ -25,10 +26,14 @@ export async function checkReadme({ repoReadme }: UpdateRepoReadmeRequest): Prom
   if (!isSafeReadme(content)) throw invalidArgument("content", "readme contained unsafe html content");
 }
 
-export async function updateReadme({ repoReadme, updateMask }: UpdateRepoReadmeRequest, call: WriteCall): Promise<RepoReadme> {
+export async function updateReadme(
+  { repoReadme, updateMask }: UpdateRepoReadmeRequest,
+  call: WriteCall,
+  grants: SyncGrants,
+): Promise<RepoReadme> {
   const incoming = repoReadme as RepoReadme;
   const { uid, syncConfig } = await findForUpdate(repos, incoming.uid, call.db);
-  const current = create(RepoReadmeSchema, { uid, content: await readmeOf(uid, call.db) });
+  const current = create(RepoReadmeSchema, { uid, content: await readmeOf(uid, call.db, grants) });
   const next = applyMask(RepoReadmeSchema, current, incoming, updateMask);
   call.changed = next.content !== current.content;
   if (!call.changed) return current;
@@ -45,11 +50,12 @@ export async function storeReadme(uid: string, content: string, db: WriteDb): Pr
     .execute();
 }
 
-/** The readme of the last repo in the chain of sources. @throws NOT_FOUND */
-export async function readmeOf(uid: string, db: ReadDb): Promise<string> {
+/** The readme of the last repo in the chain of sources that may be read. @throws NOT_FOUND */
+export async function readmeOf(uid: string, db: ReadDb, grants: SyncGrants): Promise<string> {
   let row = await find(uid, db);
   if (row === undefined) throw notFound(repos.kind, uid);
   for (let hops = 0; row.source !== null && hops < LONGEST_CHAIN; hops++) {
+    if (!(await mayFollow({ ...row, source: row.source }, grants))) break;
     const source = await find(row.source, db);
     if (source === undefined) break;
     row = source;
@@ -57,11 +63,18 @@ export async function readmeOf(uid: string, db: ReadDb): Promise<string> {
   return row.content ?? "";
 }
 
-function find(uid: string, db: ReadDb): Promise<{ source: string | null; content: string | null } | undefined> {
+interface Found {
+  readonly uid: string;
+  readonly source: string | null;
+  readonly source_by: string | null;
+  readonly content: string | null;
+}
+
+function find(uid: string, db: ReadDb): Promise<Found | undefined> {
   return db
     .selectFrom("repo")
     .leftJoin("repo_readme", "repo_readme.uid", "repo.uid")
-    .select(["repo.source", "repo_readme.content"])
+    .select(["repo.uid", "repo.source", "repo.source_by", "repo_readme.content"])
     .where("repo.uid", "=", uid)
     .executeTakeFirst();
 }

@@ -14,39 +14,47 @@ import { parentOf } from "../../lib/uid.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import type { EmptyRepo } from "../content/empty-repo.ts";
 import { repos as storedRepos } from "../resources.ts";
+import { hasSameInherited } from "../sync/inherited-fields.ts";
+import { requestSharing } from "../sync/share-queue.ts";
 import { overlayViolations } from "./custom-overlay.ts";
 import { repoViolations } from "./fields.ts";
 import { checkReadme, getReadme, readmeOf, storeReadme, updateReadme } from "./readmes.ts";
-import { applySyncConfig, type SyncConfigCollaborators, shareInherited } from "./sync-config.ts";
+import { applySyncConfig, type SyncConfigCollaborators } from "./sync-config.ts";
 
 export interface ReposCollaborators extends SyncConfigCollaborators {
   readonly pageTokens: PageTokens;
   readonly profile: VendorProfile;
   readonly emptyRepo: EmptyRepo;
+  /** Called when a repo's fields are queued to be copied to the repos that are synced from it. */
+  onShare(): void;
 }
 
 export function reposService(collaborators: ReposCollaborators) {
+  const { onShare } = collaborators;
   const repos = { ...storedRepos, check: (repo: Repo) => assertValid(repo, collaborators.profile), nameTaken };
   return implement(ReposService, {
     ...standardMethods(ReposService, repos, collaborators),
 
     createRepo: write(async ({ parent, repo: given }, call) => {
       const repo = prepareCreate(repos, given, call.now);
-      await applySyncConfig(repo, undefined, call, collaborators);
+      const sourceBy = await applySyncConfig(repo, undefined, call, collaborators);
       await assertNameFree(parent, repo, call);
-      return create(repos, parent, repo, call);
+      const created = await create(repos, parent, repo, call);
+      await recordSourceBy(repo.uid, sourceBy, call);
+      return created;
     }),
 
     updateRepo: write(async ({ repo, updateMask }, call) => {
       const update = await prepareUpdate(repos, repo, updateMask, call);
       const { current, next } = update;
-      await applySyncConfig(next, current, call, collaborators);
+      const sourceBy = await applySyncConfig(next, current, call, collaborators);
       if (next.name !== current.name) await assertNameFree(parentOf(next.uid), next, call);
       // When syncing ends, the repo keeps the readme of its source.
       if (next.syncConfig === undefined && current.syncConfig !== undefined)
-        await storeReadme(next.uid, await readmeOf(next.uid, call.db), call.db);
+        await storeReadme(next.uid, await readmeOf(next.uid, call.db, collaborators.grants), call.db);
       const saved = await save(repos, update, call);
-      await shareInherited(current, next, call);
+      if (next.syncConfig !== undefined || current.syncConfig !== undefined) await recordSourceBy(next.uid, sourceBy, call);
+      if (!hasSameInherited(current, next) && (await requestSharing(call.db, next.uid, call.now))) call.db.afterCommit(onShare);
       return saved;
     }),
 
@@ -59,15 +67,23 @@ export function reposService(collaborators: ReposCollaborators) {
       },
     },
 
-    getRepoReadme: read(getReadme),
+    getRepoReadme: read((request, call) => getReadme(request, call, collaborators.grants)),
 
-    updateRepoReadme: { kind: "write", prepare: checkReadme, handle: updateReadme },
+    updateRepoReadme: {
+      kind: "write",
+      prepare: checkReadme,
+      handle: (request, call) => updateReadme(request, call, collaborators.grants),
+    },
   });
 }
 
 function assertValid(repo: Repo, profile: VendorProfile): void {
   assertName(repo.name);
   assertNone([...repoViolations(repo), ...(repo.customOverlay === undefined ? [] : overlayViolations(repo.customOverlay, profile))]);
+}
+
+async function recordSourceBy(uid: string, source_by: string | null, { db }: WriteCall): Promise<void> {
+  await db.updateTable("repo").set({ source_by }).where("uid", "=", uid).execute();
 }
 
 /** The unique index would refuse the name too, but could not say which repo has it. */

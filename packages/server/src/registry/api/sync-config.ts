@@ -1,32 +1,21 @@
 /** Repos that are synced from another repo: finds the source and copies its fields. Copies no images. */
 import { fromJsonString } from "@bufbuild/protobuf";
-import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { CatalogTier, type Repo, RepoSchema, type SyncConfig } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { capabilitySet } from "../../access/capability-set.ts";
 import type { WriteCall } from "../../api/call/call.ts";
-import { save } from "../../api/resource/write.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { type FieldViolation, type HoltError, invalidArgument, invalidArguments } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
 import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
-import { repos } from "../resources.ts";
+import { inherit, inherited, isSameValue } from "../sync/inherited-fields.ts";
+import { LIST_REPOS, mayFollow, type SyncGrants } from "../sync/sync-right.ts";
 
-const LIST = capabilitySet([Capability.CAP_REPO_LIST]);
 const DAYS_OF_SYNCING = 14;
 /** Repos in a chain of sources. Two concurrent writers could close a circle; this bound ends a walk along it. */
 const LONGEST_CHAIN = 100;
 
-type Inherited = Pick<Repo, "catalogTier" | "bundles" | "aliases" | "activeTags">;
-
-const inherited: readonly { readonly key: keyof Inherited; readonly field: string }[] = [
-  { key: "catalogTier", field: "catalog_tier" },
-  { key: "bundles", field: "bundles" },
-  { key: "aliases", field: "aliases" },
-  { key: "activeTags", field: "active_tags" },
-];
-
 export interface SyncConfigCollaborators {
+  readonly grants: SyncGrants;
   /** Host, with its port where it has one, by which references to images name this server. */
   readonly registryHost: string;
 }
@@ -35,6 +24,7 @@ export interface SyncConfigCollaborators {
  * Applies the sync configuration of a repo before the repo is stored: the source becomes a uid, the server's own fields are set, and the
  * fields of the source are copied.
  * @param current the stored repo; undefined for a new one
+ * @returns uid of the identity for which the repo is synced; null if it is not synced, or if that is not known
  * @throws INVALID_ARGUMENT if the source is not a repo, or a field contradicts the source
  */
 export async function applySyncConfig(
@@ -42,35 +32,27 @@ export async function applySyncConfig(
   current: Repo | undefined,
   call: WriteCall,
   collaborators: SyncConfigCollaborators,
-): Promise<void> {
+): Promise<string | null> {
   const config = next.syncConfig;
-  if (config === undefined) return;
+  if (config === undefined) return null;
   const before = current?.syncConfig;
   // A caller who changes other fields need not see the source, and the source need not exist any more.
   const sourceUid = config.source === before?.source ? config.source : await resolveSource(config.source, call, collaborators);
   config.source = sourceUid;
   keepOutputs(config, before?.source === sourceUid ? before : undefined, call.now);
   if (sourceUid !== before?.source) await assertNoCircle(next.uid, sourceUid, call);
-  const source = await findSource(sourceUid, call);
-  if (source === undefined) return keepInherited(next, current);
+  const isUnchanged = before?.source === sourceUid;
+  const follower = isUnchanged ? await followerOf(next.uid, sourceUid, call, collaborators.grants) : callerAsFollower(call);
+  const source = follower.mayFollow ? await findSource(sourceUid, call) : undefined;
+  if (source === undefined) {
+    if (current !== undefined) inherit(next, current);
+    return follower.sourceBy;
+  }
   const violations = inherited.flatMap((one) => contradictions(source, next, current, one));
   if (violations.length > 0) throw invalidArguments(violations);
   inherit(next, source);
   if (before === undefined && next.description === "") next.description = source.description;
-}
-
-/** Copies the changed fields of a source to all repos that are synced from it. The event of the call is about the source only. */
-export async function shareInherited(before: Repo, source: Repo, call: WriteCall): Promise<void> {
-  if (inherited.every(({ key }) => isSame(before[key], source[key]))) return;
-  const query = call.db.selectFrom("repo").select("body").where("source", "=", source.uid).orderBy("uid");
-  for (const { body } of await call.db.dialect.forUpdate(query).execute()) {
-    const current = fromJsonString(RepoSchema, body);
-    const next = fromJsonString(RepoSchema, body);
-    inherit(next, source);
-    const writing = { ...call, changed: true };
-    await save(repos, { current, next }, writing);
-    if (writing.changed) await shareInherited(current, next, call);
-  }
+  return follower.sourceBy;
 }
 
 /** @param text a uid or `<organization>/[folder/…/]<name>`, with or without this registry's host in front */
@@ -79,7 +61,7 @@ async function resolveSource(text: string, { db, access }: WriteCall, { registry
   const name = text.startsWith(`${registryHost}/`) ? text.slice(registryHost.length + 1) : text;
   const uid = isUid(name) ? name : await uidOfName(name);
   // A repo that the caller may not list does not exist for the caller.
-  if (uid !== undefined && access.holds(LIST, uid)) {
+  if (uid !== undefined && access.holds(LIST_REPOS, uid)) {
     const row = await db.selectFrom("repo").select("uid").where("uid", "=", uid).executeTakeFirst();
     if (row !== undefined) return uid;
   }
@@ -119,6 +101,26 @@ async function assertNoCircle(uid: string, sourceUid: string, { db }: WriteCall)
   }
 }
 
+/** For whom a repo is synced, and whether it may read its source. */
+interface FollowerRight {
+  /** Uid of an identity; null if unknown. */
+  readonly sourceBy: string | null;
+  readonly mayFollow: boolean;
+}
+
+/** For a caller who may list the source. */
+function callerAsFollower({ principal }: WriteCall): FollowerRight {
+  return { sourceBy: principal?.uid ?? null, mayFollow: true };
+}
+
+/** The right of a stored repo. A caller who may list the source takes over a sync that has lost its right. */
+async function followerOf(uid: string, source: string, call: WriteCall, grants: SyncGrants): Promise<FollowerRight> {
+  const row = await call.db.selectFrom("repo").select("source_by").where("uid", "=", uid).executeTakeFirst();
+  const sourceBy = row?.source_by ?? null;
+  if (await mayFollow({ uid, source, source_by: sourceBy }, grants)) return { sourceBy, mayFollow: true };
+  return call.access.holds(LIST_REPOS, source) ? callerAsFollower(call) : { sourceBy, mayFollow: false };
+}
+
 /** Locks the source against changes: a concurrent change would not reach the repo that is not stored yet. */
 async function findSource(uid: string, { db }: WriteCall): Promise<Repo | undefined> {
   const row = await db.dialect.forShare(db.selectFrom("repo").select("body").where("uid", "=", uid)).executeTakeFirst();
@@ -129,18 +131,6 @@ async function findSource(uid: string, { db }: WriteCall): Promise<Repo | undefi
 function contradictions(source: Repo, next: Repo, current: Repo | undefined, { key, field }: (typeof inherited)[number]): FieldViolation[] {
   const value = next[key];
   const isAbsent = Array.isArray(value) ? value.length === 0 : value === CatalogTier.UNSPECIFIED;
-  if (isAbsent || isSame(value, source[key]) || (current !== undefined && isSame(value, current[key]))) return [];
+  if (isAbsent || isSameValue(value, source[key]) || (current !== undefined && isSameValue(value, current[key]))) return [];
   return [{ field, description: `${field} of a synced repo is that of its source` }];
-}
-
-function keepInherited(next: Repo, current: Repo | undefined): void {
-  if (current !== undefined) inherit(next, current);
-}
-
-function inherit(next: Repo, { catalogTier, bundles, aliases, activeTags }: Inherited): void {
-  Object.assign(next, { catalogTier, bundles: [...bundles], aliases: [...aliases], activeTags: [...activeTags] });
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
