@@ -59,4 +59,32 @@ describeWithWorld("packages of deleted images", (world) => {
     assert.deepEqual(await rememberedAfter(149), ["in an index", "kept", "replaced"]);
     assert.deepEqual(await rememberedAfter(151), ["kept"]);
   });
+
+  it("a scan without packages and the list of an index go when no repository has them any more", async () => {
+    const path = `${world.orgUid}/gone`;
+    using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
+    const image = await registry.image(path, "1");
+    const untagged = await registry.manifest(path, { schemaVersion: 2, mediaType: INDEX, manifests: [image] });
+    const tagged = await registry.manifest(
+      path,
+      { schemaVersion: 2, mediaType: INDEX, manifests: [image], annotations: { a: "b" } },
+      "index",
+    );
+    const stateOf = async () => ({
+      scans: (await world.store.reader.selectFrom("image_scan").select("digest").where("digest", "=", image.digest).execute()).length,
+      indexes: (await world.store.reader.selectFrom("index_platform").select("digest").execute())
+        .map(({ digest }) => digest)
+        .filter((digest) => [untagged.digest, tagged.digest].includes(digest)),
+    });
+    await removeLostScans(world.store, world.clock.now(), undefined);
+    assert.deepEqual([(await stateOf()).scans, (await stateOf()).indexes.length], [1, 2]);
+    for (const { digest } of [untagged, tagged, image])
+      assert.equal((await registry.send("DELETE", `${path}/manifests/${digest}`)).status, 202);
+    await removeLostScans(world.store, world.clock.now(), undefined);
+    assert.deepEqual(await stateOf(), { scans: 0, indexes: [tagged.digest] });
+    const { repos } = await world.must(ReposService.method.listRepos, { name: "gone" });
+    await world.must(ReposService.method.deleteRepo, { uid: repos[0]?.uid ?? "" });
+    await removeLostScans(world.store, world.clock.now(), undefined);
+    assert.deepEqual(await stateOf(), { scans: 0, indexes: [] });
+  });
 });

@@ -59,7 +59,10 @@ export async function recordImageFacts(db: WriteDb, { repoUid, digest, manifest,
     await db
       .insertInto("index_platform")
       .values(platforms.slice(start, start + ROWS_PER_STATEMENT).map(({ digest, manifest_digest }) => ({ digest, manifest_digest })))
-      .onConflict((conflict) => conflict.doNothing())
+      // Changes nothing, but locks the row, which collection may be about to delete.
+      .onConflict((conflict) =>
+        conflict.columns(["digest", "manifest_digest"]).doUpdateSet((eb) => ({ digest: eb.ref("excluded.digest") })),
+      )
       .execute();
   }
 }

@@ -1,5 +1,5 @@
 /** Deletes the packages of manifests that no repo has any more, unless reports about the past need them. A part of collection. */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { RELEASED } from "../../jobs/lease.ts";
 import { isRemembered } from "./remembered.ts";
@@ -14,19 +14,64 @@ export async function removeLostScans(store: Store, now: Date, signal: AbortSign
     for (const { digest, isLost } of rows) if (isLost) await removeScan(store, digest);
     after = rows.length < BATCH_SIZE ? undefined : rows.at(-1)?.digest;
   }
+  await removeLostIndexes(store, signal);
 }
 
 async function readScans(db: ReadDb, after: string, now: Date): Promise<{ digest: string; isLost: boolean }[]> {
   const rows = await db
     .selectFrom("image_scan as s")
-    .select(["s.digest as digest"])
+    .select(["s.digest as digest", "s.package_count as packages"])
     .select((eb) => eb.selectFrom("manifest as m").select("m.digest").whereRef("m.digest", "=", "s.digest").limit(1).as("found"))
     .select(sql<number>`case when ${isRemembered(sql.ref("s.digest"), now)} then 1 else 0 end`.as("remembered"))
     .where("s.digest", ">", after)
     .orderBy("s.digest")
     .limit(BATCH_SIZE)
     .execute();
-  return rows.map(({ digest, found, remembered }) => ({ digest, isLost: found === null && Number(remembered) === 0 }));
+  // Reports need packages; a scan that found none has nothing to remember.
+  return rows.map(({ digest, packages, found, remembered }) => ({
+    digest,
+    isLost: found === null && (packages === 0 || Number(remembered) === 0),
+  }));
+}
+
+/** Deletes the lists of images of indexes that no repository has, and to which no tag has pointed. */
+async function removeLostIndexes(store: Store, signal: AbortSignal | undefined): Promise<void> {
+  for (let after: string | undefined = ""; after !== undefined && signal?.aborted !== true; ) {
+    const digests: string[] = await readIndexes(store.reader, after);
+    const lost = await lostAmong(store.reader, digests);
+    if (lost.length > 0)
+      await store.transaction(async (db) => {
+        // A push of the index locks the same rows. Either its manifest is visible after that, or it inserts the list again.
+        await db.dialect.forDelete(db.selectFrom("index_platform").select("digest").where(isAmong(db, lost))).execute();
+        await db
+          .deleteFrom("index_platform")
+          .where(isAmong(db, await lostAmong(db, lost)))
+          .execute();
+      });
+    after = digests.length < BATCH_SIZE ? undefined : digests.at(-1);
+  }
+}
+
+function isAmong({ dialect }: ReadDb, digests: readonly string[]): RawBuilder<boolean> {
+  return sql<boolean>`digest in (select v.value from ${dialect.valuesOf(digests)} as v)`;
+}
+
+async function readIndexes(db: ReadDb, after: string): Promise<string[]> {
+  const query = db.selectFrom("index_platform").select("digest").distinct().where("digest", ">", after);
+  return (await query.orderBy("digest").limit(BATCH_SIZE).execute()).map(({ digest }) => digest);
+}
+
+async function lostAmong(db: ReadDb, digests: readonly string[]): Promise<string[]> {
+  const query = db
+    .selectFrom(db.dialect.valuesOf(digests).as("v"))
+    .select("v.value")
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("manifest as m").select("m.digest").whereRef("m.digest", "=", "v.value"))),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("tag_history as h").select("h.seq").whereRef("h.digest", "=", "v.value"))),
+    );
+  return (await query.execute()).map(({ value }) => value);
 }
 
 /** A repo has the manifest again. */
