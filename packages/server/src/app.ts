@@ -26,6 +26,7 @@ import { defaultLimits as limits } from "./http/transport-limits.ts";
 import { startIam } from "./iam/module.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
 import { createCallLimit } from "./jobs/limit.ts";
+import { Parsers } from "./jobs/parsers.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { startLibraries } from "./libraries/module.ts";
@@ -58,8 +59,9 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);
   const limit = createCallLimit(config.maxConcurrentCalls);
+  const parsers = stack.use(new Parsers());
   const platform: Platform = {
-    ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, blobReferences, appendListeners, limits, memory },
+    ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, blobReferences, appendListeners, limits, memory, parsers },
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),

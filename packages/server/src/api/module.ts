@@ -12,6 +12,7 @@ import type { Mount } from "../http/mount.ts";
 import type { ProtocolFrame } from "../http/protocol-frame.ts";
 import type { RequestMemory } from "../http/request-memory.ts";
 import type { TransportLimits } from "../http/transport-limits.ts";
+import type { Parsers } from "../jobs/parsers.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
@@ -76,6 +77,8 @@ export interface Platform {
   readonly pageTokens: PageTokens;
   readonly limits: TransportLimits;
   readonly memory: RequestMemory;
+  /** Parses content that callers supply. */
+  readonly parsers: Parsers;
   /** Runs a protocol under the process's concurrency limit and logs its requests. */
   readonly frame: ProtocolFrame;
   /** Disposes of `resource` when the server stops, in reverse order. @returns the resource */

@@ -1,5 +1,6 @@
 /** Runs inside a thread of job-threads.ts: does the jobs that it is given. */
 import { parentPort } from "node:worker_threads";
+import { HoltError } from "../lib/errors.ts";
 import type { FromThread, ToThread } from "./job-threads.ts";
 
 export interface Conversation<Said, Reply> {
@@ -28,7 +29,12 @@ export function doJobs<Job, Said, Reply, Result>(work: (job: Job, conversation: 
     replies.length = 0;
     work(message.job, conversation).then(
       (result) => post({ kind: "end", result }),
-      (error: unknown) => post({ kind: "error", message: (error as Error).message }),
+      (error: unknown) => post(error instanceof HoltError ? refusalFrom(error) : { kind: "error", message: (error as Error).message }),
     );
   });
+}
+
+/** An error that a caller gets. Posting it as it is would lose its code. */
+function refusalFrom({ code, message, details }: HoltError): FromThread<never, never> {
+  return { kind: "refusal", code, message, details };
 }

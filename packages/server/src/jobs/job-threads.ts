@@ -1,11 +1,14 @@
 /** A pool of threads for jobs that parse much: they do not delay calls, have memory of their own, and can be ended at any time. */
 import { Worker } from "node:worker_threads";
+import { type Code, type ErrorDetails, HoltError } from "../lib/errors.ts";
+import { type JobLimits, watchJob } from "./job-limits.ts";
 
 /** Messages of a thread about its job: those on the way, which may get a reply, and how the job ended. */
 export type FromThread<Said, Result> =
   | { readonly kind: "said"; readonly said: Said }
   | { readonly kind: "end"; readonly result: Result }
-  | { readonly kind: "error"; readonly message: string };
+  | { readonly kind: "error"; readonly message: string }
+  | { readonly kind: "refusal"; readonly code: Code; readonly message: string; readonly details: ErrorDetails };
 export type ToThread<Job, Reply> = { readonly kind: "job"; readonly job: Job } | { readonly kind: "reply"; readonly reply: Reply };
 
 export interface JobThreadsOptions {
@@ -18,6 +21,8 @@ export interface JobThreadsOptions {
    * ends: allow for the largest step.
    */
   readonly maxHeapMb: number;
+  /** Threads that stay however long they are idle, because starting one takes a quarter of a second. */
+  readonly keptThreads?: number;
 }
 
 /** Receives the messages of a thread, without waiting for the promise of the last call. An error ends the job. */
@@ -37,16 +42,24 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** @throws the listener's error; the signal's reason; an Error where the thread failed. The thread has ended before this rejects */
-  async run(job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal): Promise<Result> {
+  /**
+   * @throws the listener's error; the signal's reason; LimitExceeded; a HoltError that the job threw; an Error where the
+   * thread failed. Unless the job threw a HoltError, the thread has ended before this rejects
+   */
+  async run(job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal, limits?: JobLimits): Promise<Result> {
     const thread = this.#take();
+    const stop = new AbortController();
+    const watch = limits === undefined ? undefined : watchJob(thread, limits, (error) => stop.abort(error));
     try {
-      const result = await converse<Job, Said, Reply, Result>(thread, job, onSaid, signal);
+      const result = await converse<Job, Said, Reply, Result>(thread, job, onSaid, AbortSignal.any([signal, stop.signal]));
       this.#keep(thread);
       return result;
     } catch (error) {
-      await this.#end(thread);
+      if (error instanceof HoltError) this.#keep(thread);
+      else await this.#end(thread);
       throw error;
+    } finally {
+      watch?.[Symbol.dispose]();
     }
   }
 
@@ -74,8 +87,12 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
 
   #keep(thread: Worker): void {
     thread.unref();
-    const timer = setTimeout(() => void this.#end(thread), IDLE_MS).unref();
+    const timer = setTimeout(() => this.#endIdle(thread), IDLE_MS).unref();
     this.#idle.push({ thread, timer });
+  }
+
+  #endIdle(thread: Worker): void {
+    if (this.#all.size > (this.#options.keptThreads ?? 0)) void this.#end(thread);
   }
 
   async #end(thread: Worker): Promise<void> {
@@ -103,6 +120,7 @@ function converse<Job, Said, Reply, Result>(thread: Worker, job: Job, onSaid: Li
     const onMessage = (message: FromThread<Said, Result>) => {
       if (message.kind === "end") settle(() => resolve(message.result));
       else if (message.kind === "error") onError(new Error(message.message));
+      else if (message.kind === "refusal") onError(new HoltError(message.code, message.message, message.details));
       else (async () => onSaid(message.said, reply))().catch(onError);
     };
     const onError = (error: unknown) => settle(() => reject(error));

@@ -4,6 +4,9 @@ import type { CustomOverlay } from "@holt/api/gen/platform/registry/v2/repos_pb.
 import type { FieldViolation } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 
+const MAX_KEYS = 64;
+/** Characters. A key of 16,384 bits has 3,000. */
+const MAX_KEY_LENGTH = 8192;
 /** Name of a file in the image: no folder, not hidden, and without characters that a shell or an option parser interprets. */
 const FILE_NAME = /^[a-zA-Z0-9_@+][a-zA-Z0-9._@+-]{0,254}$/;
 
@@ -11,10 +14,12 @@ export function overlayViolations(
   { contents, environment, annotations, accounts, certificates }: CustomOverlay,
   { environmentPrefix, eventPrefix }: VendorProfile,
 ): FieldViolation[] {
+  const keys = contents?.runtimeKeyring ?? [];
   return [
     ...reserved("custom_overlay.environment", environment, [environmentPrefix]),
     ...reserved("custom_overlay.annotations", annotations, [`${eventPrefix}.`, "org.opencontainers."]),
-    ...(contents?.runtimeKeyring ?? []).flatMap(({ name, content }, index) => {
+    ...unless(keys.length <= MAX_KEYS, "custom_overlay.contents.runtime_keyring", `runtime_keyring must have at most ${MAX_KEYS} keys`),
+    ...keys.slice(0, MAX_KEYS).flatMap(({ name, content }, index) => {
       const field = `custom_overlay.contents.runtime_keyring[${index}]`;
       return [
         ...unless(FILE_NAME.test(name), `${field}.name`, "name must be a file name that does not start with a dot"),
@@ -42,7 +47,7 @@ function reserved(field: string, map: Readonly<Record<string, string>>, prefixes
 
 /** Node would also accept a private key or a certificate and derive a public key from it. */
 function isRsaPublicKey(pem: string): boolean {
-  if (!/^\s*-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(pem)) return false;
+  if (pem.length > MAX_KEY_LENGTH || !/^\s*-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(pem)) return false;
   try {
     return createPublicKey(pem).asymmetricKeyType === "rsa";
   } catch {

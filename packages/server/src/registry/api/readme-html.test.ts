@@ -41,7 +41,16 @@ const unsafe: Readonly<Record<string, string>> = {
   "a refresh": '<meta http-equiv=refresh content="0;url=https://example.com">',
   "a handler behind a template": "<template><img src=x onerror=alert(1)></template>",
   "a noscript trick": '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
-  "more depth than a browser shows": "<b>".repeat(60_000),
 };
 for (const [what, content] of Object.entries(unsafe))
   test(`a readme must not have ${what}`, () => assert.equal(isSafeReadme(content), false));
+
+const tooLarge: Readonly<Record<string, string>> = {
+  "more depth than a browser shows": "<b>".repeat(60_000),
+  "formatting elements that every later paragraph repeats":
+    Array.from({ length: 200 }, (_, i) => `<b id=a${i}>`).join("") + "<p>x".repeat(5000),
+  "a table whose rows repeat its columns": `${"|a".repeat(300)}\n${"|-".repeat(300)}\n${"|\n".repeat(4000)}`,
+  "references that repeat a long URL": `[a]: ${"b".repeat(10_000)}\n\n${"[a]".repeat(1000)}`,
+};
+for (const [what, content] of Object.entries(tooLarge))
+  test(`a readme must not have ${what}`, () => assert.throws(() => isSafeReadme(content), /the readme (has|becomes)/));

@@ -3,13 +3,19 @@
  * renders the readme with all its HTML, parses the result as browsers do, and refuses it if a sanitizer would remove anything.
  */
 import { isDeepStrictEqual } from "node:util";
-import { fromHtml } from "hast-util-from-html";
+import { fromParse5 } from "hast-util-from-parse5";
 import { type Schema, sanitize } from "hast-util-sanitize";
 import MarkdownIt from "markdown-it";
+import { invalidArgument } from "../../lib/errors.ts";
+import { parseHtml } from "./bounded-html.ts";
 
 const markdown = MarkdownIt({ html: true });
 // By default it leaves links to javascript: as text. Other renderers link them, so the sanitizer must see them.
 markdown.validateLink = () => true;
+
+/** A table row adds cells that it does not have, and a reference repeats the URL of its definition. */
+const MAX_TOKENS = 100_000;
+const MAX_URL_CHARACTERS = 1024 * 1024;
 
 const NUMBER_OR_PERCENT = /^[0-9]+%?$/;
 const H_ALIGN = ["align", "center", "char", "justify", "left", "right"] as const;
@@ -64,15 +70,30 @@ const policy = {
   clobber: [],
 } as unknown as Schema;
 
+/** Renders in memory of a multiple of the readme's size. @throws INVALID_ARGUMENT where the readme grows too much when it is rendered */
 export function isSafeReadme(content: string): boolean {
   try {
     // Parsed as a whole document: in a fragment, the attributes of a stray <body> would vanish before the check.
-    const tree = fromHtml(`<!doctype html><body>${markdown.render(content)}`, { fragment: false });
+    const tree = fromParse5(parseHtml(`<!doctype html><body>${render(content)}`), {});
     const clean = sanitize(tree, policy);
-    return clean.type === "root" && isDeepStrictEqual(clean.children, tree.children);
+    return tree.type === "root" && clean.type === "root" && isDeepStrictEqual(clean.children, tree.children);
   } catch (error) {
     // Nested deeper than the stack allows; browsers would fail too.
     if (error instanceof RangeError) return false;
     throw error;
   }
+}
+
+function render(content: string): string {
+  const env = {};
+  const tokens = markdown.parse(content, env);
+  let count = tokens.length;
+  let urlCharacters = 0;
+  for (const { children } of tokens) {
+    count += children?.length ?? 0;
+    for (const { attrs } of children ?? []) for (const [, value] of attrs ?? []) urlCharacters += String(value).length;
+  }
+  if (count > MAX_TOKENS || urlCharacters > MAX_URL_CHARACTERS)
+    throw invalidArgument("content", "the readme becomes too large when it is rendered; simplify its tables and references");
+  return markdown.renderer.render(tokens, markdown.options, env);
 }

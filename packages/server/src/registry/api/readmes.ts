@@ -5,12 +5,13 @@ import type { Call, WriteCall } from "../../api/call/call.ts";
 import { applyMask } from "../../api/resource/field-mask.ts";
 import { findForUpdate } from "../../api/resource/get.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { repos } from "../resources.ts";
 import { mayFollow, type SyncGrants } from "../sync/sync-right.ts";
-import { isSafeReadme } from "./readme-html.ts";
+import { readmeParser } from "./readme-parser.ts";
 
-/** Ample for text. Rendering a readme to check it blocks other calls. */
+/** Ample for text. */
 const MAX_BYTES = 256 * 1024;
 const LONGEST_CHAIN = 100;
 
@@ -19,11 +20,12 @@ export async function getReadme({ uid }: { uid: string }, { db }: Call, grants: 
 }
 
 /** Runs before the transaction, since rendering takes long. */
-export async function checkReadme({ repoReadme }: UpdateRepoReadmeRequest): Promise<undefined> {
+export async function checkReadme({ repoReadme }: UpdateRepoReadmeRequest, call: Call, parsers: Parsers): Promise<undefined> {
   const content = repoReadme?.content ?? "";
   if (Buffer.byteLength(content) > MAX_BYTES) throw invalidArgument("content", `readme must have at most ${MAX_BYTES} bytes`);
   if (content.includes("\0")) throw invalidArgument("content", "readme must not contain NUL");
-  if (!isSafeReadme(content)) throw invalidArgument("content", "readme contained unsafe html content");
+  const isSafe = await parsers.run(readmeParser, content, call.principal?.uid ?? "");
+  if (!isSafe) throw invalidArgument("content", "readme contained unsafe html content");
 }
 
 export async function updateReadme(

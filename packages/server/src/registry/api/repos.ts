@@ -9,6 +9,7 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate, prepareUpdate, remove, save } from "../../api/resource/write.ts";
 import { dropCounts, subtractCounts } from "../../db/resource-count.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import { alreadyExists, notFound } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
@@ -25,6 +26,7 @@ export interface ReposCollaborators extends SyncConfigCollaborators {
   readonly pageTokens: PageTokens;
   readonly profile: VendorProfile;
   readonly emptyRepo: EmptyRepo;
+  readonly parsers: Parsers;
   /** Called when a repo's fields are queued to be copied to the repos that are synced from it. */
   onShare(): void;
 }
@@ -71,7 +73,7 @@ export function reposService(collaborators: ReposCollaborators) {
 
     updateRepoReadme: {
       kind: "write",
-      prepare: checkReadme,
+      prepare: (request, call) => checkReadme(request, call, collaborators.parsers),
       handle: (request, call) => updateReadme(request, call, collaborators.grants),
     },
   });

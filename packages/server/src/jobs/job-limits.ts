@@ -1,0 +1,79 @@
+/**
+ * Watches what a job of a thread uses: CPU time and memory. The heap limit of V8 alone is not enough, because a thread
+ * that grows by much in one step ends the whole process there.
+ */
+import type { Worker } from "node:worker_threads";
+
+export interface JobLimits {
+  /** CPU time of the thread, in milliseconds. */
+  readonly cpuMs: number;
+  /** Memory of the thread, including buffers. The limit of V8 must be several times as high. */
+  readonly memoryMb: number;
+}
+
+export class LimitExceeded extends Error {
+  override readonly name = "LimitExceeded";
+  readonly limit: "computing time" | "memory";
+  constructor(limit: LimitExceeded["limit"]) {
+    super(`the job takes too much ${limit}`);
+    this.limit = limit;
+  }
+}
+
+/** Most jobs end before the first check. */
+const CHECK_MS = 50;
+/** A thread that does not answer gets this many times its CPU time by the clock: native code cannot be asked. */
+const MAX_CLOCK_FACTOR = 10;
+
+interface Usage {
+  readonly cpuMs: number;
+  readonly memoryMb: number;
+}
+
+/** Calls `onExceeded` at most once, until it is disposed of. */
+export function watchJob(thread: Worker, limits: JobLimits, onExceeded: (error: LimitExceeded) => void): Disposable {
+  const watch = new AbortController();
+  void watchUntil(watch.signal, thread, limits).then((limit) => {
+    if (limit !== undefined && !watch.signal.aborted) onExceeded(new LimitExceeded(limit));
+  });
+  return { [Symbol.dispose]: () => watch.abort() };
+}
+
+/** @returns the limit that the job exceeded; undefined if the watch ended before */
+async function watchUntil(end: AbortSignal, thread: Worker, { cpuMs, memoryMb }: JobLimits): Promise<LimitExceeded["limit"] | undefined> {
+  const silence = pause(MAX_CLOCK_FACTOR * cpuMs, end);
+  const before = cpuTimeOf(thread);
+  while (await pause(CHECK_MS, end)) {
+    const usage = await Promise.race([usageOf(thread, before), silence]);
+    if (typeof usage === "boolean") return "computing time";
+    if (usage.cpuMs > cpuMs) return "computing time";
+    if (usage.memoryMb > memoryMb) return "memory";
+  }
+  return undefined;
+}
+
+async function usageOf(thread: Worker, before: Promise<number>): Promise<Usage> {
+  const [cpuMs, heap] = await Promise.all([cpuTimeOf(thread), thread.getHeapStatistics().catch(() => undefined)]);
+  return { cpuMs: cpuMs - (await before), memoryMb: heap === undefined ? 0 : (heap.used_heap_size + heap.external_memory) / 2 ** 20 };
+}
+
+/** 0 for a thread that is only starting. */
+async function cpuTimeOf(thread: Worker): Promise<number> {
+  const { user, system } = await thread.cpuUsage().catch(() => ({ user: 0, system: 0 }));
+  return (user + system) / 1000;
+}
+
+/** @returns whether the watch goes on after the pause */
+function pause(ms: number, end: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (end.aborted) return resolve(false);
+    const stop = (goesOn: boolean) => {
+      clearTimeout(timer);
+      end.removeEventListener("abort", onEnd);
+      resolve(goesOn);
+    };
+    const onEnd = () => stop(false);
+    const timer = setTimeout(() => stop(true), Math.max(ms, 0)).unref();
+    end.addEventListener("abort", onEnd);
+  });
+}
