@@ -205,6 +205,12 @@ class FilesystemBlobs implements BlobStore {
     return createReadStream("", { fd, highWaterMark: BUFFER_SIZE, ...range });
   }
 
+  path(digest: string): string {
+    const parsed = parseDigest(digest);
+    if (parsed === undefined) throw new NoSuchBlob(digest);
+    return this.#blobPath(parsed);
+  }
+
   async send(digest: string, { start, end }: ByteRange, begin: () => Writable): Promise<void> {
     const fd = await this.#openBlob(digest);
     try {

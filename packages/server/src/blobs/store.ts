@@ -51,6 +51,8 @@ export interface BlobStore extends AsyncDisposable {
    * @throws NoSuchBlob; UNAVAILABLE
    */
   read(digest: string, range?: ByteRange): Promise<Readable>;
+  /** Path of a blob's file, for parsers on threads. The file may be longer than the blob. @throws NoSuchBlob for an invalid digest */
+  path(digest: string): string;
   /**
    * Writes a range of a blob to a stream and ends the stream. Memory use depends neither on the blob's size nor on the
    * speed of the reader. A reader that disconnects is not an error.

@@ -5,6 +5,7 @@ import { assertTermsAccepted } from "../api/call/required-terms.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
 import type { Config } from "../config.ts";
 import { blobReferences, eventSubjects } from "../domains.ts";
+import { Parsers } from "../jobs/parsers.ts";
 import { type ImportResult, importTree, measureTree } from "../libraries/import/import.ts";
 import { createMavenTree } from "../libraries/import/maven-tree.ts";
 import { createPythonTree } from "../libraries/import/python-tree.ts";
@@ -87,12 +88,13 @@ async function runImport({ format: { ecosystem, createTree }, group, folder }: G
   const actor = { subject: owner, claimsAt: () => ({ iss: baseUrl, sub: owner, aud: baseUrl }) };
   const origin = { remoteAddress: "", userAgent: "holtd import", actor };
   const { signal, release } = interruption();
+  await using parsers = new Parsers();
   using report = createImportReport(process.stderr);
   try {
     report.begin(await measureTree({ tree, format, signal }));
     return await importTree(
       {
-        ...{ library: { groupUid, ecosystem }, tree, format, signal },
+        ...{ library: { groupUid, ecosystem }, tree, format, signal, parsers, publisher: owner },
         change: () => ({ origin, names, now: clock.now() }),
         onProblem: report.problem,
         onProgress: report.progress,

@@ -27,12 +27,16 @@ export interface LibrarySettings {
 }
 
 export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySettings): Served {
-  const { store, blobs, names, clock, memory, limits, frame } = platform;
+  const { store, blobs, names, clock, memory, limits, frame, parsers } = platform;
   const { blobReferences: references } = platform;
   const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
   const serve = createLibrariesHandler({
     frame,
-    parts: { store, blobs, names, clock, memory, requiredTerms: settings.requiredTerms, transferIdleMs: limits.transferIdleMs, staging },
+    parts: {
+      ...{ store, blobs, names, clock, memory, staging, parsers },
+      requiredTerms: settings.requiredTerms,
+      transferIdleMs: limits.transferIdleMs,
+    },
     authenticator: iam.contentLogin,
     protocols: new Map([
       ["python", servePython],

@@ -1,8 +1,13 @@
-/** What all readers of published archives share: how they read the staged bytes, and limits that exceed the largest real packages. */
-import { buffer } from "node:stream/consumers";
+/** What all readers of published archives share: how they read a file, and limits that exceed the largest real packages. */
+import { open } from "node:fs/promises";
 import type { ArchiveLimits } from "../archives/limits.ts";
-import { RandomAccessBytes } from "../archives/random-access-bytes.ts";
-import type { Staged, Staging } from "./stage.ts";
+import { fileBytes, type RandomAccessBytes } from "../archives/random-access-bytes.ts";
+
+/** A staged file, as a parser on a thread opens it. */
+export interface PackageFile {
+  readonly path: string;
+  readonly size: number;
+}
 
 /** Limits of wheels and source distributions. Their tools write slashes on every system. */
 export const PYTHON_LIMITS: ArchiveLimits = {
@@ -20,10 +25,13 @@ export const JAR_LIMITS: ArchiveLimits = {
   paths: { backslash: "separator" },
 };
 
-/** The staged bytes in place, for archives that are read from their directory. */
-export function stagedBytes(staged: Staged, staging: Pick<Staging, "read">): RandomAccessBytes {
-  return new RandomAccessBytes(
-    async (start, length) => buffer(await staging.read(staged, { start, end: start + length - 1 })),
-    staged.size,
-  );
+/** Opens the file for readers that begin with the archive's directory. */
+export async function withBytes<T>({ path, size }: PackageFile, read: (bytes: RandomAccessBytes) => Promise<T>): Promise<T> {
+  await using handle = await open(path);
+  return await read(fileBytes(handle, size));
+}
+
+/** CPU time for reading an archive, in milliseconds: enough for the largest directory, and for unpacking 20 MB per second. */
+export function archiveCpuMs({ size }: PackageFile): number {
+  return 5000 + size / 20_000;
 }

@@ -8,6 +8,7 @@ import { type Artifact, ArtifactSchema, type Ecosystem } from "@holt/api/gen/pla
 import { assertGroupExists } from "../api/resource/write.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
 import type { Store, WriteDb } from "../db/store.ts";
+import type { Parsers } from "../jobs/parsers.ts";
 import { timestampFromDate } from "../lib/clock.ts";
 import { aborted, alreadyExists, invalidArgument } from "../lib/errors.ts";
 import { messageFromJson } from "../lib/proto-json.ts";
@@ -59,7 +60,10 @@ export interface PublishDependencies {
 /** What a format needs to read a package, besides the bytes. */
 export interface ReadingContext {
   readonly library: Library;
-  readonly staging: Pick<Staging, "read">;
+  readonly staging: Pick<Staging, "read" | "file">;
+  readonly parsers: Parsers;
+  /** Uid of the identity that publishes. Organizations share the threads of the parsers. */
+  readonly publisher: string;
   /** Labels that mark a version in which vulnerabilities were patched. */
   readonly remediatedLabels: readonly string[];
 }

@@ -8,6 +8,7 @@ import type { BlobRemoval } from "../blobs/removal.ts";
 import { type BlobStore, type ByteRange, DigestMismatch } from "../blobs/store.ts";
 import { Code, HoltError, internal } from "../lib/errors.ts";
 import type { Digests } from "./find-file.ts";
+import type { PackageFile } from "./package-archive.ts";
 
 export interface Staged extends Digests {
   readonly upload: string;
@@ -23,6 +24,8 @@ export interface Staging {
   stage(bytes: Readable, maxBytes: number, isComplete?: () => boolean): Promise<Staged>;
   /** Streams the bytes, or a range of them. Destroy a stream that is not read to its end. */
   read(staged: Staged, range?: ByteRange): Promise<Readable>;
+  /** The file of the bytes, for parsers on threads. */
+  file(staged: Staged): PackageFile;
   /** Stores the bytes again if collection has removed the blob meanwhile. Resolves with the number of bytes. */
   place(staged: Staged): Promise<number>;
   /** Call it at the end, whether the bytes were published or not. */
@@ -53,6 +56,7 @@ export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; r
       }
     },
     read: ({ digest }, range) => blobs.read(digest, range),
+    file: ({ digest, size }) => ({ path: blobs.path(digest), size }),
     place: async ({ upload, digest }) => (await blobs.commit(upload, digest)).size,
     async discard({ upload, digest, size }, isPublished) {
       await blobs.abort(upload).catch(() => {});

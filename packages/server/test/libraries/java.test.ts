@@ -249,6 +249,7 @@ describeWithWorld("Maven artifacts", (world: World) => {
       [pluginJar(hello, "", "<!DOCTYPE plugin []><plugin/>"), /document type/],
       [pluginJar(hello, "", "<plugin>".repeat(200)), /nested/],
       [pluginJar(hello, "a".repeat(5_000_000)), /larger than/],
+      [pluginJar(hello, " ".repeat(3_000_000)), /expands to more than 100 times its size/],
     ] as const)
       await assertRefused(maven.put(jarPath(hello), jar), 400, words);
     assert.deepEqual(await listed(group), []);

@@ -7,10 +7,12 @@ import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
 import { type Library, type LibraryCaller, openLibrary } from "../library.ts";
 import type { LibraryChange, LibraryOrigin } from "../library-event.ts";
+import type { ReadingContext } from "../publish.ts";
 import type { Staging } from "../stage.ts";
 import { LibraryRefusal } from "./error.ts";
 
@@ -19,6 +21,7 @@ export interface LibraryParts {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly staging: Staging;
+  readonly parsers: Parsers;
   readonly names: EventNames;
   readonly clock: Clock;
   readonly memory: RequestMemory;
@@ -64,6 +67,11 @@ export function changeBy({ origin }: LibraryRequest, { clock, names }: LibraryPa
 /** The absolute URL of the folder `files/` of a Python library, as its owner is spelled in the request. */
 export function filesUrl({ owner }: LibraryRequest, { names }: LibraryParts): string {
   return `${names.baseUrl}/libraries/python/${encodeURIComponent(owner).replaceAll("%3A", ":")}/files/`;
+}
+
+/** What a format needs to read a package that this request publishes. */
+export function readingContext(library: Library, { caller }: LibraryRequest, { staging, parsers, names }: LibraryParts): ReadingContext {
+  return { library, staging, parsers, publisher: caller.principal.uid, remediatedLabels: names.profile.remediatedLabels };
 }
 
 /** @throws LibraryRefusal */

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Parsers } from "../../jobs/parsers.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { findFile } from "../find-file.ts";
 import type { Library } from "../library.ts";
@@ -32,6 +33,9 @@ export interface ImportOptions {
   readonly library: Library;
   readonly tree: SourceTree;
   readonly format: TreeFormat;
+  readonly parsers: Parsers;
+  /** Uid of the identity that publishes. */
+  readonly publisher: string;
   readonly change: () => LibraryChange;
   /** Reports a file or folder that is skipped. The rest is imported. */
   readonly onProblem: (path: string, reason: string) => void;
@@ -133,7 +137,7 @@ async function importFile(path: string, run: ImportRun): Promise<PublishOutcome 
 }
 
 async function publishCandidate(path: string, candidate: Candidate, run: ImportRun): Promise<PublishOutcome> {
-  const { library, tree, change, dependencies, onBytes } = run;
+  const { library, tree, change, parsers, publisher, dependencies, onBytes } = run;
   const { staging, store } = dependencies;
   await using file = await tree.open(path);
   if (file.size > MAX_FILE) throw new UnreadableFile(`larger than ${MAX_FILE} bytes`);
@@ -151,7 +155,7 @@ async function publishCandidate(path: string, candidate: Candidate, run: ImportR
     });
   const read = async () => {
     await candidate.verify(staged);
-    return candidate.read(staged, { library, staging });
+    return candidate.read(staged, { library, staging, parsers, publisher });
   };
   return publishStaged(staged, read, change, dependencies);
 }

@@ -53,7 +53,7 @@ async function checkPom(path: string, file: MavenFile, tree: SourceTree): Promis
   const bytes = await tree.readSmall(path, MAX_POM);
   if (bytes === undefined) return;
   const fileName = path.slice(path.lastIndexOf("/") + 1);
-  readPom(bytes, { ...file, fileName, suffix: ".pom" });
+  readPom({ bytes, file: { ...file, fileName, suffix: ".pom" } });
 }
 
 async function assertChecksums(path: string, digests: Digests, tree: SourceTree): Promise<void> {

@@ -2,20 +2,20 @@
 import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../lib/errors.ts";
 import { mavenSortKey } from "../../lib/version-order/maven.ts";
-import { stagedBytes } from "../package-archive.ts";
 import type { Publication, ReadingContext } from "../publish.ts";
 import type { Staged, Staging } from "../stage.ts";
 import { type MavenFile, mavenName, pathInArtifact } from "./maven-path.ts";
-import { isOfPlugin, type MavenFileMetadata } from "./maven-plugins.ts";
+import { isOfPlugin, type MavenFileMetadata, type MavenPlugin } from "./maven-plugins.ts";
 import { isMavenPreRelease, isRemediatedMavenVersion } from "./maven-version.ts";
-import { readPlugin } from "./read-plugin.ts";
-import { MAX_POM, readPom } from "./read-pom.ts";
+import { pluginParser } from "./plugin-parser.ts";
+import { pomParser } from "./pom-parser.ts";
+import { MAX_POM, type Pom } from "./read-pom.ts";
 
 /** @throws INVALID_ARGUMENT */
 export async function readMavenFile(staged: Staged, file: MavenFile, context: ReadingContext): Promise<Publication> {
-  const { library, staging, remediatedLabels } = context;
-  const pom = file.suffix === ".pom" ? readPom(await readWhole(staged, staging), file) : undefined;
-  const plugin = file.suffix === ".jar" ? await readPlugin(stagedBytes(staged, staging), file) : undefined;
+  const { library, remediatedLabels } = context;
+  const pom = file.suffix === ".pom" ? await readPom(staged, file, context) : undefined;
+  const plugin = file.suffix === ".jar" ? await readPlugin(staged, file, context) : undefined;
   const metadata: MavenFileMetadata = {
     ...(pom !== undefined && { packaging: pom.packaging }),
     ...(plugin !== undefined && { plugin }),
@@ -38,6 +38,14 @@ export async function readMavenFile(staged: Staged, file: MavenFile, context: Re
     metadata: { ...metadata },
     isPlugin: isOfPlugin(metadata),
   };
+}
+
+async function readPom(staged: Staged, file: MavenFile, { staging, parsers, publisher }: ReadingContext): Promise<Pom> {
+  return parsers.run(pomParser, { bytes: await readWhole(staged, staging), file }, publisher);
+}
+
+function readPlugin(staged: Staged, file: MavenFile, { staging, parsers, publisher }: ReadingContext): Promise<MavenPlugin | undefined> {
+  return parsers.run(pluginParser, { jar: staging.file(staged), file }, publisher);
 }
 
 async function readWhole(staged: Staged, staging: Pick<Staging, "read">): Promise<Buffer> {

@@ -6,7 +6,7 @@ import { ArchiveError } from "../../archives/limits.ts";
 import type { RandomAccessBytes } from "../../archives/random-access-bytes.ts";
 import { ZipArchive, type ZipEntry } from "../../archives/zip-archive.ts";
 import { type HoltError, invalidArgument } from "../../lib/errors.ts";
-import { JAR_LIMITS } from "../package-archive.ts";
+import { JAR_LIMITS, type PackageFile, withBytes } from "../package-archive.ts";
 import type { MavenFile } from "./maven-path.ts";
 import { type MavenPlugin, prefixOf } from "./maven-plugins.ts";
 import { readXmlFields } from "./xml-fields.ts";
@@ -14,12 +14,21 @@ import { readXmlFields } from "./xml-fields.ts";
 const DESCRIPTOR = "META-INF/maven/plugin.xml";
 /** Several times the descriptor of the plugins with the most goals. */
 const MAX_DESCRIPTOR = 4 * 1024 * 1024;
+/** Real descriptors repeat themselves much, and expand to 25 times their size. Above `FREE_BYTES`. */
+const MAX_RATIO = 100;
+const FREE_BYTES = 256 * 1024;
 const MAX_NAME = 200;
 const FIELDS = ["groupId", "artifactId", "goalPrefix", "name"] as const;
 
+export interface JarFile {
+  readonly jar: PackageFile;
+  /** Where the jar is published. */
+  readonly file: MavenFile;
+}
+
 /** Undefined for a jar that is not a plugin. @throws INVALID_ARGUMENT for a plugin whose descriptor cannot be used */
-export async function readPlugin(bytes: RandomAccessBytes, file: MavenFile): Promise<MavenPlugin | undefined> {
-  const descriptor = await readDescriptor(bytes);
+export async function readPlugin({ jar, file }: JarFile): Promise<MavenPlugin | undefined> {
+  const descriptor = await withBytes(jar, readDescriptor);
   if (descriptor === undefined) return undefined;
   const fields = readXmlFields(descriptor, { root: "plugin", fields: FIELDS, refusal });
   // A jar that bundles other jars has their descriptors.
@@ -36,6 +45,8 @@ async function readDescriptor(bytes: RandomAccessBytes): Promise<Buffer | undefi
     const entry = await findDescriptor(zip);
     if (entry === undefined) return undefined;
     if (entry.expandedSize > MAX_DESCRIPTOR) throw refusal(`larger than ${MAX_DESCRIPTOR} bytes`);
+    if (entry.expandedSize > Math.max(FREE_BYTES, MAX_RATIO * entry.compressedSize))
+      throw refusal(`it expands to more than ${MAX_RATIO} times its size`);
     return await zip.read(entry, MAX_DESCRIPTOR);
   } catch (error) {
     if (error instanceof ArchiveError) return undefined;

@@ -17,8 +17,14 @@ const FIELDS = ["groupId", "artifactId", "version", "packaging", "name", "descri
 type Field = (typeof FIELDS)[number];
 type Fields = ReadonlyMap<Field, string>;
 
+export interface PomFile {
+  readonly bytes: Uint8Array;
+  /** Where the POM is published. */
+  readonly file: MavenFile;
+}
+
 /** @throws INVALID_ARGUMENT if the bytes are not a POM, or the POM of another artifact */
-export function readPom(bytes: Buffer, file: MavenFile): Pom {
+export function readPom({ bytes, file }: PomFile): Pom {
   const fields = readXmlFields(bytes, { root: "project", fields: FIELDS, refusal });
   assertAgrees(fields, file);
   const description = fields.get("description") || fields.get("name") || "";

@@ -1,6 +1,8 @@
 /** Parses the Core Metadata (1.0 to 2.x) of a Python package, from METADATA or PKG-INFO. Pure. */
+
 import { invalidArgument } from "../../lib/errors.ts";
 import { type PythonVersion, parsePythonVersion } from "../../lib/version-order/python.ts";
+import { headerLines } from "./header-lines.ts";
 import { isProjectName } from "./python-name.ts";
 
 export interface CoreMetadata {
@@ -15,6 +17,8 @@ export interface CoreMetadata {
 
 /** Far more than any real metadata. */
 export const MAX_METADATA = 4 * 1024 * 1024;
+/** Ten times the longest description that was written as a field. */
+const MAX_LINES = 50_000;
 const MAX_SUMMARY = 2048;
 const MAX_SPECIFIERS = 500;
 const SPECIFIER = /^(?:~=|==|!=|<=|>=|<|>)\s*v?[0-9][0-9a-z.!+_-]*(?:\.\*)?$|^===\s*\S+$/i;
@@ -53,8 +57,9 @@ function decodeUtf8(bytes: Buffer): string {
 export function parseFields(text: string): ReadonlyMap<string, readonly string[]> {
   const fields = new Map<string, string[]>();
   let last: string[] | undefined;
-  for (const line of text.split(/\r\n|\n|\r/)) {
-    if (line === "") break;
+  let count = 0;
+  for (const line of headerLines(text)) {
+    if (++count > MAX_LINES) throw refusal(`it has more than ${MAX_LINES} lines before its description`);
     if (/^[ \t]/.test(line)) {
       if (last === undefined) throw refusal("the first line is a continuation");
       last.push(`${last.pop() ?? ""}\n${line.trim()}`);

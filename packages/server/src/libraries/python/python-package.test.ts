@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parsePythonVersion } from "../../lib/version-order/python.ts";
 import { parseCoreMetadata } from "./core-metadata.ts";
-import { cudaVersionOf, isRemediated } from "./python-package.ts";
+import { cudaVersionOf } from "./cuda-version.ts";
+import { isRemediated } from "./python-package.ts";
 
 const cudaOf = (version: string, classifiers: readonly string[] = []) =>
   cudaVersionOf({ version: parsePythonVersion(version) ?? assert.fail(version), classifiers });

@@ -1,5 +1,7 @@
 /** Compatibility tags of wheels (PEP 425): the file's name and the WHEEL file inside must have the same tags. Pure. */
+
 import { invalidArgument } from "../../lib/errors.ts";
+import { headerLines } from "./header-lines.ts";
 
 /** A hundred times as many as any real wheel has. */
 const MAX_TAGS = 10_000;
@@ -26,10 +28,10 @@ export function assertTagsAgree(wheel: Buffer, nameTags: string): void {
 /** The values of the `Tag:` lines, which precede the first empty line. */
 function parseTags(wheel: Buffer): readonly string[] {
   const tags: string[] = [];
-  for (const line of wheel.toString("utf8").split(/\r\n|\n|\r/)) {
-    if (line === "") break;
+  for (const line of headerLines(wheel.toString("utf8"))) {
     const tag = /^tag[ \t]*:(.*)$/i.exec(line)?.[1]?.trim();
     if (tag) tags.push(tag);
+    if (tags.length > MAX_TAGS) throw refusal(`WHEEL has more than ${MAX_TAGS} tags`);
   }
   return tags;
 }

@@ -3,7 +3,7 @@ import { allowLongBody } from "../../../http/body-time.ts";
 import { type HttpRequest, isWhole } from "../../../http/http-exchange.ts";
 import { readBody } from "../../../http/read-body.ts";
 import { LibraryRefusal } from "../../http/error.ts";
-import { answer, changeBy, type LibraryParts, type LibraryRequest } from "../../http/library-request.ts";
+import { answer, changeBy, type LibraryParts, type LibraryRequest, readingContext } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import { publishStaged, withFileName } from "../../publish-staged.ts";
 import { MAX_FILE, type Staged } from "../../stage.ts";
@@ -14,10 +14,10 @@ import { readMavenFile } from "../read-maven-file.ts";
 
 export async function receiveFile(exchange: LibraryRequest, library: Library, file: MavenFile, parts: LibraryParts): Promise<void> {
   const { request } = exchange;
-  const { staging, names } = parts;
+  const { staging } = parts;
   allowLongBody(request, parts.transferIdleMs);
   const staged = await staging.stage(request, MAX_FILE, () => isWhole(request));
-  const context = { library, staging, remediatedLabels: names.profile.remediatedLabels };
+  const context = readingContext(library, exchange, parts);
   const read = async () => {
     assertAnnouncedChecksums(request, staged);
     return withFileName(file.fileName, readMavenFile(staged, file, context));

@@ -10,6 +10,7 @@ import {
   type LibraryParts,
   type LibraryRequest,
   openForPublishing,
+  readingContext,
 } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import type { Publication, PublishOutcome } from "../../publish.ts";
@@ -33,23 +34,19 @@ export async function receiveUpload(exchange: LibraryRequest, parts: LibraryPart
   const form = await receiveForm(exchange.request, (bytes, isComplete) => parts.staging.stage(bytes, MAX_FILE, isComplete), parts.staging);
   const outcome = await publishStaged(
     form.staged,
-    () => readUpload(form, library, parts),
+    () => readUpload(form, library, exchange, parts),
     () => changeBy(exchange, parts),
     parts,
   );
   answerText(exchange, "text/plain; charset=utf-8", ANSWERS[outcome]);
 }
 
-async function readUpload(
-  { fields, fileName, attestations, staged }: UploadForm,
-  library: Library,
-  parts: LibraryParts,
-): Promise<Publication> {
+async function readUpload(form: UploadForm, library: Library, exchange: LibraryRequest, parts: LibraryParts): Promise<Publication> {
+  const { fields, fileName, attestations, staged } = form;
   const action = fields.get(":action");
   if (action !== "file_upload") throw invalidArgument(":action", "the only supported action is file_upload");
   assertDigests(fields, staged);
-  const context = { library, staging: parts.staging, remediatedLabels: parts.names.profile.remediatedLabels };
-  const publication = await withFileName(fileName, readPythonPackage(staged, fileName, context));
+  const publication = await withFileName(fileName, readPythonPackage(staged, fileName, readingContext(library, exchange, parts)));
   assertAgrees(fields, publication);
   if (attestations === undefined) return publication;
   const file = { fileName, sha256: staged.digest.slice("sha256:".length) };
