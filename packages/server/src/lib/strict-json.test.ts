@@ -42,3 +42,10 @@ test("parseStrictJson reads every JSON value as JSON.parse does", () => {
     ),
   );
 });
+
+test("parseStrictJson counts the values outside of strings, and refuses too many before it builds them", () => {
+  const text = '{"a":[1,2],"b":",,[[{{::"}';
+  assert.deepEqual(parseStrictJson(text, { maxValues: 6 }), JSON.parse(text));
+  assert.throws(() => parseStrictJson(text, { maxValues: 5 }), /more than 5 values/);
+  assert.throws(() => parseStrictJson("[".repeat(1_000_000)), /nested too deep/);
+});

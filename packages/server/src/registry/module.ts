@@ -10,6 +10,7 @@ import { tagsService } from "./api/tags.ts";
 import { createCollector } from "./collection/gc.ts";
 import { createRepoEmptying } from "./content/empty-repo.ts";
 import { startHourlyPulls } from "./content/hourly-pulls.ts";
+import { startSpreadingFacts } from "./content/image-facts-queue.ts";
 import { PullEvents } from "./content/pull-events.ts";
 import type { PullRecordings } from "./content/pull-recording.ts";
 import { createUploads } from "./content/uploads.ts";
@@ -61,7 +62,7 @@ export interface RegistrySettings {
 }
 
 export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySettings): Served {
-  const { store, blobs, clock, log, profile, registryHost, memory, frame } = platform;
+  const { store, blobs, clock, log, profile, registryHost, memory, frame, parsers } = platform;
   const { registryUrl, requiredTerms, gcGraceMs: graceMs } = settings;
   const { contentLogin: authenticator } = iam;
   const names = { ...platform.names, registryHost };
@@ -71,11 +72,15 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   if (settings.gcIntervalMs > 0) platform.own(collector.start(settings.gcIntervalMs));
   const hourly = platform.own(startHourlyPulls({ store, clock, names, log }));
   const pulls = platform.own(new PullEvents({ store, names, log, recordings: settings.pullEvents, onCount: () => hourly.wake() }));
-  const packages = settings.imagePackages ? platform.own(startPackageReader({ store, blobs, clock, log })) : undefined;
-  const onManifest = () => packages?.wake();
+  const packages = settings.imagePackages ? platform.own(startPackageReader({ store, blobs, clock, log, parsers })) : undefined;
+  const facts = platform.own(startSpreadingFacts(store, log));
+  const onManifest = () => {
+    packages?.wake();
+    facts.wake();
+  };
   const { transferIdleMs } = platform.limits;
   const createFolder = settings.registryCreateFolders ? iam.createFolder : undefined;
-  const parts = { store, blobs, names, createFolder, clock, memory, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
+  const parts = { store, blobs, names, createFolder, clock, memory, parsers, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
   const oci = createOciHandler({
     frame,
     parts,

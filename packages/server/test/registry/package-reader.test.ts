@@ -249,9 +249,9 @@ for (const kind of ["sqlite", "postgres"] as const) {
       });
       let pieces = 0;
       for (
-        let due = await findUnread(world.store, new Date());
+        let due = await findUnread(world.store, world.parsers, new Date());
         due !== undefined && due <= new Date();
-        due = await findUnread(world.store, new Date())
+        due = await findUnread(world.store, world.parsers, new Date())
       )
         pieces++;
       assert.ok(pieces > 0);
@@ -266,7 +266,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
           .execute(),
       );
       const later = new Date(Date.now() + 2 * 60 * MINUTE);
-      while ((await findUnread(world.store, later)) !== undefined);
+      while ((await findUnread(world.store, world.parsers, later)) !== undefined);
       assert.equal((await scanOf(images[1]!))?.state, "pending");
       await using _reader = start();
       for (const image of [images[2]!, images.at(-1)!]) assert.equal((await settled(image)).state, "done");

@@ -8,6 +8,7 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { sql } from "kysely";
 import { createFilesystemBlobs } from "../../src/blobs/filesystem.ts";
+import { Parsers } from "../../src/jobs/parsers.ts";
 import { type Clock, dateFromTimestamp } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
@@ -86,7 +87,8 @@ describeWithWorld(
       };
       {
         const blobs = createFilesystemBlobs({ dataDir: world.dataDir, log });
-        await using _reader = startPackageReader({ store: world.store, blobs, clock: ticking, log });
+        await using parsers = new Parsers();
+        await using _reader = startPackageReader({ store: world.store, blobs, clock: ticking, log, parsers });
         const timeOf = (found: Parameters<typeof scanOf>[0]) => dateFromTimestamp(scanOf(found).readTime!).getTime();
         const time = timeOf(await one.read(digest));
         const others = [];

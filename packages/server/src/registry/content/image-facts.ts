@@ -1,34 +1,17 @@
-/** Records the platforms of an image and its size per platform, as far as manifests and configs tell. */
-
+/**
+ * Records the platforms of an image and its size per platform, as far as manifests and configs tell: for the image, and
+ * for all indexes that contain it. One transaction writes a bounded number of rows; image-facts-queue.ts does the rest.
+ */
+import { type RawBuilder, sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
-import type { ImageTable } from "../tables.ts";
 import type { Manifest, Platform } from "./manifest.ts";
 
-/** Limit of a config that is read. A larger blob is not an image's config. */
-export const MAX_CONFIG_BYTES = 1024 * 1024;
-const ROWS_PER_STATEMENT = 100;
+/** Images of an index that are recorded. Real indexes have about twenty. */
+const MAX_IMAGES = 500;
+/** Rows of a table that one transaction writes for the indexes above. */
+const MAX_ROWS = 1000;
 /** Indexes that contain a manifest, directly or through other indexes. Ordinary images have few. */
 const MAX_INDEXES = 1000;
-
-/** The platform in the config of an image; undefined if the blob is not such a config. */
-export function platformOfConfig(content: Uint8Array): Platform | undefined {
-  try {
-    const { architecture, os, variant = "" } = JSON.parse(Buffer.from(content).toString("utf8")) as Record<string, unknown>;
-    if (typeof architecture !== "string" || architecture === "" || typeof os !== "string" || typeof variant !== "string") return undefined;
-    if ([architecture, os, variant].some((text) => text.includes("\0"))) return undefined;
-    return isUnknown(architecture) ? undefined : { architecture, os, variant };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Builders attach attestations to an index as images of the platform `unknown`. */
-function isUnknown(architecture: string): boolean {
-  return architecture === "unknown";
-}
-
-/** The facts about an image, without the key of the row. */
-type ImageFacts = Omit<ImageTable, "repo_uid" | "digest">;
 
 export interface StoredImage {
   readonly repoUid: string;
@@ -38,54 +21,81 @@ export interface StoredImage {
   readonly platform: Platform | undefined;
 }
 
-/**
- * Records the facts about a manifest that was just stored, for itself and for all indexes that contain it: an index may
- * be pushed before its children.
- */
+/** Records the facts about a manifest that was just stored, for itself. */
 export async function recordImageFacts(db: WriteDb, { repoUid, digest, manifest, platform }: StoredImage): Promise<void> {
-  const facts = manifest.kind === "index" ? await readFactsOfChildren(db, repoUid, digest) : factsOf(digest, manifest, platform);
-  if (facts.length === 0) return;
-  const digests = await findIndexesAbove(db, repoUid, digest);
-  const rows = digests.flatMap((at) => facts.map((fact) => ({ repo_uid: repoUid, digest: at, ...fact })));
-  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-    await db
-      .insertInto("image")
-      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  }
-  const platforms = rows.filter((row) => row.digest !== row.manifest_digest);
-  for (let start = 0; start < platforms.length; start += ROWS_PER_STATEMENT) {
-    await db
-      .insertInto("index_platform")
-      .values(platforms.slice(start, start + ROWS_PER_STATEMENT).map(({ digest, manifest_digest }) => ({ digest, manifest_digest })))
-      // Changes nothing, but locks the row, which collection may be about to delete.
-      .onConflict((conflict) =>
-        conflict.columns(["digest", "manifest_digest"]).doUpdateSet((eb) => ({ digest: eb.ref("excluded.digest") })),
-      )
-      .execute();
-  }
-}
-
-function factsOf(digest: string, { config, layers }: Manifest, platform: Platform | undefined): ImageFacts[] {
-  if (config === undefined || platform === undefined) return [];
+  if (manifest.kind === "index") return recordFactsOfChildren(db, repoUid, digest);
+  const { config, layers } = manifest;
+  if (config === undefined || platform === undefined) return;
   const size = layers.reduce((sum, layer) => sum + layer.size, config.size);
-  return [{ ...platform, manifest_digest: digest, config_digest: config.digest, size }];
-}
-
-function readFactsOfChildren(db: ReadDb, repoUid: string, digest: string): Promise<ImageFacts[]> {
-  return db
-    .selectFrom("manifest_reference as r")
-    .innerJoin("image as i", (join) => join.onRef("i.repo_uid", "=", "r.repo_uid").onRef("i.digest", "=", "r.digest"))
-    .select(["i.architecture", "i.os", "i.variant", "i.manifest_digest", "i.config_digest", "i.size"])
-    .where("r.repo_uid", "=", repoUid)
-    .where("r.manifest_digest", "=", digest)
-    .where("r.kind", "=", "manifest")
+  await db
+    .insertInto("image")
+    .values({ repo_uid: repoUid, digest, ...platform, manifest_digest: digest, config_digest: config.digest, size })
+    .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
 
+async function recordFactsOfChildren(db: WriteDb, repoUid: string, digest: string): Promise<void> {
+  const children = sql`manifest_reference as r join image as i on i.repo_uid = r.repo_uid and i.digest = r.digest
+    where r.repo_uid = ${repoUid} and r.manifest_digest = ${digest} and r.kind = 'manifest'
+    order by r.digest, i.manifest_digest limit ${MAX_IMAGES}`;
+  await sql`insert into image (repo_uid, digest, architecture, os, variant, manifest_digest, config_digest, size)
+    select r.repo_uid, r.manifest_digest, i.architecture, i.os, i.variant, i.manifest_digest, i.config_digest, i.size
+    from ${children} on conflict do nothing`.execute(db);
+  await sql`insert into index_platform (digest, manifest_digest) select r.manifest_digest, i.manifest_digest
+    from ${children} on conflict do nothing`.execute(db);
+}
+
+/** A manifest whose facts the indexes above it do not all have yet. */
+export interface FactsToSpread {
+  readonly repoUid: string;
+  readonly digest: string;
+  /** The indexes up to this digest have the facts. */
+  readonly after: string;
+}
+
 /**
- * The digest and those of all indexes that contain it. Visits each index once, as the graph may contain many paths to
+ * Records the facts of a manifest for the next indexes that contain it: an index may be pushed before its children. The
+ * repo's row must be locked.
+ * @returns what is left to do; undefined if nothing is
+ */
+export async function spreadImageFacts(db: WriteDb, { repoUid, digest, after }: FactsToSpread): Promise<FactsToSpread | undefined> {
+  const images = await countImages(db, repoUid, digest);
+  if (images === 0) return undefined;
+  const left = (await findIndexesAbove(db, repoUid, digest)).filter((index) => index > after).sort();
+  const indexes = left.slice(0, Math.max(1, Math.floor(MAX_ROWS / images)));
+  if (indexes.length > 0) await copyFacts(db, { repoUid, digest, indexes });
+  return indexes.length < left.length ? { repoUid, digest, after: indexes.at(-1) ?? "" } : undefined;
+}
+
+async function countImages(db: ReadDb, repoUid: string, digest: string): Promise<number> {
+  const some = db.selectFrom("image").select("digest").where("repo_uid", "=", repoUid).where("digest", "=", digest).limit(MAX_IMAGES);
+  const { n } = await db
+    .selectFrom(some.as("i"))
+    .select((eb) => eb.fn.countAll().as("n"))
+    .executeTakeFirstOrThrow();
+  return Number(n);
+}
+
+async function copyFacts(
+  db: WriteDb,
+  { repoUid, digest, indexes }: { readonly repoUid: string; readonly digest: string; readonly indexes: readonly string[] },
+): Promise<void> {
+  const image = sql`select * from image where repo_uid = ${repoUid} and digest = ${digest}
+    order by architecture, os, variant limit ${MAX_IMAGES}`;
+  const into: RawBuilder<unknown> = sql`cross join ${db.dialect.valuesOf(indexes)} as d where true on conflict do nothing`;
+  await sql`insert into image (repo_uid, digest, architecture, os, variant, manifest_digest, config_digest, size)
+    select f.repo_uid, d.value, f.architecture, f.os, f.variant, f.manifest_digest, f.config_digest, f.size
+    from (${image}) as f ${into}`.execute(db);
+  // Two images of an index can have the same platform, of which `image` has one.
+  const platforms = sql`select manifest_digest from (${image}) as i union
+    select manifest_digest from (select manifest_digest from index_platform where digest = ${digest} limit ${MAX_IMAGES}) as p`;
+  await sql`insert into index_platform (digest, manifest_digest) select d.value, f.manifest_digest from (${platforms}) as f ${into}`.execute(
+    db,
+  );
+}
+
+/**
+ * The digests of all indexes that contain the digest. Visits each index once, as the graph may contain many paths to
  * it.
  */
 async function findIndexesAbove(db: ReadDb, repoUid: string, digest: string): Promise<string[]> {
@@ -103,5 +113,6 @@ async function findIndexesAbove(db: ReadDb, repoUid: string, digest: string): Pr
     level = [...new Set(parents.map((row) => row.manifest_digest))].filter((parent) => !known.has(parent));
     for (const parent of level) known.add(parent);
   }
+  known.delete(digest);
   return [...known];
 }

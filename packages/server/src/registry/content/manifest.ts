@@ -11,6 +11,11 @@ const KINDS: ReadonlyMap<string, Manifest["kind"]> = new Map([
   ["application/vnd.docker.distribution.manifest.list.v2+json", "index"],
 ]);
 
+/** Names, values, lists and objects. */
+const MAX_VALUES = 100_000;
+/** Blobs and manifests that a manifest may refer to. Real ones have a few hundred; each is a row. */
+const MAX_DESCRIPTORS = 5000;
+
 /** A descriptor (OCI image specification, descriptor.md), reduced to what the registry uses. */
 export interface Descriptor {
   readonly mediaType: string;
@@ -84,7 +89,7 @@ export function parseManifest(content: Uint8Array, contentType: string | undefin
 
 function parseJson(content: Uint8Array): unknown {
   try {
-    return parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(content));
+    return parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(content), { maxValues: MAX_VALUES });
   } catch (error) {
     throw invalidManifest(`it is not JSON: ${(error as Error).message}`);
   }
@@ -93,6 +98,7 @@ function parseJson(content: Uint8Array): unknown {
 function parseDescriptors(value: unknown, field: string): Descriptor[] {
   if (value === null || value === undefined) throw invalidManifest(`${field} is missing`);
   if (!Array.isArray(value)) throw invalidManifest(`${field} must be an array`);
+  if (value.length > MAX_DESCRIPTORS) throw invalidManifest(`${field} has more than ${MAX_DESCRIPTORS} elements`);
   return value.map((element, at) => parseDescriptor(element, `${field}[${at}]`));
 }
 

@@ -2,16 +2,22 @@
  * Stores a pushed manifest in one transaction: its bytes, its references, its tags with history, the facts about the
  * image, and the events. A missing repo is created in the same transaction (create-repo.ts).
  */
+import { sql } from "kysely";
 import { digestOf, parseDigest } from "../../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
+import { Code, HoltError } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
 import { readingOf } from "../packages/reading-of.ts";
 import { appendScan } from "../packages/scan-queue.ts";
+import { MAX_CONFIG_BYTES } from "./config-platform.ts";
 import { type PushRepo, repoUidOf } from "./create-repo.ts";
-import { MAX_CONFIG_BYTES, platformOfConfig, recordImageFacts, type StoredImage } from "./image-facts.ts";
-import { type Descriptor, isManifestType, type Manifest, type Platform, parseManifest } from "./manifest.ts";
+import { recordImageFacts, type StoredImage, spreadImageFacts } from "./image-facts.ts";
+import { appendFactsToSpread } from "./image-facts-queue.ts";
+import { type Descriptor, isManifestType, type Manifest, type Platform } from "./manifest.ts";
+import { configParser, manifestParser } from "./manifest-parsers.ts";
 import { appendPushes, appendTagCreated, type Origin, type Push, type RegistryNames } from "./oci-events.ts";
 import { upsertTag } from "./tags.ts";
 
@@ -36,20 +42,22 @@ export interface PushOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly names: RegistryNames;
+  readonly parsers: Parsers;
   /** Called after the commit if there may be a manifest whose packages are to be read. Must not throw. */
   readonly onManifest: () => void;
 }
 
 /** @throws OciError MANIFEST_INVALID, MANIFEST_BLOB_UNKNOWN, DIGEST_INVALID, NAME_UNKNOWN */
-export async function pushManifest(push: ManifestPush, { store, blobs, names, onManifest }: PushOptions): Promise<PushedManifest> {
+export async function pushManifest(push: ManifestPush, options: PushOptions): Promise<PushedManifest> {
+  const { store, blobs, names, onManifest } = options;
   const { reference, content } = push;
-  const manifest = parseManifest(content, push.contentType);
+  const manifest = await readManifest(push, options);
   const wanted = parseDigest(reference);
   const digest = digestOf(content, wanted?.algorithm);
   if (wanted !== undefined && digest !== reference) throw new OciError("DIGEST_INVALID", `the manifest has the digest ${digest}`);
   const tags = wanted === undefined ? [reference] : (push.tags ?? []);
   // A repo that is about to be created has no blobs.
-  const platform = typeof push.repo === "string" ? await readPlatform(manifest, push.repo, store, blobs) : undefined;
+  const platform = typeof push.repo === "string" ? await readPlatform(manifest, push.repo, push.origin, options) : undefined;
   if (typeof push.repo === "string") await assertHasBytes(manifest, push.repo, store, blobs);
 
   return store.transaction(async (db) => {
@@ -86,8 +94,22 @@ async function moveTags(db: WriteDb, { push, repoUid, tags, digest, mediaType }:
   await appendPushes(db, pushes, names);
 }
 
+async function readManifest({ content, contentType, origin }: ManifestPush, { parsers }: PushOptions): Promise<Manifest> {
+  const read = await parsers.run(manifestParser, { content, contentType }, origin.actor.subject).catch((error: unknown) => {
+    const isRefused = error instanceof HoltError && error.code === Code.INVALID_ARGUMENT;
+    throw isRefused ? new OciError("MANIFEST_INVALID", error.message) : error;
+  });
+  if ("problem" in read) throw new OciError("MANIFEST_INVALID", read.problem);
+  return read.manifest;
+}
+
 /** Reads the config's blob. Runs before the transaction, as transactions do no file I/O. */
-async function readPlatform({ config }: Manifest, repoUid: string, store: Store, blobs: BlobStore): Promise<Platform | undefined> {
+async function readPlatform(
+  { config }: Manifest,
+  repoUid: string,
+  origin: Origin,
+  { store, blobs, parsers }: PushOptions,
+): Promise<Platform | undefined> {
   if (config === undefined || config.size > MAX_CONFIG_BYTES) return undefined;
   const link = await store.reader
     .selectFrom("repo_blob as l")
@@ -104,7 +126,7 @@ async function readPlatform({ config }: Manifest, repoUid: string, store: Store,
   } catch (error) {
     throw error instanceof NoSuchBlob ? blobUnknown(config.digest) : error;
   }
-  return platformOfConfig(Buffer.concat(chunks));
+  return parsers.run(configParser, Buffer.concat(chunks), origin.actor.subject);
 }
 
 /** Checks that no blob of the manifest has lost its bytes. Blobs that the repo does not link are found later. */
@@ -175,23 +197,36 @@ async function storeManifest(db: WriteDb, { content, now }: ManifestPush, stored
     })
     .execute();
   const references = referencesOf(manifest);
-  for (let start = 0; start < references.length; start += ROWS_PER_STATEMENT) {
-    const rows = references
-      .slice(start, start + ROWS_PER_STATEMENT)
-      .map((reference) => ({ repo_uid: repoUid, manifest_digest: digest, ...reference }));
-    await db.insertInto("manifest_reference").values(rows).execute();
-  }
+  for (const kind of ["blob", "manifest"] as const) await insertReferences(db, stored, kind, references.get(kind) ?? []);
   await recordImageFacts(db, stored);
+  const left = await spreadImageFacts(db, { repoUid, digest, after: "" });
+  if (left !== undefined) await appendFactsToSpread(db, left);
   if (readingOf(manifest) !== undefined) await appendScan(db, digest, rootOf(repoUid), now);
 }
 
-const ROWS_PER_STATEMENT = 500;
+type ReferenceKind = "blob" | "manifest";
 
-/** Without duplicates. An index may also refer to blobs: some builders store their caches that way. */
-function referencesOf(manifest: Manifest): { digest: string; kind: "blob" | "manifest" }[] {
-  const kinds = new Map<string, "blob" | "manifest">();
-  const add = ({ digest }: Descriptor, kind: "blob" | "manifest") => kinds.set(digest, kind);
+async function insertReferences(db: WriteDb, stored: StoredImage, kind: ReferenceKind, digests: readonly string[]): Promise<void> {
+  if (digests.length === 0) return;
+  const { repoUid, digest } = stored;
+  await db
+    .insertInto("manifest_reference")
+    .columns(["repo_uid", "manifest_digest", "digest", "kind"])
+    .expression((eb) =>
+      eb
+        .selectFrom(["manifest as m", db.dialect.valuesOf(digests).as("v")])
+        .select(["m.repo_uid", "m.digest as manifest_digest", "v.value as digest", sql.lit(kind).as("kind")])
+        .where("m.repo_uid", "=", repoUid)
+        .where("m.digest", "=", digest),
+    )
+    .execute();
+}
+
+/** By kind and without duplicates. An index may also refer to blobs: some builders store their caches that way. */
+function referencesOf(manifest: Manifest): ReadonlyMap<ReferenceKind, readonly string[]> {
+  const kinds = new Map<string, ReferenceKind>();
+  const add = ({ digest }: Descriptor, kind: ReferenceKind) => kinds.set(digest, kind);
   for (const blob of blobsOf(manifest)) add(blob, "blob");
   for (const child of manifest.children) add(child, isManifestType(child.mediaType) ? "manifest" : "blob");
-  return [...kinds].map(([digest, kind]) => ({ digest, kind }));
+  return Map.groupBy(kinds.keys(), (digest) => kinds.get(digest) ?? "blob");
 }

@@ -4,6 +4,7 @@ import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { RepoCreationParts } from "../content/create-repo.ts";
 import type { Origin, RegistryNames } from "../content/oci-events.ts";
@@ -20,6 +21,7 @@ export interface OciParts {
   readonly createFolder: RepoCreationParts["createFolder"];
   /** Called after a manifest was pushed. Must not throw. */
   readonly onManifest: () => void;
+  readonly parsers: Parsers;
   readonly clock: Clock;
   readonly memory: RequestMemory;
   /** The longest pause of a transfer. */

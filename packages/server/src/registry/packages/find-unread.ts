@@ -4,8 +4,9 @@
  */
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
-import { parseManifest } from "../content/manifest.ts";
-import { OciError } from "../oci-error.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
+import { Code, HoltError } from "../../lib/errors.ts";
+import { manifestParser } from "../content/manifest-parsers.ts";
 import { findOrganizationsWith } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
 import { appendScan } from "./scan-queue.ts";
@@ -28,18 +29,18 @@ interface SearchProgress {
 const BEGINNING: SearchProgress = { pass: 0, after: ["", ""], due: "" };
 
 /** Searches one batch. @returns when the next one is due; undefined where the search is complete */
-export async function findUnread(store: Store, now: Date): Promise<Date | undefined> {
+export async function findUnread(store: Store, parsers: Parsers, now: Date): Promise<Date | undefined> {
   const known = JSON.parse((await readState(store.reader, NAME)) ?? JSON.stringify(BEGINNING)) as SearchProgress;
   if (known.pass >= PASSES) return undefined;
   if (known.due > now.toISOString()) return new Date(known.due);
+  const found = await readUnread(store.reader, known.after);
+  const scannable = await findScannable(found.rows, parsers);
   return store.transaction(async (db) => {
     const progress = await lockState(db, NAME, BEGINNING);
-    if (progress.pass >= PASSES) return undefined;
-    const found = await readUnread(db, progress.after);
-    for (const { digest, content, media_type } of found.rows)
-      if (content !== null && isScannable(content, media_type))
-        // The search skips further repos that have the same manifest, so its organizations are found now.
-        for (const orgUid of await findOrganizationsWith(db, digest)) await appendScan(db, digest, orgUid, now);
+    // Another server was faster.
+    if (JSON.stringify(progress) !== JSON.stringify(known)) return now;
+    // The search skips further repos that have the same manifest, so its organizations are found now.
+    for (const digest of scannable) for (const orgUid of await findOrganizationsWith(db, digest)) await appendScan(db, digest, orgUid, now);
     const next: SearchProgress =
       found.next === undefined ? endOfPass(progress, now) : { ...progress, after: found.next, due: now.toISOString() };
     await writeState(db, NAME, next);
@@ -70,12 +71,21 @@ async function readUnread(db: ReadDb, after: Key) {
   return { rows, next };
 }
 
-function isScannable(content: Uint8Array, mediaType: string): boolean {
-  try {
-    return readingOf(parseManifest(content, mediaType)) !== undefined;
-  } catch (error) {
+type UnreadRow = Awaited<ReturnType<typeof readUnread>>["rows"][number];
+
+/** The digests with something to read. Reads before the transaction, because a large manifest takes long. */
+async function findScannable(rows: readonly UnreadRow[], parsers: Parsers): Promise<string[]> {
+  const scannable: string[] = [];
+  for (const { digest, content, media_type: contentType, repo_uid: repoUid } of rows) {
+    if (content === null) continue;
     // A manifest that an older version accepted must not stop the search.
-    if (error instanceof OciError) return false;
-    throw error;
+    const read = await parsers.run(manifestParser, { content, contentType }, repoUid).catch(ignoreRefusal);
+    if (read !== undefined && "manifest" in read && readingOf(read.manifest) !== undefined) scannable.push(digest);
   }
+  return scannable;
+}
+
+function ignoreRefusal(error: unknown): undefined {
+  if (error instanceof HoltError && error.code === Code.INVALID_ARGUMENT) return undefined;
+  throw error;
 }

@@ -5,10 +5,11 @@
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { Loop } from "../../jobs/loop.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import { LostLease, Worker } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import { parseManifest } from "../content/manifest.ts";
+import { manifestParser } from "../content/manifest-parsers.ts";
 import { type ContentReader, createContentReader } from "./content-reader.ts";
 import { findUnread } from "./find-unread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
@@ -23,6 +24,7 @@ export interface PackageReaderOptions {
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly log: Log;
+  readonly parsers: Parsers;
   /** Time for one manifest. */
   readonly maxTimeMs?: number;
 }
@@ -70,7 +72,7 @@ export function startPackageReader(options: PackageReaderOptions): PackageReader
     log,
     spacingMs: SEARCH_SPACING_MS,
     async step() {
-      const next = isClosed ? undefined : await findUnread(store, clock.now());
+      const next = isClosed ? undefined : await findUnread(store, options.parsers, clock.now());
       worker.wake();
       return next === undefined ? Number.POSITIVE_INFINITY : Math.max(0, next.getTime() - clock.now().getTime());
     },
@@ -113,7 +115,7 @@ async function scan(claim: Claim, context: ScanContext): Promise<void> {
   }
 }
 
-async function readPackages(claim: Claim, { store, queue, content, signal }: ScanContext): Promise<ScanResult> {
+async function readPackages(claim: Claim, { store, parsers, queue, content, signal }: ScanContext): Promise<ScanResult> {
   const { digest, attempts } = claim;
   if (attempts > MAX_ATTEMPTS) return failure("reading it was cut short each time");
   const row = await store.reader
@@ -122,7 +124,9 @@ async function readPackages(claim: Claim, { store, queue, content, signal }: Sca
     .where("digest", "=", digest)
     .limit(1)
     .executeTakeFirst();
-  const reading = row === undefined ? undefined : readingOf(parseManifest(row.content, row.media_type));
+  const file = row && { content: row.content, contentType: row.media_type };
+  const read = file && (await parsers.run(manifestParser, file, claim.orgUid));
+  const reading = read !== undefined && "manifest" in read ? readingOf(read.manifest) : undefined;
   // Collection deletes the scan later.
   if (reading === undefined) return failure("no repository has it any more");
   await removePackages(store, digest, (db) => queue.assertHeld(db, claim));

@@ -12,6 +12,7 @@ import type { BlobStore } from "../../../src/blobs/store.ts";
 import { openDatabase } from "../../../src/cli/open-installation.ts";
 import type { Store } from "../../../src/db/store.ts";
 import { blobReferences, eventSubjects } from "../../../src/domains.ts";
+import { Parsers } from "../../../src/jobs/parsers.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { newUid } from "../../../src/lib/uid.ts";
 import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
@@ -51,6 +52,7 @@ export interface StorageFixture extends AsyncDisposable {
   readonly dataDir: string;
   readonly store: Store;
   readonly blobs: BlobStore;
+  readonly parsers: Parsers;
   readonly uploads: Uploads;
   readonly collector: Collector;
   /** Runs with the real clock, ahead by as much as it was advanced. */
@@ -81,6 +83,7 @@ export async function createStorageFixture(
   const url = beside?.url ?? (kind === "sqlite" ? "" : await createDatabase());
   const store = await openDatabase({ url, dataDir, log });
   const blobs = createFilesystemBlobs({ dataDir, log });
+  const parsers = new Parsers();
   let ahead = 0;
   const clock: ManualClock = {
     now: () => new Date(Date.now() + ahead),
@@ -105,7 +108,7 @@ export async function createStorageFixture(
   async function pushContent(repoUid: string, content: Buffer, mediaType = IMAGE_TYPE, tag?: string): Promise<Descriptor> {
     const digest = digestOf(content);
     const push = { repo: repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
-    await pushManifest(push, { store, blobs, names, onManifest() {} });
+    await pushManifest(push, { store, blobs, names, parsers, onManifest() {} });
     return { mediaType, digest, size: content.length };
   }
 
@@ -114,6 +117,7 @@ export async function createStorageFixture(
     dataDir,
     store,
     blobs,
+    parsers,
     uploads,
     clock,
     collector: otherCollector(),
@@ -147,6 +151,7 @@ export async function createStorageFixture(
     deleteTag: (repoUid, name) => deleteTag(name, { repoUid, origin, now: clock.now() }, { store, names }),
     deleteManifest: (repoUid, digest) => deleteManifest(digest, { repoUid, origin, now: clock.now() }, { store, names }),
     async [Symbol.asyncDispose]() {
+      await parsers[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
       if (beside === undefined) await rm(dataDir, { recursive: true });
     },
