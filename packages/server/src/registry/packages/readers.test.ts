@@ -87,3 +87,22 @@ Version: 1.21.22
     ],
   );
 });
+
+test("os-release takes time in proportion to its size, whatever it contains", () => {
+  const before = process.threadCpuUsage();
+  for (const text of [`ID=${" ".repeat(65_000)}x`, 'ID="'.repeat(16_000), `ID=a${" \t".repeat(30_000)}x\n`])
+    assert.deepEqual(readOsRelease(text), { id: "", version: "" });
+  const { user, system } = process.threadCpuUsage(before);
+  assert.ok(user + system < 500_000, `${user + system} µs`);
+});
+
+test("os-release is read as a shell reads it, but without escapes", () => {
+  for (const [text, id, version] of [
+    ['NAME="Alpine Linux"\nID=alpine\nVERSION_ID=3.20.1\n', "alpine", "3.20.1"],
+    ["ID='Wolfi'\r\nVERSION_ID=\"20230201\"  \r\n", "wolfi", "20230201"],
+    ["ID=one\nID=two", "two", ""],
+    ['ID="a b"\nVERSION_ID=', "", ""],
+    ["MY_ID=x\n ID=y\n", "", ""],
+  ] as const)
+    assert.deepEqual(readOsRelease(text), { id, version });
+});
