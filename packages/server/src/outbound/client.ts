@@ -7,6 +7,7 @@
  * The size and the total time of a response are limited.
  */
 import { Agent, type Dispatcher, request as send } from "undici";
+import { parseBoundedJson } from "../lib/strict-json.ts";
 import { createAddressPolicy } from "./address.ts";
 import { createConnector } from "./connector.ts";
 import { OutboundError } from "./error.ts";
@@ -197,14 +198,17 @@ async function forEachChunk(
   if (failure !== undefined) throw failure.error;
 }
 
+/** Many times the largest key set. Callers choose issuers, and parsing their answers must not block the server. */
+const JSON_LIMITS = { maxDepth: 32, maxValues: 10_000 };
+
 function jsonOf(response: OutboundResponse, url: string): unknown {
   const { host } = new URL(url);
   if (response.status !== 200)
     throw new OutboundError("status", `${host} answered with status ${response.status}`, { status: response.status });
   try {
-    return JSON.parse(response.body.toString("utf8"));
+    return parseBoundedJson(response.body.toString("utf8"), JSON_LIMITS);
   } catch {
     // No cause, because its message quotes the body.
-    throw new OutboundError("body", `${host} did not answer JSON`);
+    throw new OutboundError("body", `${host} did not answer JSON of at most ${JSON_LIMITS.maxValues} values`);
   }
 }

@@ -134,6 +134,21 @@ export class FilterReader {
   }
 }
 
+/** Comparisons, at any depth. */
+export function countTerms(filter: Filter): number {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return filter.terms.reduce((sum, term) => sum + countTerms(term), 0);
+    case "not":
+      return countTerms(filter.term);
+    case "value":
+      return countTerms(filter.filter);
+    default:
+      return 1;
+  }
+}
+
 /** The attribute that a comparison with the path compares: the sub-attribute, or `value`, or the attribute itself. */
 export function comparedAttribute({ attribute, sub }: AttributePath): Attribute {
   return sub ?? attribute.sub.find(({ name }) => name === "value") ?? attribute;

@@ -8,7 +8,7 @@ import "./tables.ts";
 export const scimDomain: Domain = { name: "scim", migrations: [scim] };
 
 export function startScim(platform: Platform, { grants }: Iam): Served {
-  const { store, clock, memory, baseUrl, frame } = platform;
-  const serve = createScimHandler({ frame, store, grants, clock, memory, baseUrl });
+  const { store, clock, memory, parsers, baseUrl, frame } = platform;
+  const serve = createScimHandler({ frame, store, grants, clock, memory, parsers, baseUrl });
   return { mounts: [{ paths: ["/scim/v2/*"], serve }] };
 }

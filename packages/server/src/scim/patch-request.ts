@@ -4,7 +4,7 @@
  */
 import { isRecord } from "../lib/is-record.ts";
 import { type AttributePath, findAttribute, findAttributePath, findExtension } from "./attribute-path.ts";
-import { type Filter, FilterReader } from "./filter.ts";
+import { countTerms, type Filter, FilterReader } from "./filter.ts";
 import type { Attribute, Extension, Json, ResourceType } from "./schema.ts";
 import { badRequest, ScimError } from "./scim-error.ts";
 
@@ -32,6 +32,8 @@ export interface PatchOperation {
 const SCHEMA = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 /** Some directories send the members of a group one by one. */
 const MAX_OPERATIONS = { User: 200, Group: 1_000 } as const;
+/** Terms of the filters of all operations: each is compared with each value. Directories send one or two per operation. */
+const MAX_TERMS = 2_000;
 
 /** @throws ScimError */
 export function parsePatch(type: ResourceType, request: Json): PatchOperation[] {
@@ -44,7 +46,20 @@ export function parsePatch(type: ResourceType, request: Json): PatchOperation[] 
   const max = MAX_OPERATIONS[type.name];
   if (operations.length > max)
     throw new ScimError(413, undefined, `a request may have at most ${max} operations, but this one has ${operations.length}: split it`);
-  return operations.flatMap((operation: unknown) => parseOperation(type, operation));
+  const parsed: PatchOperation[] = [];
+  let terms = 0;
+  for (const operation of operations as unknown[])
+    for (const each of parseOperation(type, operation)) {
+      terms += 1 + termsOf(each.target);
+      if (terms > MAX_TERMS)
+        throw new ScimError(413, undefined, `the operations have more than ${MAX_TERMS} paths and terms: split the request`);
+      parsed.push(each);
+    }
+  return parsed;
+}
+
+function termsOf(target: PatchTarget): number {
+  return "filter" in target && target.filter !== undefined ? countTerms(target.filter) : 0;
 }
 
 /** An operation without a path becomes one operation per attribute of its value. */

@@ -171,3 +171,10 @@ test("an invalid PATCH is rejected with the matching scimType", () => {
   refuses("invalidSyntax", {}, { op: "move", path: "title", value: "x" });
   refuses("invalidSyntax", {});
 });
+
+test("the filters of all operations together have a limited number of terms", () => {
+  const path = `emails[${Array.from({ length: 50 }, (_, i) => `value eq "${i}"`).join(" or ")}]`;
+  const remove = (count: number) => parsePatch(userType, { Operations: Array.from({ length: count }, () => ({ op: "remove", path })) });
+  deepEqual(remove(39).length, 39);
+  throws(() => remove(40), /more than 2000 paths and terms: split the request/);
+});

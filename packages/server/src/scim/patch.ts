@@ -3,7 +3,6 @@
  * still be normalized. Pure.
  */
 
-import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../lib/is-record.ts";
 import { asList } from "./attribute-path.ts";
 import type { Filter } from "./filter.ts";
@@ -76,9 +75,20 @@ function setAttribute(container: Json, verb: PatchVerb, attribute: Attribute, va
 /** Adds only values that are not there yet. */
 function mergeValues(name: string, values: readonly unknown[], added: readonly unknown[]): unknown[] {
   const result = added.some(isPrimary) ? values.map(withoutPrimary) : [...values];
-  for (const value of added) if (!values.some((known) => isDeepStrictEqual(known, value))) result.push(value);
+  const known = new Set(values.map(keyOf));
+  for (const value of added) {
+    const key = keyOf(value);
+    if (!known.has(key)) result.push(value);
+  }
   assertValueCount(name, result.length);
   return result;
+}
+
+/** Equal for equal values, whose sub-attributes can have any order. */
+function keyOf(value: unknown): string {
+  if (!isRecord(value)) return JSON.stringify(value);
+  const attributes = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return JSON.stringify(attributes.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function removeValues(container: Json, { name, sub }: Attribute, value: unknown): void {

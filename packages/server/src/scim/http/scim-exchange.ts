@@ -1,15 +1,15 @@
 /** One SCIM request on its way through the handlers, and helpers to read and answer it. */
-import { assertFewMarks } from "../../api/element-limit.ts";
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import { isRecord } from "../../lib/is-record.ts";
-import { parseStrictJson } from "../../lib/strict-json.ts";
 import type { Directory } from "../directory.ts";
 import type { Json } from "../schema.ts";
 import { badRequest, ScimError } from "../scim-error.ts";
 import { CONTENT_TYPE } from "./error.ts";
+import { jsonParser } from "./json-parser.ts";
 import type { ScimRoute } from "./routes.ts";
 
 /** A request whose sender is authenticated. */
@@ -23,24 +23,16 @@ export interface ScimExchange {
   /** The SCIM URL of the provider, without a trailing slash. */
   readonly base: string;
   readonly allowance: Allowance;
+  readonly parsers: Parsers;
   readonly scans: ConcurrencyLimit;
 }
 
 /** @throws ScimError invalidSyntax */
-export async function readJson({ request, allowance }: ScimExchange): Promise<Json> {
-  const bytes = await readBody(request, allowance);
-  assertFewMarks(bytes);
-  const body = parseBody(bytes);
-  if (!isRecord(body)) throw badRequest("invalidSyntax", "the body must be a JSON object");
-  return body;
-}
-
-function parseBody(bytes: Uint8Array): unknown {
-  try {
-    return parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    throw badRequest("invalidSyntax", "the body is not valid JSON, or an object has the same name twice");
-  }
+export async function readBodyOf({ request, allowance, parsers, directory }: ScimExchange): Promise<Json> {
+  const read = await parsers.run(jsonParser, await readBody(request, allowance), directory.provider.uid);
+  if (read === undefined) throw badRequest("invalidSyntax", "the body is not valid JSON, or an object has the same name twice");
+  if (!isRecord(read.body)) throw badRequest("invalidSyntax", "the body must be a JSON object");
+  return read.body;
 }
 
 export function answerJson({ response }: ScimExchange, status: number, body: Json, headers: Record<string, string> = {}): void {

@@ -5,6 +5,7 @@ import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { Grants } from "../../iam/grants/grants.ts";
 import { type ConcurrencyLimit, createConcurrencyLimit } from "../../jobs/limit.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { ScimError } from "../scim-error.ts";
@@ -22,6 +23,7 @@ export interface ScimOptions {
   readonly grants: Grants;
   readonly clock: Clock;
   readonly memory: RequestMemory;
+  readonly parsers: Parsers;
   /** The URL of this server, without a trailing slash. */
   readonly baseUrl: string;
 }
@@ -53,9 +55,10 @@ export function createScimHandler(options: ScimOptions): RequestHandler {
 async function serve(exchange: Exchange, scans: ConcurrencyLimit, options: ScimOptions): Promise<void> {
   const { request, response, method } = exchange;
   const authenticated = await authenticate(exchange, options);
-  const allowance = options.memory.allowKnown();
+  const { memory, parsers } = options;
+  const allowance = memory.allowKnown();
   try {
-    await dispatch({ request, response, method, query: new URLSearchParams(exchange.query), allowance, scans, ...authenticated });
+    await dispatch({ request, response, method, query: new URLSearchParams(exchange.query), allowance, parsers, scans, ...authenticated });
   } finally {
     allowance.release();
   }
