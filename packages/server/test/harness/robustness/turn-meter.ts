@@ -1,0 +1,22 @@
+/** Measures work in the background: the most CPU time that the main thread spends without letting others run. */
+
+export interface TurnMeter extends Disposable {
+  /** In milliseconds. */
+  readonly longestMs: number;
+}
+
+export function startTurnMeter(): TurnMeter {
+  let last = process.threadCpuUsage();
+  let longest = 0;
+  const timer = setInterval(() => {
+    const now = process.threadCpuUsage();
+    longest = Math.max(longest, now.user + now.system - last.user - last.system);
+    last = now;
+  }, 1);
+  return {
+    get longestMs() {
+      return longest / 1000;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}

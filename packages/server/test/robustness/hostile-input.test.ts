@@ -1,0 +1,356 @@
+/**
+ * Feeds every path by which callers upload content with inputs that are slow or large to parse, from 1 KB to the maximum
+ * size. One request must cost the main thread little CPU time and the process little memory.
+ */
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { after, before, test } from "node:test";
+import { Import_State } from "@holt/api/gen/holt/v1/imports_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { entitleOwner } from "../harness/advisories/entitle-owner.ts";
+import { begin, ended } from "../harness/advisories/remote-client.ts";
+import { part } from "../harness/forged-tokens.ts";
+import { pluginJar } from "../harness/libraries/maven-client.ts";
+import { FORM_TYPE, formOf, metadataText, wheelEntries, zipOf } from "../harness/libraries/python-packages.ts";
+import { layerOf } from "../harness/registry/image-content.ts";
+import { createImageRepo, type ImageRepo } from "../harness/registry/image-world.ts";
+import {
+  basic,
+  CONFIG,
+  createRegistryClient,
+  digestOf,
+  INDEX,
+  MANIFEST,
+  type RegistryClient,
+} from "../harness/registry/registry-client.ts";
+import { tarOfEntries, tarOfLongHeader, zipDirectory } from "../harness/robustness/hostile-archives.ts";
+import { fill, jsonTexts, readmes, xmlDocuments } from "../harness/robustness/hostile-documents.ts";
+import { type Cost, type MeteredClient, type MeteredRequest, startMeteredClient } from "../harness/robustness/metered-client.ts";
+import { startTurnMeter } from "../harness/robustness/turn-meter.ts";
+import { PATCH, startDirectory } from "../harness/scim/directory.ts";
+import { until } from "../harness/wait.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+const MAX_CPU_MS = 50;
+const MAX_MEMORY_MB = 64;
+/** Other work of the server and of the machine disturbs a measurement, but not each time. */
+const ATTEMPTS = 4;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** Leaves room for what surrounds a document in its request. */
+const MAX_MESSAGE = 4 * MIB - 2 * KIB;
+
+let world: World;
+let client: MeteredClient;
+let registry: RegistryClient;
+let group: string;
+before(async () => {
+  world = await startWorld();
+  client = startMeteredClient(world.baseUrl, world.token);
+  registry = createRegistryClient(world.baseUrl, basic("_token", world.token));
+  group = await world.group(world.orgUid, "hostile");
+});
+after(async () => {
+  registry[Symbol.dispose]();
+  await client[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+
+/** Sends a request that the server answers without a fault, and without much CPU time or memory. */
+async function assertCheap(what: string, request: MeteredRequest): Promise<Cost> {
+  let best = await client.send(request);
+  for (let i = 1; i < ATTEMPTS && (best.cpuMs > MAX_CPU_MS || best.memoryMb > MAX_MEMORY_MB); i++) {
+    const cost = await client.send(request);
+    best = { ...cost, cpuMs: Math.min(best.cpuMs, cost.cpuMs), memoryMb: Math.min(best.memoryMb, cost.memoryMb) };
+  }
+  const { status, text, cpuMs, memoryMb } = best;
+  assert.ok(status >= 200 && status < 500, `${what}: ${status} ${text}`);
+  assert.ok(cpuMs <= MAX_CPU_MS, `${what}: ${cpuMs.toFixed()} ms of CPU time`);
+  assert.ok(memoryMb <= MAX_MEMORY_MB, `${what}: ${memoryMb.toFixed()} MB`);
+  return best;
+}
+
+/** The same for each document in each size. @param requestFor makes a request of a document */
+async function assertAllCheap(
+  documents: Readonly<Record<string, (bytes: number) => string>>,
+  sizes: readonly number[],
+  requestFor: (document: string) => MeteredRequest,
+): Promise<void> {
+  await client.send(requestFor("warm up"));
+  for (const [name, documentOf] of Object.entries(documents))
+    for (const size of sizes) await assertCheap(`${name}, ${size} bytes`, requestFor(documentOf(size)));
+}
+
+/** Waits for work in the background, which must let others run. */
+async function assertYielding<T>(what: string, work: () => Promise<T>): Promise<T> {
+  using meter = startTurnMeter();
+  const result = await work();
+  assert.ok(meter.longestMs <= MAX_CPU_MS, `${what}: ${meter.longestMs.toFixed()} ms of CPU time without a pause`);
+  return result;
+}
+
+test("no readme costs the main thread much", async () => {
+  const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "readmes" } });
+  const path = `/registry/v2/repos/${uid}/readme`;
+  await assertAllCheap(readmes, [KIB, 256 * KIB - 64], (content) => ({
+    method: "PATCH",
+    path,
+    body: JSON.stringify({ content }),
+  }));
+});
+
+const COORDINATES = "<groupId>com.example</groupId><artifactId>lib</artifactId><version>1.0</version>";
+const mavenPath = (file: string) => `/libraries/java/my-org:hostile/com/example/lib/1.0/${file}`;
+
+test("no POM and no plugin descriptor costs the main thread much", async () => {
+  const put = (file: string, body: string | Buffer) => ({ method: "PUT", path: mavenPath(file), body });
+  await assertAllCheap(xmlDocuments("project", COORDINATES), [KIB, 16 * KIB, MIB], (pom) => put("lib-1.0.pom", pom));
+  const jar = (descriptor: string) => put("lib-1.0.jar", pluginJar({ groupId: "com.example", artifactId: "lib" }, "", descriptor));
+  await assertAllCheap(xmlDocuments("plugin", COORDINATES), [KIB, 4 * MIB], jar);
+  for (const entries of [20, 20_000]) await assertCheap(`a jar of ${entries} entries`, put("lib-1.0.jar", zipDirectory(entries)));
+});
+
+test("no wheel, source distribution or form costs the main thread much", async () => {
+  const send = (fileName: string, bytes: Buffer, fields = {}) => ({
+    ...{ method: "POST", path: "/libraries/python/my-org:hostile/" },
+    headers: { "content-type": FORM_TYPE },
+    body: formOf({ fileName, bytes }, fields),
+  });
+  const [wheelName, sdistName] = ["demo-1.0-py3-none-any.whl", "demo-1.0.tar.gz"];
+  const wheelWith = (file: string, text: string) =>
+    send(wheelName, zipOf(wheelEntries({}).map((entry) => (entry.name.endsWith(file) ? { ...entry, content: text } : entry))));
+  const metadata = metadataText({}).trimEnd();
+  await client.send(send(wheelName, zipOf(wheelEntries({ version: "0.9" }))));
+  for (const size of [KIB, 4 * MIB - 1]) {
+    for (const line of ["a: b\n", " b\n", "a:\r"])
+      await assertCheap(`METADATA of ${JSON.stringify(line)}`, wheelWith("METADATA", fill(size, line, `${metadata}\nX: y\n`)));
+    await assertCheap("empty lines in METADATA", wheelWith("METADATA", fill(size, "\n", `${metadata}\n`)));
+    await assertCheap(
+      "tags",
+      wheelWith(
+        "WHEEL",
+        fill(size, (i) => `Tag: p${i}-none-any\n`),
+      ),
+    );
+  }
+  for (const entries of [20, 20_000]) {
+    await assertCheap(`a wheel of ${entries} entries`, send(wheelName, zipDirectory(entries)));
+    await assertCheap(
+      `a source distribution of ${entries} entries`,
+      send(
+        sdistName,
+        tarOfEntries(entries, (i) => `demo-1.0/a${i}`),
+      ),
+    );
+  }
+  for (const type of ["x", "L", "g"] as const)
+    for (const size of [KIB, 50 * MIB])
+      await assertCheap(`a header ${type} of ${size} bytes`, send(sdistName, tarOfLongHeader(type, size)));
+  const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, ""]));
+  for (const count of [20, 20_000]) await assertCheap(`${count} fields`, send(wheelName, Buffer.from(""), fields(count)));
+});
+
+test("no manifest, index or config costs the main thread much", async () => {
+  const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "manifests" } });
+  const put = (body: string, type = INDEX) => ({
+    ...{ method: "PUT", path: `/v2/${uid}/manifests/x`, body },
+    headers: { authorization: basic("_token", world.token), "content-type": type },
+  });
+  const sizes = [KIB, 32 * KIB, MAX_MESSAGE];
+  await assertAllCheap(jsonTexts, sizes, put);
+  const descriptor = (i: number) => `{"mediaType":"","size":1,"digest":"${digestOf(String(i))}"},`;
+  const last = descriptor(0).slice(0, -1);
+  const listOf = (type: string, field: string) => (bytes: number) =>
+    fill(bytes, descriptor, `{"schemaVersion":2,"mediaType":"${type}","config":${last},"${field}":[`, `${last}]}`).replace(
+      type === INDEX ? `"config":${last},` : "",
+      "",
+    );
+  await assertAllCheap({ "manifests of an index": listOf(INDEX, "manifests") }, sizes, put);
+  await assertAllCheap({ "layers of an image": listOf(MANIFEST, "layers") }, sizes, (body) => put(body, MANIFEST));
+  for (const [name, textOf] of Object.entries(jsonTexts)) {
+    const config = await registry.blob(uid, textOf(MIB - 10), CONFIG);
+    await assertCheap(`a config of ${name}`, put(JSON.stringify({ schemaVersion: 2, config, layers: [] }), MANIFEST));
+  }
+});
+
+test("an index that many indexes contain costs the main thread little when it is pushed, and later", async () => {
+  const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "indexes" } });
+  const images = [];
+  for (let i = 0; i < 80; i++) images.push(await registry.image(uid, undefined, { architecture: `arch${i}` }));
+  const inner = JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests: images });
+  const child = { mediaType: INDEX, digest: digestOf(inner), size: inner.length };
+  for (let i = 0; i < 80; i++)
+    await registry.manifest(uid, { schemaVersion: 2, mediaType: INDEX, manifests: [{ ...child, annotations: { number: String(i) } }] });
+  const headers = { authorization: basic("_token", world.token), "content-type": INDEX };
+  await assertYielding("recording the images of indexes", async () => {
+    const { status } = await assertCheap("an index", { method: "PUT", path: `/v2/${uid}/manifests/inner`, headers, body: inner });
+    assert.equal(status, 201);
+    const { reader } = world.store;
+    await until(async () => {
+      const rows = await reader
+        .selectFrom("image")
+        .select((eb) => eb.fn.countAll().as("n"))
+        .where("repo_uid", "=", uid)
+        .executeTakeFirstOrThrow();
+      return Number(rows.n) === 80 * 82;
+    }, 30_000);
+  });
+});
+
+test("no SCIM body, filter or PATCH costs the main thread much", async () => {
+  const directory = await startDirectory(world);
+  const headers = { authorization: `Bearer ${directory.token}`, "content-type": "application/scim+json" };
+  const emails = Array.from({ length: 150 }, (_, i) => ({ value: `u${i}@example.com`, type: `t${i}` }));
+  const user = (await directory.user({ emails })) as { id: string };
+  const { id: groupId } = (await directory.group("g", [user.id])) as { id: string };
+  for (const endpoint of ["Users", "Groups"])
+    await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({
+      method: "POST",
+      path: `${directory.path}/${endpoint}`,
+      headers,
+      body,
+    }));
+  const filters: Record<string, (bytes: number) => string> = {
+    parentheses: (bytes) => "(".repeat(bytes),
+    terms: (bytes) => fill(bytes, (i) => `userName co "${i}" or `, "", 'userName eq "a"'),
+    quotes: (bytes) => '"'.repeat(bytes),
+    escapes: (bytes) => `userName eq "${"\\".repeat(bytes)}`,
+    "filters of values": (bytes) => fill(bytes, 'emails[type eq "a" and value co "b"] or ', "", "active pr"),
+    negations: (bytes) => fill(bytes, "not ("),
+    spaces: (bytes) => `${" ".repeat(bytes)}x`,
+  };
+  const found = (filter: string) => `${directory.path}/Users?filter=${encodeURIComponent(filter)}`.slice(0, 16_000);
+  await assertAllCheap(filters, [KIB, 8000], (filter) => ({ method: "GET", path: found(filter), headers }));
+  const patch = (id: string, operations: readonly object[], endpoint = "Users") => ({
+    ...{ method: "PATCH", path: `${directory.path}/${endpoint}/${id}`, headers },
+    body: JSON.stringify({ schemas: [PATCH], Operations: operations }),
+  });
+  const long = (terms: number) => `emails[${Array.from({ length: terms }, (_, i) => `value co "x${i}"`).join(" or ")}]`;
+  const times = <T>(length: number, of: (index: number) => T): T[] => Array.from({ length }, (_, i) => of(i));
+  await assertCheap(
+    "long filters in a PATCH",
+    patch(
+      user.id,
+      times(190, () => ({ op: "remove", path: long(99) })),
+    ),
+  );
+  await assertCheap(
+    "known values in a PATCH",
+    patch(
+      user.id,
+      times(19, () => ({ op: "add", path: "emails", value: emails })),
+    ),
+  );
+  const noPath = { op: "add", value: Object.fromEntries(times(40, (i) => [`emails[type eq "${i}"].value`, "x@y"])) };
+  await assertCheap(
+    "operations without a path",
+    patch(
+      user.id,
+      times(200, () => noPath),
+    ),
+  );
+  const remove = (i: number) => ({ op: "remove", path: `members[value eq "${i}" or value co "x"]` });
+  await assertCheap("filters of members", patch(groupId, times(1000, remove), "Groups"));
+});
+
+test("no JSON message and no query of the API costs the main thread much", async () => {
+  const paths = [`/registry/v2/repos/${group}`, `/iam/v2/roles/${group}`, `/iam/v2/identities/${group}`, `/iam/v2/role_bindings/${group}`];
+  for (const path of paths) await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({ method: "POST", path, body }));
+  const post = (what: string, path: string, body: object) => assertCheap(what, { method: "POST", path, body: JSON.stringify(body) });
+  const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 4096 });
+  const content = publicKey.export({ type: "spki", format: "pem" });
+  for (const count of [10, 4500]) {
+    const runtimeKeyring = Array.from({ length: count }, (_, i) => ({ name: `k${i}`, content }));
+    await post(`${count} keys`, `/registry/v2/repos/${group}`, { name: "keys", customOverlay: { contents: { runtimeKeyring } } });
+  }
+  const large = `-----BEGIN PUBLIC KEY-----\n${"A".repeat(64)}\n`.padEnd(3 * MIB, `${"A".repeat(64)}\n`);
+  const overlay = { contents: { runtimeKeyring: [{ name: "k", content: large }] } };
+  await post("a large key", `/registry/v2/repos/${group}`, { name: "keys", customOverlay: overlay });
+  const issuerKeys = "[".repeat(16_000);
+  await post("a JWK set", `/iam/v2/identities/${group}`, { name: "r", staticKeys: { issuer: "x", subject: "y", issuerKeys } });
+  const capabilities = Array.from({ length: 9000 }, () => "CAP_IAM_GROUPS_LIST");
+  await post("capabilities", `/iam/v2/roles/${group}`, { name: "r", capabilities });
+  const mask = "name,".repeat(3000);
+  await assertCheap("a mask", { method: "PATCH", path: `/iam/v2/groups/${group}?update_mask=${mask}name`, body: '{"name":"hostile"}' });
+  for (const query of ["uidp.ancestors_of=x&", "a.b.c.d=x&", "page_token=AAAA&", "identity=x&role=x&"])
+    await assertCheap(`a query of ${query}`, { method: "GET", path: `/iam/v2/role_bindings?${query.repeat(700)}` });
+});
+
+test("no key set and no discovery document of an issuer costs the main thread much", async () => {
+  const keySets: Record<string, string> = {
+    many: JSON.stringify({ keys: Array.from({ length: 9000 }, (_, i) => ({ kty: "RSA", kid: String(i), n: "AAAA", e: "AQAB" })) }),
+    large: JSON.stringify({ keys: Array.from({ length: 60 }, () => ({ kty: "RSA", n: "A".repeat(15_000), e: "AQAB" })) }),
+    deep: fill(MIB - 10, "[", '{"keys":'),
+    names: fill(MIB - 10, (i) => `"a${i}":1,`, "{", '"keys":[]}'),
+    empty: fill(MIB - 10, "{},", '{"keys":[', "{}]}"),
+  };
+  const documents: Record<string, string> = { "/names-of-issuer/.well-known/openid-configuration": keySets.names ?? "" };
+  for (const [name, keys] of Object.entries(keySets)) {
+    documents[`/${name}/.well-known/openid-configuration`] = JSON.stringify({
+      issuer: `{origin}/${name}`,
+      jwks_uri: `{origin}/${name}/keys`,
+    });
+    documents[`/${name}/keys`] = keys;
+  }
+  const origin = await client.serve(documents);
+  for (const name of ["names-of-issuer", ...Object.keys(keySets)]) {
+    const issuer = `${origin}/${name}`;
+    const made = await world.raw("POST", `/iam/v2/identities/${group}`, { name, claimMatch: { issuer, subject: "x" } });
+    const { uid } = JSON.parse(made.text) as { uid: string };
+    const exp = world.clock.now().getTime() / 1000 + 600;
+    const token = `${part({ alg: "RS256", kid: "a" })}.${part({ iss: issuer, sub: "x", exp })}.AAAA`;
+    // Once: an answer is cached, whatever it is.
+    const { status, text, cpuMs } = await client.send({
+      ...{ method: "POST", path: `/sts/exchange?identity=${uid}` },
+      headers: { authorization: `Bearer ${token}` },
+    });
+    assert.ok([401, 403, 503].includes(status), text);
+    assert.ok(cpuMs <= MAX_CPU_MS, `${name}: ${cpuMs} ms`);
+  }
+});
+
+test("reading hostile layers and SBOMs lets other requests run", async () => {
+  using repo: ImageRepo = await createImageRepo(world, world.token, group);
+  const layers: Record<string, Record<string, string>> = {
+    "os-release": { "etc/os-release": `ID=${" ".repeat(64_000)}x`, "lib/apk/db/installed": "P:a\nV:1\n\n" },
+    "a database of apk": { "lib/apk/db/installed": fill(256 * KIB, (i) => `P:p${i}\nV:1\n\n`) },
+    "lines of apk": { "lib/apk/db/installed": fill(4 * MIB, "P:\n") },
+    "a database of dpkg": { "var/lib/dpkg/status": fill(256 * KIB, (i) => `Package: p${i}\nVersion: 1\nStatus: a  b c\n\n`) },
+  };
+  for (const [name, files] of Object.entries(layers)) {
+    const { digest } = await repo.push([await layerOf(files)]);
+    await assertYielding(name, () => repo.read(digest));
+  }
+  const components = (bytes: number) =>
+    fill(bytes, (i) => `{"purl":"pkg:npm/p${i}@1"},`, '{"bomFormat":"CycloneDX","components":[', "{}]}");
+  for (const [name, textOf] of Object.entries({ ...jsonTexts, components })) {
+    const { digest } = await repo.pushArtifact([[textOf(512 * KIB), "application/vnd.cyclonedx+json"]]);
+    await assertYielding(`an SBOM of ${name}`, () => repo.read(digest));
+  }
+});
+
+test("importing hostile advisories lets other requests run", async () => {
+  await entitleOwner(world, group);
+  const osv = (more: string) =>
+    `{"id":"GHSA-2222-3333-4444","modified":"2024-01-01T00:00:00Z","affected":[{"package":{"ecosystem":"Wolfi","name":"a"}}]${more}}`;
+  const events = (i: number) =>
+    `      - timestamp: 2024-03-01T10:00:00Z\n        type: fixed\n        data:\n          fixed-version: 1.${i}\n`;
+  const yaml =
+    "schema-version: 2.0.2\npackage:\n  name: y\nadvisories:\n  - id: CGA-2222-3333-4444\n    aliases:\n      - CVE-2024-0001\n    events:\n";
+  const files: Record<string, string> = {
+    aliases: osv(fill(2 * MIB, (i) => `"CVE-2024-${i}",`, ',"aliases":[', '"CVE-2024-1"]')),
+    details: osv(`,"details":"${"a ".repeat(MIB)}"`),
+    references: osv(
+      fill(2 * MIB, (i) => `{"type":"WEB","url":"https://e.test/${i}"},`, ',"references":[', '{"type":"WEB","url":"https://e.test"}]'),
+    ),
+    "nested YAML": `package: ${"[".repeat(50_000)}`,
+    "aliases of YAML": fill(100 * KIB, "- *a\n", `package: &a [${"1,".repeat(1000)}1]\nadvisories:\n`),
+    events: fill(200 * KIB, events, yaml),
+    ...Object.fromEntries(Object.entries(jsonTexts).map(([name, textOf]) => [name, textOf(MIB)])),
+  };
+  for (const [name, text] of Object.entries(files)) {
+    const uid = await begin(world, group, text);
+    const { state } = await assertYielding(name, () => ended(world, uid));
+    assert.ok(state === Import_State.DONE || state === Import_State.FAILED);
+  }
+});
