@@ -11,8 +11,9 @@ export interface ParsedRequest {
 
 const MAX_PROOF_LENGTH = 16 * 1024;
 const REQUEST_LINE = /^POST (?:https:\/\/([^/?# ]+))?(\/?\?[^ #]*) HTTP\/1\.1$/;
-/** RFC 9110 §5.1 and §5.5: a token, a colon, printable ASCII without line folding. */
-const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*?)[ \t]*$/;
+/** RFC 9110 §5.1 and §5.5: a token, then after a colon printable ASCII without line folding. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=[^,\s]+\/\d{8}\/[a-z0-9-]+\/sts\/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=[0-9a-f]{64}$/;
 
@@ -39,21 +40,33 @@ export function parseProof(proof: string, hosts: ReadonlySet<string>): ParsedReq
 
 /** Clients send base64url; documented command lines send base64. */
 function decodeProof(proof: string): string {
-  const text = proof.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  if (proof.length > MAX_PROOF_LENGTH) throw notBase64();
+  const [text = "", ...padding] = proof.replaceAll("-", "+").replaceAll("_", "/").split("=");
   const bytes = Buffer.from(text, "base64");
-  if (proof.length > MAX_PROOF_LENGTH || bytes.length === 0 || bytes.toString("base64").replace(/=+$/, "") !== text)
-    throw unauthenticated("the AWS proof is not base64");
+  if (padding.some((rest) => rest !== "") || bytes.length === 0 || bytes.toString("base64").split("=", 1)[0] !== text) throw notBase64();
   return bytes.toString("latin1");
 }
 
 function parseHeaders(lines: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (const line of lines) {
-    const [, name, value] = HEADER.exec(line) ?? [];
-    if (name === undefined || value === undefined || headers.has(name.toLowerCase())) throw malformedProof();
-    headers.set(name.toLowerCase(), value);
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(colon, 0)).toLowerCase();
+    const value = trimBlanks(line.slice(colon + 1));
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value) || headers.has(name)) throw malformedProof();
+    headers.set(name, value);
   }
   return headers;
+}
+
+/** Removes spaces and tabs at both ends. A regular expression would try each length of each end. */
+function trimBlanks(text: string): string {
+  const isBlank = (at: number) => text[at] === " " || text[at] === "\t";
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(start)) start++;
+  while (end > start && isBlank(end - 1)) end--;
+  return text.slice(start, end);
 }
 
 /** Exactly these two parameters, once each: any other parameter could change what AWS does. */
@@ -68,6 +81,10 @@ function isCallerIdentityQuery(target: string): boolean {
 function splitOnce(text: string, separator: string): string[] {
   const at = text.indexOf(separator);
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function notBase64(): Error {
+  return unauthenticated("the AWS proof is not base64");
 }
 
 function malformedProof(): Error {

@@ -141,3 +141,15 @@ test("an AWS proof is checked in the order encoding, form, signed headers, audie
     await assert.rejects(s.verify(proof), hasCode(code, text));
   assert.equal(s.sts.requests, 0);
 });
+
+test("an AWS proof is refused in time that is linear in its size, whatever it contains", async () => {
+  await using s = await setUp();
+  const before = process.threadCpuUsage();
+  for (const blank of [" ", "\t"]) {
+    const request = `POST / HTTP/1.1\r\na:${blank.repeat(11_000)}\x01\r\n\r\n`;
+    await assert.rejects(s.verify(Buffer.from(request).toString("base64")), hasCode(Code.UNAUTHENTICATED, /well-formed/));
+  }
+  await assert.rejects(s.verify(`${"=".repeat(16_000)}A`), hasCode(Code.UNAUTHENTICATED, /not base64/));
+  const { user } = process.threadCpuUsage(before);
+  assert.ok(user < 500_000, `${user} µs`);
+});
