@@ -8,6 +8,7 @@ import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "./gen/holt/v1/memberships_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
+import { SubscriptionSettingsService } from "./gen/holt/v1/subscriptions_pb.ts";
 import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
@@ -74,6 +75,7 @@ export const services: readonly DescService[] = [
   AdvisoryMirrorsService,
   MembershipsService,
   PythonProjectsService,
+  SubscriptionSettingsService,
 ];
 
 /** All capabilities except UNKNOWN, which has neither a name nor a bit. */

@@ -51,6 +51,7 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_PULL_EVENTS: ["blobs", "manifests", "hourly", "off", `${"0".repeat(40)}=off`, `hourly, ${"f".repeat(40)}=blobs`],
   HOLT_REGISTRY_CREATE_FOLDERS: ["on", "off"],
   HOLT_IMAGE_PACKAGES: ["on", "off"],
+  HOLT_MAX_SUBSCRIPTIONS: ["1", "100000"],
   HOLT_IMPORT_MAX_BYTES: ["1", "2147483648"],
   HOLT_MIRROR_TIMEOUT: ["300ms", "24h"],
   HOLT_PUBLIC_ADVISORIES: ["", "*", "none", "0123456789".repeat(4), `${"0".repeat(40)}, ${"f".repeat(40)},`],
@@ -84,6 +85,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_GIVE_UP: ["", "0", "3d"],
   HOLT_EVENT_RETENTION: ["", "0", "999ms", "30d"],
   HOLT_IMAGE_PACKAGES: ["", "ON", "true", "0"],
+  HOLT_MAX_SUBSCRIPTIONS: ["", "0", "100001", "many"],
   HOLT_IMPORT_MAX_BYTES: ["", "0", "2GiB", "1000000000001"],
   HOLT_MIRROR_TIMEOUT: ["", "0", "30", "25h"],
   HOLT_PUBLIC_ADVISORIES: [

@@ -74,6 +74,7 @@ export interface Config {
   readonly webhookTimeoutMs: number;
   readonly webhookGiveUpMs: number;
   readonly eventRetentionMs: number;
+  readonly maxSubscriptions: number;
   readonly importMaxBytes: number;
   readonly mirrorTimeoutMs: number;
   readonly publicAdvisories: PublicOrganizations;
@@ -297,6 +298,12 @@ export const settings: Settings = {
     fallback: "720h",
     doc: "Retention of events, for the feed, redeliveries and late deliveries. It should exceed HOLT_WEBHOOK_GIVE_UP: an expired event is no longer delivered.",
     parse: parseDuration(1000, 10 * 365 * 24 * HOUR_MS),
+  },
+  maxSubscriptions: {
+    env: "HOLT_MAX_SUBSCRIPTIONS",
+    fallback: "1000",
+    doc: "Largest number of event subscriptions of an organization and its folders. Each event is stored once for each subscription that receives it.",
+    parse: parseInteger(1, 100_000),
   },
   importMaxBytes: {
     env: "HOLT_IMPORT_MAX_BYTES",

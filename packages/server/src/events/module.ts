@@ -5,16 +5,18 @@ import { signJwt } from "../iam/tokens/sign-jwt.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { deliveriesService } from "./api/deliveries.ts";
 import { eventsService } from "./api/events.ts";
+import { subscriptionSettingsService } from "./api/subscription-settings.ts";
 import { subscriptionsService } from "./api/subscriptions.ts";
 import { startDelivery } from "./delivery/delivery.ts";
 import { createRedelivery } from "./delivery/redeliver.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
+import { subscriptionTypes } from "./migrations/025-subscription-types.ts";
 import { createWebhook } from "./webhook/webhook.ts";
 import "./tables.ts";
 
 export const eventsDomain: Domain = {
   name: "events",
-  migrations: [deliveries],
+  migrations: [deliveries, subscriptionTypes],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
 };
 
@@ -24,20 +26,27 @@ export interface EventSettings {
   readonly webhookTimeoutMs: number;
   readonly webhookGiveUpMs: number;
   readonly eventRetentionMs: number;
+  /** Subscriptions of one organization. */
+  readonly maxSubscriptions: number;
 }
 
 export function startEvents(platform: Platform, { keys }: Iam, settings: EventSettings): Served {
   const { store, clock, log, profile, baseUrl: issuer, appendListeners } = platform;
-  const { outboundAllowCidrs, webhookTimeoutMs: timeoutMs } = settings;
+  const { outboundAllowCidrs, webhookTimeoutMs: timeoutMs, eventRetentionMs: retentionMs, maxSubscriptions } = settings;
   // A client of its own: deliveries wait for nothing but the dispatcher's slots.
   const client = platform.own(createOutboundClient({ allowCidrs: outboundAllowCidrs, maxConnections: Number.MAX_SAFE_INTEGER }));
   const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
   const policy = { backoffMs: settings.webhookBackoffMs, giveUpMs: settings.webhookGiveUpMs };
-  const delivery = platform.own(startDelivery({ store, clock, log, webhook, policy, retentionMs: settings.eventRetentionMs }));
+  const delivery = platform.own(startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix: profile.eventPrefix }));
   appendListeners.add(delivery.wake);
   const redelivery = createRedelivery(store);
-  const collaborators = { ...platform, outboundAllowCidrs, redelivery, onDue: delivery.wake };
+  const collaborators = { ...platform, outboundAllowCidrs, maxSubscriptions, redelivery, onDue: delivery.wake };
   return {
-    services: [subscriptionsService(collaborators), deliveriesService(collaborators), eventsService(collaborators)],
+    services: [
+      subscriptionsService(collaborators),
+      subscriptionSettingsService(collaborators),
+      deliveriesService(collaborators),
+      eventsService(collaborators),
+    ],
   };
 }

@@ -1,4 +1,5 @@
 /** Declares the tables of events. Columns have the names of the proto fields. */
+import type { Generated } from "kysely";
 import type { ResourceTable } from "../db/schema.ts";
 
 declare module "../db/schema.ts" {
@@ -12,6 +13,8 @@ declare module "../db/schema.ts" {
 /** Subscriptions have no name, so that column is empty. */
 export interface SubscriptionTable extends ResourceTable {
   sink: string;
+  /** A JSON array of event types; all types if it is empty. */
+  types: Generated<string>;
 }
 
 /** The delivery state of a subscription. One server at a time delivers its events, in order. */

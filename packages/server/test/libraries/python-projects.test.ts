@@ -5,7 +5,7 @@ import { PythonProjectsService, PythonProject_Status as Status } from "@holt/api
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { errorOf } from "../harness/clients.ts";
+import { codeOf, errorOf } from "../harness/clients.ts";
 import { type Attestation, attestationOf, signedStatement } from "../harness/libraries/attestations.ts";
 import { FORM_TYPE, formOf, type PythonFile, sdist, sha256Of, upload, wheel } from "../harness/libraries/python-packages.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
@@ -129,22 +129,19 @@ describeWithWorld("settings of Python projects", (world: World) => {
     const manager = await world.robot(group, [LIST, CREATE, POLICY]);
     const update = async (change: object, { token }: { token: string }) =>
       world.rest.call(updatePythonProject, { pythonProject: { uid, ...change } }, token);
-    const codeOf = async (change: object, caller: { token: string }) => {
-      const result = await update(change, caller);
-      return "error" in result ? errorOf(result).code : 0;
-    };
+    const answerTo = async (change: object, caller: { token: string }) => codeOf(await update(change, caller));
     const quarantine = { status: Status.QUARANTINED, statusReason: "malware" };
-    assert.equal(await codeOf({ status: Status.DEPRECATED }, reader), Code.PERMISSION_DENIED);
-    assert.equal(await codeOf({ status: Status.DEPRECATED, alternateLocations: [OTHER] }, publisher), 0);
-    assert.equal(await codeOf({ tracks: [PUBLIC] }, publisher), Code.PERMISSION_DENIED);
-    assert.equal(await codeOf(quarantine, publisher), Code.PERMISSION_DENIED);
-    assert.equal(await codeOf({ tracks: [PUBLIC], ...quarantine }, manager), 0);
+    assert.equal(await answerTo({ status: Status.DEPRECATED }, reader), Code.PERMISSION_DENIED);
+    assert.equal(await answerTo({ status: Status.DEPRECATED, alternateLocations: [OTHER] }, publisher), 0);
+    assert.equal(await answerTo({ tracks: [PUBLIC] }, publisher), Code.PERMISSION_DENIED);
+    assert.equal(await answerTo(quarantine, publisher), Code.PERMISSION_DENIED);
+    assert.equal(await answerTo({ tracks: [PUBLIC], ...quarantine }, manager), 0);
     for (const change of [{ status: Status.ACTIVE }, { statusReason: "all is well" }])
-      assert.equal(await codeOf(change, publisher), Code.PERMISSION_DENIED);
+      assert.equal(await answerTo(change, publisher), Code.PERMISSION_DENIED);
     // Deleting the project would end its quarantine.
     const client = as(publisher.token);
     must(await client.send("DELETE", `/libraries/python/${name}/simple/demo/1.0/`), 403);
-    assert.equal(await codeOf({ status: Status.ACTIVE, statusReason: "" }, manager), 0);
+    assert.equal(await answerTo({ status: Status.ACTIVE, statusReason: "" }, manager), 0);
     const outsider = await world.robot(await world.group(world.orgUid, `outside-${group.slice(-8)}`), [LIST, CREATE]);
     assert.equal(errorOf(await world.rest.call(getPythonProject, { uid }, outsider.token)).code, Code.PERMISSION_DENIED);
     assert.equal((await world.must(listPythonProjects, {}, outsider.token)).pythonProjects.length, 0);

@@ -38,7 +38,7 @@ export type AdvisoryMirror = Message<"holt.v1.AdvisoryMirror"> & {
   name: string;
 
   /**
-   * The https URL of a file or an archive, in any format that an import accepts. Redirects are not followed.
+   * The https URL of a file or an archive, in any format that an import accepts. At most 5 redirects are followed.
    *
    * @generated from field: string url = 3;
    */
@@ -96,7 +96,7 @@ export type AdvisoryMirrorJson = {
   name?: string;
 
   /**
-   * The https URL of a file or an archive, in any format that an import accepts. Redirects are not followed.
+   * The https URL of a file or an archive, in any format that an import accepts. At most 5 redirects are followed.
    *
    * @generated from field: string url = 3;
    */

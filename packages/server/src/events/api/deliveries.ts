@@ -10,17 +10,15 @@ import {
 import { actorFromPrincipal } from "../../access/actor.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { implement, read, type WriteHandler, write } from "../../api/call/implement.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { failedPrecondition, invalidArguments, notFound } from "../../lib/errors.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
 import { type Redelivery, type RedeliveryProgress, redeliverEvent, resumeQueue } from "../delivery/redeliver.ts";
 import { appendTestEvent } from "../webhook/test-event.ts";
-import { listDeliveries } from "./list-deliveries.ts";
+import { type ListDeliveriesCollaborators, listDeliveries } from "./list-deliveries.ts";
 import { readQueue, subscriptionStatus } from "./subscription-status.ts";
 
-export interface DeliveriesCollaborators {
-  readonly pageTokens: PageTokens;
+export interface DeliveriesCollaborators extends ListDeliveriesCollaborators {
   readonly names: EventNames;
   readonly redelivery: Redelivery;
   /** Called when deliveries have become due, after they are stored. Must not throw. */
@@ -28,13 +26,13 @@ export interface DeliveriesCollaborators {
 }
 
 export function deliveriesService(collaborators: DeliveriesCollaborators) {
-  const { pageTokens, names, onDue } = collaborators;
+  const { names, onDue } = collaborators;
   return implement(
     DeliveriesService,
     {
       listDeliveries: read(async (request, call) => {
         await readQueue(call.db, request.uid);
-        return listDeliveries(request, call, pageTokens);
+        return listDeliveries(request, call, collaborators);
       }),
 
       getSubscriptionStatus: read(async ({ uid }, call) => subscriptionStatus(call.db, uid)),

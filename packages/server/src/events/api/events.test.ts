@@ -53,7 +53,7 @@ async function appendEvents(store: Store): Promise<string[]> {
         .values({ ...row, id })
         .execute(),
     );
-  await publish(store, systemClock);
+  await publish(store, systemClock, "dev.holt");
   return ids;
 }
 

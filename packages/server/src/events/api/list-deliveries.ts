@@ -14,6 +14,8 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
+import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { typeSpellings } from "../delivery/type-filter.ts";
 import type { DeliveryTable } from "../tables.ts";
 
 type State = DeliveryTable["state"];
@@ -29,10 +31,14 @@ const states = new Map<Delivery_State, State | undefined>([
 const FEW = 10_000;
 /** Deliveries that are scanned for one page if no index has those of the state in order. */
 const MAX_WALK = 20_000;
+/** The same where each delivery's event is looked up for its type. */
+const MAX_TYPED_WALK = 2000;
 
 interface Window {
   readonly uid: string;
   readonly state: State | undefined;
+  /** In all spellings; undefined for every type. */
+  readonly types: readonly string[] | undefined;
   /** Positions below this one. */
   readonly before: number;
   readonly limit: number;
@@ -44,14 +50,24 @@ interface Found {
   readonly next: number | undefined;
 }
 
-export async function listDeliveries(request: ListDeliveriesRequest, call: Call, tokens: PageTokens): Promise<ListDeliveriesResponse> {
+export interface ListDeliveriesCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly profile: VendorProfile;
+}
+
+export async function listDeliveries(
+  request: ListDeliveriesRequest,
+  call: Call,
+  { pageTokens: tokens, profile }: ListDeliveriesCollaborators,
+): Promise<ListDeliveriesResponse> {
   const { uid, pageToken } = request;
   const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
   if (!states.has(request.state)) throw invalidArgument("state", "state must be one of the states of a Delivery");
-  const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state]);
+  const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state, ...request.types.toSorted()]);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.key);
-  const { positions, next } = await find(call.db, { uid, state: states.get(request.state), before, limit });
+  const types = request.types.length === 0 ? undefined : typeSpellings(request.types, profile.eventPrefix);
+  const { positions, next } = await find(call.db, { uid, state: states.get(request.state), types, before, limit });
   return create(ListDeliveriesResponseSchema, {
     deliveries: await readDeliveries(call.db, uid, positions),
     nextPageToken: next === undefined ? "" : tokens.seal({ key: String(next), uid: "", skipped: 0 }, binding, call.now),
@@ -59,10 +75,11 @@ export async function listDeliveries(request: ListDeliveriesRequest, call: Call,
 }
 
 async function find(db: ReadDb, window: Window): Promise<Found> {
-  const { state } = window;
+  const { state, types } = window;
+  if (types !== undefined) return walk(db, window);
   if (state === undefined || state === "failed") return page(await positionsOf(db, window, window.limit + 1), window);
   const few = state === "pending" ? await fewPending(db, window) : undefined;
-  return few === undefined ? walk(db, window, state) : page(few, window);
+  return few === undefined ? walk(db, window) : page(few, window);
 }
 
 /** One row more than the page shows that there is a next page. */
@@ -94,20 +111,30 @@ async function fewPending(db: ReadDb, { uid, before, limit }: Window): Promise<n
   return positions.toSorted((a, b) => b - a).slice(0, limit + 1);
 }
 
-/** Scans deliveries of all states up to a limit; the next page continues from there. */
-async function walk(db: ReadDb, window: Window, state: State): Promise<Found> {
-  const { uid, before, limit } = window;
+/** Scans deliveries of all states and types up to a limit; the next page continues from there. */
+async function walk(db: ReadDb, window: Window): Promise<Found> {
+  const { uid, before, limit, state, types } = window;
   const passed = db
     .selectFrom("delivery")
     .select(["position", "state"])
     .where("subscription_uid", "=", uid)
     .where("position", "<", before)
     .orderBy("position", "desc")
-    .limit(MAX_WALK);
+    .limit(types === undefined ? MAX_WALK : MAX_TYPED_WALK);
   const rows = await db
     .selectFrom(passed.as("passed"))
     .select("position")
-    .where("state", "=", state)
+    .$if(state !== undefined, (query) => query.where("state", "=", state as State))
+    .$if(types !== undefined, (query) =>
+      query.where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom("outbox")
+            .select("outbox.seq")
+            .whereRef("outbox.position", "=", "passed.position")
+            .where("outbox.type", "in", db.selectFrom(db.dialect.valuesOf(types ?? []).as("v")).select("v.value")),
+        ),
+      ),
+    )
     .orderBy("position", "desc")
     .limit(limit + 1)
     .execute();
@@ -118,7 +145,8 @@ async function walk(db: ReadDb, window: Window, state: State): Promise<Found> {
   if (found.next !== undefined) return found;
   const { positions } = found;
   const [end] = await db.selectFrom(passed.as("passed")).select("position").orderBy("position").limit(1).offset(0).execute();
-  const isAll = end === undefined || (await positionsOf(db, { ...window, state: undefined, before: end.position }, 1)).length === 0;
+  const rest = { ...window, state: undefined, types: undefined };
+  const isAll = end === undefined || (await positionsOf(db, { ...rest, before: end.position }, 1)).length === 0;
   return { positions, next: isAll ? undefined : end.position };
 }
 

@@ -1,4 +1,4 @@
-/** Subscriptions: webhooks for the events of a group and below. Immutable; a separate row holds the state of their deliveries. */
+/** Subscriptions: webhooks for the events of a group and below. A separate row holds the state of their deliveries. */
 import { type Subscription, SubscriptionSchema, SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
@@ -6,6 +6,9 @@ import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate } from "../../api/resource/write.ts";
+import type { WriteDb } from "../../db/store.ts";
+import { resourceExhausted } from "../../lib/errors.ts";
+import { rangeBelow, rootOf } from "../../lib/uid.ts";
 import { compileUrlCheck } from "../../outbound/url-check.ts";
 
 export const subscriptions = defineResource(SubscriptionSchema, {
@@ -19,6 +22,8 @@ export interface SubscriptionsCollaborators {
   readonly pageTokens: PageTokens;
   /** Networks that the operator lets Holt speak to, also without TLS. */
   readonly outboundAllowCidrs: readonly string[];
+  /** Subscriptions of one organization. */
+  readonly maxSubscriptions: number;
 }
 
 export function subscriptionsService(collaborators: SubscriptionsCollaborators) {
@@ -30,6 +35,7 @@ export function subscriptionsService(collaborators: SubscriptionsCollaborators) 
 
     createSubscription: write(async ({ parent, subscription: given }, call) => {
       const subscription = prepareCreate(checked, given, call.now);
+      await assertBelowLimit(parent, collaborators.maxSubscriptions, call.db);
       const created = await create(subscriptions, parent, subscription, call);
       await call.db
         .insertInto("subscription_queue")
@@ -38,4 +44,15 @@ export function subscriptionsService(collaborators: SubscriptionsCollaborators) 
       return created;
     }),
   });
+}
+
+/** Each event is delivered once per subscription. @throws RESOURCE_EXHAUSTED */
+async function assertBelowLimit(parent: string, limit: number, db: WriteDb): Promise<void> {
+  const root = rootOf(parent);
+  // Subscriptions of an organization are created one after another, so that the count holds.
+  await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", root)).execute();
+  const { lower, upper } = rangeBelow(root);
+  const all = db.selectFrom("subscription").select("uid").where("uid", ">", lower).where("uid", "<", upper);
+  if ((await all.limit(limit).execute()).length < limit) return;
+  throw resourceExhausted(`the organization has ${limit} subscriptions, which is the limit of this server: delete one`);
 }

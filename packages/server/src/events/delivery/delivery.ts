@@ -17,6 +17,8 @@ export interface DeliveryOptions {
   readonly policy: RetryPolicy;
   /** How long events are kept. */
   readonly retentionMs: number;
+  /** The prefix of every event type of this server. */
+  readonly eventPrefix: string;
 }
 
 export interface Delivery extends AsyncDisposable {
@@ -29,7 +31,7 @@ const POLL_MS = 1000;
 /** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
 
-export function startDelivery({ store, clock, log, webhook, policy, retentionMs }: DeliveryOptions): Delivery {
+export function startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
   const dispatcher = startDispatcher({ store, clock, log, webhook, policy, pollMs });
   let isClosed = false;
@@ -39,7 +41,7 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs 
     spacingMs: PUBLISH_SPACING_MS,
     async step() {
       // When this server stops, the next one publishes the rest.
-      while (!isClosed && (await publish(store, clock))) dispatcher.wake();
+      while (!isClosed && (await publish(store, clock, eventPrefix))) dispatcher.wake();
       dispatcher.wake();
       return POLL_MS;
     },

@@ -31,15 +31,16 @@ interface NewDelivery {
 
 /**
  * Publishes one transaction of events. A lock on a row lets one server publish at a time.
+ * @param prefix of every type that this server emits
  * @returns whether there may be more
  */
-export async function publish(store: Store, clock: Clock): Promise<boolean> {
+export async function publish(store: Store, clock: Clock, prefix: string): Promise<boolean> {
   const waiting = await store.reader.selectFrom("outbox").select("seq").where("position", "is", null).limit(1).execute();
   if (waiting.length === 0) return false;
   return store.transaction(async (db) => {
     const state = await lockState<State>(db, NAME, { position: 0, time: "" });
     const events = await readNew(db);
-    const { taken, deliveries } = assignPositions(events, await subscriptionsOf(db, events), state.position);
+    const { taken, deliveries } = assignPositions(events, await subscriptionsOf(db, events, prefix), state.position);
     if (taken.length === 0) return false;
     const time = dueTime(clock.now(), state.time);
     await storePositions(db, taken, state.position);
@@ -59,7 +60,7 @@ export async function lastPosition(db: ReadDb): Promise<number> {
 function readNew(db: WriteDb): Promise<NewEvent[]> {
   return db
     .selectFrom("outbox")
-    .select(["seq", "id", "group_uid", "subject", "audience"])
+    .select(["seq", "id", "type", "group_uid", "subject", "audience"])
     .where("position", "is", null)
     .orderBy("seq")
     .limit(MAX_EVENTS_PER_TRANSACTION)

@@ -116,7 +116,7 @@ function suite(open: () => Promise<Store>): void {
       { audience: "test", subject: "nobody" },
     ] as const)
       await append(store, event);
-    assert.equal(await publish(store, clock), false);
+    assert.equal(await publish(store, clock, "dev.holt"), false);
     assert.deepEqual(
       (await outbox(store)).map(({ position }) => position),
       [1, 2, 3, 4, 5, 6, 7, 8, 9],
@@ -127,7 +127,7 @@ function suite(open: () => Promise<Store>): void {
     );
     assert.equal((await queue(store, "org")).next_time, clock.now().toISOString());
     await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     assert.equal((await outbox(store)).at(-1)?.position, 10);
   });
 
@@ -137,13 +137,14 @@ function suite(open: () => Promise<Store>): void {
     const events = Array.from({ length: 3 }, (_, i) => ({
       seq: i,
       id: `${i}`,
+      type: "dev.holt.registry.push.v1",
       group_uid: TEAM,
       subject: "s1",
       audience: "customer" as const,
     }));
-    const receiversOf = await subscriptionsOf(store.reader, events);
+    const receiversOf = await subscriptionsOf(store.reader, events, "dev.holt");
     for (const event of events) assert.deepEqual(receiversOf(event).toSorted(), ["s0", "s1", "s2"]);
-    assert.deepEqual(receiversOf({ seq: 3, id: "3", group_uid: TEAM, subject: "s1", audience: "internal" }), []);
+    assert.deepEqual(receiversOf({ seq: 3, id: "3", type: "x", group_uid: TEAM, subject: "s1", audience: "internal" }), []);
   });
 
   test("servers that publish at the same time give out each position and each delivery once", async () => {
@@ -152,9 +153,13 @@ function suite(open: () => Promise<Store>): void {
     await subscribe(store, ORG, "org");
     for (let round = 0; round < 5; round++) {
       await Promise.all(Array.from({ length: 20 }, () => append(store)));
-      await Promise.all([publish(store, clock), append(store).then(() => publish(store, clock)), publish(store, clock)]);
+      await Promise.all([
+        publish(store, clock, "dev.holt"),
+        append(store).then(() => publish(store, clock, "dev.holt")),
+        publish(store, clock, "dev.holt"),
+      ]);
     }
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const positions = (await outbox(store)).map(({ position }) => position ?? 0).toSorted((a, b) => a - b);
     assert.deepEqual(
       positions,
@@ -168,7 +173,7 @@ function suite(open: () => Promise<Store>): void {
     for (let i = 0; i < 600; i++) await subscribe(store, ORG, `s${i}`);
     await append(store);
     await append(store);
-    assert.equal(await publish(store, createManualClock()), true, "the second event is for the next transaction");
+    assert.equal(await publish(store, createManualClock(), "dev.holt"), true, "the second event is for the next transaction");
     assert.equal((await deliveries(store)).length, 600);
   });
 
@@ -179,7 +184,7 @@ function suite(open: () => Promise<Store>): void {
     for (const ms of [0, -3000, -3_600_000]) {
       clock.advance(ms);
       await append(store);
-      await publish(store, clock);
+      await publish(store, clock, "dev.holt");
     }
     const [first, second, third] = (await deliveries(store)).map((row) => row.next_attempt_time ?? "");
     assert.equal(second, first);
@@ -193,7 +198,7 @@ function suite(open: () => Promise<Store>): void {
     const [a, b] = [createQueues(store, clock), createQueues(store, clock)];
     assert.deepEqual(await a.look(), { isDue: false, next: null });
     await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     assert.deepEqual(await a.look(), { isDue: true, next: null });
     assert.deepEqual(await a.claim(capacityOf(0, 10)), []);
     assert.deepEqual(await a.claim(capacityOf(10, 10)), [{ uid: "org", health: HEALTHY }]);
@@ -223,11 +228,11 @@ function suite(open: () => Promise<Store>): void {
     const others = "b".repeat(40);
     for (let i = 0; i < 40; i++) await subscribe(store, ORG, `${ORG}/${i}`);
     await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     clock.advance(1);
     for (let i = 0; i < 3; i++) await subscribe(store, others, `${others}/${i}`);
     await append(store, { group: others });
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const capacity = capacityOf(16, 0);
     const claim = async () => (await queues.claim(capacity, 8)).map(({ uid }) => uid.slice(0, 1)).join("");
     assert.equal(await claim(), "aaaaaaaa");
@@ -245,7 +250,7 @@ function suite(open: () => Promise<Store>): void {
     const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 3; i++) await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     clock.advance(1000);
     const now = clock.now().toISOString();
     const later = new Date(clock.now().getTime() + 60_000).toISOString();
@@ -262,7 +267,7 @@ function suite(open: () => Promise<Store>): void {
     await run([outcome("org", 2, retry)], failing);
     assert.equal((await queue(store, "org")).next_time, later, "nothing is sent while it is held");
     await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     assert.equal((await queue(store, "org")).next_time, later, "also where something new happens");
     clock.advance(60_000);
     await run([outcome("org", 3)], HEALTHY, now);
@@ -273,7 +278,7 @@ function suite(open: () => Promise<Store>): void {
     await run([outcome("org", 2), outcome("org", 4)], HEALTHY);
     assert.equal((await queue(store, "org")).next_time, null);
     await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     await run([], { ...HEALTHY, failures: 1, pause_time: now, pause_reason: "gone" });
     assert.deepEqual(await queues.look(), { isDue: false, next: null });
   });
@@ -285,7 +290,7 @@ function suite(open: () => Promise<Store>): void {
     const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 3; i++) await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     await queues.claim(capacityOf(1, 1));
     const at = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
     const retry = { state: "pending", next_attempt_time: at(60_000) } as const;
@@ -307,9 +312,9 @@ function suite(open: () => Promise<Store>): void {
     await subscribe(store, ORG, "org");
     for (let round = 1; round <= 25; round++) {
       await append(store);
-      const [, [claimed]] = await Promise.all([publish(store, clock), queues.claim(capacityOf(1, 1))]);
+      const [, [claimed]] = await Promise.all([publish(store, clock, "dev.holt"), queues.claim(capacityOf(1, 1))]);
       const release = { uid: "org", health: claimed?.health ?? HEALTHY, recoveredSince: null, notBefore: null };
-      await Promise.all([append(store).then(() => publish(store, clock)), outcomes.release(release)]);
+      await Promise.all([append(store).then(() => publish(store, clock, "dev.holt")), outcomes.release(release)]);
       await queues.lease.releaseAll();
       assert.notEqual((await queue(store, "org")).next_time, null, `round ${round}`);
       const open = (await deliveries(store)).filter(({ state }) => state === "pending");
@@ -327,7 +332,7 @@ function suite(open: () => Promise<Store>): void {
     await subscribe(store, ORG, "org");
     await append(store);
     await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     await a.claim(capacityOf(1, 1));
     clock.advance(11_000);
     await b.claim(capacityOf(1, 1));
@@ -351,7 +356,7 @@ function suite(open: () => Promise<Store>): void {
     const at = (ms: number) => new Date(clock.now().getTime() - ms).toISOString();
     const ids = [];
     for (const age of [5000, 4000, 500, 3000, 0]) ids.push(await append(store, { time: at(age) }));
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const unpublished = await append(store, { time: at(9000) });
     await store.transaction((db) => db.deleteFrom("subscription").where("uid", "=", "gone").execute());
     await prune({ store, clock, log, retentionMs: 1000 });
@@ -371,7 +376,7 @@ function suite(open: () => Promise<Store>): void {
     const clock = createManualClock();
     for (let i = 0; i < 3; i++) await subscribe(store, ORG, `s${i}`);
     for (let i = 0; i < 450; i++) await append(store, { time: "2020" });
-    while (await publish(store, clock));
+    while (await publish(store, clock, "dev.holt"));
     await prune({ store, clock, log, retentionMs: 1000 }, AbortSignal.abort());
     assert.equal((await outbox(store)).length, 450, "stopped before it began");
     await prune({ store, clock, log, retentionMs: 1000 });
@@ -382,7 +387,7 @@ function suite(open: () => Promise<Store>): void {
     await using store = await open();
     const clock = createManualClock();
     await append(store, { time: "2020" });
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const lease = { lease_holder: "gone", lease_time: new Date(clock.now().getTime() + 365 * 86_400_000).toISOString() };
     await store.transaction((db) =>
       db
@@ -400,7 +405,15 @@ function suite(open: () => Promise<Store>): void {
     for (let i = 0; i < 1001; i++) await append(store);
     const webhook = { sign: () => Promise.reject(new Error("nothing is sent")), send: async () => undefined };
     const policy = { backoffMs: [1000], giveUpMs: 1000 };
-    const delivery = startDelivery({ store, clock: createManualClock(), log, webhook, policy, retentionMs: 3_600_000 });
+    const delivery = startDelivery({
+      store,
+      clock: createManualClock(),
+      log,
+      webhook,
+      policy,
+      retentionMs: 3_600_000,
+      eventPrefix: "dev.holt",
+    });
     await delivery[Symbol.asyncDispose]();
     assert.ok((await outbox(store)).some(({ position }) => position === null));
   });
@@ -415,11 +428,11 @@ function suite(open: () => Promise<Store>): void {
       await subscribe(store, ORG, `a${(i * 73) % 100}`);
     }
     await append(store, { group: TEAM });
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const held = (await queues.claim(capacityOf(1000, 0))).map(({ uid }) => uid).toReversed();
     let isOver = false;
     const publishing = (async () => {
-      for (let i = 0; i < 15; i++) await append(store, { group: TEAM }).then(() => publish(store, clock));
+      for (let i = 0; i < 15; i++) await append(store, { group: TEAM }).then(() => publish(store, clock, "dev.holt"));
       isOver = true;
     })();
     while (!isOver) assert.equal((await queues.lease.renew(held)).size, 200);
@@ -437,7 +450,7 @@ function suite(open: () => Promise<Store>): void {
     await subscribe(store, ORG, "org");
     const long = JSON.stringify({ body: "ü".repeat(9000) });
     const ids = [await append(store), await append(store, { data: long })];
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const due = await readDue(store.reader, "org", undefined, clock.now().toISOString());
     assert.deepEqual(
       due.map(({ id, data }) => ({ id, data })),
@@ -454,7 +467,7 @@ function suite(open: () => Promise<Store>): void {
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
     for (let i = 0; i < 3; i++) await append(store);
-    await publish(store, clock);
+    await publish(store, clock, "dev.holt");
     const begun = clock.now().toISOString();
     clock.advance(5 * 86_400_000);
     const [now, later] = [clock.now(), new Date(clock.now().getTime() + 60_000).toISOString()];

@@ -20,8 +20,8 @@ export const file_platform_events_v2_subscriptions: GenFile = /*@__PURE__*/
   fileDesc("CiZwbGF0Zm9ybS9ldmVudHMvdjIvc3Vic2NyaXB0aW9ucy5wcm90bxIScGxhdGZvcm0uZXZlbnRzLnYyIjcKDFN1YnNjcmlwdGlvbhIUCgN1aWQYASABKAlCB+BBA4i1GAESEQoEc2luaxgCIAEoCUID4EECIi4KFkdldFN1YnNjcmlwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBInEKGUNyZWF0ZVN1YnNjcmlwdGlvblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKItRgBEjsKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLnBsYXRmb3JtLmV2ZW50cy52Mi5TdWJzY3JpcHRpb25CA+BBAiKoAQoYTGlzdFN1YnNjcmlwdGlvbnNSZXF1ZXN0EjEKBHVpZHAYASABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlckID4EEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YAyABKAlCA+BBARIVCghvcmRlcl9ieRgEIAEoCUID4EEBEhEKBHNraXAYBSABKAVCA+BBASKoAQoZTGlzdFN1YnNjcmlwdGlvbnNSZXNwb25zZRI3Cg1zdWJzY3JpcHRpb25zGAEgAygLMiAucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudCIxChlEZWxldGVTdWJzY3JpcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYATLuBwoUU3Vic2NyaXB0aW9uc1NlcnZpY2USwwEKD0dldFN1YnNjcmlwdGlvbhIqLnBsYXRmb3JtLmV2ZW50cy52Mi5HZXRTdWJzY3JpcHRpb25SZXF1ZXN0GiAucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbiJiirUYBgoECgLfC5q1GCsKJUdldCBhbiBldmVudCBzdWJzY3JpcHRpb24gYnkgaXRzIHVpZC4YASgBgtPkkwIjEiEvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn0SqAIKEkNyZWF0ZVN1YnNjcmlwdGlvbhItLnBsYXRmb3JtLmV2ZW50cy52Mi5DcmVhdGVTdWJzY3JpcHRpb25SZXF1ZXN0GiAucGxhdGZvcm0uZXZlbnRzLnYyLlN1YnNjcmlwdGlvbiLAAYq1GAYKBAoC3QuStRgtCiJhcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBmrUYRwpFU3Vic2NyaWJlIGEgd2ViaG9vayB0byB0aGUgZXZlbnRzIG9mIGEgZ3JvdXAgYW5kIGV2ZXJ5dGhpbmcgYmVsb3cgaXQugtPkkwI0OgxzdWJzY3JpcHRpb24iJC9ldmVudHMvdjIvc3Vic2NyaXB0aW9ucy97cGFyZW50PSoqfRL4AQoRTGlzdFN1YnNjcmlwdGlvbnMSLC5wbGF0Zm9ybS5ldmVudHMudjIuTGlzdFN1YnNjcmlwdGlvbnNSZXF1ZXN0Gi0ucGxhdGZvcm0uZXZlbnRzLnYyLkxpc3RTdWJzY3JpcHRpb25zUmVzcG9uc2UihQGKtRgICgYKAt8LEAGatRhVCk9MaXN0IHRoZSBldmVudCBzdWJzY3JpcHRpb25zIHRoYXQgdGhlIGNhbGxlciBtYXkgc2VlLCBvcHRpb25hbGx5IGJlbG93IGEgZ3JvdXAuGAEoAYLT5JMCGhIYL2V2ZW50cy92Mi9zdWJzY3JpcHRpb25zEukBChJEZWxldGVTdWJzY3JpcHRpb24SLS5wbGF0Zm9ybS5ldmVudHMudjIuRGVsZXRlU3Vic2NyaXB0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSKLAYq1GAYKBAoC4AuStRgtCiJhcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi5kZWxldGVkLnYxEgVncm91cBgBmrUYIwodRGVsZXRlIGFuIGV2ZW50IHN1YnNjcmlwdGlvbi4gASgBgtPkkwIjKiEvZXZlbnRzL3YyL3N1YnNjcmlwdGlvbnMve3VpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * A webhook for the events of its group and of all groups below. There is no filter by type: receivers check the type
- * of the event themselves.
+ * A webhook for the events of its group and of all groups below, of all types unless
+ * holt.v1.SubscriptionSettingsService has limited them.
  *
  * @generated from message platform.events.v2.Subscription
  */
@@ -40,8 +40,8 @@ export type Subscription = Message<"platform.events.v2.Subscription"> & {
 };
 
 /**
- * A webhook for the events of its group and of all groups below. There is no filter by type: receivers check the type
- * of the event themselves.
+ * A webhook for the events of its group and of all groups below, of all types unless
+ * holt.v1.SubscriptionSettingsService has limited them.
  *
  * @generated from message platform.events.v2.Subscription
  */
@@ -338,7 +338,8 @@ export const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionReque
   messageDesc(file_platform_events_v2_subscriptions, 5);
 
 /**
- * Webhooks that receive the events of a group and of everything below it. Subscriptions are immutable.
+ * Webhooks that receive the events of a group and of everything below it. Subscriptions are immutable here;
+ * holt.v1.SubscriptionSettingsService changes them.
  *
  * @generated from service platform.events.v2.SubscriptionsService
  */
