@@ -1,9 +1,11 @@
 /** Renders advisories as CSAF 2.0 documents of profile 5 (VEX), one per advisory id. Pure. */
 import { createHash } from "node:crypto";
 import { type CsafProduct, productsOf, productTree } from "./csaf-products.ts";
+import { scoresOf } from "./csaf-scores.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import { feedUrl, isCve, knownVulnerability, newest, type Rendering, vulnerabilityName } from "./rendering.ts";
 import { actionOf, impactOf, justificationOf, type VexStatus } from "./vex-status.ts";
+import type { Vulnerability } from "./vulnerability.ts";
 
 /** @param advisories with the same id, at least one */
 export function csafDocument(advisories: readonly PublishedAdvisory[], rendering: Rendering): object {
@@ -78,7 +80,15 @@ function vulnerabilityOf(advisories: readonly PublishedAdvisory[], products: rea
     ...optionalList("flags", products.flatMap(flagOf)),
     ...optionalList("threats", products.flatMap(threatOf)),
     ...optionalList("remediations", remediations),
+    ...optionalList("scores", scoresOf(products, scoredVulnerability(advisories, rendering))),
   };
+}
+
+/** The first known vulnerability that has scores. */
+function scoredVulnerability(advisories: readonly PublishedAdvisory[], rendering: Rendering): Vulnerability | undefined {
+  return advisories
+    .map((advisory) => knownVulnerability(advisory, rendering))
+    .find((known) => known !== undefined && known.severities.length > 0);
 }
 
 /** The issuer of an id (CSAF 2.0 §3.2.3.5), taken from the id's prefix. */

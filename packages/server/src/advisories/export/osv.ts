@@ -1,4 +1,8 @@
 /** Renders advisories as records of OSV schema 1.7: one per advisory id, listing all affected artifacts. Pure. */
+
+import { Severity_Type } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
+import { isCvssVector } from "../model/cvss-vector.ts";
+import { osvIdOf } from "../model/osv-id.ts";
 import { ecosystemOf, packageType } from "./ecosystems.ts";
 import { artifactUrl, componentUrl } from "./package-url.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
@@ -17,7 +21,7 @@ export function osvRecord(advisories: readonly PublishedAdvisory[], rendering: R
   const vulnerability = advisories.map((advisory) => knownVulnerability(advisory, rendering)).find((known) => known !== undefined);
   return {
     schema_version: "1.7.0",
-    id: first.advisoryId,
+    id: osvIdOf(first.advisoryId),
     modified: newest([...advisories.map(({ updateTime }) => updateTime), vulnerability?.updateTime ?? ""]),
     published: advisories.map(({ createTime }) => createTime).reduce((a, b) => (a < b ? a : b)),
     aliases,
@@ -63,7 +67,7 @@ const REFERENCES: ReadonlySet<string> = new Set([
 ]);
 
 function describe({ summary, details, severities, references }: Vulnerability): object {
-  const severity = severities.filter(({ type, score }) => vectors[type]?.test(score) ?? false);
+  const severity = severities.filter(isVector);
   const links = references.filter(({ url }) => URL.canParse(url) && /^[\x21-\x7e]+$/.test(url));
   return {
     ...(summary !== "" && { summary }),
@@ -73,12 +77,10 @@ function describe({ summary, details, severities, references }: Vulnerability): 
   };
 }
 
-/** The OSV schema, "severity field", only accepts vectors of these forms. */
-const vectors: Readonly<Record<string, RegExp>> = {
-  CVSS_V2: /^(?:[A-Za-z]{1,3}:[A-Z]{1,3}\/)+[A-Za-z]{1,3}:[A-Z]{1,3}$/,
-  CVSS_V3: /^CVSS:3\.[01](?:\/[A-Z]{1,3}:[A-Z])+$/,
-  CVSS_V4: /^CVSS:4\.0\/AV:[NALP]\/AC:[LH]\/AT:[NP]\/PR:[NLH]\/UI:[NPA](?:\/[A-Z]{1,3}:[A-Za-z]+)+$/,
-};
+/** The OSV schema, "severity field", only accepts vectors that follow their version's grammar. */
+function isVector({ type, score }: Vulnerability["severities"][number]): boolean {
+  return (type === "CVSS_V2" || type === "CVSS_V3" || type === "CVSS_V4") && isCvssVector(Severity_Type[type], score);
+}
 
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

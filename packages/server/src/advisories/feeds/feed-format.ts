@@ -5,6 +5,7 @@ import { osvRecord } from "../export/osv.ts";
 import type { PublishedAdvisory } from "../export/published-advisory.ts";
 import type { Frame, Rendering } from "../export/rendering.ts";
 import { secdbFrame, secdbPackage } from "../export/secdb.ts";
+import { osvIdOf } from "../model/osv-id.ts";
 
 /** The column that advisories of one entry have in common. */
 export type Sibling = "uid" | "advisory_id" | "artifact_name";
@@ -33,7 +34,7 @@ const osv: FeedFormat = {
   sibling: "advisory_id",
   usesVulnerabilities: true,
   render: osvRecord,
-  layout: { kind: "archive", fileName: ({ advisoryId }) => `${safeName(advisoryId)}.json`, isListed: false },
+  layout: { kind: "archive", fileName: ({ advisoryId }) => `${safeName(osvIdOf(advisoryId))}.json`, isListed: false },
 };
 
 const csaf: FeedFormat = {

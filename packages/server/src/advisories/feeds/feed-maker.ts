@@ -18,7 +18,7 @@ export interface MakerContext {
 }
 
 /** Change this number when the same advisories are rendered differently, so that cached feeds are rebuilt. */
-const RENDERING_VERSION = 1;
+const RENDERING_VERSION = 2;
 /** With more changed advisories, building the whole feed is cheaper. */
 const MAX_CHANGES = 20_000;
 /**

@@ -6,7 +6,7 @@ import { isOpenVex, readOpenVex } from "./openvex.ts";
 import { isOsv, readOsv } from "./osv.ts";
 import { BadRecord, type ImportRecord } from "./record.ts";
 import { isSecdb, readSecdb } from "./secdb.ts";
-import { isCve, readCve, readOsvVulnerability } from "./vulnerabilities.ts";
+import { isCve, readCsafVulnerabilities, readCve, readOsvVulnerability } from "./vulnerabilities.ts";
 import { isWolfi, readWolfi } from "./wolfi.ts";
 
 export type ImportKind = "advisories" | "vulnerabilities";
@@ -22,7 +22,7 @@ interface Format {
 /** Formats with unambiguous marks come first. */
 const formats: readonly Format[] = [
   { name: "CVE record", is: isCve, vulnerabilities: readCve },
-  { name: "CSAF document", is: isCsaf, advisories: readCsaf },
+  { name: "CSAF document", is: isCsaf, advisories: readCsaf, vulnerabilities: readCsafVulnerabilities },
   { name: "OpenVEX document", is: isOpenVex, advisories: readOpenVex },
   { name: "secdb", is: isSecdb, advisories: readSecdb },
   { name: "Wolfi advisory", is: isWolfi, advisories: readWolfi },

@@ -1,5 +1,6 @@
 /** Reads OSV records as advisories, one per affected package. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { advisoryIdFromOsv } from "../model/osv-id.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, isAbsent, type Node, nameOf, optionalName } from "./fields.ts";
@@ -17,7 +18,7 @@ export function isOsv(document: Node): boolean {
 }
 
 export function readOsv(document: Node, context: ReadContext): AdvisoryRecord[] {
-  const advisoryId = nameOf(child(document, "id"));
+  const advisoryId = advisoryIdFromOsv(nameOf(child(document, "id")));
   const modified = timeOf(child(document, "modified"), context.now);
   const published = optionalTime(child(document, "published"), context.now) ?? modified;
   const withdrawn = optionalTime(child(document, "withdrawn"), context.now);

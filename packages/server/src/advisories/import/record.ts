@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Reference_Type } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import type { AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import type { CvssVersion } from "./cvss-vector.ts";
+import type { CvssVersion } from "../model/cvss-vector.ts";
 
 /** The kind and the payload of an event, as `create` takes them. */
 export type EventType = Exclude<NonNullable<MessageInitShape<typeof AdvisoryEventSchema>["type"]>, { case?: undefined }>;

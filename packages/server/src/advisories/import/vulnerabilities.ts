@@ -1,8 +1,9 @@
-/** Reads the metadata of vulnerabilities from OSV records, and from CVE records of format version 5. Pure. */
+/** Reads the metadata of vulnerabilities from OSV records, from CVE records of format version 5, and from CSAF documents. Pure. */
 import { Reference_Type, Severity_Type } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
-import type { ReadContext } from "./context.ts";
-import { type CvssVersion, isCvssVector } from "./cvss-vector.ts";
-import { child, elementsOf, isAbsent, type Node, nameOf, noteOf } from "./fields.ts";
+import { type CvssVersion, isCvssVector } from "../model/cvss-vector.ts";
+import { advisoryIdFromOsv } from "../model/osv-id.ts";
+import { type ReadContext, readEach } from "./context.ts";
+import { child, elementsOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { BadRecord, type VulnerabilityRecord } from "./record.ts";
 import { optionalTime, timeOf } from "./times.ts";
 
@@ -25,6 +26,12 @@ const cveScores: readonly (readonly [name: string, version: CvssVersion])[] = [
   ["cvssV4_0", Severity_Type.CVSS_V4],
 ];
 
+const csafScores: readonly (readonly [name: string, version: CvssVersion])[] = [
+  ["cvss_v2", Severity_Type.CVSS_V2],
+  ["cvss_v3", Severity_Type.CVSS_V3],
+  ["cvss_v4", Severity_Type.CVSS_V4],
+];
+
 /** The OSV types of the tags of CVE references. */
 const cveTagTypes: ReadonlyMap<unknown, Reference_Type> = new Map([
   ["vendor-advisory", Reference_Type.ADVISORY],
@@ -40,7 +47,7 @@ const cveTagTypes: ReadonlyMap<unknown, Reference_Type> = new Map([
 ]);
 
 export function readOsvVulnerability(document: Node, context: ReadContext): VulnerabilityRecord[] {
-  const id = nameOf(child(document, "id"));
+  const id = advisoryIdFromOsv(nameOf(child(document, "id")));
   const modified = timeOf(child(document, "modified"), context.now);
   // Some databases have scores per package, which are mostly equal.
   const scored = [document, ...elementsOf(child(document, "affected"))].flatMap((node) => elementsOf(child(node, "severity")));
@@ -91,6 +98,33 @@ export function readCve(document: Node, context: ReadContext): VulnerabilityReco
       ),
     },
   ];
+}
+
+/** One record per vulnerability with an id. CSAF 2.1 has `metrics` in place of the `scores` of CSAF 2.0. */
+export function readCsafVulnerabilities(document: Node, context: ReadContext): VulnerabilityRecord[] {
+  const modified = timeOf(child(child(child(document, "document"), "tracking"), "current_release_date"), context.now);
+  return readEach(elementsOf(child(document, "vulnerabilities")), context, (node): VulnerabilityRecord => {
+    const id = optionalName(child(node, "cve")) || optionalName(child(elementsOf(child(node, "ids"))[0] ?? child(node, "ids"), "text"));
+    if (id === "") throw new BadRecord(node.pointer, "neither a CVE nor another id");
+    const scored = [...elementsOf(child(node, "scores")), ...elementsOf(child(node, "metrics")).map((metric) => child(metric, "content"))];
+    return {
+      id,
+      modified: new Date(modified).toISOString(),
+      summary: noteOf(child(node, "title"), MAX_SUMMARY),
+      details: csafDescription(child(node, "notes")),
+      references: referencesOf(child(node, "references"), () => Reference_Type.WEB),
+      severities: severitiesOf(
+        scored.flatMap((score) => csafScores.map(([name, version]) => ({ version, score: child(child(score, name), "vectorString") }))),
+        id,
+        context,
+      ),
+    };
+  });
+}
+
+function csafDescription(notes: Node): string {
+  const description = elementsOf(notes).find((note) => child(note, "category").value === "description");
+  return description === undefined ? "" : noteOf(child(description, "text"), MAX_DETAILS);
 }
 
 function englishOf(list: Node): string {

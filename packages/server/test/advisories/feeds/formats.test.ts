@@ -57,7 +57,15 @@ const kinds: readonly GivenEvent[] = [
 ];
 
 const arbitraryAdvisory = fc.record({
-  advisoryId: fc.constantFrom("CGA-2222-2222-2222", "CGA-3333-3333-3333", "CVE-2026-1234", "GHSA-x/../y", "GHSA-ü"),
+  advisoryId: fc.constantFrom(
+    "CGA-2222-2222-2222",
+    "CGA-3333-3333-3333",
+    "CVE-2026-1234",
+    "GHSA-x/../y",
+    "GHSA-ü",
+    "HOLT-2222-2222-2222",
+    "x_ab-1",
+  ),
   artifactType: fc.constantFrom(...types),
   artifactName: fc.constantFrom(...names),
   artifactArchitecture: fc.constantFrom("", "x86_64", "all of them"),
@@ -229,6 +237,56 @@ describeWithWorld("feeds in their formats", (world) => {
       ["none_available"],
     );
     assert.equal(document.document.tracking.version, "3");
+  });
+
+  it("an OSV record of an id without a registered prefix has the prefix x_, and is found by it", async () => {
+    for (const [advisoryId, osvId] of [
+      ["HOLT-2345-cfgh-jmpq", "x_HOLT-2345-cfgh-jmpq"],
+      ["x_HOLT-2345-cfgh-jmpq", "x_x_HOLT-2345-cfgh-jmpq"],
+      ["CGA-2345-cfgh-jmpq", "CGA-2345-cfgh-jmpq"],
+      ["CGAX-1", "x_CGAX-1"],
+    ] as const) {
+      await put(world, group, { advisoryId, artifactName: osvId, aliases: ["CVE-2026-0007"], events: [confirmed()] });
+      const record = await getJson<Osv>(world, `${group}/osv/${osvId}.json`);
+      assertOsv(record);
+      assert.deepEqual([record.id, record.affected[0]?.package.name], [osvId, osvId]);
+      assert.ok((await getZip(world, `${group}/osv.zip`)).has(`${osvId}.json`));
+    }
+  });
+
+  it("a CSAF document has the known CVSS scores of the products that may be affected", async () => {
+    const alias = `CVE-2026-${group.slice(-4).replace(/[^0-9]/g, "0")}88`;
+    const severities = [
+      { type: 1, score: "AV:N/AC:L/Au:N/C:N/I:N/A:C" },
+      { type: 2, score: "CVSS:3.0/AV:N/AC:L/PR:N/UI:R/S:C/C:L/I:L/A:N" },
+      { type: 2, score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:R/S:C/C:L/I:L/A:N/E:P" },
+      { type: 3, score: "CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N" },
+    ] as const;
+    await putVulnerabilities(world.store, [{ id: alias, summary: "Bad.", severities: [...severities] }]);
+    const shared = { advisoryId: `CGA-${group.slice(-4)}`, aliases: [alias], artifactArchitecture: "" };
+    await put(world, group, { ...shared, artifactName: "affected", events: [confirmed()] });
+    await put(world, group, { ...shared, artifactName: "examined", events: [detected] });
+    await put(world, group, { ...shared, artifactName: "fixed", events: [confirmed(), fixedIn("2-r0")] });
+    await put(world, group, { ...shared, artifactName: "refuted", events: [refuted(2)] });
+    const document = await getJson<{ vulnerabilities: { scores?: object[] }[] }>(world, `${group}/csaf/${shared.advisoryId}.json`);
+    await assertCsaf(document);
+    const [score, ...others] = document.vulnerabilities[0]?.scores ?? [];
+    assert.deepEqual(others, []);
+    const { products, ...scores } = score as { products: string[] };
+    assert.deepEqual(products.toSorted(), ["pkg:apk/wolfi/affected", "pkg:apk/wolfi/examined"]);
+    assert.deepEqual(scores, {
+      cvss_v2: { version: "2.0", vectorString: severities[0]?.score, baseScore: 7.8 },
+      cvss_v3: { version: "3.1", vectorString: severities[2]?.score, baseScore: 6.1, baseSeverity: "MEDIUM" },
+    });
+    const fixedOnly = {
+      ...shared,
+      advisoryId: `${shared.advisoryId}-fixed`,
+      artifactName: "fixed",
+      events: [confirmed(), fixedIn("2-r0")],
+    };
+    await put(world, group, fixedOnly);
+    const other = await getJson<typeof document>(world, `${group}/csaf/${fixedOnly.advisoryId}.json`);
+    assert.equal(other.vulnerabilities[0]?.scores, undefined);
   });
 
   it("a secdb lists the fixed vulnerabilities of each version, and those that never affected the package", async () => {

@@ -215,6 +215,37 @@ describeWithWorld("imported formats", (world) => {
     });
   });
 
+  test("a CSAF document has the scores, the description and the references of its vulnerabilities", async () => {
+    const vulnerability = {
+      cve: "CVE-2026-0012",
+      title: "A title",
+      notes: [
+        { category: "general", text: "not this" },
+        { category: "description", text: "Described" },
+      ],
+      references: [{ url: "https://example.test/csaf", summary: "x" }],
+      scores: [
+        { products: ["A"], cvss_v3: { version: "3.1", vectorString: "CVSS:3.1/AV:L/AC:H/PR:H/UI:R/S:C/C:L/I:N/A:N", baseScore: 2 } },
+        { products: ["B"], cvss_v2: { version: "2.0", vectorString: "AV:N/AC:L/Au:N/C:P/I:P/A:P", baseScore: 7.5 } },
+        { products: ["C"], cvss_v3: { version: "3.1", vectorString: "no vector", baseScore: 2 } },
+      ],
+    };
+    const metrics = [{ products: ["A"], content: { cvss_v4: { vectorString: V4 } } }];
+    const document = { ...CSAF, vulnerabilities: [vulnerability, { ids: [{ system_name: "x", text: "ODD-1" }], metrics }, {}] };
+    const { problems } = await importJson(world, document, { kind: "vulnerabilities" });
+    assert.equal(problems.length, 2);
+    assert.deepEqual(await metadata(world, "CVE-2026-0012"), {
+      summary: "A title",
+      details: "Described",
+      references: [[10, "https://example.test/csaf"]],
+      severities: [
+        [1, "AV:N/AC:L/Au:N/C:P/I:P/A:P"],
+        [2, "CVSS:3.1/AV:L/AC:H/PR:H/UI:R/S:C/C:L/I:N/A:N"],
+      ],
+    });
+    assert.deepEqual((await metadata(world, "ODD-1"))?.severities, [[3, V4]]);
+  });
+
   test("an older record of a vulnerability does not replace a newer one", async () => {
     const versions = ["2026-02-01", "2026-03-01", "2026-01-15"].map((day) =>
       osv({ id: "OLD-1", modified: `${day}T00:00:00Z`, summary: day }),
@@ -223,6 +254,8 @@ describeWithWorld("imported formats", (world) => {
     assert.equal((await metadata(world, "OLD-1"))?.summary, "2026-03-01");
   });
 });
+
+const V4 = "CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N";
 
 async function metadata(world: World, id: string) {
   const { listVulnerabilityMetadata } = SecurityAdvisoryService.method;

@@ -52,7 +52,7 @@ const osv = compile(
   closed(
     {
       schema_version: { const: "1.7.0" },
-      id: { type: "string", pattern: "^(CGA|CVE|GHSA|GO|MAL|PYSEC|RUSTSEC|USN)-" },
+      id: { type: "string", pattern: "^(x_|(CGA|CVE|GHSA|GO|MAL|PYSEC|RUSTSEC|USN)-)" },
       modified: time,
       published: time,
       aliases: texts,

@@ -1,6 +1,7 @@
 /** Parses the paths below `/holt/v1/feeds/`. Pure. */
 
 import { isUid } from "../../../lib/uid.ts";
+import { advisoryIdFromOsv } from "../../model/osv-id.ts";
 import { type FeedFormat, feedFormats } from "../feed-format.ts";
 
 export const FEEDS_PATH = "/holt/v1/feeds/";
@@ -26,8 +27,13 @@ export function parseFeedPath(path: string): FeedPath | undefined {
   if (!file.endsWith(".json") || file === ".json") return undefined;
   return withFormat(
     (format) => format.layout.kind === "archive" && format.name === folder,
-    (format) => ({ kind: "record", group, format, id: file.slice(0, -".json".length) }),
+    (format) => ({ kind: "record", group, format, id: advisoryIdOf(format, file.slice(0, -".json".length)) }),
   );
+}
+
+/** OSV records have ids of their own, see osv-id.ts. */
+function advisoryIdOf({ name }: FeedFormat, recordId: string): string {
+  return name === "osv" ? advisoryIdFromOsv(recordId) : recordId;
 }
 
 function withFormat(isMeant: (format: FeedFormat) => boolean, path: (format: FeedFormat) => FeedPath): FeedPath | undefined {
