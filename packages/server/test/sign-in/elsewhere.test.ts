@@ -68,6 +68,28 @@ for (const store of storeNames) {
         );
       });
 
+      test("a login token from before the account was deleted stays void when the person registers again", async () => {
+        const signInElsewhere = async () => {
+          const program = createProgram();
+          const visitor = world.visitor();
+          const page = await visitor.walk(world.oauth({ headless_code: program.code, client_id: "auth0" }), "returning");
+          await visitor.submit(page, { answer: "yes" });
+          const session = await sessionOf(program.code);
+          assert.ok(session.ok);
+          return program.decrypt(session.value);
+        };
+        const old = await signInElsewhere();
+        const { token } = await world.must(SecurityTokenService.method.exchange, {}, old);
+        await world.must(Auth.method.delete, { id: uidOf("returning") }, token);
+        world.clock.advance(1);
+        const renewed = await exchange(await signInElsewhere());
+        assert.ok(renewed.ok);
+        for (const stale of [old, token]) {
+          const outcome = await exchange(stale);
+          assert.equal(!outcome.ok && outcome.error.code, Code.UNAUTHENTICATED);
+        }
+      });
+
       test("a login token can only be exchanged, and only for ten minutes", async () => {
         const program = createProgram();
         await approve(program.code);

@@ -123,8 +123,10 @@ export function createLogins({ accessTokens, loginTokens, grants, users, workloa
 
   async function assume(login: Login, identityUid: string, db: ReadDb): Promise<Login> {
     if (identityUid === "") return login;
-    const { session, ...rest } = login;
+    const { session, registered, ...rest } = login;
     if (identityUid === login.identityUid) return { ...login, kind: "assumed" };
+    const { exists } = await grants.loadSession({ uid: login.identityUid, ...NOT_NARROWED, registered });
+    if (!exists) throw unauthenticated("the identity of the sign-in no longer exists, or was deactivated");
     const { actor, email, emailVerified } = login.profile;
     const { issuer } = accessTokens;
     const claims = { uid: login.identityUid, actor, issuer, audience: [issuer], email, emailVerified };
