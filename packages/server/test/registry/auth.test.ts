@@ -89,6 +89,22 @@ test("a Holt token serves as password and bearer token, and a registry token can
   assert.notEqual(exchanged.status, 200);
 });
 
+test("a wrong password of the token user is answered with what the password must be, and never repeated", async () => {
+  const other = world.token.replace(/^[^.]+/, Buffer.from('{"alg":"RS256","kid":"unknown"}').toString("base64url"));
+  for (const [password, reason] of [
+    ["my secret password", /this one is not a JWT, which has three parts/],
+    [other, /this one is signed with an unknown key/],
+  ] as const) {
+    for (const path of ["", "/token"]) {
+      const { status, body } = await as(basic("_token", password)).send("GET", path);
+      assert.equal(status, 401);
+      assert.match(body.toString(), /the password of the user _token must be a valid access token of this server/);
+      assert.match(body.toString(), reason);
+      assert.ok(!body.toString().includes(password));
+    }
+  }
+});
+
 test("the token endpoint accepts the OAuth 2 form with password and refresh token", async () => {
   const post = (form: Record<string, string>) =>
     as(undefined).send("POST", "/token", {

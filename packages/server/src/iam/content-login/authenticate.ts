@@ -75,7 +75,7 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
   }
 
   async function login(user: string, password: string): Promise<ContentCaller> {
-    if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences));
+    if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
     if (!isUid(user))
       throw unauthenticated(`the user must be ${TOKEN_USER}, with an access token as its password, or the uid of an identity`);
     return callerFromPrincipal(await exchangeCached(user, password).catch(throwUnauthenticated));
@@ -111,6 +111,16 @@ export function parseBasicCredentials(credentials: string): [user: string, passw
   const colon = text.indexOf(":");
   if (colon < 0) throw unauthenticated("the credentials are not user:password in base64");
   return [text.slice(0, colon), text.slice(colon + 1)];
+}
+
+/** Clients show people this message, who know of a password and not of a token. */
+function throwWrongPassword(error: unknown): never {
+  if (!(error instanceof HoltError) || error.code !== Code.UNAUTHENTICATED) throw error;
+  const reason = error.message.replace(/^Unauthenticated: (?:the token is not acceptable: )?/, "");
+  throw unauthenticated(
+    `the password of the user ${TOKEN_USER} must be a valid access token of this server, as /sts/exchange returns it; this one is ${reason}`,
+    { cause: error },
+  );
 }
 
 /** Registry clients treat every refused login as a failed one. */

@@ -31,7 +31,7 @@ export function parseJwt(compact: string): ParsedJwt {
   if (compact.length > MAX_TOKEN_LENGTH) throw invalidToken("too long");
   const parts = compact.split(".");
   const [header = "", payload = "", signature = ""] = parts;
-  if (parts.length !== 3 || signature === "") throw invalidToken("not three parts");
+  if (parts.length !== 3 || signature === "") throw invalidToken("not a JWT, which has three parts separated by dots");
   decodeBase64url(signature);
   const { algorithm, kid } = parseHeader(header);
   const claims = parseObject(payload);
