@@ -26,8 +26,6 @@ import { isInRoot, newUid } from "./lib/uid.ts";
 export interface Bootstrap {
   /** Uid of the identity that owns the first organization; staff everywhere. */
   readonly bootstrapOwner: string;
-  /** Whether this was the first start. */
-  readonly isNew: boolean;
   /** 32 bytes that seal page tokens. */
   readonly pageTokenKey: Uint8Array;
 }
@@ -47,11 +45,10 @@ export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, gra
     const made = newUid("");
     const bootstrapOwner = await decideState(db, "bootstrap_owner", made);
     const changed = await syncBuiltInRoles(db, now);
-    const isNew = bootstrapOwner === made;
-    if (isNew) await createOrganization(db, made, { orgName, issuer, now });
+    if (bootstrapOwner === made) await createOrganization(db, made, { orgName, issuer, now });
     else await recordFirstOrganization(db, bootstrapOwner);
     if (changed) await grants?.recordChange(db, "*");
-    return { bootstrapOwner, isNew, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
+    return { bootstrapOwner, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
   });
 }
 

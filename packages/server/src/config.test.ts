@@ -26,7 +26,14 @@ function problemOf(env: Env): string {
 const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_LISTEN: ["127.0.0.1:8080", "[::1]:1", "[::]:65535", "localhost:8080", "0.0.0.0:80"],
   HOLT_DATA_DIR: ["data", "/var/lib/holt", "with space"],
-  HOLT_DATABASE_URL: ["", "postgres://u:p@h:5432/db", "postgresql://h/db?sslmode=require"],
+  HOLT_DATABASE_URL: [
+    "",
+    "postgres://u:p@h:5432/db",
+    "postgres://u:p%2F%23%25%40@h/db",
+    "postgres://u:p@ss@h/db",
+    "postgres://h/db?user=a@b",
+    "postgresql://h/db?sslmode=require",
+  ],
   HOLT_DATABASE_POOL_SIZE: ["1", "10", "1000"],
   HOLT_BASE_URL: ["", "https://holt.example.com", "http://127.0.0.1:8080/", "https://[::1]:8443"],
   HOLT_ORG_NAME: ["acme", "my org", "a.b_c-1"],
@@ -214,6 +221,13 @@ describe("settings", () => {
         assert.doesNotMatch(problem, /verysecret/);
       }),
     );
+    for (const password of ["12/secret", "se/cret", "p#secret", "12#secret", "12?secret", "se%cret", "12/se@cret", "s@e?cret"]) {
+      const problem = problemOf({ HOLT_DATABASE_URL: `postgres://holt:${password}@db.example.com/holt` });
+      assert.match(problem, /HOLT_DATABASE_URL: .* must be a valid URL: .*Escape special characters.* %2F/, password);
+      assert.ok(!problem.includes("cret") && !problem.includes("se/"), problem);
+    }
+    assert.doesNotMatch(problemOf({ HOLT_DATABASE_URL: "postgres://holt:verysecret" }), /verysecret/);
+    assert.doesNotMatch(problemOf({ HOLT_DATABASE_URL: "mysql://h/db?password=p@verysecret" }), /verysecret/);
     assert.doesNotMatch(problemOf({ HOLT_DATABASE_URL: "mysql://host/db?user=u&password=verysecret" }), /verysecret/);
     assert.match(problemOf({ HOLT_DATABASE_URL: "mysql://u:verysecret@host/db" }), /host/);
   });

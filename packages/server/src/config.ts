@@ -372,9 +372,12 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
     .map((name) => `${name}: is not a setting of this version; known are ${[...known].join(", ")}`);
 }
 
-/** Blanks the password of a database URL, also where the URL is malformed. */
+/** Of a database URL, shows the scheme, and what follows the password only where it is certain where that ends. */
 function redacted(name: string, text: string): string {
-  return name === settings.databaseUrl.env ? text.replace(/^([a-z:]*\/\/)?.*@/s, "$1***@").replace(/\?.*$/s, "?***") : text;
+  if (name !== settings.databaseUrl.env) return text;
+  const [, scheme = "", rest = ""] = /^([a-z]+:\/\/)?(.*)$/s.exec(text) ?? [];
+  const host = /^[^@?#/]*@([\w.:[\]-]+(?:\/[\w-]*)?)$/.exec(rest)?.[1];
+  return `${scheme}***${host === undefined ? "" : `@${host}`}`;
 }
 
 function defaultBaseUrl({ listen, tlsCert }: Config): string {

@@ -26,9 +26,22 @@ export function parseListen(text: string): ListenAddress {
   return { host: match[1] ?? match[2] ?? "", port };
 }
 
+const UNESCAPED_PASSWORD =
+  "a valid URL: postgres://user:password@host:5432/database. Escape special characters of user and password, " +
+  "such as / as %2F, # as %23, ? as %3F, @ as %40 and % as %25";
+
+function isEscaped(text: string): boolean {
+  return !/%(?![0-9A-Fa-f]{2})/.test(text);
+}
+
 export function parseDatabaseUrl(text: string): string {
   if (text === "") return text;
-  const url = parseUrl(text, ["postgres:", "postgresql:"]);
+  const url = URL.parse(text);
+  // A special character ends the password early: the rest of it would become a part of the host, the path or the query.
+  const isCut = url === null || /@/.test(url.pathname + url.hash) || (url.pathname.length < 2 && url.search.includes("@"));
+  if (/^postgres(?:ql)?:\/\//.test(text) && (isCut || !isEscaped(`${url.username}${url.password}`))) throw new Error(UNESCAPED_PASSWORD);
+  if (url === null || !["postgres:", "postgresql:"].includes(url.protocol))
+    throw new Error("a URL that starts with postgres:// or postgresql://");
   if (url.pathname.length < 2) throw new Error("empty, or a URL with the name of a database: postgres://user:password@host:5432/database");
   return text;
 }

@@ -24,25 +24,16 @@ import { openInstallation } from "./open-installation.ts";
 
 /** Prints an access token of the bootstrap owner. Access to the database is proof enough. */
 export async function printToken(config: Config): Promise<void> {
-  const { token, isNew } = await mintOwnerToken(config);
-  // On standard error: a script reads the token from standard output, and a person may have meant another folder.
-  if (isNew)
-    console.error(`holtd: there was no installation in ${config.databaseUrl === "" ? config.dataDir : "the database"} yet; created one`);
-  console.log(token);
+  console.log(await ownerToken(config));
 }
 
 /** An access token of the bootstrap owner for this server's API, good for an hour. */
 export async function ownerToken(config: Config): Promise<string> {
-  return (await mintOwnerToken(config)).token;
-}
-
-/** Creates the installation where there is none yet. */
-async function mintOwnerToken(config: Config): Promise<{ token: string; isNew: boolean }> {
   const { baseUrl: issuer } = config;
   await using installation = await openInstallation(config, { use: "command" });
   const { grants, clock } = installation;
   const keys = await installation.openKeys();
-  const { bootstrapOwner, isNew } = await installation.bootstrap();
+  const { bootstrapOwner } = await installation.bootstrap();
   const { access, registered } = await grants.load(bootstrapOwner);
   const tokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]) });
   const content = {
@@ -58,8 +49,7 @@ async function mintOwnerToken(config: Config): Promise<{ token: string; isNew: b
     registered,
     lifetimeSeconds: MAX_LIFETIME_SECONDS,
   };
-  const { token } = await tokens.mint(content, clock.now());
-  return { token, isNew };
+  return (await tokens.mint(content, clock.now())).token;
 }
 
 /** The new key signs from now on. Running servers notice it within 30 seconds, and verifiers by its unknown key id. */

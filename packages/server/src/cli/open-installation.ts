@@ -57,7 +57,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
     compactAtStart(sqlitePath(dataDir), log);
   }
   const pools = isServer ? { readers: size, writers: size } : {};
-  const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", ...pools }));
+  const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, ...pools }));
   const grants = isServer && url !== "" ? createSharedGrants(url, { store, log, stack }) : createGrants({ store });
   const owned = stack.move();
   return {

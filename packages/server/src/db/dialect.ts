@@ -115,6 +115,8 @@ export interface Dialect {
    * pending rows must not fill up with dead entries.
    */
   vacuumEarly(table: string): readonly string[];
+  /** Query of the names of all tables, as `name`. */
+  readonly tableNames: string;
   /** Statements that serialize concurrent migrations. SQLite's transactions already do so. */
   readonly migrationLock: readonly string[];
   /** Notifies listeners when this transaction commits; undefined where only one server uses the database. */
@@ -155,6 +157,7 @@ export const sqliteDialect: Dialect = {
   placeholder: () => "?",
   countSlot: sql.raw("0"),
   vacuumEarly: () => [],
+  tableNames: "select name from sqlite_master where type = 'table'",
   migrationLock: [],
   notify: undefined,
 };
@@ -215,6 +218,7 @@ export const postgresDialect: Dialect = {
   // the
   // queue begin at exactly those entries.
   vacuumEarly: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],
+  tableNames: "select tablename as name from pg_tables where schemaname = any (current_schemas(false))",
   // Building an index over many rows takes longer than the timeouts of requests.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
   notify: (channel) => sql`select pg_notify(${channel}, '')`,

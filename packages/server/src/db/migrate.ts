@@ -22,6 +22,12 @@ export function orderMigrations(migrations: readonly Migration[]): readonly Migr
   return ordered;
 }
 
+/** Whether a server has begun to use the database. */
+export async function isMigrated({ reader }: Store): Promise<boolean> {
+  const { rows } = await sql<{ name: string }>`${sql.raw(reader.dialect.tableNames)}`.execute(reader);
+  return rows.some(({ name }) => name === "schema_migration");
+}
+
 /**
  * Applies the missing migrations, each in its own transaction. Several servers may do so concurrently.
  * @throws Error if a newer program has migrated the database

@@ -1,7 +1,8 @@
 /** Opens the configured store and migrates it to the current schema. sqlite.ts and postgres.ts implement the stores. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
-import { type Migration, migrate } from "./migrate.ts";
+import { isMigrated, type Migration, migrate } from "./migrate.ts";
 import { openPostgres } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
@@ -12,6 +13,8 @@ export interface StoreOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly migrations: readonly Migration[];
+  /** Refuses a database that no server has used, which would be a mistyped setting. By default it is created. */
+  readonly mustExist?: boolean;
   /** SQLite: use more memory, for a process that writes in bulk. */
   readonly isForBulk?: boolean;
   /** PostgreSQL: maximum number of open connections, per pool. */
@@ -26,15 +29,16 @@ export function sqlitePath(dataDir: string): string {
 
 /** @throws Error with a message for the operator */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const store =
-    options.url === ""
-      ? await openSqlite(sqlitePath(options.dataDir), options.log, options.isForBulk)
-      : openPostgres(withCheckedUrl(options));
+  const file = sqlitePath(options.dataDir);
+  if (options.url === "" && options.mustExist && !existsSync(file)) throw new MissingInstallation(options);
+  const store = options.url === "" ? await openSqlite(file, options.log, options.isForBulk) : openPostgres(withCheckedUrl(options));
   try {
+    if (options.mustExist && !(await isMigrated(store))) throw new MissingInstallation(options);
     await migrate(store, options.log, options.migrations);
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();
+    if (error instanceof MissingInstallation) throw error;
     const reason =
       error instanceof Error && error.cause instanceof Error
         ? `: ${error.cause.message || String((error.cause as { code?: unknown }).code)}`
@@ -43,6 +47,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       `cannot use the database ${options.url === "" ? `in ${options.dataDir}` : hostAndDatabaseOf(options.url)}: ${(error as Error).message}${reason}`,
       { cause: error },
     );
+  }
+}
+
+class MissingInstallation extends Error {
+  constructor({ url, dataDir }: StoreOptions) {
+    const [place, setting] =
+      url === "" ? [`data folder ${dataDir}`, "HOLT_DATA_DIR"] : [`database ${hostAndDatabaseOf(url)}`, "HOLT_DATABASE_URL"];
+    super(`there is no Holt installation in the ${place}; check ${setting}, or start the server first, which creates one`);
   }
 }
 

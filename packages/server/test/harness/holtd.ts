@@ -89,6 +89,13 @@ export async function startHoltd(settings: Settings): Promise<RunningServer> {
   return { ...child, port, baseUrl: settings.HOLT_BASE_URL ?? `${scheme}://127.0.0.1:${port}` };
 }
 
+/** Starts a server once and stops it: commands refuse data that no server has used. */
+export async function createInstallation(settings: Settings): Promise<void> {
+  await using server = await startHoltd(settings);
+  server.kill("SIGTERM");
+  await server.ended;
+}
+
 export async function untilReady(child: Process): Promise<void> {
   let isOver = false;
   const failure = child.ended.then(({ code, signal, stderr }) => {

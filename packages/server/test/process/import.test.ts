@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { test } from "node:test";
 import { createGzip } from "node:zlib";
 import { CVE, osv, SECDB, WOLFI } from "../harness/advisories/import-samples.ts";
-import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { createInstallation, get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { zipOf } from "../harness/libraries/python-packages.ts";
 
 async function total(baseUrl: string, settings: Settings, path: string): Promise<string> {
@@ -46,6 +46,7 @@ test("an import of files and folders is visible at once in a running server", as
 test("an import reports problems with file and position, and its exit code tells that records were skipped", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  await createInstallation(settings);
   const path = join(folder.path, "mix.zip");
   await writeFile(
     path,
@@ -65,6 +66,7 @@ test("an import reports problems with file and position, and its exit code tells
 test("an import accepts the name of a group and explains why it cannot run", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_ORG_NAME: "acme" };
+  await createInstallation(settings);
   const path = join(folder.path, "a.yaml");
   await writeFile(path, WOLFI);
   assert.equal((await runHoltd(["import", "advisories", "--group", "acme", path], settings)).code, 0);
@@ -88,6 +90,7 @@ test("an import accepts the name of a group and explains why it cannot run", asy
 test("an import reads files that are much larger than its memory", async () => {
   await using folder = await temporaryFolder();
   const settings = { HOLT_DATA_DIR: join(folder.path, "data"), NODE_OPTIONS: "--max-old-space-size=80 --max-semi-space-size=4" };
+  await createInstallation({ HOLT_DATA_DIR: settings.HOLT_DATA_DIR });
   // The characters are random, so that the compression ratio is not suspicious.
   const noise = Buffer.from(Array.from({ length: 15_000 }, () => Math.floor(Math.random() * 256))).toString("base64");
   const record = (i: number) => JSON.stringify({ ...osv({ id: `BIG-${i % 40}` }), details: noise.slice(i % 40) });

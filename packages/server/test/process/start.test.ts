@@ -7,9 +7,19 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
+import pg from "pg";
 import { settings } from "../../src/config.ts";
 import { freePort } from "../harness/free-port.ts";
-import { get, printedToken, runHoltd, startHoltd, startProcess, temporaryFolder, untilReady } from "../harness/holtd.ts";
+import {
+  createInstallation,
+  get,
+  printedToken,
+  runHoltd,
+  startHoltd,
+  startProcess,
+  temporaryFolder,
+  untilReady,
+} from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 
 const ORGANIZATIONS = "/iam/v2/groups?uidp.in_root=true";
@@ -95,9 +105,10 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.match(unknown.stderr, /there is no command "keys burn"[\s\S]*Usage: holtd/);
   });
 
-  test("the token command prints one valid token before the first start of a server and while it runs", async () => {
+  test("the token command prints one valid token while no server runs and while one does", async () => {
     await using folder = await temporaryFolder();
     const shared = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_LISTEN: `127.0.0.1:${await freePort()}`, HOLT_ORG_NAME: "acme" };
+    await createInstallation(shared);
     const before = await runHoltd(["token"], shared);
     assert.equal(before.code, 0, before.stderr);
     assert.match(before.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
@@ -180,6 +191,42 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
+  test("commands refuse a data folder and a database that no server has used, and create nothing", async () => {
+    await using folder = await temporaryFolder();
+    const data = join(folder.path, "mistyped");
+    const HOLT_DATABASE_URL = await createDatabase();
+    await writeFile(join(folder.path, "a.json"), "{}");
+    const commands = [
+      ["token"],
+      ["keys", "rotate"],
+      ["gc"],
+      ["gc", "--dry-run"],
+      ["recover", "my-org"],
+      ["import", "advisories", join(folder.path, "a.json")],
+      ["import", "vulnerabilities", join(folder.path, "a.json")],
+      ["import", "libraries", "--ecosystem", "python", folder.path],
+    ];
+    for (const args of commands) {
+      const sqlite = await runHoltd(args, { HOLT_DATA_DIR: data });
+      assert.deepEqual([sqlite.code, sqlite.stdout], [1, ""], args.join(" "));
+      assert.equal(
+        sqlite.stderr,
+        `holtd: there is no Holt installation in the data folder ${data}; check HOLT_DATA_DIR, or start the server first, which creates one\n`,
+      );
+    }
+    await assert.rejects(stat(data), { code: "ENOENT" });
+    for (const args of [["token"], ["gc"]]) {
+      const postgres = await runHoltd(args, { HOLT_DATABASE_URL, HOLT_DATA_DIR: data });
+      assert.equal(postgres.code, 1);
+      assert.match(postgres.stderr, /^holtd: there is no Holt installation in the database .*; check HOLT_DATABASE_URL, or start/);
+    }
+    const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });
+    await client.connect();
+    const { rows } = await client.query("select tablename from pg_tables where schemaname = 'public'");
+    await client.end();
+    assert.deepEqual(rows, []);
+  });
+
   test("an unusable database address is reported without its password", async () => {
     for (const url of ["mysql://holt:verysecret@localhost/holt", "postgres://holt:verysecret@127.0.0.1:1/holt"]) {
       const { code, stdout, stderr } = await runHoltd(["token"], { HOLT_DATABASE_URL: url });
@@ -240,7 +287,7 @@ describe("holtd", { concurrency: 2 }, () => {
 
   test("holtd refuses the data of a newer version and leaves it unchanged", async () => {
     await using folder = await temporaryFolder();
-    await printedToken({ HOLT_DATA_DIR: folder.path });
+    await createInstallation({ HOLT_DATA_DIR: folder.path });
     using database = new DatabaseSync(join(folder.path, "holt.db"));
     database.exec("insert into schema_migration (version, name, applied_time) values (999, 'later', '2040-01-01T00:00:00.000Z')");
     const before = database.prepare("select count(*) as n from identity").get();

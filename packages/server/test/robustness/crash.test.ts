@@ -6,7 +6,16 @@ import { test } from "node:test";
 import pg from "pg";
 import { cpuTimeOfProcess } from "../harness/cpu-cost.ts";
 import { freePort } from "../harness/free-port.ts";
-import { get, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
+import {
+  createInstallation,
+  get,
+  printedToken,
+  runHoltd,
+  type Settings,
+  startHoltd,
+  startProcess,
+  temporaryFolder,
+} from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { createRandom, seedOf } from "../harness/random.ts";
 import { type Known, type Ledger, markDeleted, writeUntilGone } from "../harness/robustness/writers.ts";
@@ -128,6 +137,7 @@ interface CrashOptions {
 async function crashAgainAndAgain({ settings, rounds, query, untilGone }: CrashOptions): Promise<Ledger> {
   const random = createRandom(SEED);
   const ledger: Ledger = { known: new Map(), pending: [], acknowledged: 0 };
+  await createInstallation(settings);
   const token = await printedToken(settings);
   let homes: string[] = [];
   const starts: number[] = [];

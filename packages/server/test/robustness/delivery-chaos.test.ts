@@ -12,7 +12,7 @@ import pg from "pg";
 import { rootOf } from "../../src/lib/uid.ts";
 import { send } from "../harness/clients.ts";
 import { freePort } from "../harness/free-port.ts";
-import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { createInstallation, get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { createRandom, type Random, seedOf } from "../harness/random.ts";
 import { verifyDelivery } from "../harness/verify-delivery.ts";
@@ -205,6 +205,7 @@ test("20,000 events reach 10 unreliable sinks and the feed despite 5 kills of th
   const taken = newTaken();
   // Few attempts hang, since each delays its sink for two seconds. A shorter time would also affect a busy machine.
   sink.behave(chaos(taken, random, { baseUrl, hangs: 10 }));
+  await createInstallation(settings);
   const token = await printedToken(settings);
   let server: RunningServer = await startHoltd(settings);
   try {

@@ -69,8 +69,7 @@ export function compileRequestReader(route: Route, { maxDepth, unknownParameters
       const request = atField("", () => newRequest(json));
       readBody?.(json, request);
       // Joined, since a parameter may be in both.
-      const query =
-        takes === "form" ? [parts.query, formOf(parts, route, maxDepth)].filter((text) => text !== "").join("&") : parts.query;
+      const query = takes === "form" ? [parts.query, formOf(parts, route, maxDepth)].filter((text) => text !== "").join("&") : parts.query;
       const ignored = readQuery(request, query);
       setVariables(request, parts.variables);
       infer?.(json, request);

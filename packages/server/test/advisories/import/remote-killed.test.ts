@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { secdbOf } from "../../harness/advisories/remote-client.ts";
 import { freePort } from "../../harness/free-port.ts";
-import { printedToken, type Settings, startHoltd, temporaryFolder } from "../../harness/holtd.ts";
+import { createInstallation, printedToken, type Settings, startHoltd, temporaryFolder } from "../../harness/holtd.ts";
 import { createDatabase } from "../../harness/postgres.ts";
 import { until } from "../../harness/wait.ts";
 
@@ -17,6 +17,7 @@ interface Answer {
 }
 
 async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings): Promise<void> {
+  await createInstallation(settings);
   const token = await printedToken(settings);
   const call = async (base: string, method: string, path: string, body?: object): Promise<Answer> => {
     const text = body === undefined ? null : JSON.stringify(body);
