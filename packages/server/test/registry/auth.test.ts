@@ -185,6 +185,14 @@ test("registry.push permits pushing and creating repos, and a denied push does n
   assert.equal(mount.status, 202);
 });
 
+test("a password of _token that is not a token is answered with the kind of password that is needed", async () => {
+  for (const path of ["/token", "/v2/"]) {
+    const answer = await as(basic("_token", "hunter2")).send("GET", path);
+    assert.equal(answer.status, 401);
+    assert.match(answer.body.toString(), /the password of _token must be an access token of this server/);
+  }
+});
+
 test("a pull token consists of an identity's uid and a JWT of that identity", async () => {
   await owner.image("my-org/pulled", "1");
   const { uid } = await world.robot(world.orgUid);

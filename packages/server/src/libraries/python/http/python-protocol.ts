@@ -5,12 +5,14 @@
 import { notFound } from "../../../lib/errors.ts";
 import type { LibraryParts, LibraryRequest } from "../../http/library-request.ts";
 import { serveFile } from "./files.ts";
+import { withFoldersInOwner } from "./owner-path.ts";
 import { serveProjectJson } from "./project-json.ts";
 import { serveProject, serveProjects } from "./simple.ts";
 import { receiveUpload } from "./upload.ts";
 import { changeYank, deleteVersion } from "./versions.ts";
 
-export async function servePython(exchange: LibraryRequest, parts: LibraryParts): Promise<void> {
+export async function servePython(request: LibraryRequest, parts: LibraryParts): Promise<void> {
+  const exchange = withFoldersInOwner(request);
   const { path, method } = exchange;
   const [first = "", second = "", third = "", fourth = ""] = path;
   if (first === "" && path.length <= 1) return receiveUpload(exchange, parts);
