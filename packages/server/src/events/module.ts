@@ -11,12 +11,13 @@ import { startDelivery } from "./delivery/delivery.ts";
 import { createRedelivery } from "./delivery/redeliver.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/025-subscription-types.ts";
+import { eventContexts } from "./migrations/029-event-contexts.ts";
 import { createWebhook } from "./webhook/webhook.ts";
 import "./tables.ts";
 
 export const eventsDomain: Domain = {
   name: "events",
-  migrations: [deliveries, subscriptionTypes],
+  migrations: [deliveries, subscriptionTypes, eventContexts],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
 };
 

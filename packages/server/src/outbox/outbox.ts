@@ -2,11 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { type DescMethodUnary, isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { Insertable } from "kysely";
 import type { Actor } from "../access/principal.ts";
 import type { WriteDb } from "../db/store.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
+import type { EventContexts } from "./event-context.ts";
 import { redacted } from "./redact.ts";
 import { type EventSubjects, subjectOf } from "./subject.ts";
+import type { OutboxTable } from "./tables.ts";
 
 /** The facts of a call that has an event. */
 export interface EventedCall {
@@ -73,26 +76,61 @@ export interface PlainEvent {
 }
 
 /** Appends at most a thousand events, the limit of one statement's parameters, in the order given. */
-export async function appendPlainEvents(
-  db: WriteDb,
-  events: readonly PlainEvent[],
-  { profile, onAppend }: Pick<EventNames, "profile" | "onAppend">,
-): Promise<void> {
-  if (events.length === 0) return;
-  const rows = events.map((event) => ({
+export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent[], names: PlainNames): Promise<void> {
+  const rows = events.map((event) => ({ ...rowOf(event, names), data: wholeData(event) }));
+  await insertRows(db, rows, names);
+}
+
+function wholeData(event: PlainEvent): string {
+  return `{${actorOf(event, event.group)}"body":${JSON.stringify(event.body)}}`;
+}
+
+type PlainNames = Pick<EventNames, "profile" | "onAppend">;
+
+function rowOf({ type, source, subject, group, now, extensions }: PlainEvent, { profile }: PlainNames) {
+  return {
     id: randomUUID(),
-    type: `${profile.eventPrefix}.${event.type}`,
-    source: event.source,
-    subject: event.subject,
-    group_uid: event.group,
-    time: event.now.toISOString(),
+    type: `${profile.eventPrefix}.${type}`,
+    source,
+    subject,
+    group_uid: group,
+    time: now.toISOString(),
     audience: "customer" as const,
     body_type: "",
-    extensions: JSON.stringify(event.extensions),
-    data: `{${actorOf(event, event.group)}"body":${JSON.stringify(event.body)}}`,
-  }));
+    extensions: JSON.stringify(extensions),
+  };
+}
+
+async function insertRows(db: WriteDb, rows: readonly Insertable<OutboxTable>[], { onAppend }: PlainNames): Promise<void> {
+  if (rows.length === 0) return;
   await db.insertInto("outbox").values(rows).execute();
   db.afterCommit(onAppend);
+}
+
+/** An event whose body begins with fields that many events of a day have in common. */
+export interface SharedEvent extends PlainEvent {
+  readonly sharedBody: Readonly<Record<string, unknown>>;
+  /** At least one field. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Like appendPlainEvents. Stores what the events share once. */
+export async function appendSharedEvents(
+  db: WriteDb,
+  events: readonly SharedEvent[],
+  { contexts, ...names }: PlainNames & { readonly contexts: EventContexts },
+): Promise<void> {
+  const beginnings = events.map((event) => ({
+    now: event.now,
+    content: `{${actorOf(event, event.group)}"body":${JSON.stringify(event.sharedBody).slice(0, -1)},`,
+  }));
+  const ids = await contexts.idsOf(db, beginnings);
+  const rows = events.map((event, at) => ({
+    ...rowOf(event, names),
+    context_id: ids[at] ?? null,
+    data: `${JSON.stringify(event.body).slice(1)}}`,
+  }));
+  await insertRows(db, rows, names);
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Generated } from "kysely";
 declare module "../db/schema.ts" {
   interface Schema {
     outbox: OutboxTable;
+    event_context: EventContextTable;
   }
 }
 
@@ -23,8 +24,18 @@ export interface OutboxTable {
   body_type: string;
   /** Extension attributes in addition to group, audience and bodytype, as a JSON object of strings. */
   extensions: string;
-  /** The delivery's body: `{"actor":…,"body":…}`. */
+  /** The delivery's body: `{"actor":…,"body":…}`; with a context, the part after it. Read it with `eventData`. */
   data: string;
+  /** The context that comes before `data`; null for none. */
+  context_id: Generated<number | null>;
   /** Assigned after the commit, without gaps for readers; null until then. */
   position: number | null;
+}
+
+/** The beginning of the data of several events of a day. */
+export interface EventContextTable {
+  id: Generated<number>;
+  /** The day and the hash of the content. */
+  key: string;
+  content: string;
 }

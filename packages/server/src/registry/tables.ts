@@ -217,7 +217,7 @@ export interface PullCountTable {
   identity_uid: string;
   /** The name of the repository, as the client wrote it last. */
   repository: string;
-  /** The actor of the last pull, as JSON. */
-  actor: string;
+  /** The claims of the identity at its last pull, as JSON. */
+  claims: string;
   count: number;
 }

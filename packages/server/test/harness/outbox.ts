@@ -1,4 +1,5 @@
 /** Reads the events that a server has recorded, straight from the outbox table. */
+import { eventData } from "../../src/outbox/event-context.ts";
 import type { World } from "./world.ts";
 
 export interface RecordedEvent {
@@ -21,5 +22,5 @@ export async function lastSeq({ store }: World): Promise<number> {
 }
 
 export function eventsAfter({ store }: World, seq: number): Promise<RecordedEvent[]> {
-  return store.reader.selectFrom("outbox").selectAll().where("seq", ">", seq).orderBy("seq").execute();
+  return store.reader.selectFrom("outbox").selectAll().select(eventData().as("data")).where("seq", ">", seq).orderBy("seq").execute();
 }

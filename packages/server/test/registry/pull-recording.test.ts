@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { prune } from "../../src/events/delivery/prune.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { rootOf } from "../../src/lib/uid.ts";
 import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
+import { eventData } from "../../src/outbox/event-context.ts";
 import { PullEvents } from "../../src/registry/content/pull-events.ts";
 import { storeNames } from "../harness/harness.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
@@ -33,7 +35,7 @@ interface PullEvent {
 async function eventsOf(world: World, kind: string): Promise<(PullEvent & { subject: string })[]> {
   const rows = await world.store.reader
     .selectFrom("outbox")
-    .select("data")
+    .select(eventData().as("data"))
     .where("type", "like", `%registry.${kind}.v1`)
     .orderBy("seq")
     .execute();
@@ -59,6 +61,31 @@ for (const store of storeNames) {
       (await eventsOf(world, "pull")).map(({ type }) => type),
       ["manifest", "manifest"],
     );
+  });
+
+  test(`the events of a client's pulls share their beginning until they expire, and readers get them whole (${store})`, async () => {
+    await using world = await startWorld({ store });
+    using client = createRegistryClient(world.baseUrl, `Bearer ${world.token}`);
+    const { digest } = await client.image("my-org/app", "1");
+    for (let pulls = 0; pulls < 5; pulls++) await pull(client, "my-org/app");
+    const contexts = async () => (await world.store.reader.selectFrom("event_context").select("key").execute()).length;
+    await until(async () => (await eventsOf(world, "pull")).length === 5);
+    assert.equal(await contexts(), 1);
+    const feed = async () => JSON.parse((await world.raw("GET", `/holt/v1/events/${world.orgUid}?types=registry.pull.v1`)).text).events;
+    await until(async () => (await feed()).length === 5);
+    const { actor, body } = (await feed())[0].data;
+    assert.equal(actor.subject, world.owner.uid);
+    assert.deepEqual(Object.keys(body).sort(), [
+      ...["digest", "location", "method", "remote_address", "repo_id"],
+      ...["repository", "tag", "type", "user_agent", "when"],
+    ]);
+    assert.deepEqual([body.repository, body.digest, body.tag], ["my-org/app", digest, "1"]);
+    const inDays = (days: number) => ({ now: () => new Date(world.clock.now().getTime() + days * 24 * HOUR_MS) });
+    const options = { store: world.store, log: createLog("silent"), retentionMs: 24 * HOUR_MS };
+    await prune({ ...options, clock: inDays(0.5) });
+    assert.deepEqual([(await eventsOf(world, "pull")).length, await contexts()], [5, 1]);
+    await prune({ ...options, clock: inDays(3) });
+    assert.deepEqual([(await eventsOf(world, "pull")).length, await contexts()], [0, 0]);
   });
 
   test(`the pulls of an hour have one event for each manifest, identity and method (${store})`, async () => {

@@ -8,6 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { eventData } from "../../src/outbox/event-context.ts";
 import { answerOf, createRegistryClient, digestOf, INDEX, MANIFEST, type RegistryClient } from "../harness/registry/registry-client.ts";
 import { until } from "../harness/wait.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -25,7 +26,7 @@ after(async () => {
 });
 
 async function eventsOf(type: string, subject?: string) {
-  let query = world.store.reader.selectFrom("outbox").selectAll().where("type", "=", type).orderBy("seq");
+  let query = world.store.reader.selectFrom("outbox").selectAll().select(eventData().as("data")).where("type", "=", type).orderBy("seq");
   if (subject !== undefined) query = query.where("subject", "=", subject);
   return (await query.execute()).map((row) => ({ ...row, data: JSON.parse(row.data), extensions: JSON.parse(row.extensions) }));
 }

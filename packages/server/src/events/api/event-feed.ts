@@ -6,6 +6,7 @@ import { type Selectable, sql } from "kysely";
 import { cutPage } from "../../api/resource/page-bytes.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
+import { eventData } from "../../outbox/event-context.ts";
 import type { OutboxTable } from "../../outbox/tables.ts";
 
 /** Events that are scanned for one page, however few of them belong to the group. */
@@ -72,7 +73,7 @@ async function find(db: ReadDb, { parent, types, since, until, after, limit }: F
   const time = unindexed<string>("time");
   let query = db
     .selectFrom("outbox")
-    .select(["position", sql<number>`octet_length(data)`.as("bytes")])
+    .select(["position", sql<number>`octet_length(${eventData()})`.as("bytes")])
     .where("position", ">", after)
     .where("position", "<=", last)
     .where("group_uid", ">=", lower)
@@ -93,7 +94,8 @@ async function readRows(db: ReadDb, positions: readonly number[]): Promise<Event
   );
   return db
     .selectFrom("outbox")
-    .select(["id", "type", "source", "subject", "group_uid", "time", "body_type", "extensions", "data"])
+    .select(["id", "type", "source", "subject", "group_uid", "time", "body_type", "extensions"])
+    .select(eventData().as("data"))
     .where("position", "in", db.selectFrom(chosen.as("r")).select("r.position"))
     .orderBy("position")
     .execute();

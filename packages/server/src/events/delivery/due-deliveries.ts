@@ -1,6 +1,7 @@
 /** Reads the deliveries of a subscription that are due, in small batches. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
+import { eventData } from "../../outbox/event-context.ts";
 import type { EventRow } from "../webhook/cloud-event.ts";
 import type { Target } from "../webhook/webhook.ts";
 import type { Tried } from "./retry.ts";
@@ -28,7 +29,7 @@ export async function readDue(db: ReadDb, uid: string, after: SendPosition | und
     .innerJoin("subscription as s", "s.uid", "d.subscription_uid")
     .select(["d.position", "d.next_attempt_time", "d.attempts", "d.first_attempt_time", "s.sink", "s.parent"])
     .select(["o.id", "o.type", "o.source", "o.subject", "o.group_uid", "o.time", "o.body_type", "o.extensions"])
-    .select(sql<string | null>`case when octet_length(o.data) <= ${sql.lit(SHORT_BYTES)} then o.data end`.as("data"))
+    .select(sql<string | null>`case when octet_length(o.data) <= ${sql.lit(SHORT_BYTES)} then ${eventData("o")} end`.as("data"))
     .where("d.subscription_uid", "=", uid)
     .where("d.state", "=", "pending")
     .where("d.next_attempt_time", "<=", now)
@@ -48,5 +49,6 @@ export async function readDue(db: ReadDb, uid: string, after: SendPosition | und
 export async function readEvent(db: ReadDb, { data, ...delivery }: DueDelivery): Promise<EventRow> {
   if (data !== null) return { ...delivery, data };
   const { position } = delivery;
-  return { ...delivery, ...(await db.selectFrom("outbox").select("data").where("position", "=", position).executeTakeFirstOrThrow()) };
+  const query = db.selectFrom("outbox").select(eventData().as("data")).where("position", "=", position);
+  return { ...delivery, ...(await query.executeTakeFirstOrThrow()) };
 }

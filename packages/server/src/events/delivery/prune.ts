@@ -10,6 +10,7 @@ import { Loop } from "../../jobs/loop.ts";
 import { createPace } from "../../jobs/pace.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { dayOf } from "../../outbox/event-context.ts";
 
 export interface PruneOptions {
   readonly store: Store;
@@ -69,6 +70,7 @@ const PAUSE_FACTOR = 2;
 /** Events and deliveries per transaction. */
 const EVENTS = 200;
 const DELIVERIES = 300;
+const DAY_MS = 24 * 3_600_000;
 
 /** Stops early, without an error, if the signal is aborted. */
 export async function prune({ store, clock, retentionMs }: PruneOptions, signal?: AbortSignal): Promise<void> {
@@ -77,6 +79,7 @@ export async function prune({ store, clock, retentionMs }: PruneOptions, signal?
   const cutoff = new Date(clock.now().getTime() - retentionMs).toISOString();
   try {
     while (await pace(() => deleteOldest(chunks, cutoff)));
+    await deleteContexts(chunks, cutoff);
     for (let uid = await nextSubscription(store.reader, ""); uid !== null; uid = await nextSubscription(store.reader, uid)) {
       const deleted = uid;
       await pace(async () => {
@@ -109,6 +112,17 @@ async function deleteOldest(chunks: ChunkOptions, cutoff: string): Promise<boole
   await deleteDeliveries(chunks, "event_id", ids);
   await store.transaction((db) => db.deleteFrom("outbox").where("position", "<=", last).execute());
   return old.length === EVENTS;
+}
+
+/** Deletes the contexts of days of which no event is left. Servers may still write events of the last day. */
+async function deleteContexts(chunks: ChunkOptions, cutoff: string): Promise<void> {
+  const { time } = await chunks.store.reader
+    .selectFrom("outbox")
+    .select(({ fn }) => fn.min<string | null>("time").as("time"))
+    .executeTakeFirstOrThrow();
+  const oldest = time === null || time > cutoff ? cutoff : time;
+  const condition = sql<boolean>`key < ${dayOf(new Date(Date.parse(oldest) - DAY_MS))}`;
+  await deleteInChunks(chunks, (db, limit) => deleteRows(db, { table: "event_context", key: ["id"], condition }, limit));
 }
 
 function deleteDeliveries(chunks: ChunkOptions, column: "event_id" | "subscription_uid", values: readonly string[]): Promise<void> {

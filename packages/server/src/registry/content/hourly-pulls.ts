@@ -7,6 +7,7 @@ import type { Store, WriteDb } from "../../db/store.ts";
 import { Loop } from "../../jobs/loop.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { parentOf } from "../../lib/uid.ts";
 import type { PullCountTable } from "../tables.ts";
 import { appendPullCounts, type Pull, type RegistryNames } from "./oci-events.ts";
 
@@ -61,7 +62,12 @@ function countsOf(pulls: readonly Pull[]): PullCountTable[] {
     const { actor, repository } = origin;
     const key = { hour: hourOf(now), repo_uid: repoUid, digest, tag, method, identity_uid: actor.subject };
     const name = Object.values(key).join(" ");
-    counts.set(name, { ...key, repository, actor: JSON.stringify(actor), count: (counts.get(name)?.count ?? 0) + 1 });
+    counts.set(name, {
+      ...key,
+      repository,
+      claims: JSON.stringify(actor.claimsAt(parentOf(repoUid))),
+      count: (counts.get(name)?.count ?? 0) + 1,
+    });
   }
   return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, count]) => count);
 }

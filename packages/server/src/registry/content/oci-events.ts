@@ -10,7 +10,16 @@ import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repo
 import { DeleteTagRequestSchema, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
-import { appendEvent, appendPlainEvents, type EventedCall, type EventNames, type PlainEvent } from "../../outbox/outbox.ts";
+import type { EventContexts } from "../../outbox/event-context.ts";
+import {
+  appendEvent,
+  appendPlainEvents,
+  appendSharedEvents,
+  type EventedCall,
+  type EventNames,
+  type PlainEvent,
+  type SharedEvent,
+} from "../../outbox/outbox.ts";
 import type { PullCountTable } from "../tables.ts";
 
 export interface RegistryNames extends EventNames {
@@ -124,14 +133,14 @@ function pushEvent(push: Push, names: RegistryNames): PlainEvent {
   return createEvent("registry.push.v1", push, { body, extensions }, names);
 }
 
-/** Appends the events of many pulls at once, which is cheaper per pull. */
-export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: RegistryNames): Promise<void> {
-  const all = pulls.map((pull) => {
-    const { tag, method, type } = pull;
-    const body = { ...bodyOf(pull), ...(tag !== undefined && { tag }), method, type };
-    return createEvent("registry.pull.v1", pull, { body, extensions: {} }, names);
+/** Appends the events of many pulls at once, which is cheaper per pull. The pulls of a client share most of their data. */
+export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: RegistryNames & { contexts: EventContexts }): Promise<void> {
+  const all = pulls.map((pull): SharedEvent => {
+    const { digest, tag, method, type, now } = pull;
+    const body = { digest, when: timeOf(now.toISOString()), ...(tag !== undefined && { tag }), method, type };
+    return { ...createEvent("registry.pull.v1", pull, { body, extensions: {} }, names), sharedBody: clientOf(pull), body };
   });
-  return appendPlainEvents(db, all, names);
+  return appendSharedEvents(db, all, names);
 }
 
 /** Appends one event for each count. Addresses and user agents are not part of it. */
@@ -149,7 +158,8 @@ export function appendPullCounts(db: WriteDb, counts: readonly PullCountTable[],
       count,
       when: timeOf(row.hour),
     };
-    const actor = JSON.parse(row.actor) as PlainEvent["actor"];
+    const claims = JSON.parse(row.claims) as Record<string, string>;
+    const actor = { subject: row.identity_uid, claimsAt: () => claims };
     return { type: "registry.pull.hourly.v1", source, subject, group: parentOf(subject), actor, now, extensions: {}, body };
   });
   return appendPlainEvents(db, all, names);
@@ -160,16 +170,14 @@ function timeOf(time: string): string {
   return time.replace("Z", "000");
 }
 
-function bodyOf({ repoUid, digest, origin, now }: Pull | Push) {
-  return {
-    repository: origin.repository,
-    repo_id: repoUid,
-    digest,
-    when: timeOf(now.toISOString()),
-    location: "",
-    remote_address: origin.remoteAddress,
-    user_agent: origin.userAgent,
-  };
+function bodyOf(push: Push) {
+  return { ...clientOf(push), digest: push.digest, when: timeOf(push.now.toISOString()) };
+}
+
+/** The fields that all requests of a client to a repository have in common. */
+function clientOf({ repoUid, origin }: Pull | Push) {
+  const { repository, remoteAddress, userAgent } = origin;
+  return { repository, repo_id: repoUid, location: "", remote_address: remoteAddress, user_agent: userAgent };
 }
 
 function createEvent(

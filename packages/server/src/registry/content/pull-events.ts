@@ -4,6 +4,7 @@
  */
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
+import { EventContexts } from "../../outbox/event-context.ts";
 import { countPulls } from "./hourly-pulls.ts";
 import { appendPulls, type Pull, type RegistryNames } from "./oci-events.ts";
 import { type PullRecordings, recordingOf } from "./pull-recording.ts";
@@ -29,6 +30,7 @@ export interface PullEventsOptions {
 
 export class PullEvents implements AsyncDisposable {
   readonly #options: PullEventsOptions;
+  readonly #contexts = new EventContexts();
   #waiting: Pull[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
@@ -73,7 +75,7 @@ export class PullEvents implements AsyncDisposable {
       try {
         await store.transaction(async (db) => {
           for (let start = 0; start < single.length; start += EVENTS_PER_STATEMENT)
-            await appendPulls(db, single.slice(start, start + EVENTS_PER_STATEMENT), names);
+            await appendPulls(db, single.slice(start, start + EVENTS_PER_STATEMENT), { ...names, contexts: this.#contexts });
           await countPulls(db, counted);
         });
         if (counted.length > 0) onCount();

@@ -1,5 +1,6 @@
 /** Starts a server and a sink, with back-offs so short that tests can wait for retries. */
 
+import { eventData } from "../../../src/outbox/event-context.ts";
 import { type ServerOptions, startServer, type TestServer } from "../harness.ts";
 import { until } from "../wait.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../webhook-receiver.ts";
@@ -28,7 +29,7 @@ export interface Answer {
 }
 
 type Reader = TestServer["store"]["reader"];
-const outboxOf = (reader: Reader) => reader.selectFrom("outbox").selectAll().orderBy("position");
+const outboxOf = (reader: Reader) => reader.selectFrom("outbox").selectAll().select(eventData().as("data")).orderBy("position");
 const deliveriesOf = (reader: Reader) =>
   reader
     .selectFrom("delivery")
