@@ -10,8 +10,8 @@ import { subscriptionsService } from "./api/subscriptions.ts";
 import { startDelivery } from "./delivery/delivery.ts";
 import { createRedelivery } from "./delivery/redeliver.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
-import { subscriptionTypes } from "./migrations/025-subscription-types.ts";
-import { eventContexts } from "./migrations/029-event-contexts.ts";
+import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
+import { eventContexts } from "./migrations/030-event-contexts.ts";
 import { createWebhook } from "./webhook/webhook.ts";
 import "./tables.ts";
 

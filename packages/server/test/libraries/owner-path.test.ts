@@ -15,8 +15,7 @@ describeWithWorld("owners of libraries", (world) => {
 
   test("a Python path may separate the folders of its owner by slashes", async () => {
     for (const owner of ["my-org:team:backend", "my-org/team/backend", "my-org:team/backend", "my-org"])
-      for (const path of [`${owner}/simple/`, `${owner}/simple`])
-        assert.equal((await client.send("GET", `/libraries/python/${path}`)).status, 200, path);
+      assert.equal((await client.send("GET", `/libraries/python/${owner}/simple/`)).status, 200, owner);
     const uploads = [];
     for (const owner of ["my-org:team:backend", "my-org/team/backend", "my-org"])
       for (const path of [owner, `${owner}/`]) uploads.push((await client.send("POST", `/libraries/python/${path}`, { body: "" })).status);

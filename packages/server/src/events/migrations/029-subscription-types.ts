@@ -2,7 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const subscriptionTypes: Migration = {
-  version: 25,
+  version: 29,
   name: "subscription-types",
   statements: ({ types: { text } }) => [`alter table subscription add column types ${text} not null default '[]'`],
 };

@@ -2,7 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const eventContexts: Migration = {
-  version: 29,
+  version: 30,
   name: "event-contexts",
   statements: ({ types: { text, sequence, bigint } }) => [
     `create table event_context (id ${sequence}, key ${text} not null unique, content ${text} not null)`,
