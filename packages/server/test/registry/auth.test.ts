@@ -189,7 +189,7 @@ test("a password of _token that is not a token is answered with the kind of pass
   for (const path of ["/token", "/v2/"]) {
     const answer = await as(basic("_token", "hunter2")).send("GET", path);
     assert.equal(answer.status, 401);
-    assert.match(answer.body.toString(), /the password of _token must be an access token of this server/);
+    assert.match(answer.body.toString(), /the password of the user _token must be a valid access token of this server/);
   }
 });
 
