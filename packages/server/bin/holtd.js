@@ -1,6 +1,10 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
 // The flag keeps the young generation small: Node would let it grow to 128 MB, which is most of what the server needs.
 // Starts holtd. Plain JavaScript, so that a Node that cannot run the server's TypeScript says so instead of failing to parse it.
+// Not a named import: older versions of Node, which are refused below, do not have the function.
+import module from "node:module";
+import { fileURLToPath } from "node:url";
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 24 || (major === 24 && minor < 2)) {
   console.error(
@@ -17,4 +21,7 @@ if (process.env.npm_lifecycle_event !== undefined) {
 }
 // Half of the threads look names up, one each for as long as a name server takes (src/outbound/name-lookup.ts).
 process.env.UV_THREADPOOL_SIZE ??= "16";
+// Keeps the compiled modules beside the dependencies, which saves about 40% of the CPU time of a start. Not in the system's folder for
+// temporary files: another user could leave code there. Without the right to write, starts take longer and work the same.
+module.enableCompileCache(fileURLToPath(new URL("../../../node_modules/.cache/holtd", import.meta.url)));
 await import("../src/main.ts");

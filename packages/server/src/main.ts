@@ -1,11 +1,7 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
-import { adoptBlobs, collectGarbage, compact, printToken, recover, rotateKeys } from "./cli/commands.ts";
-import { importAdvisories, importVulnerabilities } from "./cli/import-advisories.ts";
-import { importLibraries } from "./cli/import-libraries.ts";
 import { ConfigError, readConfig } from "./config.ts";
-import { serve } from "./serve.ts";
 
 const USAGE = `Usage: holtd [command]
 
@@ -33,23 +29,24 @@ interface Given {
   readonly isDryRun: boolean;
 }
 
+/** Each command loads only its own modules, since loading all of them costs most of a start. */
 const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>> = {
-  serve: () => serve(readConfig()),
-  token: () => printToken(readConfig()),
-  "keys rotate": () => rotateKeys(readConfig()),
-  gc: ({ isDryRun }) => collectGarbage(readConfig(), isDryRun),
-  "adopt-blobs": () => adoptBlobs(readConfig()),
-  compact: () => compact(readConfig()),
-  recover: ({ argument }) => recover(readConfig(), argument),
+  serve: async () => (await import("./serve.ts")).serve(readConfig()),
+  token: async () => (await import("./cli/commands.ts")).printToken(readConfig()),
+  "keys rotate": async () => (await import("./cli/commands.ts")).rotateKeys(readConfig()),
+  gc: async ({ isDryRun }) => (await import("./cli/commands.ts")).collectGarbage(readConfig(), isDryRun),
+  "adopt-blobs": async () => (await import("./cli/commands.ts")).adoptBlobs(readConfig()),
+  compact: async () => (await import("./cli/commands.ts")).compact(readConfig()),
+  recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(readConfig(), argument),
   version: () => console.log(packageJson.version),
   help: () => console.log(USAGE),
 };
 
 /** Imports parse their own options and return the exit status. */
 const imports: Readonly<Record<string, (args: readonly string[], read: typeof readConfig) => Promise<number>>> = {
-  advisories: importAdvisories,
-  libraries: importLibraries,
-  vulnerabilities: importVulnerabilities,
+  advisories: async (args, read) => (await import("./cli/import-advisories.ts")).importAdvisories(args, read),
+  libraries: async (args, read) => (await import("./cli/import-libraries.ts")).importLibraries(args, read),
+  vulnerabilities: async (args, read) => (await import("./cli/import-advisories.ts")).importVulnerabilities(args, read),
 };
 
 async function main(): Promise<void> {
