@@ -272,9 +272,12 @@ test("the registry is served over HTTP/2, and an interrupted upload can be resum
   const range = async () => String((await client.send("GET", String(broken))).headers.range);
   await until(async () => Number((await range()).split("-")[1]) > 0);
   stream.destroy();
-  await until(async () => (await range()) === `0-${half.length - 1}`);
   // Until the server notices the broken connection, the upload belongs to that request.
-  const finish = () => call({ ":method": "PUT", ":path": `${broken}?digest=${whole}` }, "off");
-  await until(async () => (await finish()).status === 201);
+  const finish = async () => {
+    const missing = `${half}off`.slice(Number((await range()).split("-")[1]) + 1);
+    return call({ ":method": "PUT", ":path": `${broken}?digest=${whole}` }, missing);
+  };
+  // A request that is refused before its body was read may be reset.
+  await until(async () => (await finish().catch(() => undefined))?.status === 201);
   session.close();
 });
