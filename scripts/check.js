@@ -5,6 +5,7 @@ const checks = [
   ["format and lint", "biome", ["ci", "--error-on-warnings", "."]],
   ["types", "tsc", ["-p", "tsconfig.json"]],
   ["import direction", "node", ["scripts/check-architecture.js"]],
+  ["time in tests", "node", ["scripts/check-tests.js"]],
   ["generated documentation", "node", ["scripts/generate-docs.js", "--check"]],
   ["generated code", "node", ["scripts/check-generated.js"]],
   ["contract", "node", ["scripts/check-contract.js"]],

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
@@ -15,6 +14,7 @@ import { type CallMetadata, JsonText } from "../../src/api/call/call.ts";
 import { invalidArgument } from "../../src/lib/errors.ts";
 import { GrpcClient, openHttp2, requestHttp2 } from "../harness/raw-clients.ts";
 import { answerKindly, frame, startTransports } from "../harness/transport-server.ts";
+import { giveTime } from "../harness/wait.ts";
 
 const { getGroup, createGroup } = GroupsService.method;
 const GET_GROUP = "/platform.iam.v2.GroupsService/GetGroup";
@@ -218,7 +218,7 @@ test("a refused request is answered before the client has sent all of it", async
 test("concurrent calls on one connection get their own answers", async () => {
   await using server = await startTransports({
     run: async (operation, source, metadata) => {
-      await delay(Math.random() * 20);
+      await giveTime(Math.random() * 20);
       return answerKindly(operation, source, metadata);
     },
   });

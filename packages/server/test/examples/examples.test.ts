@@ -6,10 +6,10 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../harness/free-port.ts";
 import { startServer, type TestServer } from "../harness/harness.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { until } from "../harness/wait.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../../examples");
 
@@ -43,11 +43,9 @@ async function runExample(path: string, env: Environment): Promise<string> {
 }
 
 async function untilPrinted(example: Example, text: string): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!example.output().includes(text)) {
-    assert.ok(performance.now() < deadline, `the example did not print ${text}:\n${example.output()}`);
-    await sleep(20);
-  }
+  await until(() => example.output().includes(text)).catch(() => {
+    assert.fail(`the example did not print ${text}:\n${example.output()}`);
+  });
 }
 
 describe("the examples", () => {

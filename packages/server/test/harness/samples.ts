@@ -1,5 +1,6 @@
 /** Samples of resources and operations: the data that lets one conformance suite test all of them. */
 
+import assert from "node:assert/strict";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type DescField, type DescMessage, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import { fieldBehavior, iam } from "@holt/api";
@@ -214,7 +215,9 @@ export function uidPatternIn({ hasUidOfGroup }: ResourceSample, parent: string):
 
 /** Creates the resource as the owner, over REST. */
 export async function createResource(world: World, sample: ResourceSample, parent: string, name: string): Promise<HttpAnswer> {
-  return world.raw("POST", `${collectionOf(sample)}/${parent}`, await sample.body(world, parent, name));
+  const answer = await world.raw("POST", `${collectionOf(sample)}/${parent}`, await sample.body(world, parent, name));
+  assert.equal(answer.status, 200, answer.text);
+  return answer;
 }
 
 /** Changes the resource over REST: updates it, or creates it again under its name, or reads it if it is immutable. */

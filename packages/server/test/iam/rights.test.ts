@@ -12,6 +12,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { codeOf, createGrpcClient, createRestClient, errorOf } from "../harness/clients.ts";
 import { startServer } from "../harness/harness.ts";
 import { createDatabase } from "../harness/postgres.ts";
+import { until } from "../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld } from "../harness/world.ts";
 
 const { CAP_IAM_GROUPS_LIST, CAP_IAM_GROUPS_CREATE, CAP_REPO_LIST } = Capability;
@@ -200,7 +201,7 @@ describeWithWorld("rights", (world) => {
 });
 
 describe("rights on two servers with one database", () => {
-  test("rights given or taken on one server take effect on the other within a second", async () => {
+  test("rights given or taken on one server take effect on the other", async () => {
     const url = await createDatabase();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     // Both servers have the same public address, as behind a load balancer.
@@ -218,10 +219,7 @@ describe("rights on two servers with one database", () => {
     const codes = () =>
       Promise.all([rest, grpc].map(async (client) => codeOf(await client.call(GroupsService.method.getGroup, { uid: group }, who.token))));
     const becomes = async (code: number) => {
-      const deadline = performance.now() + 1000;
-      let seen = await codes();
-      while (seen.some((each) => each !== code) && performance.now() < deadline) seen = await codes();
-      assert.deepEqual(seen, [code, code]);
+      await until(async () => (await codes()).every((each) => each === code));
       // The answer does not change back.
       for (let i = 0; i < 5; i++) assert.deepEqual(await codes(), [code, code]);
     };

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { startServer, type TestServer } from "../harness/harness.ts";
 import {
@@ -18,6 +17,7 @@ import {
   zipOf,
 } from "../harness/libraries/python-packages.ts";
 import { type Answer, answerOf, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { giveTime, until } from "../harness/wait.ts";
 
 const OWNER = "my-org";
 const WHEEL = "demo-1.0-py3-none-any.whl";
@@ -236,11 +236,11 @@ test("an upload whose client disconnects leaves nothing behind", async () => {
     });
     const failed = answerOf(request).catch(() => undefined);
     request.write(form.subarray(0, length));
-    await sleep(100);
+    await giveTime(100);
     request.destroy();
     await failed;
   }
-  for (let tries = 0; tries < 50 && readdirSync(join(server.dataDir, "uploads")).length > 0; tries++) await sleep(20);
+  await until(() => readdirSync(join(server.dataDir, "uploads")).length === 0);
 });
 
 test("a form may have unknown fields, in any order and of any size", async () => {
