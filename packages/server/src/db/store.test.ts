@@ -283,7 +283,8 @@ function storeSuite(open: () => Promise<Store>): void {
       rows.map(({ content }) => [...content]),
       contents.map((content) => [...content]),
     );
-    const references = () => store.reader.selectFrom("manifest_reference").select("digest").where("repo_uid", "=", repo_uid).execute();
+    const references = () =>
+      store.reader.selectFrom("manifest_reference").select("digest").where("repo_uid", "=", repo_uid).orderBy("digest").execute();
     assert.deepEqual(await references(), [{ digest: image }]);
     const [first] = await store.transaction((db) =>
       db.deleteFrom("manifest").where("repo_uid", "=", repo_uid).returning("content").execute(),

@@ -357,7 +357,7 @@ describeWithWorld("deliveries", (world) => {
 
   it("listing, redelivering and resuming deliveries emit no event", async () => {
     const { uid } = await subscribe();
-    const seqs = () => world.store.reader.selectFrom("outbox").select("seq").execute();
+    const seqs = () => world.store.reader.selectFrom("outbox").select("seq").orderBy("seq").execute();
     const before = await seqs();
     await list(uid);
     await status(uid);

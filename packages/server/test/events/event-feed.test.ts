@@ -142,7 +142,7 @@ describeWithWorld("the event feed", (world) => {
     await world.must(IdentitiesService.method.updateIdentityMetadata, { identityMetadata: { company: `c ${Math.random()}` } });
     await published(world);
     const { events } = await ask({ parent: world.orgUid, since: timestampFromDate(world.clock.now()), pageSize: 200 });
-    const audiences = await world.store.reader.selectFrom("outbox").select(["id", "audience"]).execute();
+    const audiences = await world.store.reader.selectFrom("outbox").select(["id", "audience"]).orderBy("seq").execute();
     for (const audience of ["internal", "test"]) {
       const hidden = audiences.filter((each) => each.audience === audience).map(({ id }) => id);
       assert.ok(hidden.length > 0, audience);

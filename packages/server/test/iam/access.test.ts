@@ -382,9 +382,10 @@ describeWithWorld(
             .values(rows.slice(i, i + 100))
             .execute(),
         );
-      const start = performance.now();
+      const begin = process.cpuUsage();
       const { matches, nearMisses, incomplete } = await attempt(team, { claims: { iss, sub: "me", aud: world.baseUrl } });
-      assert.ok(performance.now() - start < 3000);
+      const { user } = process.cpuUsage(begin);
+      assert.ok(user < 3_000_000, `it cost ${user} µs of CPU time`);
       assert.deepEqual([uidsOf(matches), nearMisses.length, incomplete], [[uid], 50, false]);
       assert.ok(nearMisses.every(({ identityUid }) => parentOf(identityUid) === team));
     });
@@ -416,7 +417,7 @@ describeWithWorld(
         const read = async () => [
           await world.store.reader.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirstOrThrow(),
           await world.store.reader.selectFrom("outbox").select("seq").orderBy("seq").execute(),
-          await world.store.reader.selectFrom("refresh_token").select("token_hash").execute(),
+          await world.store.reader.selectFrom("refresh_token").select("token_hash").orderBy("token_hash").execute(),
         ];
         const before = await read();
         const { matches } = await attempt(team, { token: await issuer.sign({ sub: "a", aud: world.baseUrl }) });

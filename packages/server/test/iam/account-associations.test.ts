@@ -36,7 +36,7 @@ describeWithWorld("account associations", (world) => {
 
   it("an account association can be recreated after deletion, and deleting it twice emits one event", async () => {
     const group = await made();
-    const events = () => world.store.reader.selectFrom("outbox").select("type").where("subject", "=", group).execute();
+    const events = () => world.store.reader.selectFrom("outbox").select("type").where("subject", "=", group).orderBy("seq").execute();
     assert.equal((await world.raw("DELETE", `${path}/${group}`)).status, 200);
     const before = (await events()).length;
     assert.equal((await world.raw("DELETE", `${path}/${group}`)).status, 200);

@@ -235,7 +235,10 @@ describeWithWorld("deleting an account", (world) => {
     assertAbout(await world.raw("GET", `/iam/v2/roleBindings/${binding}`), Code.NOT_FOUND, "RoleBinding");
     assert.deepEqual([before, parse((await world.raw("GET", `/iam/v2/roleBindings?group=${group}`)).text).totalCount], ["1", "0"]);
     const { reader } = world.store;
-    assert.deepEqual(await reader.selectFrom("refresh_token").selectAll().where("identity_uid", "=", user.uid).execute(), []);
+    assert.deepEqual(
+      await reader.selectFrom("refresh_token").selectAll().where("identity_uid", "=", user.uid).orderBy("token_hash").execute(),
+      [],
+    );
     assert.deepEqual(await reader.selectFrom("identity_metadata").selectAll().where("uid", "=", user.uid).execute(), []);
   });
 

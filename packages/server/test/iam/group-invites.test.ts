@@ -54,8 +54,8 @@ describeWithWorld("group invites", (world) => {
     assert.deepEqual(parse((await world.raw("GET", `${path}?uidp.childrenOf=${group}`)).text).groupInvites, [{ ...made, code: "" }]);
     const overGrpc = await world.grpc.call(GroupInvitesService.method.getGroupInvite, { uid: made.uid }, world.owner.token);
     assert.ok(overGrpc.ok && overGrpc.value.code === "");
-    const rows = await world.store.reader.selectFrom("group_invite").selectAll().where("uid", "=", made.uid).execute();
-    const events = await world.store.reader.selectFrom("outbox").selectAll().where("subject", "=", made.uid).execute();
+    const rows = await world.store.reader.selectFrom("group_invite").selectAll().where("uid", "=", made.uid).orderBy("uid").execute();
+    const events = await world.store.reader.selectFrom("outbox").selectAll().where("subject", "=", made.uid).orderBy("seq").execute();
     for (const secret of [made.code, textOf(sig)]) assert.ok(!JSON.stringify([rows, events]).includes(secret));
     assert.equal(events.length, 1);
     assert.deepEqual(parse(events[0]?.data ?? "").body, { uid: made.uid, expiration_time: made.expirationTime });

@@ -71,7 +71,7 @@ describeWithWorld("groups", (world) => {
   });
 
   it("creating an organization emits one event, without another for the owner's binding", async () => {
-    const events = () => world.store.reader.selectFrom("outbox").select("type").execute();
+    const events = () => world.store.reader.selectFrom("outbox").select("type").orderBy("seq").execute();
     const before = (await events()).length;
     await found({ name: "founded" });
     assert.deepEqual(

@@ -52,7 +52,8 @@ describeWithWorld("identity providers", (world) => {
     return openClientSecret(record, secrets);
   };
   const versionOf = async (uid: string) => (await findIdentityProvider(world.store.reader, uid))?.version;
-  const eventsOf = (uid: string) => world.store.reader.selectFrom("outbox").select("data").where("subject", "=", uid).execute();
+  const eventsOf = (uid: string) =>
+    world.store.reader.selectFrom("outbox").select("data").where("subject", "=", uid).orderBy("seq").execute();
 
   it("an identity provider belongs to an organization, not to a group below", async () => {
     const org = await organization();
@@ -228,7 +229,7 @@ describeWithWorld("identity providers", (world) => {
       toJsonString(update.output, updated),
       toJsonString(get.output, got),
       toJsonString(list.output, page),
-      JSON.stringify(await world.store.reader.selectFrom("outbox").selectAll().execute()),
+      JSON.stringify(await world.store.reader.selectFrom("outbox").selectAll().orderBy("seq").execute()),
       JSON.stringify(await world.store.reader.selectFrom("identity_provider").selectAll().execute()),
     ];
     assert.equal(await secretOf(uid), third);

@@ -64,7 +64,7 @@ describeWithWorld("SCIM tokens", (world) => {
       (await world.raw("GET", "/iam/v2/identityProviders")).text,
       (await call(uid, "generateScimToken")).text,
       (await call(uid, "revokeScimToken")).text,
-      JSON.stringify(await world.store.reader.selectFrom("outbox").selectAll().execute()),
+      JSON.stringify(await world.store.reader.selectFrom("outbox").selectAll().orderBy("seq").execute()),
       JSON.stringify(await world.store.reader.selectFrom("scim_token").selectAll().execute()),
     ];
     for (const name of await readdir(world.dataDir))
@@ -286,6 +286,6 @@ describeWithWorld("SCIM tokens", (world) => {
   }
 
   async function eventCount(uid: string): Promise<number> {
-    return (await world.store.reader.selectFrom("outbox").select("seq").where("subject", "=", uid).execute()).length;
+    return (await world.store.reader.selectFrom("outbox").select("seq").where("subject", "=", uid).orderBy("seq").execute()).length;
   }
 });

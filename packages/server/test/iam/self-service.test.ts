@@ -153,7 +153,7 @@ describeWithWorld("finding an organization by email", (world) => {
     const outcome = await world.grpc.call(GroupsService.method.requestGroupAccess, {}, ann.token);
     assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT);
     assertInvalid(await world.raw("POST", "/iam/v2/groups/:requestGroupAccess", {}, ann.token), "group_uid");
-    const events = () => world.store.reader.selectFrom("outbox").select("seq").execute();
+    const events = () => world.store.reader.selectFrom("outbox").select("seq").orderBy("seq").execute();
     const before = (await events()).length;
     assert.equal((await ask(ann, uid)).status, 200);
     assert.equal((await events()).length, before);

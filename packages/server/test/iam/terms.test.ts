@@ -44,7 +44,13 @@ describeWithWorld("terms", (world) => {
   it("accepting the same terms again emits no event", async () => {
     const group = await world.group(world.orgUid);
     const events = () =>
-      world.store.reader.selectFrom("outbox").selectAll().where("group_uid", "=", group).where("type", "like", "%terms%").execute();
+      world.store.reader
+        .selectFrom("outbox")
+        .selectAll()
+        .where("group_uid", "=", group)
+        .where("type", "like", "%terms%")
+        .orderBy("seq")
+        .execute();
     for (const documentIds of [["a"], ["a"], ["a", "b"], ["b", "a"]]) await accept(group, documentIds);
     assert.deepEqual(
       (await events()).map(({ data, subject }) => [subject, (parse(data).body as JsonObject).document_ids]),

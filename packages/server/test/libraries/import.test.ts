@@ -126,6 +126,7 @@ describeWithWorld("imports of libraries", (world: World) => {
       .select(["type", "source", "data"])
       .where("group_uid", "=", group)
       .where("type", "like", "%.libraries.%")
+      .orderBy("seq")
       .execute();
     const events = rows.map(({ type, source, data }) => ({ type, source, ...JSON.parse(data) }));
     assert.deepEqual(events.map(({ body }) => body.version).sort(), ["1.0", "2.0"]);

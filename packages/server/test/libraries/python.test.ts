@@ -151,7 +151,7 @@ describeWithWorld("Python packages", (world: World) => {
     assert.match(other.body.toString(), /other bytes/);
     const after = await client.send("GET", `${path}/simple/demo/`);
     assert.deepEqual([after.headers.etag, after.body], [before.headers.etag, before.body]);
-    const events = await world.store.reader.selectFrom("outbox").select("type").where("group_uid", "=", group).execute();
+    const events = await world.store.reader.selectFrom("outbox").select("type").where("group_uid", "=", group).orderBy("seq").execute();
     assert.equal(events.filter(({ type }) => type === "dev.holt.libraries.push.v1").length, 1);
   });
 

@@ -199,7 +199,11 @@ async function assertNothingIsLeftOver(world: StorageFixture): Promise<void> {
   const { reader } = world.store;
   const tags = await reader.selectFrom("tag").select(["parent", "digest"]).execute();
   const manifests = await reader.selectFrom("manifest").select(["repo_uid", "digest"]).execute();
-  const references = await reader.selectFrom("manifest_reference").select(["repo_uid", "manifest_digest", "digest"]).execute();
+  const references = await reader
+    .selectFrom("manifest_reference")
+    .select(["repo_uid", "manifest_digest", "digest"])
+    .orderBy("digest")
+    .execute();
   const reached = new Set<string>();
   const open = tags.map(({ parent, digest }) => `${parent} ${digest}`);
   for (let key = open.pop(); key !== undefined; key = open.pop()) {

@@ -353,7 +353,8 @@ describeWithWorld("packages of images", (world) => {
     using own = await createImageRepo(world, founder.token, uid);
     const { digest } = await own.push([await layerOf({ [APK]: apkDatabase("libssl3 3.3.2-r1 openssl") })]);
     await own.read(digest);
-    const origins = () => world.store.reader.selectFrom("package_origin").select("origin").where("org_uid", "=", uid).execute();
+    const origins = () =>
+      world.store.reader.selectFrom("package_origin").select("origin").where("org_uid", "=", uid).orderBy("origin").execute();
     await until(async () => (await origins()).length > 0);
     assert.deepEqual(await origins(), [{ origin: "openssl" }]);
     await world.must(ReposService.method.deleteRepo, { uid: own.uid }, founder.token);

@@ -38,7 +38,7 @@ for (const kind of storeNames) {
     // Without further pulls, the rest is written by the timer.
     await until(() => commits === 20);
     await pulls[Symbol.asyncDispose]();
-    const rows = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", repoUid).execute();
+    const rows = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", repoUid).orderBy("seq").execute();
     assert.equal(rows.filter(({ type }) => type.endsWith("registry.pull.v1")).length, 50 + 19);
   });
 }

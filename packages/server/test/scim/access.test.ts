@@ -327,7 +327,12 @@ describeWithWorld("deactivation by a directory", (world) => {
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
     equal((await world.raw("DELETE", `/iam/v2/identityProviders/${directory.idpUid}`)).status, 200);
     deepEqual(
-      await world.store.reader.selectFrom("scim_identity").select("identity_uid").where("idp_uid", "=", directory.idpUid).execute(),
+      await world.store.reader
+        .selectFrom("scim_identity")
+        .select("identity_uid")
+        .where("idp_uid", "=", directory.idpUid)
+        .orderBy("identity_uid")
+        .execute(),
       [],
     );
     const elsewhere = await start({ organization: directory.organization });

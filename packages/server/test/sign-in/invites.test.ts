@@ -48,6 +48,7 @@ for (const store of storeNames) {
         .selectFrom("outbox")
         .select("group_uid")
         .where("type", "like", "%.auth.registered.v1")
+        .orderBy("seq")
         .execute();
       assert.deepEqual(events, [{ group_uid: world.orgUid }]);
     });

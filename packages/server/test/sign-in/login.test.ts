@@ -33,7 +33,12 @@ for (const store of storeNames) {
     const groupNames = async (token = ""): Promise<string[]> =>
       (await world.must(GroupsService.method.listGroups, {}, token)).groups.map(({ name }) => name);
     const eventsOf = async (account: string): Promise<number> => {
-      const rows = await world.store.reader.selectFrom("outbox").select("data").where("type", "like", "%.auth.registered.v1").execute();
+      const rows = await world.store.reader
+        .selectFrom("outbox")
+        .select("data")
+        .where("type", "like", "%.auth.registered.v1")
+        .orderBy("seq")
+        .execute();
       return rows.filter(({ data }) => data.includes(uidOf(account))).length;
     };
 

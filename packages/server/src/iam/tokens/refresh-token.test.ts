@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { API, createFixture, type FixtureOptions, ISSUER } from "../../../test/harness/exchange-fixture.ts";
 import { startIssuer } from "../../../test/harness/oidc-issuer.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
-import { until } from "../../../test/harness/wait.ts";
+import { giveTime, until } from "../../../test/harness/wait.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { parseNarrowing } from "./narrowing.ts";
 
@@ -50,7 +50,7 @@ test("a refresh token is base64 of JSON that expires in 30 days, and only its ha
   assert.equal(content.exp, (s.world.clock.now().getTime() + 30 * DAY) / 1000);
   assert.equal(content.sub, s.uid);
   assert.equal(s.expiry.getTime(), s.world.clock.now().getTime() + 30 * DAY);
-  const rows = JSON.stringify(await s.world.store.reader.selectFrom("refresh_token").selectAll().execute());
+  const rows = JSON.stringify(await s.world.store.reader.selectFrom("refresh_token").selectAll().orderBy("token_hash").execute());
   assert.ok(!rows.includes(s.refresh) && !rows.includes(String(content.sig)));
 });
 
@@ -92,7 +92,9 @@ test("if a refresh token is used twice at once, one use succeeds and the family 
     );
     assert.deepEqual(results.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
     const served = results.find((result) => result.status === "fulfilled");
-    await until(async () => (await s.world.store.reader.selectFrom("refresh_token").select("family").execute()).length === 0);
+    await until(
+      async () => (await s.world.store.reader.selectFrom("refresh_token").select("family").orderBy("token_hash").execute()).length === 0,
+    );
     await assert.rejects(s.world.refreshToken(served?.value.refreshToken?.token ?? ""), isUnauthenticated);
   }
 });
@@ -108,11 +110,11 @@ test("a refresh token rotated while its family is revoked is revoked with it", a
     const { refreshToken } = await world.store.transaction(async (db) => {
       const made = await world.exchange.recordExchange(db, prepared);
       replay = assert.rejects(world.refreshToken(s.refresh), isUnauthenticated);
-      await new Promise((done) => setTimeout(done, 200));
+      await giveTime(200);
       return made;
     });
     await replay;
-    assert.deepEqual(await world.store.reader.selectFrom("refresh_token").select("spent_time").execute(), []);
+    assert.deepEqual(await world.store.reader.selectFrom("refresh_token").select("spent_time").orderBy("token_hash").execute(), []);
     await assert.rejects(world.refreshToken(refreshToken?.token ?? ""), isUnauthenticated);
   }
 });
@@ -128,7 +130,7 @@ test("a refresh token expires after 30 days, and the next login deletes expired 
   s.world.clock.advance(30 * DAY);
   await assert.rejects(s.world.refreshToken(s.refresh), isUnauthenticated);
   await s.world.exchangeToken(await s.signIn());
-  assert.equal((await s.world.store.reader.selectFrom("refresh_token").select("family").execute()).length, 1);
+  assert.equal((await s.world.store.reader.selectFrom("refresh_token").select("family").orderBy("token_hash").execute()).length, 1);
 });
 
 test("a refresh token stops working when its identity is deleted", async () => {
