@@ -21,6 +21,7 @@ import { isOpen } from "../call/authenticate.ts";
 import type { CallMetadata } from "../call/call.ts";
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
+import { withCheckedBody } from "./checked-body.ts";
 import { readMessage, withoutMessage } from "./connect-message.ts";
 import { connectError, grpcStatus } from "./grpc-status.ts";
 import { isBeyondTimers, LONGEST_MS } from "./grpc-timeout.ts";
@@ -52,13 +53,15 @@ export function createConnectHandlers(
   others(otherRouter);
   return new Map<string, ConnectHandler>([
     ...router.handlers.map((handler) => [handler.requestPath, readOnDemand(handler, options)] as const),
-    ...otherRouter.handlers.map((handler) => [handler.requestPath, handler] as const),
+    ...otherRouter.handlers.map((handler) => [handler.requestPath, checkMessages(handler)] as const),
   ]);
 }
 
+const MAX_MESSAGE_BYTES = 4_096;
+
 const ROUTER_OPTIONS: ConnectRouterOptions = {
   // Limits what Connect reads itself: requests for health and reflection, which anonymous callers may send on endless streams.
-  readMaxBytes: 4_096,
+  readMaxBytes: MAX_MESSAGE_BYTES,
   acceptCompression: [compressionGzip],
   // Answers are not compressed: most are small, and compressing large ones would block the only thread.
   compressMinBytes: 0xffff_ffff,
@@ -72,6 +75,10 @@ function readOnDemand(handler: UniversalHandler, { limits }: UnaryOptions): Conn
     if ("stream" in request) limitBodyTime(request.stream, limits.requestMs);
     return handler(withoutMessage(universal));
   };
+}
+
+function checkMessages(handler: UniversalHandler): ConnectHandler {
+  return (universal) => handler(withCheckedBody(universal, handler.method.input, MAX_MESSAGE_BYTES));
 }
 
 function implementation(operations: readonly Operation[], options: UnaryOptions): Partial<ServiceImpl<DescService>> {

@@ -1,0 +1,98 @@
+/**
+ * Checks the messages of services that the Connect library serves alone: health and reflection. The library answers
+ * INTERNAL, with the text of its parser, to bytes that are not the message.
+ */
+import { gunzipSync } from "node:zlib";
+import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+
+const PREFIX = 5;
+const COMPRESSED = 1;
+
+/** @param maxBytes larger messages are passed on, since the library refuses them without parsing */
+export function withCheckedBody(request: UniversalServerRequest, schema: DescMessage, maxBytes: number): UniversalServerRequest {
+  const { body } = request;
+  const type = request.header.get("content-type") ?? "";
+  if (!isBytes(body) || /json/i.test(type)) return request;
+  const isCompressible = (name: string) => request.header.get(name) === "gzip";
+  const check = (bytes: Uint8Array, isCompressed: boolean) => assertMessage(schema, bytes, { isCompressed, maxBytes });
+  if (type.startsWith("application/proto"))
+    return { ...request, body: checkWhole(body, maxBytes, (all) => check(all, isCompressible("content-encoding"))) };
+  const isGzip = isCompressible("grpc-encoding") || isCompressible("connect-content-encoding");
+  const checkFrame = (flags: number, bytes: Uint8Array) => {
+    const isCompressed = (flags & COMPRESSED) !== 0;
+    if (isCompressed && !isGzip) throw malformed("the message is compressed, but no header names the compression");
+    check(bytes, isCompressed);
+  };
+  return { ...request, body: checkFrames(body, maxBytes, checkFrame) };
+}
+
+function isBytes(body: UniversalServerRequest["body"]): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && body !== null && Symbol.asyncIterator in body;
+}
+
+async function* checkWhole(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  check: (bytes: Uint8Array) => void,
+): AsyncIterable<Uint8Array> {
+  let bytes = Buffer.alloc(0);
+  for await (const chunk of body) {
+    bytes = Buffer.concat([bytes, chunk]);
+    if (bytes.length > maxBytes) {
+      yield bytes;
+      bytes = Buffer.alloc(0);
+    }
+  }
+  check(bytes);
+  yield bytes;
+}
+
+async function* checkFrames(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  check: (flags: number, bytes: Uint8Array) => void,
+): AsyncIterable<Uint8Array> {
+  let bytes = Buffer.alloc(0);
+  let isTooLong = false;
+  for await (const chunk of body) {
+    bytes = Buffer.concat([bytes, chunk]);
+    for (let end = endOf(bytes); !isTooLong && end !== undefined; end = endOf(bytes)) {
+      isTooLong = end - PREFIX > maxBytes;
+      if (isTooLong || bytes.length < end) break;
+      check(bytes[0]!, bytes.subarray(PREFIX, end));
+      yield bytes.subarray(0, end);
+      bytes = bytes.subarray(end);
+    }
+    if (isTooLong) {
+      yield bytes;
+      bytes = Buffer.alloc(0);
+    }
+  }
+  if (bytes.length > 0) throw malformed("the request ends within its message");
+}
+
+/** The end of the first frame; undefined while its length is not known. */
+function endOf(bytes: Buffer): number | undefined {
+  return bytes.length < PREFIX ? undefined : PREFIX + bytes.readUInt32BE(1);
+}
+
+interface CheckOptions {
+  readonly isCompressed: boolean;
+  readonly maxBytes: number;
+}
+
+function assertMessage(schema: DescMessage, bytes: Uint8Array, { isCompressed, maxBytes }: CheckOptions): void {
+  try {
+    const message = isCompressed && bytes.length > 0 ? gunzipSync(bytes, { maxOutputLength: maxBytes }) : bytes;
+    fromBinary(schema, message, { readUnknownFields: false });
+  } catch (error) {
+    // More than the limit: the library refuses it.
+    if ((error as NodeJS.ErrnoException).code !== "ERR_BUFFER_TOO_LARGE") throw malformed(`the request is not a ${schema.typeName}`);
+  }
+}
+
+function malformed(description: string): ConnectError {
+  return new ConnectError(`Invalid argument: ${description}`, Code.InvalidArgument);
+}
