@@ -173,6 +173,19 @@ test("no manifest, index or config costs the main thread much", async () => {
   }
 });
 
+test("a list of referrers with many annotations costs the main thread little", async () => {
+  const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "referrers" } });
+  const config = await registry.blob(uid, "{}", CONFIG);
+  const subject = { mediaType: MANIFEST, digest: digestOf("subject"), size: 1 };
+  for (let i = 0; i < 12; i++) {
+    const annotations = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`${i}-${at}`, ""]));
+    await registry.manifest(uid, { schemaVersion: 2, config, layers: [], subject, annotations });
+  }
+  const headers = { authorization: basic("_token", world.token) };
+  const { text } = await assertCheap("referrers", { method: "GET", path: `/v2/${uid}/referrers/${subject.digest}`, headers });
+  assert.match(text, /"annotations":\{"/);
+});
+
 test("an index that many indexes contain costs the main thread little when it is pushed, and later", async () => {
   const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "indexes" } });
   const images = [];

@@ -1,16 +1,9 @@
 /** Lists the manifests whose subject is a digest (OCI distribution specification 1.1, "Listing Referrers"). */
 import type { ReadDb } from "../../db/store.ts";
 
-export interface Referrer {
-  readonly mediaType: string;
-  readonly digest: string;
-  readonly size: number;
-  readonly artifactType?: string;
-  readonly annotations?: unknown;
-}
-
 export interface Referrers {
-  readonly descriptors: readonly Referrer[];
+  /** The JSON of each. Annotations are copied as they are stored: parsing those of a whole page would take long. */
+  readonly descriptors: readonly string[];
   /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
@@ -36,19 +29,16 @@ export async function findReferrers(
     .orderBy("digest")
     .limit(MAX_REFERRERS_PER_PAGE + 1)
     .execute();
-  const descriptors: Referrer[] = [];
+  const descriptors: string[] = [];
   let bytes = 0;
+  let last: string | undefined;
   for (const { digest, media_type: mediaType, size, artifact_type: type, annotations } of rows) {
     bytes += annotations?.length ?? 0;
     if (descriptors.length === MAX_REFERRERS_PER_PAGE || (bytes > MAX_ANNOTATION_BYTES && descriptors.length > 0))
-      return { descriptors, next: descriptors.at(-1)?.digest };
-    descriptors.push({
-      mediaType,
-      digest,
-      size,
-      ...(type !== null && { artifactType: type }),
-      ...(annotations !== null && { annotations: JSON.parse(annotations) as unknown }),
-    });
+      return { descriptors, next: last };
+    const fields = JSON.stringify({ mediaType, digest, size, ...(type !== null && { artifactType: type }) });
+    descriptors.push(annotations === null ? fields : `${fields.slice(0, -1)},"annotations":${annotations}}`);
+    last = digest;
   }
   return { descriptors, next: undefined };
 }

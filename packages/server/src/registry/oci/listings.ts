@@ -7,7 +7,7 @@ import { OciError } from "../oci-error.ts";
 import { openRepo, openRepoIfAny } from "../open-repo.ts";
 import { rights } from "../rights.ts";
 import { HttpOciError } from "./error.ts";
-import { answerJson, nextPage, type OciParts, type OciRequest } from "./oci-request.ts";
+import { answerJson, answerJsonText, nextPage, type OciParts, type OciRequest } from "./oci-request.ts";
 
 /** The page size when the client requests none. Clients follow the link to the next page. */
 const DEFAULT_TAGS = 10_000;
@@ -55,8 +55,8 @@ export async function listReferrers(exchange: OciRequest, subject: string, { sto
   const { descriptors, next } =
     repoUid === undefined ? { descriptors: [], next: undefined } : await findReferrers(store.reader, repoUid, subject, page);
   const filter = artifactType === undefined ? {} : { artifactType };
-  const index = { schemaVersion: 2, mediaType: INDEX_TYPE, manifests: descriptors };
-  answerJson(exchange, index, {
+  const index = `{"schemaVersion":2,"mediaType":"${INDEX_TYPE}","manifests":[${descriptors.join(",")}]}`;
+  answerJsonText(exchange, index, {
     "content-type": INDEX_TYPE,
     ...(artifactType !== undefined && { "oci-filters-applied": "artifactType" }),
     ...(next !== undefined && { link: nextPage(`/v2/${name}/referrers/${subject}`, { ...filter, last: next }) }),

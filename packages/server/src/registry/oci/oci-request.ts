@@ -44,8 +44,11 @@ export function answer({ response }: OciRequest, status: number, headers: Header
   answerEmpty(response, status, headers);
 }
 
-export function answerJson({ request, response }: OciRequest, body: unknown, headers: Headers = {}): void {
-  const text = JSON.stringify(body);
+export function answerJson(exchange: OciRequest, body: unknown, headers: Headers = {}): void {
+  answerJsonText(exchange, JSON.stringify(body), headers);
+}
+
+export function answerJsonText({ request, response }: OciRequest, text: string, headers: Headers = {}): void {
   begin(response, 200, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
