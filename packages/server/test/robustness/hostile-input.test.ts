@@ -33,6 +33,8 @@ import { startWorld, type World } from "../harness/world.ts";
 
 const MAX_CPU_MS = 50;
 const MAX_MEMORY_MB = 64;
+/** Without a pause, in the background. Twice as long, because such work can neither be repeated nor kept from a major collection. */
+const MAX_TURN_MS = 2 * MAX_CPU_MS;
 /** Other work of the server and of the machine disturbs a measurement, but not each time. */
 const ATTEMPTS = 4;
 const KIB = 1024;
@@ -85,7 +87,7 @@ async function assertAllCheap(
 async function assertYielding<T>(what: string, work: () => Promise<T>): Promise<T> {
   using meter = startTurnMeter();
   const result = await work();
-  assert.ok(meter.longestMs <= MAX_CPU_MS, `${what}: ${meter.longestMs.toFixed()} ms of CPU time without a pause`);
+  assert.ok(meter.longestMs <= MAX_TURN_MS, `${what}: ${meter.longestMs.toFixed()} ms of CPU time without a pause`);
   return result;
 }
 

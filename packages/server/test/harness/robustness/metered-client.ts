@@ -52,8 +52,6 @@ export function startMeteredClient(baseUrl: string, token: string): MeteredClien
     async send({ method, path, headers = {}, body }) {
       const bytes = typeof body === "string" ? Buffer.from(body) : body;
       const all = { authorization: `Bearer ${token}`, ...headers };
-      // What earlier requests left behind is not this one's.
-      globalThis.gc?.();
       const before = process.threadCpuUsage();
       const answer = await ask({ kind: "send", url: baseUrl + path, method, headers: all, body: bytes });
       const { user, system } = process.threadCpuUsage(before);
