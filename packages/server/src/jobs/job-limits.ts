@@ -20,8 +20,10 @@ export class LimitExceeded extends Error {
   }
 }
 
-/** Most jobs end before the first check. */
-const CHECK_MS = 50;
+/** Most jobs end before the first check. The pauses between checks grow. */
+const FIRST_CHECK_MS = 50;
+const MAX_PAUSE_MS = 250;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** A thread that does not answer gets this many times its CPU time by the clock: native code cannot be asked. */
 const MAX_CLOCK_FACTOR = 10;
 
@@ -41,15 +43,24 @@ export function watchJob(thread: Worker, limits: JobLimits, onExceeded: (error: 
 
 /** @returns the limit that the job exceeded; undefined if the watch ended before */
 async function watchUntil(end: AbortSignal, thread: Worker, { cpuMs, memoryMb }: JobLimits): Promise<LimitExceeded["limit"] | undefined> {
-  const silence = pause(MAX_CLOCK_FACTOR * cpuMs, end);
+  const silent = performance.now() + MAX_CLOCK_FACTOR * cpuMs;
   const before = cpuTimeOf(thread);
-  while (await pause(CHECK_MS, end)) {
-    const usage = await Promise.race([usageOf(thread, before), silence]);
-    if (typeof usage === "boolean") return "computing time";
-    if (usage.cpuMs > cpuMs) return "computing time";
+  for (let pauseMs = FIRST_CHECK_MS; await pause(pauseMs, end); pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    const usage = await answerWithin(usageOf(thread, before), silent - performance.now(), end);
+    if (usage === undefined || usage.cpuMs > cpuMs) return "computing time";
     if (usage.memoryMb > memoryMb) return "memory";
   }
   return undefined;
+}
+
+/** Undefined where there is no answer in that time, or the watch has ended. */
+async function answerWithin<T>(answer: Promise<T>, ms: number, end: AbortSignal): Promise<T | undefined> {
+  const answered = new AbortController();
+  try {
+    return await Promise.race([answer, pause(ms, AbortSignal.any([end, answered.signal])).then(() => undefined)]);
+  } finally {
+    answered.abort();
+  }
 }
 
 async function usageOf(thread: Worker, before: Promise<number>): Promise<Usage> {
@@ -74,7 +85,7 @@ function pause(ms: number, end: AbortSignal): Promise<boolean> {
       resolve(goesOn);
     };
     const onEnd = () => stop(false);
-    const timer = setTimeout(() => stop(true), Math.max(ms, 0)).unref();
+    const timer = setTimeout(() => stop(true), Math.min(Math.max(ms, 0), MAX_TIMER_MS)).unref();
     end.addEventListener("abort", onEnd);
   });
 }

@@ -122,7 +122,7 @@ export function compileElementDecoder(field: DescField): ValueDecoder {
 
 function decodeList(json: JsonValue, decode: ValueDecoder): unknown[] {
   if (!Array.isArray(json)) throw new JsonFieldError("", "must be a list");
-  return json.map((item, index) => within(`[${index}]`, item, decode));
+  return json.map((item, index) => within(index, item, decode));
 }
 
 function compileMap(decode: ValueDecoder, keyType: ScalarType): ValueDecoder {
@@ -130,20 +130,21 @@ function compileMap(decode: ValueDecoder, keyType: ScalarType): ValueDecoder {
   return (json) => {
     const entries: Record<string, unknown> = {};
     for (const [key, item] of Object.entries(asObject(json))) {
-      const value = within(`[${JSON.stringify(key)}]`, item, (given) => decode(given));
+      const value = within(key, item, decode);
       // Assigning to __proto__ would set the prototype instead.
       if (key === "__proto__") Object.defineProperty(entries, key, { value, enumerable: true, configurable: true, writable: true });
-      else entries[within(`[${JSON.stringify(key)}]`, key, (given) => decodeKey(given as string)) as string] = value;
+      else entries[within(key, key, (given) => decodeKey(given as string)) as string] = value;
     }
     return entries;
   };
 }
 
-function within(step: string, json: JsonValue, decode: ValueDecoder): unknown {
+/** @param key of a map, or index of a list */
+function within(key: string | number, json: JsonValue, decode: ValueDecoder): unknown {
   try {
     return decode(json);
   } catch (error) {
-    throw JsonFieldError.within(step, error);
+    throw JsonFieldError.within(`[${JSON.stringify(key)}]`, error);
   }
 }
 

@@ -4,6 +4,9 @@ import { documentLimits, heapFor, MAX_DOCUMENT } from "./documents.ts";
 import type { EncodedBatch, ReadingJob, Taken } from "./reading-protocol.ts";
 import type { Located } from "./record.ts";
 
+/** A day: the largest import of all advisories takes an hour. */
+const MAX_CPU_MS = 24 * 3_600_000;
+
 export interface RecordBatch extends Omit<EncodedBatch, "records"> {
   readonly records: readonly Located[];
 }
@@ -19,8 +22,9 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
   const threads = new JobThreads<ReadingJob, EncodedBatch, Taken, void>({
     module: new URL("./reading-thread.ts", import.meta.url),
     name: "import reader",
-    maxHeapMb: heapFor(limits),
+    maxHeapMb: 2 * heapFor(limits),
   });
+  const jobLimits = { cpuMs: MAX_CPU_MS, memoryMb: heapFor(limits) };
   return {
     async *read(job, signal) {
       const stop = new AbortController();
@@ -34,6 +38,7 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
           wake();
         },
         signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
+        jobLimits,
       );
       const finish = (result: { readonly error?: unknown }) => {
         end = result;

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
+import { LimitExceeded } from "../../jobs/job-limits.ts";
 import { JobThreads } from "../../jobs/job-threads.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import type { BlobDescriptor, ReadingAnswer, ReadingJob, ReadingQuestion, ReadResult } from "./reading-protocol.ts";
@@ -14,7 +15,10 @@ import type { BlobDescriptor, ReadingAnswer, ReadingJob, ReadingQuestion, ReadRe
 /** Limit for one manifest, during which no other manifest is read. */
 const MAX_TIME_MS = 5 * 60_000;
 /** A malicious SBOM can need 24 times its size as memory. */
-const MAX_HEAP_MB = 1024;
+const MAX_MEMORY_MB = 1024;
+/** V8's own limit: reaching it can end the process. */
+const MAX_HEAP_MB = 2 * MAX_MEMORY_MB;
+const LIMITS = { cpuMs: MAX_TIME_MS, memoryMb: MAX_MEMORY_MB };
 
 /** What to read of a manifest. */
 export type Reading =
@@ -25,7 +29,7 @@ export interface ContentReader extends AsyncDisposable {
   /**
    * Reads one manifest at a time.
    * @param onPackages is awaited; if it throws, the reading ends and throws the same
-   * @throws Unreadable if the time limit is exceeded, as it would be again
+   * @throws Unreadable if a limit of time or memory is exceeded, as it would be again
    * @throws Error if the thread was stopped by the signal or another limit, or failed
    */
   read(reading: Reading, onPackages: (packages: readonly FoundPackage[]) => Promise<void>, signal: AbortSignal): Promise<ReadResult>;
@@ -44,8 +48,14 @@ export function createContentReader(blobs: BlobStore, maxTimeMs = MAX_TIME_MS): 
       const deadline = AbortSignal.timeout(maxTimeMs);
       try {
         const limit = AbortSignal.any([signal, deadline]);
-        return await threads.run(jobOf(reading, tempFolder), async (question, reply) => reply(await answers.answer(question)), limit);
+        return await threads.run(
+          jobOf(reading, tempFolder),
+          async (question, reply) => reply(await answers.answer(question)),
+          limit,
+          LIMITS,
+        );
       } catch (error) {
+        if (error instanceof LimitExceeded) throw new Unreadable(`reading it takes too much ${error.limit}`);
         throw deadline.aborted && error === deadline.reason
           ? new Unreadable(`reading it takes longer than ${MAX_TIME_MS / 60_000} minutes`)
           : error;

@@ -2,6 +2,7 @@
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import type { Store } from "../../../db/store.ts";
 import { parseSession } from "../../../iam/identities/stored-session.ts";
+import { LimitExceeded } from "../../../jobs/job-limits.ts";
 import { Loop } from "../../../jobs/loop.ts";
 import { createPace, pacedStore } from "../../../jobs/pace.ts";
 import { LostLease, Stopping } from "../../../jobs/worker.ts";
@@ -98,6 +99,7 @@ export async function runImport(row: ImportRow, options: RunOptions, signal: Abo
     if (reason instanceof LostLease) return;
     if (reason instanceof Stopping || reason instanceof RightsChanged) return await queue.release(row);
     if (reason instanceof HoltError) return await run.fail(reason.message);
+    if (reason instanceof LimitExceeded) return await run.fail(`reading the file takes too much ${reason.limit}: split it`);
     log.error({ err: reason, import: row.uid }, "an import could not be run");
     await queue.postpone(row);
   }
