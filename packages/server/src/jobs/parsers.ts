@@ -25,8 +25,6 @@ export interface Parser<Input, Output> {
   readonly content: string;
   /** The same function, for inputs that are small enough for the main thread: at most a millisecond or two. */
   readonly atOnce?: { isSmall(input: Input): boolean; parse(input: Input): Output };
-  /** The type of the result. Never set. */
-  readonly output?: Output;
 }
 
 /** Infers nothing: a parser in a thread is found by its name, so state its types. */
