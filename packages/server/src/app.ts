@@ -16,13 +16,15 @@ import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
 import { blobReferences, domains, eventSubjects } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
+import { createCallerSlots } from "./http/caller-slots.ts";
 import { createListener } from "./http/listener.ts";
 import { assertNoneShadowed } from "./http/mount.ts";
 import { createProtocolFrame } from "./http/protocol-frame.ts";
+import { compileProxyAddresses } from "./http/proxy-addresses.ts";
 import { RequestMemory } from "./http/request-memory.ts";
 import { createRouter } from "./http/router.ts";
 import { createServerPages } from "./http/server-pages.ts";
-import { defaultLimits as limits } from "./http/transport-limits.ts";
+import { defaultLimits, type TransportLimits } from "./http/transport-limits.ts";
 import { startIam } from "./iam/module.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
 import { createCallLimit } from "./jobs/limit.ts";
@@ -44,9 +46,25 @@ export interface App extends AsyncDisposable {
   drain(): Promise<void>;
 }
 
+function limitsFrom(config: Config): Partial<TransportLimits> {
+  return {
+    connectionsPerAddress: config.maxConnectionsPerAddress,
+    connectionsPerCaller: config.maxConnectionsPerCaller,
+    transfersPerCaller: config.maxTransfersPerCaller,
+    readIdleMs: config.readTimeoutMs,
+  };
+}
+
+/** What only tests replace. */
+export interface AppOptions {
+  readonly clock?: Clock;
+  readonly limits?: Partial<TransportLimits> | undefined;
+}
+
 /** A server that is listening. Everything that it opened is closed again in reverse order, also when a later step fails. */
-export async function createApp(config: Config, log: Log, clock: Clock = systemClock): Promise<App> {
+export async function createApp(config: Config, log: Log, { clock = systemClock, limits: given }: AppOptions = {}): Promise<App> {
   await using stack = new AsyncDisposableStack();
+  const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
   const installation = stack.use(await openInstallation(config, { use: "server", log, clock }));
   const { store, grants } = installation;
@@ -65,7 +83,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
-    frame: createProtocolFrame({ limit, log }),
+    frame: createProtocolFrame({ limit, log, callerSlots: createCallerSlots(limits.transfersPerCaller) }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);
@@ -105,6 +123,7 @@ export async function createApp(config: Config, log: Log, clock: Clock = systemC
       onStream: grpc.handleStream,
       onRequest: (request, response) => void (grpc.handleRequest(request, response) || router(request, response)),
       limits,
+      isProxy: compileProxyAddresses(config.trustedProxies),
       log,
     }),
   );

@@ -22,6 +22,7 @@ import {
   parseIssuer,
   parseList,
   parseListen,
+  parseNetwork,
   parsePinnedIssuers,
   parsePublicOrganizations,
   parsePullRecordings,
@@ -47,6 +48,12 @@ export interface Config {
   readonly tlsKey: string;
   readonly logLevel: LogLevel;
   readonly maxConcurrentCalls: number;
+  readonly maxConnectionsPerAddress: number;
+  readonly maxConnectionsPerCaller: number;
+  readonly maxTransfersPerCaller: number;
+  readonly readTimeoutMs: number;
+  /** CIDRs. */
+  readonly trustedProxies: readonly string[];
   readonly audiences: readonly string[];
   readonly userIssuers: readonly string[];
   /** Empty if the operator has no identity provider. */
@@ -168,8 +175,38 @@ export const settings: Settings = {
   maxConcurrentCalls: {
     env: "HOLT_MAX_CONCURRENT_CALLS",
     fallback: "1024",
-    doc: "Maximum number of concurrent calls and other requests (container registry, libraries, SCIM, feeds, sign-in). Further ones get RESOURCE_EXHAUSTED (HTTP 429). A transfer of a blob or of a library's file counts until it ends; a download of a feed does not.",
+    doc: "Maximum number of concurrent calls and other requests (container registry, libraries, SCIM, feeds, sign-in). Further ones get RESOURCE_EXHAUSTED (HTTP 429). A request does not count while it transfers the content of a blob, of a library's file or of a feed.",
     parse: parseInteger(1, 1_000_000),
+  },
+  maxConnectionsPerAddress: {
+    env: "HOLT_MAX_CONNECTIONS_PER_ADDRESS",
+    fallback: "1000",
+    doc: "Maximum number of connections from one remote address (IPv6: from one /64 network). Further ones are closed at once. `0` for no limit. It does not hold for HOLT_TRUSTED_PROXIES.",
+    parse: parseInteger(0, 1_000_000),
+  },
+  maxConnectionsPerCaller: {
+    env: "HOLT_MAX_CONNECTIONS_PER_CALLER",
+    fallback: "1000",
+    doc: "Maximum number of connections of one identity. A request on a further one gets RESOURCE_EXHAUSTED (HTTP 429). A connection belongs to the identity that used it last. `0` for no limit. It does not hold for HOLT_TRUSTED_PROXIES.",
+    parse: parseInteger(0, 1_000_000),
+  },
+  maxTransfersPerCaller: {
+    env: "HOLT_MAX_TRANSFERS_PER_CALLER",
+    fallback: "256",
+    doc: "Maximum number of concurrent uploads and downloads of one identity: blobs, files of libraries and feeds. Further ones get RESOURCE_EXHAUSTED (HTTP 429). All anonymous readers of feeds count as one identity. `0` for no limit.",
+    parse: parseInteger(0, 1_000_000),
+  },
+  readTimeoutMs: {
+    env: "HOLT_READ_TIMEOUT",
+    fallback: "30s",
+    doc: "Time in which a client must take the next part of a response. A client that takes nothing for this long loses its connection, or its stream of HTTP/2.",
+    parse: parseDuration(1000, HOUR_MS),
+  },
+  trustedProxies: {
+    env: "HOLT_TRUSTED_PROXIES",
+    fallback: "",
+    doc: "Addresses of reverse proxies in front of this server, as comma-separated addresses or CIDRs such as `127.0.0.1,10.0.0.0/8`. Their connections carry many clients, so the limits per address and per caller do not hold for them.",
+    parse: (text) => parseList(text).map(parseNetwork),
   },
   audiences: {
     env: "HOLT_AUDIENCES",

@@ -130,6 +130,12 @@ export function parseCidr(text: string): string {
   return text;
 }
 
+/** An address or a CIDR, as a CIDR. */
+export function parseNetwork(text: string): string {
+  const family = isIP(text);
+  return parseCidr(family === 0 ? text : `${text}/${family === 4 ? 32 : 128}`);
+}
+
 export function secretsKeyFrom(text: string): Uint8Array {
   const key = parseSecretsKey(text);
   if (key === undefined) throw new Error("empty, or the base64 of 32 bytes, such as `openssl rand -base64 32` prints");

@@ -1,9 +1,13 @@
 /** Types and helpers for one request and its response, over HTTP/1.1 or HTTP/2. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Answer } from "./answer.ts";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
-export type HttpResponse = ServerResponse | Http2ServerResponse;
+export type HttpResponse = (ServerResponse | Http2ServerResponse) & {
+  /** What the response costs while it waits for its reader. Undefined where a test serves without the listener. */
+  answer?: Answer | undefined;
+};
 export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
 export type Headers = Readonly<Record<string, string | number>>;
 

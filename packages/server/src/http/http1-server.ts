@@ -2,9 +2,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Log } from "../lib/log.ts";
+import { Answer, type AnswerCarrier, type Answers } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import { hasOneHost } from "./host-header.ts";
 import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
+import { MeteredHttp1Response } from "./metered-response.ts";
+import type { Peer, Peers } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** A server that gets its connections from the listener. */
@@ -14,12 +17,22 @@ export interface ConnectionServer {
   drain(): Promise<void>;
 }
 
-export function createHttp1Server(onRequest: RequestHandler, limits: TransportLimits, log: Log): ConnectionServer {
-  const connections = new Set<Socket>();
+/** What the servers of all protocols share. */
+export interface ServerParts {
+  readonly onRequest: RequestHandler;
+  readonly limits: TransportLimits;
+  readonly answers: Answers;
+  readonly peers: Peers;
+  readonly log: Log;
+}
+
+export function createHttp1Server({ onRequest, limits, answers, peers, log }: ServerParts): ConnectionServer {
+  const connections = new Map<Socket, Peer>();
   const running = new Set<ServerResponse>();
   let drained: (() => void) | undefined;
 
   const server = createServer({
+    ServerResponse: MeteredHttp1Response,
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersMs,
     // Node's own timeout cannot be lifted for a single request. body-time.ts has one that can.
@@ -31,10 +44,15 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
   });
   // Node counts a connection as idle while none of a pending write is sent.
   server.timeout = limits.stalledMs;
-  const begin = (request: IncomingMessage, response: ServerResponse) => {
+  const begin = (request: IncomingMessage, response: MeteredHttp1Response) => {
+    const { socket } = request;
+    const answer = new Answer(answers, connections.get(socket) ?? peers.open(socket), carrierOf(request, response));
+    response.answer = answer;
     running.add(response);
     if (drained !== undefined) response.shouldKeepAlive = false;
+    response.once("finish", () => answer.end());
     response.once("close", () => {
+      answer.end();
       running.delete(response);
       if (drained !== undefined) request.socket.destroySoon();
     });
@@ -67,7 +85,7 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
   return {
     accept(socket) {
       if (drained !== undefined) return void socket.destroy();
-      connections.add(socket);
+      connections.set(socket, peers.open(socket));
       socket.once("close", () => {
         connections.delete(socket);
         if (connections.size === 0) drained?.();
@@ -80,12 +98,17 @@ export function createHttp1Server(onRequest: RequestHandler, limits: TransportLi
       });
       const busy = new Set([...running].map((response) => response.req.socket));
       for (const response of running) response.shouldKeepAlive = false;
-      for (const socket of connections) if (!busy.has(socket)) socket.destroy();
+      for (const socket of connections.keys()) if (!busy.has(socket)) socket.destroy();
       if (connections.size === 0) drained?.();
       server.close();
       return closed;
     },
   };
+}
+
+function carrierOf({ socket }: IncomingMessage, response: ServerResponse): AnswerCarrier {
+  // A pipelined request gets the socket once the earlier responses are complete.
+  return { isBlocked: () => response.socket === null, close: () => socket.destroy() };
 }
 
 const LATE: NodeJS.ErrnoException = Object.assign(new Error("the request took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });

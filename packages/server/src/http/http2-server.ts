@@ -3,50 +3,66 @@ import {
   constants,
   createServer,
   Http2ServerRequest,
-  Http2ServerResponse,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
   type ServerOptions,
 } from "node:http2";
-import type { Log } from "../lib/log.ts";
+import type { Socket } from "node:net";
+import { Answer, type AnswerCarrier } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import { namesOneHost } from "./host-header.ts";
 import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
-import type { ConnectionServer } from "./http1-server.ts";
+import type { ConnectionServer, ServerParts } from "./http1-server.ts";
+import { MeteredHttp2Response } from "./metered-response.ts";
+import type { Peer } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** Serves a stream, or returns false to leave it to the compatibility layer. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answer: Answer) => boolean;
 
-export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHandler, limits: TransportLimits, log: Log): ConnectionServer {
-  const openStreams = new Map<ServerHttp2Session, number>();
+interface Session {
+  readonly socket: Socket;
+  readonly peer: Peer;
+  openStreams: number;
+}
+
+export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): ConnectionServer {
+  const { onRequest, limits, answers, peers, log } = parts;
+  const sessions = new Map<ServerHttp2Session, Session>();
+  let accepted: Socket | undefined;
   let drained: (() => void) | undefined;
 
   const server = createServer(serverOptions(limits));
   server.on("session", (session) => {
-    openStreams.set(session, 0);
+    // Emitted while `accept` runs.
+    const socket = accepted as Socket;
+    const opened = { socket, peer: peers.open(socket), openStreams: 0 };
+    sessions.set(session, opened);
     session.setTimeout(limits.sessionIdleMs, () => {
-      if (openStreams.get(session) === 0) session.close();
+      if (opened.openStreams === 0) session.close();
     });
     session.once("close", () => {
-      openStreams.delete(session);
-      if (openStreams.size === 0) drained?.();
+      sessions.delete(session);
+      if (sessions.size === 0) drained?.();
     });
   });
   server.on("sessionError", (err) => log.debug({ err }, "HTTP/2 connection failed"));
   server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
-    const session = stream.session as ServerHttp2Session;
-    openStreams.set(session, (openStreams.get(session) ?? 0) + 1);
+    const session = sessions.get(stream.session as ServerHttp2Session);
+    if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    const answer = new Answer(answers, session.peer, carrierOf(stream, session.socket));
+    session.openStreams++;
+    stream.once("finish", () => answer.end());
     stream.once("close", () => {
-      const open = openStreams.get(session);
-      if (open !== undefined) openStreams.set(session, open - 1);
+      answer.end();
+      session.openStreams--;
     });
     stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
     if (isTooLong(rawHeaders, limits.headerBytes)) return refuseStream(stream, 431);
     if (!namesOneHost(headers)) return refuseStream(stream, 400);
     if (!isStreaming(headers)) limitBodyTime(stream, limits.requestMs);
-    if (!onStream(stream, headers)) serveCompatibly(stream, headers, rawHeaders, onRequest);
+    if (!onStream(stream, headers, answer)) serveCompatibly({ stream, headers, rawHeaders, answer }, onRequest);
   });
 
   return {
@@ -54,6 +70,7 @@ export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHan
       if (drained !== undefined) return void socket.destroy();
       // Only HTTP/1.1 uses half-open connections. Here the end of one direction closes the connection.
       socket.allowHalfOpen = false;
+      accepted = socket;
       server.emit("connection", socket);
     },
     drain() {
@@ -61,8 +78,8 @@ export function createHttp2Server(onStream: StreamHandler, onRequest: RequestHan
         drained = resolve;
       });
       // Sends GOAWAY with the last accepted stream. Clients know that later requests were not processed, and can retry them elsewhere.
-      for (const session of openStreams.keys()) session.close();
-      if (openStreams.size === 0) drained?.();
+      for (const session of sessions.keys()) session.close();
+      if (sessions.size === 0) drained?.();
       return closed;
     },
   };
@@ -105,16 +122,33 @@ export function limitBodyTime(stream: ServerHttp2Stream, ms: number): void {
   if (!stream.endAfterHeaders) limitTime(stream, ms, () => stream.close(constants.NGHTTP2_CANCEL));
 }
 
+/** A reader that takes nothing of one stream loses that stream. If even the reset cannot be sent, it loses the connection. */
+function carrierOf(stream: ServerHttp2Stream, socket: Socket): AnswerCarrier {
+  let isReset = false;
+  return {
+    isBlocked: () => false,
+    close() {
+      // Not the session: it would wait until the client has read what it was sent.
+      if (isReset) return void socket.destroy();
+      isReset = true;
+      stream.close(constants.NGHTTP2_CANCEL);
+    },
+  };
+}
+
+interface OpenedStream {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly answer: Answer;
+}
+
 /** Does what node does for servers with a 'request' listener. Node cannot do it for some of the streams only. */
-function serveCompatibly(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  rawHeaders: readonly string[],
-  onRequest: RequestHandler,
-): void {
+function serveCompatibly({ stream, headers, rawHeaders, answer }: OpenedStream, onRequest: RequestHandler): void {
   const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
-  const response = new Http2ServerResponse(stream);
+  const response = new MeteredHttp2Response(stream);
   setCommonHeaders(response);
+  response.answer = answer;
   if (headers[":method"] === "CONNECT") {
     response.statusCode = 405;
     response.end();

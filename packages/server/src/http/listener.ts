@@ -3,11 +3,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import type { Log } from "../lib/log.ts";
+import { Answers } from "./answer.ts";
 import { type CertificateFiles, readCertificate, watchCertificate } from "./certificate.ts";
 import { type RequestHandler, send } from "./http-exchange.ts";
 import { type ConnectionServer, createHttp1Server } from "./http1-server.ts";
 import { createHttp2Server, type StreamHandler } from "./http2-server.ts";
 import { peekProtocol } from "./peek-protocol.ts";
+import { Peers } from "./peers.ts";
+import type { IsProxy } from "./proxy-addresses.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export interface ListenerOptions {
@@ -21,6 +24,8 @@ export interface ListenerOptions {
   /** Gets every other request, over HTTP/1.1 and HTTP/2. */
   readonly onRequest: RequestHandler;
   readonly limits: TransportLimits;
+  /** Whether an address is that of a reverse proxy; by default none is. */
+  readonly isProxy?: IsProxy;
   readonly log: Log;
 }
 
@@ -28,12 +33,12 @@ export class Listener implements AsyncDisposable {
   readonly #front: Server;
   readonly #servers: readonly ConnectionServer[];
   readonly #connections = new Set<Socket>();
-  readonly #certificate: Disposable | undefined;
+  readonly #owned: readonly Disposable[];
 
-  constructor(front: Server, servers: readonly ConnectionServer[], certificate: Disposable | undefined) {
+  constructor(front: Server, servers: readonly ConnectionServer[], owned: readonly Disposable[]) {
     this.#front = front;
     this.#servers = servers;
-    this.#certificate = certificate;
+    this.#owned = owned;
     front.on("connection", (socket: Socket) => {
       this.#connections.add(socket);
       socket.once("close", () => this.#connections.delete(socket));
@@ -52,7 +57,7 @@ export class Listener implements AsyncDisposable {
 
   /** Closes all connections at once. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#certificate?.[Symbol.dispose]();
+    for (const each of this.#owned) each[Symbol.dispose]();
     const closed = new Promise<void>((resolve) => this.#front.close(() => resolve()));
     for (const socket of this.#connections) socket.destroy();
     await closed;
@@ -70,15 +75,19 @@ const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   const { tls, limits, log } = options;
   const onRequest = guarded(options.onRequest, log);
-  const http1 = createHttp1Server(onRequest, limits, log);
-  const http2 = createHttp2Server(options.onStream, onRequest, limits, log);
+  const answers = new Answers(limits);
+  const peers = new Peers({ limits, isProxy: options.isProxy ?? (() => false) });
+  const parts = { onRequest, limits, answers, peers, log };
+  const http1 = createHttp1Server(parts);
+  const http2 = createHttp2Server(options.onStream, parts);
   const accept = (socket: Socket, isHttp2: boolean) => (isHttp2 ? http2 : http1).accept(socket);
 
   const front = tls === undefined ? createClearFront(limits, accept) : createTlsFront(tls, limits, log, accept);
   front.maxConnections = limits.connections;
   front.on("drop", () => log.warn({ connections: limits.connections }, "connection refused: the limit of connections is reached"));
-  const certificate = tls === undefined ? undefined : watchCertificate(tls, front as TlsServer, log);
-  const listener = new Listener(front, [http1, http2], certificate);
+  front.prependListener("connection", (socket: Socket) => admit(socket, peers, log));
+  const owned = tls === undefined ? [answers] : [answers, watchCertificate(tls, front as TlsServer, log)];
+  const listener = new Listener(front, [http1, http2], owned);
   front.listen(options.port, options.host);
   await once(front, "listening").catch((error: NodeJS.ErrnoException) => {
     throw new Error(`cannot listen on ${options.host} port ${options.port}: ${LISTEN_PROBLEMS[error.code ?? ""] ?? error.message}`, {
@@ -86,6 +95,12 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     });
   });
   return listener;
+}
+
+function admit(socket: Socket, peers: Peers, log: Log): void {
+  if (peers.admit(socket)) return;
+  log.debug({ remote: socket.remoteAddress }, "connection refused: its address has as many connections as the limit allows");
+  socket.destroy();
 }
 
 /** Confines a bug in a handler to the request that it failed. */

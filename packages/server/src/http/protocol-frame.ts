@@ -3,9 +3,11 @@
  * it takes a slot of the process's concurrency limit, answers errors, stops clients from sending bodies that nobody reads, and writes one
  * line into the request log. It does not authenticate or authorize: that is the work of the protocol.
  */
+import type { OutgoingHttpHeaders } from "node:http";
 import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
 import type { Log } from "../lib/log.ts";
 import { cutOffSoon } from "./body-time.ts";
+import type { CallerSlots } from "./caller-slots.ts";
 import type { HttpRequest, HttpResponse, RequestHandler } from "./http-exchange.ts";
 
 /** One request on its way through a protocol. */
@@ -20,10 +22,27 @@ export interface ProtocolExchange<State = unknown> {
   readonly remoteAddress: string | undefined;
   /** What the protocol itself keeps about the request. */
   readonly state: State;
-  /** The uid of the caller, for the request log. The protocol sets it once the caller is known. */
+  /** The uid of the caller, for the request log; undefined for an anonymous caller, and until the caller is known. */
   principal: string | undefined;
-  /** Gives the slot back early, when the only work left is to send a file to a client that may be slow. */
+  /**
+   * Sets `principal`, and counts the response for this caller. To be called once the caller is known, before any work for it.
+   * @param principal uid; undefined for an anonymous caller
+   * @throws RESOURCE_EXHAUSTED while the caller has too many connections or too many unread bytes of responses
+   */
+  identify(principal: string | undefined): void;
+  /** Gives the slot of the process back early, for a request that holds a slot of its caller. */
   releaseSlot(): void;
+  /**
+   * Takes a slot of the caller, until the result is disposed of.
+   * @throws RESOURCE_EXHAUSTED while the caller has too many
+   */
+  takeCallerSlot(): Disposable;
+  /**
+   * Runs the part of a request that takes as long as the client likes, because it sends or receives content. Meanwhile the request holds
+   * a slot of its caller and none of the process.
+   * @throws RESOURCE_EXHAUSTED while the caller has too many transfers
+   */
+  transfer<T>(work: () => Promise<T>): Promise<T>;
   /** Logs an error that is the server's own fault, and that the response must not reveal. */
   reportFault(error: unknown): void;
 }
@@ -48,6 +67,8 @@ export interface Protocol<State> {
 export interface ProtocolFrameOptions {
   /** The limit of the process, shared with the calls of the contract. */
   readonly limit: ConcurrencyLimit;
+  /** Slots for transfers, shared by all protocols. */
+  readonly callerSlots: CallerSlots;
   readonly log: Log;
 }
 
@@ -62,10 +83,13 @@ async function handle<State>(
   request: HttpRequest,
   response: HttpResponse,
   protocol: Protocol<State>,
-  { limit, log }: ProtocolFrameOptions,
+  options: ProtocolFrameOptions,
 ): Promise<void> {
+  const { limit, log } = options;
   const started = performance.now();
-  const exchange = new Exchange(request, response, protocol, log);
+  const exchange = new Exchange(request, response, protocol, options);
+  // Only a request that changes nothing can be refused once its work is done.
+  if (response.answer !== undefined) response.answer.mayRefuse = request.method === "GET" || request.method === "HEAD";
   try {
     await protocol.read?.(exchange);
     await limit.run(async (slot) => {
@@ -88,10 +112,13 @@ class Exchange<State> implements ProtocolExchange<State> {
   readonly remoteAddress: string | undefined;
   readonly state: State;
   readonly reportFault: (error: unknown) => void;
+  /** The headers that the response had before the protocol saw the request. */
+  readonly firstHeaders: OutgoingHttpHeaders;
+  readonly #callerSlots: CallerSlots;
   principal: string | undefined;
   slot: Slot | undefined;
 
-  constructor(request: HttpRequest, response: HttpResponse, protocol: Protocol<State>, log: Log) {
+  constructor(request: HttpRequest, response: HttpResponse, protocol: Protocol<State>, { callerSlots, log }: ProtocolFrameOptions) {
     const { method = "", url = "", socket } = request;
     const mark = url.indexOf("?");
     this.request = request;
@@ -101,21 +128,44 @@ class Exchange<State> implements ProtocolExchange<State> {
     this.query = mark < 0 ? "" : url.slice(mark + 1);
     this.remoteAddress = socket?.remoteAddress;
     this.state = protocol.createState(request);
+    this.firstHeaders = response.getHeaders();
+    this.#callerSlots = callerSlots;
     this.reportFault = (err) => log.error({ err, protocol: protocol.name }, "a request failed because of an error of the server");
+  }
+
+  identify(principal: string | undefined): void {
+    this.principal = principal;
+    this.response.answer?.identify(principal);
   }
 
   releaseSlot(): void {
     this.slot?.release();
   }
+
+  takeCallerSlot(): Disposable {
+    return this.#callerSlots.take(this.principal);
+  }
+
+  async transfer<T>(work: () => Promise<T>): Promise<T> {
+    using _slot = this.takeCallerSlot();
+    this.slot?.release();
+    try {
+      return await work();
+    } finally {
+      this.slot?.retake();
+    }
+  }
 }
 
-function refuse<State>(exchange: ProtocolExchange<State>, error: unknown, protocol: Protocol<State>, log: Log): void {
+function refuse<State>(exchange: Exchange<State>, error: unknown, protocol: Protocol<State>, log: Log): void {
   const { request, response } = exchange;
   if (response.headersSent) {
     log.error({ err: error, protocol: protocol.name }, "a response broke off");
     response.destroy();
     return;
   }
+  if (response.answer !== undefined) response.answer.mayRefuse = false;
+  if (response.answer?.hasRefused) removeContentHeaders(exchange);
   try {
     protocol.refuse(exchange, error);
   } catch (err) {
@@ -123,6 +173,11 @@ function refuse<State>(exchange: ProtocolExchange<State>, error: unknown, protoc
     response.destroy();
   }
   cutOffSoon(request);
+}
+
+/** Headers of content that was refused do not describe the error. */
+function removeContentHeaders<State>({ response, firstHeaders }: Exchange<State>): void {
+  for (const name of response.getHeaderNames()) if (!(name in firstHeaders)) response.removeHeader(name);
 }
 
 function logRequest<State>(exchange: ProtocolExchange<State>, started: number, protocol: Protocol<State>, log: Log): void {

@@ -2,7 +2,8 @@
  * Limits how many bytes of requests the process holds at once, over all protocols. The bytes that a call has read count
  * until the call ends.
  */
-import { Code, HoltError, resourceExhausted } from "../lib/errors.ts";
+import { Code, HoltError } from "../lib/errors.ts";
+import { MemoryPool } from "./memory-pool.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export type MemoryLimits = Pick<TransportLimits, "messageBytes" | "heldBytes" | "anonymousMessageBytes" | "anonymousHeldBytes">;
@@ -15,12 +16,12 @@ export class MessageTooLargeError extends HoltError {
 }
 
 export class RequestMemory {
-  readonly #known: Pool;
-  readonly #anonymous: Pool;
+  readonly #known: Requests;
+  readonly #anonymous: Requests;
 
   constructor(limits: MemoryLimits) {
-    this.#known = { messageBytes: limits.messageBytes, left: limits.heldBytes };
-    this.#anonymous = { messageBytes: limits.anonymousMessageBytes, left: limits.anonymousHeldBytes };
+    this.#known = requestsWithin(limits.messageBytes, limits.heldBytes);
+    this.#anonymous = requestsWithin(limits.anonymousMessageBytes, limits.anonymousHeldBytes);
   }
 
   /** @param isAnonymous whether the body is read without knowing its sender */
@@ -39,36 +40,39 @@ export class RequestMemory {
   }
 }
 
-interface Pool {
+interface Requests {
   readonly messageBytes: number;
-  left: number;
+  readonly pool: MemoryPool;
+}
+
+function requestsWithin(messageBytes: number, bytes: number): Requests {
+  const text = "the server holds as many bytes of requests as its limit allows; try again shortly";
+  return { messageBytes, pool: new MemoryPool({ bytes, bytesPerHolder: bytes, holderIsFull: text, poolIsFull: text }) };
 }
 
 /** The bytes that one call may hold. */
 export class Allowance {
-  readonly #pool: Pool;
+  readonly #requests: Requests;
   #held = 0;
 
-  constructor(pool: Pool) {
-    this.#pool = pool;
+  constructor(requests: Requests) {
+    this.#requests = requests;
   }
 
   /** The maximum size of one message, before and after decompression. */
   get messageBytes(): number {
-    return this.#pool.messageBytes;
+    return this.#requests.messageBytes;
   }
 
   /** @throws HoltError RESOURCE_EXHAUSTED, where all calls together would hold too much */
   take(bytes: number): void {
-    if (bytes > this.#pool.left)
-      throw resourceExhausted("the server holds as many bytes of requests as its limit allows; try again shortly", 1);
-    this.#pool.left -= bytes;
+    this.#requests.pool.take(undefined, bytes);
     this.#held += bytes;
   }
 
   /** To be called when the call ends. */
   release(): void {
-    this.#pool.left += this.#held;
+    this.#requests.pool.give(undefined, this.#held);
     this.#held = 0;
   }
 }

@@ -2,11 +2,14 @@
 import { type BlobStore, type ByteRange, NoSuchBlob } from "../blobs/store.ts";
 import { allowLongBody } from "./body-time.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "./http-exchange.ts";
+import type { ProtocolExchange } from "./protocol-frame.ts";
 
 export interface BlobExchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly method: string;
+  /** Of the frame (`protocol-frame.ts`). */
+  readonly transfer: ProtocolExchange["transfer"];
 }
 
 export interface SentBlob {
@@ -38,7 +41,7 @@ export class UnsatisfiableRange extends Error {
 
 /** @throws UnsatisfiableRange or the errors of the blob store, before any header is sent */
 export async function sendBlob(
-  { request, response, method }: BlobExchange,
+  { request, response, method, transfer }: BlobExchange,
   { digest, size, etag, headers: given }: SentBlob,
   { blobs, transferIdleMs, onBegin }: SendOptions,
 ): Promise<void> {
@@ -50,13 +53,14 @@ export async function sendBlob(
   if (range === "unsatisfiable") throw new UnsatisfiableRange(size);
   const { start, end } = range ?? { start: 0, end: size - 1 };
   if (method === "HEAD" || size === 0) return answerEmpty(response, 200, { ...headers, "content-length": size });
-  await blobs.send(digest, { start, end }, () => {
+  const beginResponse = () => {
     const partial = range && { "content-range": `bytes ${start}-${end}/${size}` };
     begin(response, range === undefined ? 200 : 206, { ...headers, ...partial, "content-length": end - start + 1 });
     allowLongBody(request, transferIdleMs);
     onBegin?.();
     return response;
-  });
+  };
+  await transfer(() => blobs.send(digest, { start, end }, beginResponse));
 }
 
 /** @param etag without quotes */

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
+import { markAsShared } from "./sliced-output.ts";
 
 export interface StaticAsset {
   readonly contentType: string;
@@ -13,7 +14,10 @@ export interface StaticAsset {
 export function createStaticAsset(contentType: string, body: Buffer): StaticAsset {
   // Weak, because it identifies both encodings (RFC 9110 §8.8.3.3).
   const etag = `W/"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
-  return { contentType, etag, body, gzipped: gzipSync(body) };
+  const gzipped = gzipSync(body);
+  markAsShared(body);
+  markAsShared(gzipped);
+  return { contentType, etag, body, gzipped };
 }
 
 /** Caches must revalidate each time, because a new version of the server may serve other bytes under the same name. */

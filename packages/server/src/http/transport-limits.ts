@@ -2,6 +2,9 @@
 
 export interface TransportLimits {
   readonly connections: number;
+  /** Connections of one remote address, and of one authenticated caller. 0 for no limit. */
+  readonly connectionsPerAddress: number;
+  readonly connectionsPerCaller: number;
   readonly streamsPerConnection: number;
   readonly headerBytes: number;
   readonly headerFields: number;
@@ -13,6 +16,14 @@ export interface TransportLimits {
   /** The same two limits for operations that need no token of this server. */
   readonly anonymousMessageBytes: number;
   readonly anonymousHeldBytes: number;
+  /** The bytes of answers that wait for their readers: of all authenticated callers together, and of one of them. */
+  readonly answerBytes: number;
+  readonly answerBytesPerCaller: number;
+  /** The same two limits for anonymous callers. They count by their remote address. */
+  readonly anonymousAnswerBytes: number;
+  readonly answerBytesPerAddress: number;
+  /** Transfers of content that one caller has under way at once. All anonymous callers count as one. */
+  readonly transfersPerCaller: number;
   /** The time from the connection to its first bytes, or to the end of the TLS handshake. */
   readonly firstByteMs: number;
   readonly headersMs: number;
@@ -20,7 +31,9 @@ export interface TransportLimits {
   readonly requestMs: number;
   /** The longest pause of an upload or download of content, which replaces `requestMs` there. */
   readonly transferIdleMs: number;
-  /** How long an HTTP/1.1 connection may transfer nothing during a request, for example because the client does not read the response. */
+  /** How long a client may take nothing of an answer that waits for it. */
+  readonly readIdleMs: number;
+  /** How long an HTTP/1.1 connection may transfer nothing during a request, for example because the client does not send. */
   readonly stalledMs: number;
   /** How long an HTTP/1.1 connection may be idle between requests. */
   readonly keepAliveMs: number;
@@ -30,6 +43,8 @@ export interface TransportLimits {
 
 export const defaultLimits: TransportLimits = {
   connections: 10_000,
+  connectionsPerAddress: 1_000,
+  connectionsPerCaller: 1_000,
   streamsPerConnection: 100,
   headerBytes: 32 * 1024,
   headerFields: 128,
@@ -38,10 +53,16 @@ export const defaultLimits: TransportLimits = {
   heldBytes: 64 * 1024 * 1024,
   anonymousMessageBytes: 64 * 1024,
   anonymousHeldBytes: 32 * 1024 * 1024,
+  answerBytes: 256 * 1024 * 1024,
+  answerBytesPerCaller: 64 * 1024 * 1024,
+  anonymousAnswerBytes: 128 * 1024 * 1024,
+  answerBytesPerAddress: 32 * 1024 * 1024,
+  transfersPerCaller: 256,
   firstByteMs: 15_000,
   headersMs: 15_000,
   requestMs: 60_000,
   transferIdleMs: 60_000,
+  readIdleMs: 30_000,
   stalledMs: 180_000,
   keepAliveMs: 75_000,
   sessionIdleMs: 300_000,

@@ -5,6 +5,8 @@ import { resourceExhausted } from "../lib/errors.ts";
 export interface Slot {
   /** Gives the slot back before the work ends. Does nothing the second time. */
   release(): void;
+  /** Takes a released slot again, even beyond the limit: work that was admitted goes on. */
+  retake(): void;
 }
 
 export interface ConcurrencyLimit {
@@ -27,8 +29,12 @@ export function createConcurrencyLimit(slots: number, refusal: () => Error): Con
         if (isHeld) taken--;
         isHeld = false;
       };
+      const retake = () => {
+        if (!isHeld) taken++;
+        isHeld = true;
+      };
       try {
-        return await work({ release });
+        return await work({ release, retake });
       } finally {
         release();
       }

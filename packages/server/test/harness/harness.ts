@@ -9,6 +9,7 @@ import { ownerToken } from "../../src/cli/commands.ts";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Store } from "../../src/db/store.ts";
+import type { TransportLimits } from "../../src/http/transport-limits.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
@@ -42,9 +43,15 @@ export interface ServerOptions {
   /** Settings by their environment names. */
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
+  readonly limits?: Partial<TransportLimits>;
 }
 
-export async function startServer({ store: storeName = "sqlite", env = {}, clock = systemClock }: ServerOptions = {}): Promise<TestServer> {
+export async function startServer({
+  store: storeName = "sqlite",
+  env = {},
+  clock = systemClock,
+  limits,
+}: ServerOptions = {}): Promise<TestServer> {
   await using cleanUp = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), "holt-test-"));
   cleanUp.defer(() => rm(dataDir, { recursive: true, force: true }));
@@ -57,7 +64,7 @@ export async function startServer({ store: storeName = "sqlite", env = {}, clock
     ...env,
   });
   const log = createLog("silent");
-  const app = cleanUp.use(await createApp(config, log, clock));
+  const app = cleanUp.use(await createApp(config, log, { clock, limits }));
   const store = cleanUp.use(await openDatabase({ url: config.databaseUrl, dataDir, log }));
   const { baseUrl } = config;
   const rest = cleanUp.use(createRestClient(baseUrl));

@@ -11,6 +11,7 @@ import type { CertificateFiles } from "../../src/http/certificate.ts";
 import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
 import { createListener, type Listener } from "../../src/http/listener.ts";
 import type { Mount } from "../../src/http/mount.ts";
+import { compileProxyAddresses } from "../../src/http/proxy-addresses.ts";
 import { RequestMemory } from "../../src/http/request-memory.ts";
 import { createRouter } from "../../src/http/router.ts";
 import { createServerPages } from "../../src/http/server-pages.ts";
@@ -24,6 +25,8 @@ export interface TransportOptions {
   vendor?: string;
   limits?: Partial<TransportLimits>;
   tls?: CertificateFiles;
+  /** CIDRs of reverse proxies. */
+  proxies?: readonly string[];
   rest?: RequestHandler;
   mounts?: readonly Mount[];
   ping?: () => Promise<void>;
@@ -67,6 +70,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     onStream: grpc.handleStream,
     onRequest: (request, response) => grpc.handleRequest(request, response) || router(request, response),
     limits,
+    isProxy: compileProxyAddresses(options.proxies ?? []),
     log,
   });
   return { listener, port: listener.port, health, [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose]() };

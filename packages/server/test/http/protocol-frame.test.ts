@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
+import { createCallerSlots } from "../../src/http/caller-slots.ts";
 import { send } from "../../src/http/http-exchange.ts";
 import { createProtocolFrame, type Protocol } from "../../src/http/protocol-frame.ts";
+import type { TransportLimits } from "../../src/http/transport-limits.ts";
 import { createCallLimit } from "../../src/jobs/limit.ts";
 import { HoltError } from "../../src/lib/errors.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { openSocket } from "../harness/raw-clients.ts";
+import { headersOf, openWithoutWindow } from "../harness/slow-clients.ts";
 import { startTransports, type Transports } from "../harness/transport-server.ts";
 import { until } from "../harness/wait.ts";
 
@@ -17,18 +20,21 @@ interface Line {
 }
 
 /** Serves the protocol below `/holt/v1/feeds/`. */
-async function start(protocol: Partial<Protocol<undefined>>, slots = 1): Promise<{ transports: Transports; url: string; lines: Line[] }> {
+async function start(
+  protocol: Partial<Protocol<undefined>>,
+  { slots = 1, limits = {} }: { slots?: number; limits?: Partial<TransportLimits> } = {},
+): Promise<{ transports: Transports; url: string; lines: Line[] }> {
   const lines: Line[] = [];
   const logAt = (level: Line["level"]) => (fields: Record<string, unknown>, message: string) => lines.push({ level, message, fields });
   const log = { info: logAt("info"), error: logAt("error") } as unknown as Log;
-  const serve = createProtocolFrame({ limit: createCallLimit(slots), log })({
+  const serve = createProtocolFrame({ limit: createCallLimit(slots), callerSlots: createCallerSlots(1), log })({
     name: "sample",
     createState: () => undefined,
     serve: ({ response }) => send(response, 200, { type: "text/plain", text: "served" }),
     refuse: ({ response }, error) => send(response, error instanceof HoltError ? 429 : 500, { type: "text/plain", text: "refused" }),
     ...protocol,
   });
-  const transports = await startTransports({ mounts: [{ paths: ["/holt/v1/feeds/*"], serve }] });
+  const transports = await startTransports({ mounts: [{ paths: ["/holt/v1/feeds/*"], serve }], limits });
   return { transports, url: `http://127.0.0.1:${transports.port}/holt/v1/feeds/x`, lines };
 }
 
@@ -144,4 +150,56 @@ test("a request that released its slot early does not count against the limit", 
   assert.equal((await fetch(url)).status, 200);
   sending.resolve();
   assert.equal((await slow).status, 200);
+});
+
+test("content that does not fit beside unread content of its caller is refused, without the headers of the content", async () => {
+  const content = "x".repeat(2 * 1024 * 1024);
+  const limits = { answerBytesPerCaller: 3 * 1024 * 1024 };
+  const { transports } = await start(
+    {
+      serve(exchange) {
+        exchange.identify("alice");
+        exchange.response.setHeader("etag", '"x"');
+        exchange.response.end(exchange.method === "POST" ? "written" : content);
+      },
+    },
+    { limits },
+  );
+  await using _transports = transports;
+  await using session = openWithoutWindow(transports.port);
+  const ask = async (method: string) => {
+    const headers = await headersOf(session, { ":method": method, ":path": "/holt/v1/feeds/x" });
+    return [headers[":status"], headers.etag];
+  };
+  assert.deepEqual(await ask("GET"), [200, '"x"']);
+  assert.deepEqual(await ask("GET"), [429, undefined]);
+  assert.deepEqual(await ask("POST"), [200, '"x"']);
+});
+
+test("transfers hold slots of their caller and none of the process, and take the slot of the process again", async () => {
+  const transfers: PromiseWithResolvers<void>[] = [];
+  const { transports, url } = await start({
+    async serve(exchange) {
+      exchange.identify(exchange.query);
+      if (exchange.method === "PUT") {
+        const transfer = Promise.withResolvers<void>();
+        await exchange.transfer(() => {
+          transfers.push(transfer);
+          return transfer.promise;
+        });
+      }
+      send(exchange.response, 200, { type: "text/plain", text: "" });
+    },
+  });
+  await using _transports = transports;
+  const ask = async (method: string, caller: string) => (await fetch(`${url}?${caller}`, { method })).status;
+  const first = ask("PUT", "alice");
+  await until(() => transfers.length === 1);
+  assert.equal(await ask("PUT", "alice"), 429);
+  const second = ask("PUT", "bob");
+  await until(() => transfers.length === 2);
+  assert.equal(await ask("GET", "alice"), 200);
+  for (const transfer of transfers) transfer.resolve();
+  assert.deepEqual(await Promise.all([first, second]), [200, 200]);
+  assert.equal(await ask("GET", "alice"), 200);
 });

@@ -12,23 +12,23 @@ import { until } from "../harness/wait.ts";
 const UID = "a".repeat(40);
 const FORM = "application/x-www-form-urlencoded";
 
-describe("while a call and an upload to the registry hold both slots", () => {
+describe("while a call and a push of a manifest to the registry hold both slots", () => {
   let server: TestServer;
   let call: Socket;
-  let upload: Socket;
+  let push: Socket;
 
   /** Sends all of a request but the last byte of its body. */
-  function holdRequest(target: string): Socket {
+  function holdRequest(method: string, target: string): Socket {
     const socket = openSocket(server.port);
     const headers = ["host: h", `authorization: Bearer ${server.token}`, "connection: close", "content-length: 2"];
-    socket.write(`POST ${target} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n{`);
+    socket.write(`${method} ${target} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n{`);
     return socket;
   }
 
   before(async () => {
     server = await startServer({ env: { HOLT_MAX_CONCURRENT_CALLS: "2" } });
-    call = holdRequest(`/iam/v2/groups/${server.orgUid}`);
-    upload = holdRequest(`/v2/my-org/held/blobs/uploads/?digest=sha256:${"0".repeat(64)}`);
+    call = holdRequest("POST", `/iam/v2/groups/${server.orgUid}`);
+    push = holdRequest("PUT", "/v2/my-org/held/manifests/latest");
     await until(async () => (await server.http("GET", "/ping/v2/ping")).status === 429);
   });
   after(() => server[Symbol.asyncDispose]());
@@ -96,9 +96,9 @@ describe("while a call and an upload to the registry hold both slots", () => {
 
   test("both slots are free again once the held requests are answered", async () => {
     call.write("}");
-    upload.write("}");
+    push.write("}");
     assert.match(await untilClosed(call), /^HTTP\/1\.1 400 /);
-    assert.match(await untilClosed(upload), /^HTTP\/1\.1 400 .*DIGEST_INVALID/s);
+    assert.match(await untilClosed(push), /^HTTP\/1\.1 400 .*MANIFEST_INVALID/s);
     for (let i = 0; i < 3; i++) assert.equal((await server.http("GET", "/v2/")).status, 200);
     assert.equal((await server.http("GET", "/ping/v2/ping")).status, 200);
   });

@@ -128,3 +128,17 @@ async function commonName(port: number): Promise<string | undefined> {
   socket.destroy();
   return String(subject.CN);
 }
+
+test("over TLS, a connection beyond the limit of its address is closed at once, until another one closes", async () => {
+  await writePair(first);
+  await using server = await startTransports({ tls: files, limits: { connectionsPerAddress: 1 } });
+  const open = await handshake(server.port);
+  await assert.rejects(handshake(server.port));
+  open.destroy();
+  await until(() =>
+    handshake(server.port).then(
+      (socket) => socket.destroy() !== undefined,
+      () => false,
+    ),
+  );
+});

@@ -3,18 +3,15 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { CallMetadata } from "./call.ts";
 
-export type CallOrigin = Pick<CallMetadata, "protocol" | "remoteAddress" | "alias" | "signal">;
+export type CallOrigin = Pick<CallMetadata, "protocol" | "remoteAddress" | "alias" | "signal" | "identify">;
 
-export function metadataFromHeaders(headers: IncomingHttpHeaders, { protocol, remoteAddress, alias, signal }: CallOrigin): CallMetadata {
+export function metadataFromHeaders(headers: IncomingHttpHeaders, origin: CallOrigin): CallMetadata {
   return {
-    protocol,
+    ...origin,
     authorization: headers.authorization,
     requestId: requestIdOf(headers),
     clientId: clientText(headers.cgclientid),
     userAgent: clientText(headers["user-agent"]),
-    remoteAddress,
-    alias,
-    signal,
   };
 }
 

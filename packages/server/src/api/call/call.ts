@@ -20,6 +20,12 @@ export interface CallMetadata {
   readonly alias: string | undefined;
   /** Aborted when the client disconnects or its deadline passes. */
   readonly signal: AbortSignal;
+  /**
+   * Counts the call and its reply for the caller.
+   * @param caller uid; undefined for an anonymous caller
+   * @throws HoltError RESOURCE_EXHAUSTED while the caller has too many connections or too many unread bytes of replies
+   */
+  identify(caller: string | undefined): void;
 }
 
 /** Reads and decodes the message of a request on demand. Rejects with HoltError if the message cannot be decoded. */

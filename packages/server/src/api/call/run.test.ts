@@ -39,7 +39,7 @@ function runWith(maxConcurrentCalls: number): Run {
   return createRun(parts as unknown as RunDependencies);
 }
 
-const as = (token: string) => ({ authorization: `Bearer ${token}` }) as CallMetadata;
+const as = (token: string) => ({ authorization: `Bearer ${token}`, identify: () => {} }) as unknown as CallMetadata;
 const empty =
   ({ method }: Operation): MessageSource =>
   () =>

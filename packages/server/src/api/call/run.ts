@@ -70,6 +70,7 @@ async function execute(running: RunningCall, source: MessageSource, dependencies
   const { reader } = dependencies.store;
   const { principal, access } = await authenticate(operation.access, metadata.authorization, authenticator);
   running.principal = principal?.uid;
+  metadata.identify(principal?.uid);
   if (handler === undefined) throw unimplemented(operation.name);
   // The request is read only after its caller is known.
   const request = await source();

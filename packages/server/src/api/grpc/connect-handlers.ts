@@ -18,14 +18,14 @@ import { type HttpRequest, type HttpResponse, send } from "../../http/http-excha
 import { limitBodyTime } from "../../http/http2-server.ts";
 import type { Log } from "../../lib/log.ts";
 import { isOpen } from "../call/authenticate.ts";
-import type { CallMetadata } from "../call/call.ts";
+import { type CallMetadata, JsonText, messageOf, type Reply } from "../call/call.ts";
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import { withCheckedBody } from "./checked-body.ts";
 import { readMessage, withoutMessage } from "./connect-message.ts";
 import { connectError, grpcStatus } from "./grpc-status.ts";
 import { isBeyondTimers, LONGEST_MS } from "./grpc-timeout.ts";
-import { invoke, untilAborted } from "./invoke.ts";
+import { untilAborted } from "./invoke.ts";
 import type { UnaryOptions } from "./native-unary.ts";
 
 /** Adds services that are not operations: health, reflection. */
@@ -35,6 +35,7 @@ export type ConnectHandler = (request: UniversalServerRequest) => Promise<Univer
 
 interface Origin {
   readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly alias: string | undefined;
 }
 const originKey = createContextKey<Origin | undefined>(undefined);
@@ -100,10 +101,18 @@ async function answerCall(operation: Operation, context: HandlerContext, { run, 
   const origin = context.values.get(originKey) as Origin;
   const allowance = memory.allow(isOpen(operation.access));
   try {
-    return await invoke(run, operation, () => readMessage(origin.request, operation, allowance), metadataOf(origin, context));
+    const reply = await run(operation, () => readMessage(origin.request, operation, allowance), metadataOf(origin, context));
+    // A write has happened, so its reply is sent in any case.
+    if (operation.handler?.kind === "read") origin.response.answer?.reserve(sizeOf(reply));
+    return messageOf(reply);
   } finally {
     allowance.release();
   }
+}
+
+/** An estimate of the bytes of a reply. Lists reply with text; other replies have a bounded number of small parts. */
+function sizeOf(reply: Reply): number {
+  return reply instanceof JsonText ? reply.text.length : 1;
 }
 
 function metadataOf(origin: Origin, { signal, protocolName }: HandlerContext): CallMetadata {
@@ -113,15 +122,16 @@ function metadataOf(origin: Origin, { signal, protocolName }: HandlerContext): C
     remoteAddress,
     alias: origin.alias,
     signal,
+    identify: (caller) => origin.response.answer?.identify(caller),
   });
 }
 
 /** Answers the request; never rejects. */
-export async function serveByConnect(handler: ConnectHandler, origin: Origin, response: HttpResponse, log: Log): Promise<void> {
-  const { request } = origin;
+export async function serveByConnect(handler: ConnectHandler, origin: Origin, log: Log): Promise<void> {
+  const { request, response } = origin;
   dropFarDeadline(request.headers);
   try {
-    const universal = universalRequest(origin, response);
+    const universal = universalRequest(origin);
     if (universal === undefined) return send(response, 400, { type: "text/plain", text: "The request has no usable host.\n" });
     await universalResponseToNodeResponse(await handler(universal), response);
   } catch (err) {
@@ -138,9 +148,9 @@ function dropFarDeadline(headers: IncomingHttpHeaders): void {
 }
 
 /** Connect parses a URL from the request, which throws on an invalid Host header. */
-function universalRequest(origin: Origin, response: HttpResponse) {
+function universalRequest(origin: Origin) {
   try {
-    return universalRequestFromNodeRequest(origin.request, response, undefined, createContextValues().set(originKey, origin));
+    return universalRequestFromNodeRequest(origin.request, origin.response, undefined, createContextValues().set(originKey, origin));
   } catch {
     return undefined;
   }

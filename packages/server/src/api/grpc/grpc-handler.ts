@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
+import type { Answer } from "../../http/answer.ts";
 import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
 import { unimplemented } from "../../lib/errors.ts";
 import type { Operation } from "../call/operation.ts";
@@ -20,7 +21,7 @@ export interface GrpcOptions extends UnaryOptions {
 
 /** Both return false, without touching the request, if it is not a gRPC request. */
 export interface GrpcHandler {
-  handleStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
+  handleStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answer: Answer): boolean;
   handleRequest(request: HttpRequest, response: HttpResponse): boolean;
 }
 
@@ -35,17 +36,17 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
   });
 
   return {
-    handleStream(stream, headers) {
+    handleStream(stream, headers, answer) {
       const route = unary.get(headers[":path"] ?? "");
       if (route === undefined || !isNative(headers)) return false;
-      void serveUnary(stream, headers, route, options);
+      void serveUnary({ stream, headers, answer, route }, options);
       return true;
     },
     handleRequest(request, response) {
       const [requested = ""] = (request.url ?? "").split("?", 1);
       const { path, alias } = paths.get(requested) ?? { path: requested, alias: undefined };
       const handler = handlers.get(path);
-      if (handler !== undefined) void serveByConnect(handler, { request, alias }, response, log);
+      if (handler !== undefined) void serveByConnect(handler, { request, response, alias }, log);
       else if (isGrpc(request)) refuseUnknown(request, requested, response, options);
       else return false;
       return true;

@@ -5,10 +5,12 @@
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { type Message, toBinary } from "@bufbuild/protobuf";
+import type { Answer } from "../../http/answer.ts";
 import { COMMON_HEADERS } from "../../http/http-exchange.ts";
 import { limitBodyTime } from "../../http/http2-server.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance, RequestMemory } from "../../http/request-memory.ts";
+import { SLICE_BYTES, SlicedOutput } from "../../http/sliced-output.ts";
 import type { TransportLimits } from "../../http/transport-limits.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -45,13 +47,17 @@ export function isNative(headers: IncomingHttpHeaders): boolean {
   return (type === "application/grpc" || type === "application/grpc+proto") && headers[":method"] === "POST";
 }
 
+/** A stream with a call whose operation is known. */
+export interface UnaryStream {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly answer: Answer;
+  readonly route: UnaryRoute;
+}
+
 /** Answers the call; never rejects. */
-export async function serveUnary(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  route: UnaryRoute,
-  options: UnaryOptions,
-): Promise<void> {
+export async function serveUnary(unary: UnaryStream, options: UnaryOptions): Promise<void> {
+  const { stream, headers, route } = unary;
   const caller = new AbortController();
   const leave = () => caller.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
   stream.once("close", leave);
@@ -59,8 +65,7 @@ export async function serveUnary(
   let deadline: NodeJS.Timeout | undefined;
   try {
     deadline = startDeadline(caller, parseGrpcTimeout(headers["grpc-timeout"]));
-    const answer = await untilAborted(answerCall({ stream, headers, route, signal: caller.signal }, options), caller.signal);
-    sendAnswer(stream, headers, answer);
+    sendReply(unary, await untilAborted(answerCall({ ...unary, signal: caller.signal }, options), caller.signal));
   } catch (error) {
     refuseStream(stream, statusTrailers(grpcStatus(error, route.operation.domain, options)));
   } finally {
@@ -74,23 +79,29 @@ function startDeadline(caller: AbortController, ms: number | undefined): NodeJS.
   return setTimeout(() => caller.abort(new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed")), ms);
 }
 
-interface UnaryCall {
-  readonly stream: ServerHttp2Stream;
-  readonly headers: IncomingHttpHeaders;
-  readonly route: UnaryRoute;
+interface UnaryCall extends UnaryStream {
   /** Aborted when the caller leaves or its deadline passes. */
   readonly signal: AbortSignal;
 }
 
-async function answerCall({ stream, headers, route, signal }: UnaryCall, { run, memory }: UnaryOptions): Promise<Uint8Array> {
+async function answerCall({ stream, headers, answer, route, signal }: UnaryCall, { run, memory }: UnaryOptions): Promise<Uint8Array> {
   const { operation, alias } = route;
   const remoteAddress = stream.session?.socket.remoteAddress ?? "";
-  const metadata = metadataFromHeaders(headers, { protocol: "grpc", remoteAddress, alias, signal });
+  const metadata = metadataFromHeaders(headers, {
+    protocol: "grpc",
+    remoteAddress,
+    alias,
+    signal,
+    identify: (caller) => answer.identify(caller),
+  });
   const encoding = headers["grpc-encoding"] as string | undefined;
   const allowance = memory.allow(isOpen(operation.access));
   try {
     const reply = await invoke(run, operation, () => readMessage(stream, encoding, operation, allowance), metadata);
-    return toBinary(operation.method.output, reply);
+    const bytes = toBinary(operation.method.output, reply);
+    // A write has happened, so its reply is sent in any case.
+    if (operation.handler?.kind === "read") answer.reserve(bytes.length);
+    return bytes;
   } finally {
     allowance.release();
   }
@@ -107,11 +118,23 @@ async function readMessage(
   return decodeBinary(method.input, await unframe(body, encoding, allowance));
 }
 
-function sendAnswer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answer: Uint8Array): void {
+function sendReply({ stream, headers, answer }: UnaryStream, reply: Uint8Array): void {
   if (stream.closed || stream.destroyed) return;
   stream.once("wantTrailers", () => stream.sendTrailers(OK));
   stream.respond({ ...COMMON_HEADERS, ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true });
-  stream.end(frameMessage(answer));
+  const framed = frameMessage(reply);
+  if (framed.length > SLICE_BYTES) {
+    sendSliced(stream, answer, framed);
+  } else {
+    answer.add(framed.length);
+    stream.end(framed);
+  }
+}
+
+function sendSliced(stream: ServerHttp2Stream, answer: Answer, bytes: Uint8Array): void {
+  const output = new SlicedOutput(answer, stream);
+  output.write(bytes);
+  output.end();
 }
 
 /** Ends a stream with an error ("Trailers-Only"), and asks a client that still sends to stop (RFC 9113 §8.1). */

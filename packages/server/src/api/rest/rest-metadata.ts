@@ -35,6 +35,10 @@ export class RestMetadata implements CallMetadata {
     return this.#request.socket.remoteAddress ?? "";
   }
 
+  identify(caller: string | undefined): void {
+    this.#response.answer?.identify(caller);
+  }
+
   get signal(): AbortSignal {
     this.#signal ??= signalOf(this.#response);
     return this.#signal;

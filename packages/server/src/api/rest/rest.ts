@@ -78,7 +78,10 @@ async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Prom
   const { operation, encode } = routed.match.route;
   const allowance = memory.allow(isOpen(operation.access));
   try {
-    return encode(await run(operation, () => readMessage(routed, allowance), routed.metadata));
+    const text = encode(await run(operation, () => readMessage(routed, allowance), routed.metadata));
+    // A write has happened, so its reply is sent in any case.
+    if (operation.handler?.kind === "read") routed.response.answer?.reserve(Buffer.byteLength(text));
+    return text;
   } finally {
     allowance.release();
   }

@@ -30,7 +30,7 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
   const { request, response, method, remoteAddress = "" } = exchange;
   const caller = await authenticator.authenticate(request.headers.authorization);
   if (caller === undefined) throw unauthenticated("log in: libraries do not serve anonymous callers");
-  exchange.principal = caller.principal.uid;
+  exchange.identify(caller.principal.uid);
   const [protocol = "", owner = "", ...path] = segmentsOf(exchange.path);
   const serveProtocol = protocols.get(protocol);
   if (serveProtocol === undefined || owner === "") throw notFound("Library", `${protocol}/${owner}`.slice(0, 200));
@@ -39,7 +39,8 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
     actor: actorFromPrincipal(caller.principal, caller.access),
   };
-  await serveProtocol({ request, response, method, owner, path, caller, origin }, parts);
+  const transfer: ProtocolExchange["transfer"] = (work) => exchange.transfer(work);
+  await serveProtocol({ request, response, method, owner, path, caller, origin, transfer }, parts);
 }
 
 /** The decoded segments of the path after `/libraries/`. */

@@ -6,6 +6,7 @@ import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
+import type { ProtocolExchange } from "../../http/protocol-frame.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -40,6 +41,8 @@ export interface LibraryRequest {
   readonly path: readonly string[];
   readonly caller: LibraryCaller;
   readonly origin: LibraryOrigin;
+  /** Runs what takes as long as the client likes, without a slot of the process (`http/protocol-frame.ts`). */
+  readonly transfer: ProtocolExchange["transfer"];
 }
 
 /** Serves the paths below an owner. The protocol itself opens the library. */
@@ -91,14 +94,14 @@ export function answerText({ method, response }: LibraryRequest, contentType: st
 
 /** Sends the body of a response whose headers are set. A client that disconnects does not cause an error. */
 export async function answerStream(
-  { response }: LibraryRequest,
+  { response, transfer }: LibraryRequest,
   bytes: Readable,
   ...through: readonly (Readable & Writable)[]
 ): Promise<void> {
   // If the client disconnects, a file stream emits its error after the pipeline has removed its listener.
   bytes.on("error", () => {});
   try {
-    await pipeline([bytes, ...through, response]);
+    await transfer(() => pipeline([bytes, ...through, response]));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   }

@@ -56,7 +56,7 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
   const route = routeOf(exchange.path.slice("/v2".length), options.historySegments);
   state.route = route;
   const caller = await authenticate(request.headers.authorization, route, options);
-  exchange.principal = caller.principal.uid;
+  exchange.identify(caller.principal.uid);
   if (route === undefined) throw new OciError("NAME_UNKNOWN", "unknown path");
   const name = repositoryOf(route) ?? "";
   if (method !== "GET" && method !== "HEAD") await assertTerms(name, caller, options);
@@ -67,7 +67,8 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
     actor: actorFromPrincipal(caller.principal, caller.access),
   };
   const query = new URLSearchParams(exchange.query);
-  await dispatch({ request, response, method, name, query, caller, origin }, route, options.parts);
+  const transfer: Exchange["transfer"] = (work) => exchange.transfer(work);
+  await dispatch({ request, response, method, name, query, caller, origin, transfer }, route, options.parts);
 }
 
 function repositoryOf(route: Route | undefined): string | undefined {

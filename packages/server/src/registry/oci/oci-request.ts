@@ -2,6 +2,7 @@
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
+import type { ProtocolExchange } from "../../http/protocol-frame.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
@@ -37,6 +38,8 @@ export interface OciRequest {
   readonly query: URLSearchParams;
   readonly caller: ContentCaller;
   readonly origin: Origin;
+  /** Runs what takes as long as the client likes, without a slot of the process (`http/protocol-frame.ts`). */
+  readonly transfer: ProtocolExchange["transfer"];
 }
 
 /** Sends a response without a body. */

@@ -59,7 +59,9 @@ async function serve(exchange: Exchange, options: TokenHandlerOptions): Promise<
   const scopes = parseScopes(parameters.getAll("scope"));
   const { caller, refreshToken } =
     state.form === undefined ? await loginByHeader(exchange, options) : await loginByForm(state.form, options);
-  exchange.principal = caller.principal.uid;
+  // A refresh token works once: after that, its caller must get the answer.
+  if (refreshToken === undefined) exchange.identify(caller.principal.uid);
+  else exchange.principal = caller.principal.uid;
   const { token, lifetimeSeconds, access } = await mintRegistryToken(caller, scopes, options);
   const answer = {
     token,

@@ -50,7 +50,7 @@ async function mountBlob({ caller }: OciRequest, { repo, digest, from }: Mount, 
 
 async function pushWhole(exchange: OciRequest, repo: PushRepo, digest: string, { uploads, transferIdleMs }: OciParts): Promise<void> {
   const { request } = exchange;
-  await withBody(request, transferIdleMs, (body) => uploads.put(repo, body, digest, () => isWhole(request)));
+  await withBody(exchange, transferIdleMs, (body) => uploads.put(repo, body, digest, () => isWhole(request)));
   created(exchange, digest);
 }
 
@@ -90,7 +90,7 @@ async function append(exchange: OciRequest, upload: Upload, { uploads, transferI
   const range = chunkOf(request);
   if (range !== undefined && range.start !== upload.size) throw outOfOrder(exchange, upload.uid, upload.size);
   try {
-    const size = await withBody(request, transferIdleMs, (body) => uploads.append(upload, body, upload.size));
+    const size = await withBody(exchange, transferIdleMs, (body) => uploads.append(upload, body, upload.size));
     if (!isWhole(request)) throw new OciError("SIZE_INVALID", "the request ended before its body did");
     if (range !== undefined && size !== range.end + 1)
       throw new OciError("SIZE_INVALID", "the length of Content-Range is not the length of the chunk");
@@ -126,7 +126,7 @@ function hasBody({ headers }: HttpRequest): boolean {
  * Passes the body as a stream of its own: if its bytes cannot be stored, the connection must survive to carry the error. If the client
  * disconnects, the stream fails, and the bytes received so far are kept.
  */
-async function withBody<T>(request: HttpRequest, idleMs: number, work: (body: Readable) => Promise<T>): Promise<T> {
+async function withBody<T>({ request, transfer }: OciRequest, idleMs: number, work: (body: Readable) => Promise<T>): Promise<T> {
   allowLongBody(request, idleMs);
   // Over HTTP/2, a chunk may be memory that the parser still reads.
   const body = new ("stream" in request ? PassThrough : OwnedChunks)({ highWaterMark: 1024 * 1024 });
@@ -136,7 +136,7 @@ async function withBody<T>(request: HttpRequest, idleMs: number, work: (body: Re
   request.once("error", leave).once("close", leave);
   request.pipe(body);
   try {
-    return await work(body);
+    return await transfer(() => work(body));
   } finally {
     body.destroy();
     request.unpipe(body);

@@ -55,6 +55,7 @@ export function createScimHandler(options: ScimOptions): RequestHandler {
 async function serve(exchange: Exchange, scans: ConcurrencyLimit, options: ScimOptions): Promise<void> {
   const { request, response, method } = exchange;
   const authenticated = await authenticate(exchange, options);
+  response.answer?.identify(authenticated.directory.provider.uid);
   const { memory, parsers } = options;
   const allowance = memory.allowKnown();
   try {

@@ -58,6 +58,7 @@ function assertForm({ headers }: HttpRequest): void {
 function serve(exchange: SignInExchange): Promise<void> | void {
   const { response, method, state } = exchange;
   const { endpoint } = state;
+  exchange.identify(undefined);
   if (endpoint === undefined) return sendPage(response, refusalPage(404, UNKNOWN_PAGE));
   if (method === endpoint.method) return endpoint.serve(exchange);
   response.setHeader("allow", endpoint.method);

@@ -12,6 +12,7 @@ import type { Publication } from "../../../src/advisories/documents/publication.
 import type { Feed, Feeds } from "../../../src/advisories/feeds/feeds.ts";
 import { createFeedsHandler, type FeedsHandlerOptions } from "../../../src/advisories/feeds/http/feeds-handler.ts";
 import type { Store } from "../../../src/db/store.ts";
+import { createCallerSlots } from "../../../src/http/caller-slots.ts";
 import { createProtocolFrame } from "../../../src/http/protocol-frame.ts";
 import { createCallLimit } from "../../../src/jobs/limit.ts";
 import { unauthenticated } from "../../../src/lib/errors.ts";
@@ -38,11 +39,15 @@ describe("slow readers of feeds", () => {
 
   /** All organizations are public, and a token is the uid of its caller. */
   function start(
-    { slots = 2, ...options }: Partial<FeedsHandlerOptions> & { slots?: number },
+    { slots = 2, slotsPerCaller = 2, ...options }: Partial<FeedsHandlerOptions> & { slots?: number; slotsPerCaller?: number },
     made: Feeds["feed"] = async () => feed,
   ): Promise<Transports> {
     const feeds = createFeedsHandler({
-      frame: createProtocolFrame({ limit: createCallLimit(slots), log: createLog("silent") }),
+      frame: createProtocolFrame({
+        limit: createCallLimit(slots),
+        callerSlots: createCallerSlots(slotsPerCaller),
+        log: createLog("silent"),
+      }),
       feeds: { assertGroup: async () => {}, feed: made } as unknown as Feeds,
       publication: { isPublic: async () => true } as unknown as Publication,
       authenticator: {
@@ -52,7 +57,6 @@ describe("slow readers of feeds", () => {
       store: {} as Store,
       profile: vendorProfiles.get("")!,
       baseUrl: "",
-      slotsPerCaller: 2,
       transferIdleMs: 60_000,
       ...options,
     });

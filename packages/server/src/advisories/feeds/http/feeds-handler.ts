@@ -14,7 +14,6 @@ import { Code, HoltError, internal } from "../../../lib/errors.ts";
 import type { VendorProfile } from "../../../lib/vendor-profile.ts";
 import type { Publication } from "../../documents/publication.ts";
 import type { Feeds } from "../feeds.ts";
-import { type CallerSlots, createCallerSlots } from "./caller-slots.ts";
 import { answerFeed, answerList, answerRecord, type FeedExchange } from "./feed-answers.ts";
 import { type FeedPath, parseFeedPath } from "./feed-path.ts";
 
@@ -26,13 +25,9 @@ export interface FeedsHandlerOptions {
   readonly store: Store;
   readonly profile: VendorProfile;
   readonly baseUrl: string;
-  /** The maximum of requests under way for one identity, and for all anonymous callers together. */
-  readonly slotsPerCaller?: number;
   /** The longest pause of a download. */
   readonly transferIdleMs: number;
 }
-
-const SLOTS_PER_CALLER = 256;
 
 const LIST = capabilitySet([Capability.CAP_ADVISORIES_LIST]);
 const RULE: AccessRule = { mode: "unscoped", capabilities: LIST };
@@ -45,17 +40,16 @@ const RETRY_AFTER_SECONDS = "10";
  * the last byte is sent.
  */
 export function createFeedsHandler(options: FeedsHandlerOptions): RequestHandler {
-  const slots = createCallerSlots(options.slotsPerCaller ?? SLOTS_PER_CALLER);
   return options.frame({
     name: "feeds",
     createState: () => undefined,
-    serve: (exchange) => serve(exchange, slots, options),
+    serve: (exchange) => serve(exchange, options),
     refuse: (exchange, error) => refuse(exchange, error, options.profile),
     logFields: ({ path }) => ({ path }),
   });
 }
 
-async function serve(exchange: ProtocolExchange, slots: CallerSlots, options: FeedsHandlerOptions): Promise<void> {
+async function serve(exchange: ProtocolExchange, options: FeedsHandlerOptions): Promise<void> {
   const { request, response, method } = exchange;
   const path = parseFeedPath(exchange.path);
   if (path === undefined) return answerError(exchange, unknownPath(options.profile));
@@ -63,8 +57,8 @@ async function serve(exchange: ProtocolExchange, slots: CallerSlots, options: Fe
   const { group } = path;
   const isPublic = await options.publication.isPublic(options.store.reader, group);
   const caller = await callerOf(exchange, isPublic, options.authenticator);
-  exchange.principal = caller?.principal?.uid;
-  using _slot = slots.take(exchange.principal);
+  exchange.identify(caller?.principal?.uid);
+  using _slot = exchange.takeCallerSlot();
   if (exchange.principal === undefined) exchange.releaseSlot();
   // A caller with a token learns whether a group exists, as from every call. Anonymous callers were refused before.
   if (!isPublic && caller !== undefined) await assertHolds({ kind: "Group", uid: group }, LIST, caller.access, options.store.reader);

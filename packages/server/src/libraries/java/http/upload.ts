@@ -16,7 +16,7 @@ export async function receiveFile(exchange: LibraryRequest, library: Library, fi
   const { request } = exchange;
   const { staging } = parts;
   allowLongBody(request, parts.transferIdleMs);
-  const staged = await staging.stage(request, MAX_FILE, () => isWhole(request));
+  const staged = await exchange.transfer(() => staging.stage(request, MAX_FILE, () => isWhole(request)));
   const context = readingContext(library, exchange, parts);
   const read = async () => {
     assertAnnouncedChecksums(request, staged);

@@ -1,4 +1,5 @@
 /** Receives uploads of twine, uv and other tools: a form with one file and fields that describe it. */
+import type { Readable } from "node:stream";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { allowLongBody } from "../../../http/body-time.ts";
 import { invalidArgument } from "../../../lib/errors.ts";
@@ -31,7 +32,8 @@ export async function receiveUpload(exchange: LibraryRequest, parts: LibraryPart
   assertMethod(exchange, "POST");
   const library = await openForPublishing(exchange, Ecosystem.PYTHON, parts);
   allowLongBody(exchange.request, parts.transferIdleMs);
-  const form = await receiveForm(exchange.request, (bytes, isComplete) => parts.staging.stage(bytes, MAX_FILE, isComplete), parts.staging);
+  const stage = (bytes: Readable, isComplete: () => boolean) => parts.staging.stage(bytes, MAX_FILE, isComplete);
+  const form = await exchange.transfer(() => receiveForm(exchange.request, stage, parts.staging));
   const outcome = await publishStaged(
     form.staged,
     () => readUpload(form, library, exchange, parts),

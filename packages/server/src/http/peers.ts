@@ -1,0 +1,82 @@
+/** Limits the connections of each remote address and of each authenticated caller. */
+import type { Socket } from "node:net";
+import { createKeyedLimit, type KeyedLimit } from "../jobs/keyed-limit.ts";
+import { resourceExhausted } from "../lib/errors.ts";
+import type { IsProxy } from "./proxy-addresses.ts";
+import type { TransportLimits } from "./transport-limits.ts";
+
+export interface PeersOptions {
+  readonly limits: Pick<TransportLimits, "connectionsPerAddress" | "connectionsPerCaller">;
+  /** Whether the address is a reverse proxy's, which carries the connections of many clients. Neither limit holds for it. */
+  readonly isProxy: IsProxy;
+}
+
+/** The client's end of one connection. */
+export interface Peer {
+  /** Undefined for a reverse proxy, and for a connection that is closed already. */
+  readonly address: string | undefined;
+  /**
+   * Counts the connection for this caller, until another caller uses it or it is closed.
+   * @throws HoltError RESOURCE_EXHAUSTED while the caller has too many connections
+   */
+  identify(caller: string): void;
+}
+
+export class Peers {
+  readonly #isProxy: IsProxy;
+  readonly #perAddress: KeyedLimit<string>;
+  readonly #perCaller: KeyedLimit<string>;
+
+  constructor({ limits, isProxy }: PeersOptions) {
+    this.#isProxy = isProxy;
+    this.#perAddress = createKeyedLimit(limits.connectionsPerAddress, () => resourceExhausted("too many connections of this address"));
+    this.#perCaller = createKeyedLimit(limits.connectionsPerCaller, () =>
+      resourceExhausted("this identity has as many connections as its limit allows; close some, or use HTTP/2", 1),
+    );
+  }
+
+  /** @returns false if the address has too many connections */
+  admit(socket: Socket): boolean {
+    const address = this.#addressOf(socket);
+    if (address === undefined) return true;
+    try {
+      const slot = this.#perAddress.take(networkOf(address));
+      socket.once("close", () => slot[Symbol.dispose]());
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  open(socket: Socket): Peer {
+    const address = this.#addressOf(socket);
+    if (address === undefined) return { address, identify: () => {} };
+    let current: string | undefined;
+    let slot: Disposable | undefined;
+    socket.once("close", () => slot?.[Symbol.dispose]());
+    const identify = (caller: string): void => {
+      if (caller === current || socket.destroyed) return;
+      const next = this.#perCaller.take(caller);
+      slot?.[Symbol.dispose]();
+      slot = next;
+      current = caller;
+    };
+    return { address: networkOf(address), identify };
+  }
+
+  #addressOf({ remoteAddress }: Socket): string | undefined {
+    return remoteAddress === undefined || this.#isProxy(remoteAddress) ? undefined : remoteAddress;
+  }
+}
+
+/** One customer usually has all 2^64 addresses of an IPv6 network, so these count as one. */
+export function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped?.[1] !== undefined) return mapped[1];
+  const [head = "", tail] = address.replace(/%.*$/, "").split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = Array.from({ length: Math.max(8 - before.length - after.length, 0) }, () => "0");
+  return `${[...before, ...zeros, ...after].slice(0, 4).join(":")}::/64`;
+}

@@ -1,0 +1,86 @@
+/** Limits of the connections of one address and of one caller. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { test } from "node:test";
+import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
+import { openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
+import { startTransports } from "../harness/transport-server.ts";
+import { until } from "../harness/wait.ts";
+
+const CLOSING = "GET /healthz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+
+/** Sends a request on an open connection. @returns the status */
+async function ask(socket: Socket, caller = ""): Promise<number> {
+  socket.write(`GET /x HTTP/1.1\r\nhost: h\r\n${caller === "" ? "" : `authorization: ${caller}\r\n`}\r\n`);
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  return Number(answer.toString("latin1").slice(9, 12));
+}
+
+const identify: RequestHandler = (request, response) => {
+  try {
+    response.answer?.identify(request.headers.authorization);
+    send(response, 200, { type: "text/plain", text: "" });
+  } catch {
+    send(response, 429, { type: "text/plain", text: "" });
+  }
+};
+
+test("a connection beyond the limit of its address is closed at once, until another one closes", async () => {
+  await using server = await startTransports({ limits: { connectionsPerAddress: 2 }, rest: identify });
+  const sockets = [openSocket(server.port), openSocket(server.port)];
+  for (const socket of sockets) assert.equal(await ask(socket), 200);
+  assert.equal(await talk(server.port, CLOSING), "");
+  assert.equal(await untilClosed(openSocket(server.port)), "");
+  sockets[0]?.destroy();
+  await until(async () => (await talk(server.port, CLOSING)).startsWith("HTTP/1.1 200"));
+  sockets[1]?.destroy();
+});
+
+test("the limit of an address does not hold for reverse proxies, and 0 turns it off", async () => {
+  for (const options of [{ limits: { connectionsPerAddress: 1 }, proxies: ["127.0.0.0/8"] }, { limits: { connectionsPerAddress: 0 } }]) {
+    await using server = await startTransports({ ...options, rest: identify });
+    const sockets = Array.from({ length: 5 }, () => openSocket(server.port));
+    for (const socket of sockets) assert.equal(await ask(socket), 200);
+    for (const socket of sockets) socket.destroy();
+  }
+});
+
+test("a caller is refused on a connection beyond its limit, and other callers are not", async () => {
+  await using server = await startTransports({ limits: { connectionsPerCaller: 2 }, rest: identify });
+  const [first, second, third] = Array.from({ length: 3 }, () => openSocket(server.port)) as [Socket, Socket, Socket];
+  assert.equal(await ask(first, "alice"), 200);
+  assert.equal(await ask(second, "alice"), 200);
+  assert.equal(await ask(third, "alice"), 429);
+  assert.equal(await ask(third, "bob"), 200);
+  assert.equal(await ask(third), 200);
+  assert.equal(await ask(first, "alice"), 200);
+  first.destroy();
+  await until(async () => (await ask(third, "alice")) === 200);
+  for (const socket of [second, third]) socket.destroy();
+});
+
+test("a connection belongs to the caller who used it last", async () => {
+  await using server = await startTransports({ limits: { connectionsPerCaller: 1 }, rest: identify });
+  const [first, second] = [openSocket(server.port), openSocket(server.port)];
+  assert.equal(await ask(first, "alice"), 200);
+  assert.equal(await ask(second, "alice"), 429);
+  assert.equal(await ask(first, "bob"), 200);
+  assert.equal(await ask(second, "alice"), 200);
+  for (const socket of [first, second]) socket.destroy();
+});
+
+test("all requests on one HTTP/2 connection count as one connection, and proxies have no limit per caller", async () => {
+  const limits = { connectionsPerCaller: 1 };
+  const status = async (session: ReturnType<typeof openHttp2>) =>
+    (await requestHttp2(session, { ":path": "/x", authorization: "alice" })).headers[":status"];
+  await using server = await startTransports({ limits, rest: identify });
+  await using session = openHttp2(server.port);
+  await using second = openHttp2(server.port);
+  assert.deepEqual(await Promise.all([status(session), status(session), status(session)]), [200, 200, 200]);
+  assert.equal(await status(second), 429);
+  await using behindProxy = await startTransports({ limits, rest: identify, proxies: ["127.0.0.1/32"] });
+  await using third = openHttp2(behindProxy.port);
+  await using fourth = openHttp2(behindProxy.port);
+  assert.deepEqual([await status(third), await status(fourth)], [200, 200]);
+});
