@@ -13,7 +13,7 @@ export interface AnswerCarrier {
   /** Whether the answer waits for something else than its reader, such as an earlier answer on the connection. */
   isBlocked(): boolean;
   /** Ends the answer without its remaining bytes. Called again if the answer did not end. */
-  close(): void;
+  breakOff(): void;
 }
 
 /** Checks per idle limit. */
@@ -131,6 +131,6 @@ export class Answer {
   /** @param patience the number of checks that an answer may wait without progress */
   check(patience: number): void {
     if (this.#carrier.isBlocked()) this.#progress = this.#answers.checks;
-    else if (this.#answers.checks - this.#progress > patience) this.#carrier.close();
+    else if (this.#answers.checks - this.#progress > patience) this.#carrier.breakOff();
   }
 }

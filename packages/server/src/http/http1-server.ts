@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Log } from "../lib/log.ts";
-import { Answer, type AnswerCarrier, type Answers } from "./answer.ts";
+import { Answer, type Answers } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import { hasOneHost } from "./host-header.ts";
 import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
@@ -46,11 +46,10 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   server.timeout = limits.stalledMs;
   const begin = (request: IncomingMessage, response: MeteredHttp1Response) => {
     const { socket } = request;
-    const answer = new Answer(answers, connections.get(socket) ?? peers.open(socket), carrierOf(request, response));
+    const answer = new Answer(answers, connections.get(socket) ?? peers.open(socket), response);
     response.answer = answer;
     running.add(response);
     if (drained !== undefined) response.shouldKeepAlive = false;
-    response.once("finish", () => answer.end());
     response.once("close", () => {
       answer.end();
       running.delete(response);
@@ -104,11 +103,6 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
       return closed;
     },
   };
-}
-
-function carrierOf({ socket }: IncomingMessage, response: ServerResponse): AnswerCarrier {
-  // A pipelined request gets the socket once the earlier responses are complete.
-  return { isBlocked: () => response.socket === null, close: () => socket.destroy() };
 }
 
 const LATE: NodeJS.ErrnoException = Object.assign(new Error("the request took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });

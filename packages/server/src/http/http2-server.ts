@@ -127,7 +127,7 @@ function carrierOf(stream: ServerHttp2Stream, socket: Socket): AnswerCarrier {
   let isReset = false;
   return {
     isBlocked: () => false,
-    close() {
+    breakOff() {
       // Not the session: it would wait until the client has read what it was sent.
       if (isReset) return void socket.destroy();
       isReset = true;

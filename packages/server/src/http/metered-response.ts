@@ -1,37 +1,45 @@
 /** The responses of node:http and node:http2, with a count of the bytes that wait for the reader. */
 import { ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
-import type { Answer } from "./answer.ts";
+import type { Answer, AnswerCarrier } from "./answer.ts";
 import { isShared, type OnWritten, SLICE_BYTES, SlicedOutput } from "./sliced-output.ts";
 
 type Content = string | Uint8Array;
 
-export class MeteredHttp1Response extends ServerResponse {
+export class MeteredHttp1Response extends ServerResponse implements AnswerCarrier {
   answer: Answer | undefined;
   #output: SlicedOutput | undefined;
 
-  override write(chunk: Content, ...rest: unknown[]): boolean {
-    if (this.answer === undefined) return super.write(chunk, ...(rest as []));
-    return this.#outputFor(this.answer).write(bytesOf(chunk, rest[0]), callbackOf(rest));
+  override write(chunk: Content, second?: unknown, third?: unknown): boolean {
+    if (this.answer === undefined) return super.write(chunk, second as never, third as never);
+    return this.#outputFor(this.answer).write(bytesOf(chunk, second), callbackOf([second, third]));
   }
 
-  override end(...given: unknown[]): this {
+  override end(chunk?: unknown, second?: unknown, third?: unknown): this {
     const { answer } = this;
-    const [chunk, ...rest] = given;
     if (answer === undefined || !isContent(chunk)) {
-      if (this.#output?.isBusy !== true) return super.end(...(given as []));
-      return this.#endOutput(this.#output, callbackOf(given));
+      if (this.#output?.isBusy !== true) return super.end(chunk as never, second as never, third as never);
+      return this.#endOutput(this.#output, callbackOf([chunk, second, third]));
     }
-    const length = lengthOf(chunk, rest[0]);
+    const length = lengthOf(chunk, second);
     if (!this.headersSent) answer.reserveContent(length);
     if (length <= SLICE_BYTES && this.#output?.isBusy !== true) {
       if (!isShared(chunk)) answer.add(length);
-      return super.end(chunk, ...(rest as []));
+      return super.end(chunk, second as never, third as never);
     }
     if (!this.headersSent && !this.hasHeader("content-length")) this.setHeader("content-length", length);
     const output = this.#outputFor(answer);
-    output.write(bytesOf(chunk, rest[0]));
-    return this.#endOutput(output, callbackOf(rest));
+    output.write(bytesOf(chunk, second));
+    return this.#endOutput(output, callbackOf([second, third]));
+  }
+
+  /** A pipelined request gets the socket once the earlier responses are complete. */
+  isBlocked(): boolean {
+    return this.socket === null;
+  }
+
+  breakOff(): void {
+    this.req.socket.destroy();
   }
 
   #outputFor(answer: Answer): SlicedOutput {
