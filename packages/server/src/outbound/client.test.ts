@@ -245,3 +245,80 @@ test("an ignored body can have any length, and a short one keeps its connection"
     }),
   );
 });
+
+/** Answers `/to?url=…` with a redirect, `/loop` with one to itself, and everything else with the headers of the request. */
+const redirecting: RequestListener = (request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
+  if (pathname === "/to")
+    return void response.writeHead(Number(searchParams.get("status") ?? 302), { location: searchParams.get("url") ?? "" }).end();
+  if (pathname === "/loop") return void response.writeHead(302, { location: "/loop" }).end();
+  if (pathname === "/nowhere") return void response.writeHead(302).end();
+  if (pathname === "/far") return void response.writeHead(302, { location: `/${"x".repeat(3000)}` }).end();
+  if (pathname === "/choices") return void response.writeHead(300, { location: "/end" }).end();
+  response.end(JSON.stringify({ path: request.url, ...request.headers }));
+};
+
+test("redirects are followed on request, relative and absolute, with each redirecting status", async () => {
+  await withServer(redirecting, (port) =>
+    withClient({}, async (client) => {
+      for (const status of [301, 302, 303, 307, 308])
+        for (const target of ["end?x=1", `http://localhost:${port}/end?x=1`]) {
+          const url = `http://127.0.0.1:${port}/to?status=${status}&url=${encodeURIComponent(target)}`;
+          const answer = await client.request({ url, maxRedirects: 1 });
+          assert.equal(JSON.parse(answer.body.toString()).path, "/end?x=1");
+          await assert.rejects(client.request({ url }), failsWith("redirect"));
+          await assert.rejects(client.request({ url, method: "POST", body: "x", maxRedirects: 1 }), failsWith("redirect"));
+        }
+    }),
+  );
+});
+
+test("the number of redirects is limited, and a redirect without a usable target fails", async () => {
+  let hits = 0;
+  const counting: RequestListener = (request, response) => {
+    hits++;
+    redirecting(request, response);
+  };
+  await withServer(counting, (port) =>
+    withClient({}, async (client) => {
+      await assert.rejects(client.request({ url: `http://127.0.0.1:${port}/loop`, maxRedirects: 5 }), failsWith("redirect"));
+      assert.equal(hits, 6);
+      for (const path of ["/nowhere", "/choices", "/to?url=http://%5B", "/far"])
+        await assert.rejects(client.request({ url: `http://127.0.0.1:${port}${path}`, maxRedirects: 5 }), failsWith("redirect"));
+    }),
+  );
+});
+
+test("each redirect is checked like the first address", async () => {
+  await withServer(redirecting, (port) =>
+    withClient({ allowCidrs: ["127.0.0.1/32"] }, async (client) => {
+      for (const [target, reason] of [
+        ["https://169.254.169.254/latest/meta-data", "address"],
+        ["http://127.0.0.2/", "address"],
+        ["https://[::1]/", "address"],
+        ["file:///etc/passwd", "scheme"],
+        ["ftp://127.0.0.1/", "scheme"],
+        [`http://user:secret@127.0.0.1:${port}/`, "url"],
+      ] as const) {
+        const url = `http://127.0.0.1:${port}/to?url=${encodeURIComponent(target)}`;
+        await assert.rejects(client.request({ url, maxRedirects: 5 }), failsWith(reason));
+      }
+    }),
+  );
+});
+
+test("a redirect to another origin gets no credentials", async () => {
+  await withServer(redirecting, (port) =>
+    withClient({}, async (client) => {
+      const headers = { Authorization: "Bearer secret", cookie: "secret", "x-other": "kept" };
+      const headersAt = async (target: string) => {
+        const url = `http://127.0.0.1:${port}/to?url=${encodeURIComponent(target)}`;
+        return JSON.parse((await client.request({ url, headers, maxRedirects: 1 })).body.toString());
+      };
+      const same = await headersAt("/end");
+      assert.deepEqual([same.authorization, same.cookie, same["x-other"]], ["Bearer secret", "secret", "kept"]);
+      const other = await headersAt(`http://localhost:${port}/end`);
+      assert.deepEqual([other.authorization, other.cookie, other["x-other"]], [undefined, undefined, "kept"]);
+    }),
+  );
+});

@@ -3,8 +3,8 @@
  *
  * Requests use https and go to public addresses or to the operator's ranges (HOLT_OUTBOUND_ALLOW_CIDRS). Plain http is
  * allowed only for addresses in such a range. Loopback is no exception: otherwise any token could make the server
- * contact its own host. The client follows no redirects, uses no proxies from the environment and decompresses nothing.
- * The size and the total time of a response are limited.
+ * contact its own host. The client uses no proxies from the environment and decompresses nothing. It follows redirects
+ * only on request, and checks every hop like the first one. The size and the total time of a response are limited.
  */
 import { Agent, type Dispatcher, request as send } from "undici";
 import { parseBoundedJson } from "../lib/strict-json.ts";
@@ -21,7 +21,7 @@ export interface OutboundLimits {
   readonly maxBytes?: number | undefined;
 }
 
-export interface OutboundRequest extends OutboundLimits {
+export interface OutboundRequest extends OutboundLimits, RedirectOptions {
   readonly url: string;
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
@@ -38,6 +38,12 @@ export interface OutboundRequest extends OutboundLimits {
   readonly onBody?: ((chunk: Buffer, headers: OutboundResponse["headers"]) => Promise<void>) | undefined;
 }
 
+/** Follows redirects of GET requests. `timeoutMs` covers all hops together. */
+export interface RedirectOptions {
+  /** Redirects that are followed; none by default. */
+  readonly maxRedirects?: number;
+}
+
 export interface OutboundResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -45,7 +51,7 @@ export interface OutboundResponse {
 }
 
 export interface OutboundClient extends AsyncDisposable {
-  /** Resolves with a response of any status except a redirect. @throws OutboundError on redirects and other failures */
+  /** Resolves with a response of any status except a redirect. @throws OutboundError on redirects that are not followed and other failures */
   request(request: OutboundRequest): Promise<OutboundResponse>;
   /** Sends a GET request. @throws OutboundError on failures and on any status but 200 */
   fetchJson(url: string, limits?: OutboundLimits): Promise<unknown>;
@@ -77,7 +83,7 @@ export function createOutboundClient(options: OutboundOptions): OutboundClient {
   });
   const hasRanges = options.allowCidrs.length > 0;
   const request = (wanted: OutboundRequest): Promise<OutboundResponse> =>
-    withinTime(wanted, (signal) => exchange(agent, parseOutboundUrl(wanted.url, hasRanges), wanted, signal));
+    withinTime(wanted, (signal) => follow(agent, { wanted, allowsHttp: hasRanges, signal }));
   return {
     request,
     async fetchJson(url, limits) {
@@ -117,13 +123,59 @@ async function withinTime<T>(limits: OutboundLimits, work: (signal: AbortSignal)
   }
 }
 
-async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
+interface Journey {
+  readonly wanted: OutboundRequest;
+  readonly allowsHttp: boolean;
+  readonly signal: AbortSignal;
+}
+
+async function follow(agent: Agent, { wanted, allowsHttp, signal }: Journey): Promise<OutboundResponse> {
+  let url = parseOutboundUrl(wanted.url, allowsHttp);
+  let request = wanted;
+  const isGet = (wanted.method ?? "GET") === "GET";
+  for (let left = isGet ? (wanted.maxRedirects ?? 0) : 0; ; left--) {
+    const answer = await exchange(agent, url, request, signal);
+    if (!("location" in answer)) return answer;
+    const { location, status } = answer;
+    if (left === 0) throw new OutboundError("redirect", `${url.host} answered with a redirect`, { status });
+    const next = parseOutboundUrl(targetOf(location, url, status), allowsHttp);
+    // Anyone on the way could read and change what follows.
+    if (url.protocol === "https:" && next.protocol !== "https:")
+      throw new OutboundError("scheme", `${url.host} redirects to ${next.host} without https`, { status });
+    if (next.origin !== url.origin) request = { ...request, headers: withoutCredentials(request.headers) };
+    url = next;
+  }
+}
+
+/** Statuses that name another address for the same GET request. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** @throws OutboundError for a redirect that cannot be followed */
+function targetOf(location: string | undefined, from: URL, status: number): string {
+  if (location === undefined || !REDIRECTS.has(status) || location.length > MAX_URL_LENGTH || !URL.canParse(location, from.href))
+    throw new OutboundError("redirect", `${from.host} answered with a redirect that cannot be followed`, { status });
+  return new URL(location, from).href;
+}
+
+/** Headers that only the origin that they were meant for may see. */
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization"]);
+
+function withoutCredentials(headers: OutboundRequest["headers"] = {}): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !CREDENTIALS.has(name.toLowerCase())));
+}
+
+interface Redirect {
+  readonly location: string | undefined;
+  readonly status: number;
+}
+
+async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse | Redirect> {
   const answer = await sendTo(agent, url, wanted, signal);
   const { statusCode: status, headers } = answer;
   // 304 is a valid response to a conditional request.
   if (status >= 300 && status < 400 && status !== 304) {
     answer.body.on("error", () => {}).destroy();
-    throw new OutboundError("redirect", `${url.host} answered with a redirect`, { status });
+    return { location: typeof headers.location === "string" ? headers.location : undefined, status };
   }
   const maxBytes = wanted.maxBytes ?? MAX_BYTES;
   if (wanted.onBody !== undefined && status === 200) {

@@ -25,6 +25,9 @@ export interface Feed {
   readonly last_modified: string;
 }
 
+/** Release pages and object stores redirect twice at most. */
+const MAX_REDIRECTS = 5;
+
 /** Undefined where the signal ended it. @param file name of the staged file, which the caller removes */
 export async function downloadFeed(feed: Feed, file: string, options: DownloadOptions, signal: AbortSignal): Promise<Fetched | undefined> {
   const { client, files, clock, maxBytes, timeoutMs } = options;
@@ -32,7 +35,7 @@ export async function downloadFeed(feed: Feed, file: string, options: DownloadOp
   try {
     const headers = { accept: "*/*", "accept-encoding": "identity", ...conditionsOf(feed) };
     const onBody = (chunk: Buffer, received: OutboundResponse["headers"]) => target.append(chunk, received);
-    const answer = await client.request({ url: feed.url, headers, signal, timeoutMs, maxBytes, onBody });
+    const answer = await client.request({ url: feed.url, headers, signal, timeoutMs, maxBytes, onBody, maxRedirects: MAX_REDIRECTS });
     const { status } = answer;
     if (status === 304 && (feed.etag !== "" || feed.last_modified !== "")) return { outcome: "unchanged", status };
     if (status !== 200) {

@@ -188,15 +188,18 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.ok(waitOf(world, await feeds.run(uid)) < HOUR);
   });
 
-  it("a mirror follows no redirects and connects to allowed addresses only", async () => {
+  it("a mirror follows redirects, at most five, and connects to allowed addresses only", async () => {
     const { feed } = feeds;
     const { group, writer } = await feeds.place();
+    const run = async (path: string) => (await feeds.run((await feeds.make(group, path, writer.token)).uid)).status;
+    for (let i = 1; i <= 6; i++) feed.answer(`/hop-${i}`, status(302, { location: i === 6 ? "/end" : `hop-${i + 1}` }));
+    feed.answer("/end", plain(advisoryYaml("end")));
+    const followed = await run("/hop-2");
+    assert.deepEqual([followed?.httpStatus, followed?.error, followed?.counts?.created], [200, "", 1n]);
+    const tooMany = await run("/hop-1");
+    assert.deepEqual([tooMany?.httpStatus, tooMany?.error], [302, "the feed answered with a redirect (status 302), which is not followed"]);
     feed.answer("/moved", status(302, { location: "http://169.254.169.254/latest/meta-data" }));
-    const moved = await feeds.run((await feeds.make(group, "/moved", writer.token)).uid);
-    assert.deepEqual(
-      [moved.status?.httpStatus, moved.status?.error],
-      [302, "the feed answered with a redirect (status 302), which is not followed"],
-    );
+    assert.match((await run("/moved"))?.error ?? "", /has no address that this server may connect to/);
     const forbidden = { name: "feed", url: "https://169.254.169.254/latest", kind: ADVISORIES };
     const { uid } = await world.must(createAdvisoryMirror, { parent: group, advisoryMirror: forbidden }, writer.token);
     await world.must(runAdvisoryMirror, { uid }, writer.token);
