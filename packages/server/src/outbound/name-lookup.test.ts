@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { DnsAnswer } from "./dns-query.ts";
 import { createNameLookup, type Resolve } from "./name-lookup.ts";
 
 const addresses = [{ address: "1.1.1.1", family: 4 }];
@@ -66,4 +67,46 @@ test("a lookup without waiting callers is not sent", async () => {
   endAll();
   await failed;
   assert.equal(asked.length, 6);
+});
+
+/** DNS answers at once, except for names that begin with "dead". It does not know names that begin with "local". */
+function createQuery() {
+  const held: (() => void)[] = [];
+  const query = (hostname: string): Promise<DnsAnswer> => {
+    if (hostname.startsWith("dead")) return new Promise((resolve) => held.push(() => resolve({ addresses: [], isAnswered: false })));
+    return Promise.resolve(hostname.startsWith("local") ? { addresses: [], isAnswered: true } : { addresses, isAnswered: true });
+  };
+  return { query, held };
+}
+
+test("any number of dead names delays neither new names nor those that only the system knows", async () => {
+  const { ask, asked, held: systemHeld, endAll } = createResolver();
+  const { query, held } = createQuery();
+  const resolve = createNameLookup(ask, { query });
+  const dead = Array.from({ length: 500 }, (_, i) => lookUp(resolve, `dead-${i}.test`).catch(() => "failed"));
+  assert.equal(held.length, 500);
+  for (let i = 0; i < 100; i++) assert.deepEqual(await lookUp(resolve, `new-${i}.test`), addresses);
+  assert.deepEqual(asked, []);
+  assert.deepEqual(await lookUp(resolve, "local.test"), addresses);
+  assert.deepEqual(asked, ["local.test"]);
+  // Names of which DNS does not answer may still be known to the system, which is asked about few at a time.
+  for (const end of held) end();
+  await new Promise(setImmediate);
+  assert.equal(systemHeld.size, 3);
+  assert.deepEqual(await lookUp(resolve, "local-2.test"), addresses);
+  assert.deepEqual(await lookUp(resolve, "new.test"), addresses);
+  while (systemHeld.size > 0) endAll();
+  assert.deepEqual(await Promise.all(dead), Array(500).fill("failed"));
+});
+
+test("a name that the system knew quickly is asked of the system again", async () => {
+  const { ask, asked } = createResolver();
+  const queried: string[] = [];
+  const query = async (hostname: string) => {
+    queried.push(hostname);
+    return { addresses: [], isAnswered: true };
+  };
+  const resolve = createNameLookup(ask, { query });
+  for (let i = 0; i < 2; i++) assert.deepEqual(await lookUp(resolve, "local.test"), addresses);
+  assert.deepEqual([queried, asked], [["local.test"], ["local.test", "local.test"]]);
 });

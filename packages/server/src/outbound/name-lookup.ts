@@ -1,10 +1,12 @@
 /**
- * Resolves host names, so that names with unresponsive name servers do not delay others. The system's resolver blocks a
- * thread for up to half a minute, and libuv gives it only half of its threads. Without these limits, a few dead names
- * would block all lookups.
+ * Resolves host names, so that names with unresponsive name servers do not delay others. A DNS query comes first: it
+ * needs no thread, so any number of names can wait for their name servers. The system's resolver, which blocks a thread
+ * for up to half a minute, is asked only about names that DNS does not know: those of the hosts file, of search domains
+ * and of other sources of this machine. libuv gives it only half of its threads, so it has limits.
  */
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { Lru } from "../lib/lru.ts";
+import { type QueryDns, queryDns } from "./dns-query.ts";
 
 /** All addresses of a host; `dns.lookup` has this shape. */
 export type Resolve = (
@@ -31,7 +33,18 @@ const SLOW_MS = 1000;
 const MAX_WAIT_MS = 10_000;
 const MAX_REMEMBERED = 10_000;
 
-export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS, now = () => performance.now() } = {}): Resolve {
+export interface NameLookupOptions {
+  /** Without it, the system's resolver is asked about every name. */
+  readonly query?: QueryDns;
+  readonly slowMs?: number;
+  readonly maxWaitMs?: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly now?: () => number;
+}
+
+/** @param ask the system's resolver */
+export function createNameLookup(ask: Resolve, options: NameLookupOptions = {}): Resolve {
+  const { query, slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS, now = () => performance.now() } = options;
   const speeds = new Lru<string, Speed>(MAX_REMEMBERED);
   const waiting: Record<Speed, Waiting[]> = { fast: [], unknown: [], slow: [] };
   const running: Record<Speed, number> = { fast: 0, unknown: 0, slow: 0 };
@@ -73,14 +86,25 @@ export function createNameLookup(ask: Resolve, { slowMs = SLOW_MS, maxWaitMs = M
     for (const callback of asked) callback(error, addresses);
   }
 
+  function askSystem(hostname: string, speed: Speed): void {
+    waiting[speed].push({ hostname, since: now() });
+    proceed();
+  }
+
   return (hostname, _options, callback) => {
     const others = callbacks.get(hostname);
     if (others !== undefined) return void others.push(callback);
     callbacks.set(hostname, [callback]);
-    waiting[speeds.get(hostname) ?? "unknown"].push({ hostname, since: now() });
-    proceed();
+    const speed = speeds.get(hostname);
+    // The system has known the name, and perhaps it alone.
+    if (query === undefined || speed === "fast") return askSystem(hostname, speed ?? "unknown");
+    query(hostname).then(({ addresses, isAnswered }) => {
+      if (addresses.length > 0) settle(hostname, null, [...addresses]);
+      // Where DNS does not answer, the system's resolver will mostly wait as long as it may.
+      else askSystem(hostname, isAnswered ? (speed ?? "unknown") : "slow");
+    });
   };
 }
 
 /** One instance for the whole process, because the threads are shared. */
-export const lookUpName = createNameLookup(systemLookup);
+export const lookUpName = createNameLookup(systemLookup, { query: queryDns });
