@@ -8,6 +8,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
+import { PythonProject_Status, PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { type Ended, runHoltd, startProcess, type TemporaryFolder, temporaryFolder } from "../harness/holtd.ts";
 import { createMavenClient, folderOf, hashOf, pluginJar, pomOf } from "../harness/libraries/maven-client.ts";
@@ -74,6 +75,19 @@ describeWithWorld("imports of libraries", (world: World) => {
     Object.fromEntries(
       packages.map((options) => wheel(options)).map(({ fileName, bytes }) => [`simple/${fileName.split("-")[0]}/${fileName}`, bytes]),
     );
+
+  test("an import skips the files of an archived project and continues", async () => {
+    const { path, group, owner, put } = await prepare(await files({ name: "one" }));
+    await run("--ecosystem", "python", "--group", owner, path);
+    const { listPythonProjects, updatePythonProject } = PythonProjectsService.method;
+    const { pythonProjects } = await world.must(listPythonProjects, { uidp: { childrenOf: group } });
+    const uid = pythonProjects[0]?.uid ?? "";
+    await world.must(updatePythonProject, { pythonProject: { uid, status: PythonProject_Status.ARCHIVED } });
+    for (const file of [wheel({ name: "one", version: "2.0" }), wheel({ name: "two" })]) await put(file.fileName, file.bytes);
+    const result = counts(await run("--ecosystem", "python", "--group", owner, path));
+    assert.deepEqual([result.code, result.counts], [3, [1, 1, 1, 0]]);
+    assert.deepEqual(result.problems, ["one-2.0-py3-none-any.whl: the project one is archived and accepts no new files"]);
+  });
 
   test("the packages of a tree are published once, and bad packages are skipped", async () => {
     const bad = wheel({ name: "liar" }).bytes;

@@ -97,7 +97,7 @@ function entriesOf(
 }
 
 /** Every order except that of uids has an index that begins with the ecosystem. */
-function ofEcosystem(ecosystem: Ecosystem, order: string, dialect: Dialect): Condition {
+export function ofEcosystem(ecosystem: Ecosystem, order: string, dialect: Dialect): Condition {
   const test = sql<boolean>`${dialect.unindexed("ecosystem")} = ${ecosystem}`;
   return { seek: test, test: order === "uid" ? test : sql<boolean>`ecosystem = ${ecosystem}` };
 }

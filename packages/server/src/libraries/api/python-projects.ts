@@ -1,6 +1,7 @@
 /** The settings of Python projects. A project is an artifact: publishing creates it, and these operations change its settings. */
 import { create } from "@bufbuild/protobuf";
 import {
+  type ListPythonProjectsRequest,
   type PythonProject,
   PythonProject_Status,
   PythonProject_StatusSchema,
@@ -16,15 +17,19 @@ import type { WriteCall } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
 import { applyMask } from "../../api/resource/field-mask.ts";
+import type { ListTerms } from "../../api/resource/list.ts";
 import { assertNone } from "../../api/resource/names.ts";
+import { parseOrderBy } from "../../api/resource/order-by.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
+import type { Dialect } from "../../db/dialect.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isCleanText } from "../../lib/clean-text.ts";
 import { type FieldViolation, notFound } from "../../lib/errors.ts";
 import { locationViolations } from "../python/project-locations.ts";
 import { SETTINGS_COLUMNS, type StoredSettings } from "../python/project-settings.ts";
 import { normalizeProject } from "../python/python-name.ts";
+import { ofEcosystem } from "./artifacts.ts";
 
 /** Lists read the rows of artifacts, whose bodies `showSettings` replaces. */
 const projects = defineResource(PythonProjectSchema, {
@@ -42,7 +47,7 @@ export function pythonProjectsService({ pageTokens }: { readonly pageTokens: Pag
   const { listPythonProjects } = standardMethods(PythonProjectsService, projects, {
     pageTokens,
     show: (bodies, call) => showSettings(bodies, call.db),
-    listTerms: (request) => termsOf((request as unknown as { readonly name: string }).name),
+    listTerms: (request, call) => termsOf(request as unknown as ListPythonProjectsRequest, call.db.dialect),
   });
   return implement(PythonProjectsService, {
     ...(listPythonProjects !== undefined && { listPythonProjects }),
@@ -63,13 +68,18 @@ export function pythonProjectsService({ pageTokens }: { readonly pageTokens: Pag
   });
 }
 
-function termsOf(name: string) {
-  const isPython = sql<boolean>`ecosystem = ${Ecosystem.PYTHON}`;
-  const ofPython = { seek: isPython, test: isPython };
-  if (name === "") return { conditions: [ofPython], counted: "python_artifact" as const };
+function termsOf({ name, orderBy }: ListPythonProjectsRequest, dialect: Dialect): ListTerms {
+  const { column } = parseOrderBy(orderBy, projects);
+  const ofPython = ofEcosystem(Ecosystem.PYTHON, column, dialect);
+  if (name === "") return { conditions: [ofPython], counted: "python_artifact", isIndexed: column !== "uid" };
   // PostgreSQL allows no NUL in a text, so no name contains one.
   const isNamed = name.includes("\0") ? sql<boolean>`1 = 0` : sql<boolean>`key = ${normalizeProject(name)}`;
-  return { conditions: [ofPython, { seek: isNamed, test: isNamed }] };
+  return {
+    conditions: [
+      { seek: ofPython.seek, test: ofPython.seek },
+      { seek: isNamed, test: isNamed },
+    ],
+  };
 }
 
 /** Replaces the bodies of artifacts by those of their settings. */

@@ -10,6 +10,7 @@ export const pythonProjects: Migration = {
     `alter table library_artifact add column status_reason ${text} not null default ''`,
     `alter table library_artifact add column tracks ${text} not null default '[]'`,
     `alter table library_artifact add column alternate_locations ${text} not null default '[]'`,
+    "create index library_artifact_by_key_uid on library_artifact (key, uid)",
     `alter table library_file add column core_metadata ${text}`,
     `create table library_provenance (
       artifact_uid ${text} not null, path ${text} not null, digest ${text} not null, body ${text} not null,
