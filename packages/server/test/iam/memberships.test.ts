@@ -4,7 +4,9 @@ import { it } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { MembershipsService, Membership_State as State } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { sql } from "kysely";
 import { MAX_PENDING_BINDINGS } from "../../src/iam/grants/grants.ts";
+import { memberships } from "../../src/iam/migrations/024-memberships.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isInRoot } from "../../src/lib/uid.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
@@ -242,6 +244,21 @@ describeWithWorld("memberships", (world) => {
       assert.equal(await codeFor(org, (await world.narrow(user, narrowing)).token), Code.PERMISSION_DENIED);
     assert.equal(await codeFor(org), 0);
     assertRefused(await world.raw("POST", "/holt/v1/memberships/nonsense:accept", {}, user.token), Code.NOT_FOUND);
+  });
+
+  it("registered users who are bound at the upgrade have joined, and users who never signed in have not", async () => {
+    const [user, other] = [await victimOf(), await world.user()];
+    const org = await found(other, "old");
+    const folder = textOf(parse((await world.raw("POST", `/iam/v2/groups/${org}`, { name: "folder" }, other.token)).text).uid);
+    for (const uid of [user.uid, world.userUid("not registered yet")]) await bind(other, uid, folder, "viewer");
+    await world.store.transaction(async (db) => {
+      await db.deleteFrom("membership").execute();
+      for (const statement of memberships.statements(db.dialect))
+        if (statement.startsWith("insert into membership")) await sql.raw(statement).execute(db);
+    });
+    const rows = await world.store.reader.selectFrom("membership").select("identity_uid").where("org_uid", "=", org).execute();
+    assert.deepEqual(rows.map((row) => row.identity_uid).toSorted(), [user.uid, other.uid].toSorted());
+    assert.equal(await stateOf(user, org), State.JOINED);
   });
 
   it("an organization in which people joined can be deleted", async () => {
