@@ -23,7 +23,12 @@ for (const kind of storeNames) {
   test(`endless pulls do not cause endless commits, and all pulls are recorded (${kind})`, async () => {
     await using world = await createStorageFixture(kind);
     const repoUid = await world.newRepo();
-    const origin = { repository: "my-org/nginx", remoteAddress: "127.0.0.1", userAgent: "test", actor: { subject: "somebody" } };
+    const origin = {
+      repository: "my-org/nginx",
+      remoteAddress: "127.0.0.1",
+      userAgent: "test",
+      actor: { subject: "somebody", claimsAt: () => ({}) },
+    };
     const pull = { repoUid, type: "manifest", digest: "sha256:0", tag: "1", method: "GET", origin, now: new Date() } as Pull;
     let commits = 0;
     const transaction: Store["transaction"] = (work) => {

@@ -38,7 +38,7 @@ const origin: Origin = {
   repository: "my-org/nginx",
   remoteAddress: "127.0.0.1",
   userAgent: "test",
-  actor: { subject: "somebody" } as Origin["actor"],
+  actor: { subject: "somebody", claimsAt: () => ({}) },
 };
 
 export interface Descriptor {
