@@ -6,7 +6,7 @@ import { MembershipsService, Membership_State as State } from "@holt/api/gen/hol
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
 import { MAX_PENDING_BINDINGS } from "../../src/iam/grants/grants.ts";
-import { memberships } from "../../src/iam/migrations/024-memberships.ts";
+import { memberships } from "../../src/iam/migrations/025-memberships.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isInRoot } from "../../src/lib/uid.ts";
 import { builtInRole } from "../harness/iam/iam.ts";

@@ -175,6 +175,14 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_PUBLIC_ADVISORIES: "Acme",
       HOLT_IMPORT_MAX_BYTES: "plenty",
       HOLT_MIRROR_TIMEOUT: "soon",
+      HOLT_MAX_CONNECTIONS_PER_ADDRESS: "many",
+      HOLT_MAX_CONNECTIONS_PER_CALLER: "many",
+      HOLT_MAX_TRANSFERS_PER_CALLER: "0",
+      HOLT_MAX_SUBSCRIPTIONS: "none",
+      HOLT_READ_TIMEOUT: "later",
+      HOLT_TRUSTED_PROXIES: "proxy",
+      HOLT_PULL_EVENTS: "all",
+      HOLT_REGISTRY_CREATE_FOLDERS: "yes",
     };
     // Any string is a valid value of these.
     const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];
