@@ -1,5 +1,6 @@
 /** Renders the description of this SCIM server: configuration, resource types and schemas (RFC 7643 §5 to §7). */
 import { MAX_COUNT } from "./answer.ts";
+import { MAX_BULK_BYTES, MAX_BULK_OPERATIONS } from "./bulk-request.ts";
 import { type Json, resourceTypes } from "./schema.ts";
 
 const CORE = "urn:ietf:params:scim:schemas:core:2.0";
@@ -8,7 +9,7 @@ export function serviceProviderConfig(base: string): Json {
   return {
     schemas: [`${CORE}:ServiceProviderConfig`],
     patch: { supported: true },
-    bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
+    bulk: { supported: true, maxOperations: MAX_BULK_OPERATIONS, maxPayloadSize: MAX_BULK_BYTES },
     filter: { supported: true, maxResults: MAX_COUNT },
     changePassword: { supported: false },
     sort: { supported: true },

@@ -3,6 +3,7 @@ import { httpStatusOf, isServerFault, type StatusOverrides } from "../../http/er
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { Code, HoltError, internal } from "../../lib/errors.ts";
+import type { Json } from "../schema.ts";
 import { ScimError } from "../scim-error.ts";
 
 export const CONTENT_TYPE = "application/scim+json";
@@ -13,9 +14,20 @@ const STATUS_OVERRIDES: StatusOverrides = { [Code.ABORTED]: 503 };
 
 /** @param reportFault receives unexpected errors, whose text the response does not contain */
 export function sendScimError(response: HttpResponse, thrown: unknown, reportFault: (error: unknown) => void): void {
+  const { status, body, headers } = scimErrorOf(thrown, reportFault);
+  send(response, status, { type: CONTENT_TYPE, text: JSON.stringify(body) }, { ...headers, "cache-control": "no-store" });
+}
+
+interface RenderedError {
+  readonly status: number;
+  readonly body: Json;
+  readonly headers: Record<string, string> | undefined;
+}
+
+/** The error as a SCIM resource. */
+export function scimErrorOf(thrown: unknown, reportFault: (error: unknown) => void): RenderedError {
   const { status, scimType, detail, headers } = responseFromError(thrown, reportFault);
-  const body = JSON.stringify({ schemas: [SCHEMA], status: String(status), ...(scimType !== undefined && { scimType }), detail });
-  send(response, status, { type: CONTENT_TYPE, text: body }, { ...headers, "cache-control": "no-store" });
+  return { status, body: { schemas: [SCHEMA], status: String(status), ...(scimType !== undefined && { scimType }), detail }, headers };
 }
 
 interface ScimErrorResponse {

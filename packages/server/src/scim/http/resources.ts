@@ -7,7 +7,7 @@ import { etagOf, type ScimRow } from "../resource.ts";
 import type { Json } from "../schema.ts";
 import { groups, type ResourceStorage, users } from "../storage.ts";
 import { createUser, deleteUser, findUser, patchUser, replaceUser } from "../users.ts";
-import { answerJson, answerNothing, assertMethod, readBodyOf, type ScimExchange } from "./scim-exchange.ts";
+import { answerJson, answerNothing, assertMethod, readJson, type ScimExchange } from "./scim-exchange.ts";
 import { parametersOfBody, parametersOfQuery, projectionFrom, searchRequestFrom } from "./search-request.ts";
 
 export interface Endpoint {
@@ -30,7 +30,7 @@ export async function serveAll(exchange: ScimExchange, { kind, create }: Endpoin
     await answerPage(exchange, [kind], searchRequestFrom(parametersOfQuery(exchange.query)));
     return;
   }
-  const row = await create(exchange.directory, await readBodyOf(exchange));
+  const row = await create(exchange.directory, await readJson(exchange));
   await answerRow(exchange, kind, row, { status: 201, headers: { location: `${exchange.base}${kind.type.endpoint}/${row.id}` } });
 }
 
@@ -43,12 +43,12 @@ export async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: s
     case "GET":
       return answerRow(exchange, kind, await endpoint.find(directory.store.reader, directory.provider.uid, id));
     case "PUT":
-      return answerRow(exchange, kind, await endpoint.replace(directory, id, await readBodyOf(exchange), ifMatch));
+      return answerRow(exchange, kind, await endpoint.replace(directory, id, await readJson(exchange), ifMatch));
     case "DELETE":
       await endpoint.remove(directory, id, ifMatch);
       return answerNothing(exchange);
     default: {
-      const row = await endpoint.patch(directory, id, await readBodyOf(exchange), ifMatch);
+      const row = await endpoint.patch(directory, id, await readJson(exchange), ifMatch);
       // A directory that adds one member to a large group does not need all members in the response (RFC 7644 §3.5.2).
       return kind === groups && !query.has("attributes") ? answerNothing(exchange, { etag: etagOf(row) }) : answerRow(exchange, kind, row);
     }
@@ -57,7 +57,7 @@ export async function serveOne(exchange: ScimExchange, endpoint: Endpoint, id: s
 
 export async function search(exchange: ScimExchange, kinds: readonly ResourceStorage[]): Promise<void> {
   assertMethod(exchange, "POST");
-  await answerPage(exchange, kinds, searchRequestFrom(parametersOfBody(await readBodyOf(exchange))));
+  await answerPage(exchange, kinds, searchRequestFrom(parametersOfBody(await readJson(exchange))));
 }
 
 async function answerPage(exchange: ScimExchange, kinds: readonly ResourceStorage[], request: SearchRequest): Promise<void> {

@@ -25,11 +25,20 @@ export interface ScimExchange {
   readonly allowance: Allowance;
   readonly parsers: Parsers;
   readonly scans: ConcurrencyLimit;
+  /** Bulk requests at the same time. */
+  readonly bulks: ConcurrencyLimit;
+  /** Logs an error that is the server's own fault. */
+  readonly reportFault: (error: unknown) => void;
 }
 
-/** @throws ScimError invalidSyntax */
-export async function readBodyOf({ request, allowance, parsers, directory }: ScimExchange): Promise<Json> {
-  const read = await parsers.run(jsonParser, await readBody(request, allowance), directory.provider.uid);
+/**
+ * @param maxBytes less than the limit of all bodies
+ * @throws ScimError invalidSyntax, 413
+ */
+export async function readJson({ request, allowance, parsers, directory }: ScimExchange, maxBytes = allowance.messageBytes): Promise<Json> {
+  const bytes = await readBody(request, allowance);
+  if (bytes.length > maxBytes) throw new ScimError(413, undefined, `the body is larger than ${maxBytes} bytes (maxPayloadSize): split it`);
+  const read = await parsers.run(jsonParser, bytes, directory.provider.uid);
   if (read === undefined) throw badRequest("invalidSyntax", "the body is not valid JSON, or an object has the same name twice");
   if (!isRecord(read.body)) throw badRequest("invalidSyntax", "the body must be a JSON object");
   return read.body;

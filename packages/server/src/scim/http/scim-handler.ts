@@ -4,13 +4,14 @@ import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { Grants } from "../../iam/grants/grants.ts";
-import { type ConcurrencyLimit, createConcurrencyLimit } from "../../jobs/limit.ts";
+import { createConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { ScimError } from "../scim-error.ts";
 import { groups, users } from "../storage.ts";
 import { authenticateDirectory } from "./authenticate.ts";
+import { serveBulk } from "./bulk.ts";
 import { describeServer } from "./discovery.ts";
 import { sendScimError } from "./error.ts";
 import { endpoints, search, serveAll, serveOne } from "./resources.ts";
@@ -30,6 +31,8 @@ export interface ScimOptions {
 
 /** Lists that are scanned row by row at the same time. Each takes as much processor time as hundreds of other requests. */
 const MAX_SCANS = 4;
+/** Bulk requests at the same time. Each holds a slot for hundreds of transactions. */
+const MAX_BULKS = 4;
 
 /** `route` is undefined for an unknown path. */
 interface State {
@@ -43,23 +46,29 @@ export function createScimHandler(options: ScimOptions): RequestHandler {
   const scans = createConcurrencyLimit(MAX_SCANS, () =>
     resourceExhausted("the server is searching directories already; try again shortly", 1),
   );
+  const bulks = createConcurrencyLimit(MAX_BULKS, () =>
+    resourceExhausted("the server is working on bulk requests already; try again shortly", 1),
+  );
   return options.frame<State>({
     name: "scim",
     createState: ({ url = "" }) => ({ route: scimRouteOf(url.split("?", 1)[0] ?? "") }),
-    serve: (exchange) => serve(exchange, scans, options),
+    serve: (exchange) => serve(exchange, { scans, bulks }, options),
     refuse: ({ response, reportFault }, error) => sendScimError(response, error, reportFault),
     logFields: ({ state: { route } }) => ({ identityProvider: route?.idpUid, endpoint: route?.endpoint, id: route?.id }),
   });
 }
 
-async function serve(exchange: Exchange, scans: ConcurrencyLimit, options: ScimOptions): Promise<void> {
-  const { request, response, method } = exchange;
+type Limits = Pick<ScimExchange, "scans" | "bulks">;
+
+async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): Promise<void> {
+  const { request, response, method, reportFault } = exchange;
   const authenticated = await authenticate(exchange, options);
   response.answer?.identify(authenticated.directory.provider.uid);
   const { memory, parsers } = options;
   const allowance = memory.allowKnown();
   try {
-    await dispatch({ request, response, method, query: new URLSearchParams(exchange.query), allowance, parsers, scans, ...authenticated });
+    const query = new URLSearchParams(exchange.query);
+    await dispatch({ request, response, method, reportFault, query, allowance, parsers, ...limits, ...authenticated });
   } finally {
     allowance.release();
   }
@@ -83,6 +92,7 @@ function dispatch(exchange: ScimExchange): Promise<void> | void {
     return id === undefined ? serveAll(exchange, resources) : serveOne(exchange, resources, id);
   }
   if (endpoint === ".search") return search(exchange, [users, groups]);
-  if (endpoint === "Bulk" || endpoint === "Me") throw new ScimError(501, undefined, `/${endpoint} is not supported`);
+  if (endpoint === "Bulk" && id === undefined) return serveBulk(exchange);
+  if (endpoint === "Me") throw new ScimError(501, undefined, "/Me is not supported");
   return describeServer(exchange);
 }
