@@ -56,6 +56,7 @@ export function createProviders(operator: OperatorProvider | undefined, secrets:
       clientId,
       clientSecret: clientSecret === "" ? undefined : clientSecret,
       scopes: ["email", "profile"],
+      groupsClaim: "",
       hints,
     };
     return { upstream, record: undefined };
@@ -63,9 +64,9 @@ export function createProviders(operator: OperatorProvider | undefined, secrets:
 
   function chooseOrganization(record: IdentityProviderRecord | undefined): ChosenProvider | undefined {
     if (record === undefined) return undefined;
-    const { issuer, clientId, additionalScopes } = record;
+    const { issuer, clientId, additionalScopes, groupsClaim } = record;
     const clientSecret = openClientSecret(record, secrets);
-    return { upstream: { issuer, clientId, clientSecret, scopes: additionalScopes, hints: {} }, record };
+    return { upstream: { issuer, clientId, clientSecret, scopes: additionalScopes, groupsClaim, hints: {} }, record };
   }
 
   async function offer(db: ReadDb): Promise<ProviderChoice> {

@@ -15,12 +15,14 @@ import {
   clockTolerance,
   customFetch,
   discovery,
+  fetchUserInfo,
   None,
   type ServerMetadata,
+  skipSubjectCheck,
 } from "openid-client";
 import { createIssuerCache } from "../iam/tokens/issuer-cache.ts";
 import type { JwksCache } from "../iam/tokens/jwks.ts";
-import { type Claims, parseJwt } from "../iam/tokens/jwt.ts";
+import { type Claims, claimOf, parseJwt } from "../iam/tokens/jwt.ts";
 import { verifyWithIssuer } from "../iam/tokens/third-party-tokens.ts";
 import type { WaitLimit } from "../iam/tokens/wait-limit.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -37,6 +39,8 @@ export interface Upstream {
   /** Undefined for a client without a secret. */
   readonly clientSecret: string | undefined;
   readonly scopes: readonly string[];
+  /** Name of the claim with the person's groups, which may be at the userinfo endpoint; empty if groups are not used. */
+  readonly groupsClaim: string;
   /** Additional parameters for the authorization endpoint. */
   readonly hints: Readonly<Record<string, string>>;
 }
@@ -58,7 +62,7 @@ export interface Upstreams {
    */
   begin(upstream: Upstream, checks: AuthorizationChecks): Promise<string>;
   /**
-   * Redeems the code and returns the claims of the ID token.
+   * Redeems the code and returns the claims of the ID token, with the groups of the userinfo endpoint if it has none.
    * @param answer the query that the browser returned with
    * @throws SignInRefusal
    */
@@ -135,6 +139,26 @@ export function createUpstreams({ client, waits, jwks, trustedIssuers, clock, lo
     }
   }
 
+  /**
+   * Only the groups are taken from the userinfo endpoint. If it fails, the person signs in without them.
+   * @throws SignInRefusal if the answer is about another person (OpenID Connect Core §5.3.2)
+   */
+  async function fetchGroups(
+    { issuer, groupsClaim }: Upstream,
+    configuration: Configuration,
+    { accessToken, claims }: { readonly accessToken: string; readonly claims: Claims },
+  ): Promise<unknown> {
+    try {
+      const info: Claims = await fetchUserInfo(configuration, accessToken, skipSubjectCheck);
+      if (claimOf(info, "sub") === claimOf(claims, "sub")) return claimOf(info, groupsClaim);
+    } catch (error) {
+      log.warn({ issuer, reason: describeFailure(error) }, "an identity provider did not answer who a person's groups are");
+      return undefined;
+    }
+    log.warn({ issuer }, "the userinfo endpoint of an identity provider answered for another person");
+    throw new SignInRefusal(502, "Your identity provider mixes you up with another person. Tell its administrator.");
+  }
+
   return {
     begin(upstream, { state, nonce, verifier }) {
       return guardProvider(upstream.issuer, async () => {
@@ -160,13 +184,20 @@ export function createUpstreams({ client, waits, jwks, trustedIssuers, clock, lo
         url.search = answer.toString();
         // openid-client checks the state and the issuer (RFC 9207) before it sends the code, and nonce, audience and
         // times of the token.
-        const tokens = await authorizationCodeGrant(await configure(upstream), url, {
+        const configuration = await configure(upstream);
+        const tokens = await authorizationCodeGrant(configuration, url, {
           expectedState: state,
           expectedNonce: nonce,
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
         });
-        return await verifyWithIssuer(jwks, parseJwt(tokens.id_token ?? ""), clock.now());
+        const claims = await verifyWithIssuer(jwks, parseJwt(tokens.id_token ?? ""), clock.now());
+        const { groupsClaim } = upstream;
+        const { userinfo_endpoint: endpoint } = configuration.serverMetadata();
+        if (groupsClaim === "" || claimOf(claims, groupsClaim) !== undefined || endpoint === undefined) return claims;
+        assertLeadsToProvider(new URL(endpoint), upstream.issuer);
+        const groups = await fetchGroups(upstream, configuration, { accessToken: tokens.access_token, claims });
+        return groups === undefined ? claims : { ...claims, [groupsClaim]: groups };
       });
     },
   };
@@ -212,10 +243,10 @@ function clientAuthentication({ clientSecret }: Upstream, { token_endpoint_auth_
   return takesBasic ? ClientSecretBasic(clientSecret) : ClientSecretPost(clientSecret);
 }
 
-/** A provider must not send people to other URL schemes. */
+/** A provider must not send people, or their access tokens, to other URL schemes. */
 function assertLeadsToProvider(url: URL, issuer: string): void {
   if (url.protocol !== "https:" && url.origin !== new URL(issuer).origin)
-    throw new OutboundError("scheme", "the discovery document has an authorization_endpoint on another origin without https");
+    throw new OutboundError("scheme", "the discovery document has an endpoint on another origin without https");
 }
 
 /** Shows the provider's own error message, since only its administrator can fix the cause. */

@@ -9,6 +9,8 @@ import Provider from "oidc-provider";
 export interface UpstreamOptions {
   /** Callback URL of Holt; several if several servers use the provider. */
   readonly redirectUris: readonly string[];
+  /** Whether ID tokens have only the claims of OpenID Connect; the others are at the userinfo endpoint. */
+  readonly hasShortTokens?: boolean;
 }
 
 export interface UpstreamProvider extends AsyncDisposable {
@@ -17,6 +19,8 @@ export interface UpstreamProvider extends AsyncDisposable {
   readonly authorizations: readonly URLSearchParams[];
   /** Claims of an account's tokens besides `sub`, which is the account's name. */
   setClaims(account: string, claims: Readonly<Record<string, unknown>>): void;
+  /** Answers every request for user information with this. */
+  setUserInfo(claims: Readonly<Record<string, unknown>>): void;
   /** While down, every request, or every request for this path, gets status 503. */
   setDown(isDown: boolean, path?: string): void;
 }
@@ -27,9 +31,10 @@ export const PUBLIC_CLIENT = { id: "holt-public" };
 
 const SCOPES = "openid email profile groups";
 
-export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<UpstreamProvider> {
+export async function startUpstream({ redirectUris, hasShortTokens = false }: UpstreamOptions): Promise<UpstreamProvider> {
   const accounts = new Map<string, Readonly<Record<string, unknown>>>();
   const authorizations: URLSearchParams[] = [];
+  let userInfo: Readonly<Record<string, unknown>> | undefined;
   let isDown = (_path: string): boolean => false;
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -47,7 +52,7 @@ export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<
       ],
     },
     cookies: { keys: ["a key of tests"] },
-    conformIdTokenClaims: false,
+    conformIdTokenClaims: hasShortTokens,
     pkce: { required: () => true },
     scopes: SCOPES.split(" "),
     claims: { openid: ["sub", "oid"], email: ["email", "email_verified"], profile: ["name"], groups: ["groups"] },
@@ -66,6 +71,8 @@ export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<
   server.on("request", (request, response) => {
     const url = new URL(request.url ?? "", issuer);
     if (isDown(url.pathname)) return void response.writeHead(503).end();
+    if (url.pathname === "/me" && userInfo !== undefined)
+      return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(userInfo));
     if (url.pathname === "/auth") authorizations.push(url.searchParams);
     if (url.pathname.startsWith("/interaction/")) void interact(provider, request, response);
     else callback(request, response);
@@ -75,6 +82,9 @@ export async function startUpstream({ redirectUris }: UpstreamOptions): Promise<
     issuer,
     authorizations,
     setClaims: (account, claims) => void accounts.set(account, claims),
+    setUserInfo(claims) {
+      userInfo = claims;
+    },
     setDown(value, path) {
       isDown = (asked) => value && (path === undefined || path === asked);
     },

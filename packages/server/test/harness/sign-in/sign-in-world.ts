@@ -31,16 +31,23 @@ export interface SignInWorldOptions {
   /** Whether the operator has a provider, too. Defaults to true. */
   readonly hasOperator?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether the provider has most claims at its userinfo endpoint. */
+  readonly hasShortTokens?: boolean;
 }
 
 /** A return URL where no program listens: tests read the address that the browser is sent to. */
 export const PROGRAM = "http://127.0.0.1:9/callback?token=true&error=true";
 
-export async function startSignInWorld({ store = "sqlite", hasOperator = true, env = {} }: SignInWorldOptions = {}): Promise<SignInWorld> {
+export async function startSignInWorld({
+  store = "sqlite",
+  hasOperator = true,
+  env = {},
+  hasShortTokens = false,
+}: SignInWorldOptions = {}): Promise<SignInWorld> {
   await using cleanUp = new AsyncDisposableStack();
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
-  const upstream = cleanUp.use(await startUpstream({ redirectUris: [`${baseUrl}/oauth/callback`] }));
+  const upstream = cleanUp.use(await startUpstream({ redirectUris: [`${baseUrl}/oauth/callback`], hasShortTokens }));
   const operator = { HOLT_LOGIN_ISSUER: upstream.issuer, HOLT_LOGIN_CLIENT_ID: CLIENT.id, HOLT_LOGIN_CLIENT_SECRET: CLIENT.secret };
   const settings = { HOLT_LISTEN: `127.0.0.1:${port}`, HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...(hasOperator && operator), ...env };
   const clock = createManualClock(new Date());
