@@ -123,17 +123,22 @@ export function parseIssuer(text: string): string {
 }
 
 export function parseCidr(text: string): string {
+  if (!isCidr(text)) throw new Error("a comma-separated list of CIDRs, such as 10.0.0.0/8");
+  return text;
+}
+
+function isCidr(text: string): boolean {
   const [address = "", bits = "", ...rest] = text.split("/");
   const family = isIP(address);
-  if (family === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128))
-    throw new Error("a comma-separated list of CIDRs, such as 10.0.0.0/8");
-  return text;
+  return family !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
 }
 
 /** An address or a CIDR, as a CIDR. */
 export function parseNetwork(text: string): string {
   const family = isIP(text);
-  return parseCidr(family === 0 ? text : `${text}/${family === 4 ? 32 : 128}`);
+  const cidr = family === 0 ? text : `${text}/${family === 4 ? 32 : 128}`;
+  if (!isCidr(cidr)) throw new Error("a comma-separated list of addresses and CIDRs, such as 127.0.0.1,10.0.0.0/8");
+  return cidr;
 }
 
 export function secretsKeyFrom(text: string): Uint8Array {
