@@ -14,6 +14,7 @@ import { createRefusal } from "./api/rest/error.ts";
 import { createRestHandler } from "./api/rest/rest.ts";
 import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
+import { sqlitePath } from "./db/open.ts";
 import { blobReferences, domains, eventSubjects } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createCallerSlots } from "./http/caller-slots.ts";
@@ -26,10 +27,12 @@ import { createRouter } from "./http/router.ts";
 import { createServerPages } from "./http/server-pages.ts";
 import { defaultLimits, type TransportLimits } from "./http/transport-limits.ts";
 import { startIam } from "./iam/module.ts";
+import { DatabaseCheck } from "./jobs/database-check.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
 import { createCallLimit } from "./jobs/limit.ts";
 import { Parsers } from "./jobs/parsers.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
+import { unavailable } from "./lib/errors.ts";
 import type { Log } from "./lib/log.ts";
 import { startLibraries } from "./libraries/module.ts";
 import { createAppendListeners } from "./outbox/append-listeners.ts";
@@ -42,6 +45,8 @@ import { unimplemented } from "./unimplemented.ts";
 
 export interface App extends AsyncDisposable {
   readonly port: number;
+  /** Is not ready any more, but serves everything. */
+  announceStop(): void;
   /** Takes no new connections and resolves when the running calls are answered. */
   drain(): Promise<void>;
 }
@@ -59,6 +64,12 @@ function limitsFrom(config: Config): Partial<TransportLimits> {
 export interface AppOptions {
   readonly clock?: Clock;
   readonly limits?: Partial<TransportLimits> | undefined;
+}
+
+/** Only SQLite's file is this server's to check. */
+function startDatabaseCheck({ databaseUrl, dataDir, databaseCheckMs: intervalMs }: Config, log: Log): DatabaseCheck | undefined {
+  if (databaseUrl !== "" || intervalMs === 0) return undefined;
+  return new DatabaseCheck({ path: sqlitePath(dataDir), log, intervalMs });
 }
 
 /** A server that is listening. Everything that it opened is closed again in reverse order, also when a later step fails. */
@@ -101,7 +112,13 @@ export async function createApp(config: Config, log: Log, { clock = systemClock,
   const implementations = [...served.flatMap((domain) => domain.services ?? []), pingService, pingServiceV1];
   const operations = compileOperations(services, implementations, unimplemented);
   const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms });
-  const health = createHealth(() => store.ping());
+  const check = startDatabaseCheck(config, log);
+  if (check !== undefined) stack.use(check);
+  const health = createHealth(async () => {
+    await store.ping();
+    const problem = check?.problem();
+    if (problem !== undefined) throw unavailable(problem);
+  });
   const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
   const openapi = createOpenApiHandler({ operations, baseUrl });
   const pages = createServerPages({ health, openapi, docs: createDocsHandler() });
@@ -130,6 +147,10 @@ export async function createApp(config: Config, log: Log, { clock = systemClock,
   const owned = stack.move();
   return {
     port: listener.port,
+    announceStop() {
+      health.drain();
+      listener.announceStop();
+    },
     drain() {
       health.drain();
       return listener.drain();

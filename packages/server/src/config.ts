@@ -38,6 +38,8 @@ export interface Config {
   readonly dataDir: string;
   readonly databaseUrl: string;
   readonly databasePoolSize: number;
+  /** 0 for never. */
+  readonly databaseCheckMs: number;
   /** Without a trailing slash. */
   readonly baseUrl: string;
   /** Without a trailing slash. */
@@ -47,6 +49,7 @@ export interface Config {
   readonly tlsCert: string;
   readonly tlsKey: string;
   readonly logLevel: LogLevel;
+  readonly stopDelayMs: number;
   readonly maxConcurrentCalls: number;
   readonly maxConnectionsPerAddress: number;
   readonly maxConnectionsPerCaller: number;
@@ -133,6 +136,12 @@ export const settings: Settings = {
     doc: "Number of PostgreSQL connections that this server keeps for writing, and the same number again for reading.",
     parse: parseInteger(1, 1000),
   },
+  databaseCheckMs: {
+    env: "HOLT_DATABASE_CHECK",
+    fallback: "24h",
+    doc: "Pause between two checks of the SQLite file for damaged pages, in the background. `0` checks never. PostgreSQL has its own data checksums.",
+    parse: orZero(parseDuration(1000, 20 * 24 * HOUR_MS)),
+  },
   baseUrl: {
     env: "HOLT_BASE_URL",
     fallback: "",
@@ -171,6 +180,12 @@ export const settings: Settings = {
     fallback: "info",
     doc: "`debug`, `info` (one line per call), `warn`, `error` or `silent`. The log is JSON lines on standard error.",
     parse: (text) => matching(/^(debug|info|warn|error|silent)$/, text, "debug, info, warn, error or silent") as LogLevel,
+  },
+  stopDelayMs: {
+    env: "HOLT_STOP_DELAY",
+    fallback: "0",
+    doc: "Time after SIGTERM in which the server serves everything and only `/readyz` answers 503, so that load balancers notice before connections are refused. Set it to at least the period of the probe times its failure threshold plus a few seconds: `15s` suits Kubernetes' defaults with a period of 5 s. SIGINT and a second signal do not wait.",
+    parse: orZero(parseDuration(1, HOUR_MS)),
   },
   maxConcurrentCalls: {
     env: "HOLT_MAX_CONCURRENT_CALLS",

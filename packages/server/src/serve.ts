@@ -1,5 +1,6 @@
 /** Runs the server until it is told to stop. */
-import { createApp } from "./app.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type App, createApp } from "./app.ts";
 import { type Config, givenSettings } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
 
@@ -15,13 +16,24 @@ export async function serve(config: Config): Promise<void> {
     // A second signal means: do not wait.
     if (isStopping) process.exit(1);
     isStopping = true;
-    void shutDown(app, signal, log);
+    // Nobody routes traffic to a server that a person ends with Ctrl+C.
+    void shutDown(app, { signal, delayMs: signal === "SIGTERM" ? config.stopDelayMs : 0 }, log);
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
   process.stdout.write(welcome(config));
 }
 
-async function shutDown(app: Awaited<ReturnType<typeof createApp>>, signal: NodeJS.Signals, log: Log): Promise<void> {
+interface Stop {
+  readonly signal: NodeJS.Signals;
+  readonly delayMs: number;
+}
+
+async function shutDown(app: App, { signal, delayMs }: Stop, log: Log): Promise<void> {
+  if (delayMs > 0) {
+    log.info({ signal, delayMs }, "not ready any more: stopping after the delay");
+    app.announceStop();
+    await sleep(delayMs);
+  }
   log.info({ signal }, "stopping: waiting for running calls");
   const timeout = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), DRAIN_MS).unref());
   if ((await Promise.race([app.drain(), timeout])) === "late") log.warn("stopping: closing the connections of calls that still run");

@@ -22,7 +22,7 @@ export interface StoreOptions {
   readonly writers?: number;
 }
 
-/** The database file in a data folder. */
+/** The file of the embedded database. */
 export function sqlitePath(dataDir: string): string {
   return join(dataDir, "holt.db");
 }

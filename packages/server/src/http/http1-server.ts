@@ -13,6 +13,8 @@ import type { TransportLimits } from "./transport-limits.ts";
 /** A server that gets its connections from the listener. */
 export interface ConnectionServer {
   accept(socket: Socket): void;
+  /** Asks clients to connect elsewhere with their next request, and still serves everything. */
+  announceStop(): void;
   /** Lets running requests finish and accepts no new ones. Resolves when the last connection is closed. */
   drain(): Promise<void>;
 }
@@ -29,6 +31,9 @@ export interface ServerParts {
 export function createHttp1Server({ onRequest, limits, answers, peers, log }: ServerParts): ConnectionServer {
   const connections = new Map<Socket, Peer>();
   const running = new Set<ServerResponse>();
+  let isStopping = false;
+  /** Whether a connection without a running request may be closed. */
+  let isLingerOver = false;
   let drained: (() => void) | undefined;
 
   const server = createServer({
@@ -49,7 +54,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     const answer = new Answer(answers, connections.get(socket) ?? peers.open(socket), response);
     response.answer = answer;
     running.add(response);
-    if (drained !== undefined) response.shouldKeepAlive = false;
+    if (isStopping) response.shouldKeepAlive = false;
     response.once("close", () => {
       answer.end();
       running.delete(response);
@@ -81,9 +86,16 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     onRequest(request, response);
   }
 
+  function closeIdle(): void {
+    isLingerOver = true;
+    const busy = new Set([...running].map((response) => response.req.socket));
+    for (const socket of connections.keys()) if (!busy.has(socket)) socket.destroy();
+    server.close();
+  }
+
   return {
     accept(socket) {
-      if (drained !== undefined) return void socket.destroy();
+      if (isLingerOver) return void socket.destroy();
       connections.set(socket, peers.open(socket));
       socket.once("close", () => {
         connections.delete(socket);
@@ -91,19 +103,24 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
       });
       server.emit("connection", socket);
     },
+    announceStop() {
+      isStopping = true;
+      for (const response of running) response.shouldKeepAlive = false;
+    },
     drain() {
       const closed = new Promise<void>((resolve) => {
         drained = resolve;
       });
-      const busy = new Set([...running].map((response) => response.req.socket));
-      for (const response of running) response.shouldKeepAlive = false;
-      for (const socket of connections.keys()) if (!busy.has(socket)) socket.destroy();
+      this.announceStop();
       if (connections.size === 0) drained?.();
-      server.close();
+      setTimeout(closeIdle, LINGER_MS).unref();
       return closed;
     },
   };
 }
+
+/** When a server stops, requests that are on their way on idle connections have this time to arrive. They would be reset otherwise. */
+const LINGER_MS = 1_000;
 
 const LATE: NodeJS.ErrnoException = Object.assign(new Error("the request took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
 

@@ -73,6 +73,8 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
       accepted = socket;
       server.emit("connection", socket);
     },
+    // HTTP/2 has GOAWAY, which loses no request, so `drain` is early enough.
+    announceStop() {},
     drain() {
       const closed = new Promise<void>((resolve) => {
         drained = resolve;

@@ -49,6 +49,11 @@ export class Listener implements AsyncDisposable {
     return (this.#front.address() as AddressInfo).port;
   }
 
+  /** Serves everything as before, but asks clients to connect elsewhere with their next request. */
+  announceStop(): void {
+    for (const server of this.#servers) server.announceStop();
+  }
+
   /** Accepts no new connections, and resolves when the running requests are answered. The caller decides how long to wait. */
   async drain(): Promise<void> {
     this.#front.close();

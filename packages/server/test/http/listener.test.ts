@@ -219,6 +219,18 @@ test("draining lets running requests end, closes idle connections and takes no n
   await drained;
 });
 
+test("a request that arrives on a kept-alive connection after draining began is answered, and the connection is closed", async () => {
+  await using server = await startTransports();
+  const socket = openSocket(server.port);
+  socket.write(get("/healthz"));
+  await once(socket, "data");
+  const answer = untilClosed(socket);
+  const drained = server.listener.drain();
+  socket.write(get("/healthz"));
+  assert.match(await answer, /^HTTP\/1\.1 200 OK\r\n[\s\S]*connection: close/i);
+  await drained;
+});
+
 test("disposing closes everything, whatever is running", async () => {
   let begun = 0;
   const server = await startTransports({ rest: () => void begun++ });

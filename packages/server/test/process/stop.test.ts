@@ -1,11 +1,13 @@
 /** A stopping holtd finishes running calls, accepts no new ones and does not wait for ever. */
 import assert from "node:assert/strict";
+import { Agent } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CreateGroupRequestSchema, GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { get, printedToken, type RunningServer, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { send as sendWith } from "../harness/clients.ts";
+import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { until, within } from "../harness/wait.ts";
 
 interface Fixture extends AsyncDisposable {
@@ -14,10 +16,10 @@ interface Fixture extends AsyncDisposable {
   readonly orgUid: string;
 }
 
-async function startServer(): Promise<Fixture> {
+async function startServer(settings: Settings = {}): Promise<Fixture> {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
-  const server = stack.use(await startHoltd({ HOLT_DATA_DIR: folder.path }));
+  const server = stack.use(await startHoltd({ HOLT_DATA_DIR: folder.path, ...settings }));
   const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
   const { json } = await get(server.baseUrl, "/iam/v2/groups?uidp.in_root=true", token);
   const orgUid = (json as { groups: { uid: string }[] }).groups[0]?.uid ?? "";
@@ -80,6 +82,27 @@ describe("a stop of holtd", { concurrency: 3 }, () => {
     const { code, stderr } = await within(server.ended, () => "did not end");
     assert.equal(code, 0);
     assert.match(stderr, /"msg":"stopped"\}\n$/);
+  });
+
+  test("a server serves during HOLT_STOP_DELAY, is not ready and closes connections after their answers", async () => {
+    await using fixture = await startServer({ HOLT_STOP_DELAY: "10m" });
+    const { server, token } = fixture;
+    const agent = new Agent({ keepAlive: true });
+    const send = (path: string) => sendWith(agent, server.baseUrl, "GET", path, { authorization: `Bearer ${token}` });
+    assert.equal((await send("/readyz")).status, 200);
+    server.kill("SIGTERM");
+    await until(() => server.stderr().includes("stopping after the delay"));
+    for (const [path, status] of [
+      ["/readyz", 503],
+      ["/healthz", 200],
+      ["/iam/v2/groups", 200],
+    ] as const) {
+      const answer = await send(path);
+      assert.deepEqual([path, answer.status, answer.headers.connection], [path, status, "close"]);
+    }
+    agent.destroy();
+    server.kill("SIGTERM");
+    assert.equal((await within(server.ended, () => "did not end")).code, 1);
   });
 
   test("a stopping server answers the running gRPC call", async () => {

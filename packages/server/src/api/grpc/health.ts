@@ -47,7 +47,7 @@ async function pingStore(ping: () => Promise<void>): Promise<string | undefined>
     await untilAborted(ping(), AbortSignal.timeout(PING_TIMEOUT_MS));
     return undefined;
   } catch (error) {
-    return error instanceof HoltError ? error.message.replace("Unavailable: ", "") : "the database does not answer";
+    return error instanceof HoltError ? error.message.replace("Unavailable: ", "") : "the store does not answer";
   }
 }
 
