@@ -4,7 +4,7 @@
  */
 import { sql } from "kysely";
 import type { Access } from "../access/capabilities.ts";
-import { isUidSegment, isVisible } from "../api/resource/named-groups.ts";
+import { isUidSegment, isVisible, preferredOf } from "../api/resource/named-groups.ts";
 import type { ReadDb } from "../db/store.ts";
 import { ancestry, isInRoot, parentOf, rootOf } from "../lib/uid.ts";
 
@@ -35,7 +35,7 @@ export async function repositoryNames(db: ReadDb, repos: readonly NamedRepo[], a
   });
 }
 
-/** Several organizations that the caller can see may have the same name. It then belongs to the verified one, or to none. */
+/** Several organizations that the caller can see may have the same name. The name then means one of them, or none. */
 async function organizationSegments(db: ReadDb, uids: readonly string[], access: Access): Promise<[string, string][]> {
   const visible = [...new Set([...uids, ...[...access.entries()].map(([uid]) => rootOf(uid))])];
   const rows = await db
@@ -44,10 +44,9 @@ async function organizationSegments(db: ReadDb, uids: readonly string[], access:
     .where("uid", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(visible).as("v")).select("v.value"))
     .execute();
   const byName = Map.groupBy(rows, ({ name }) => name);
-  return rows.map(({ uid, name, verified }) => {
-    const namesakes = byName.get(name) ?? [];
-    const hasName = namesakes.length === 1 || (verified === 1 && namesakes.filter((row) => row.verified === 1).length === 1);
-    return [uid, hasName ? segmentOf(uid, name) : uid];
+  return rows.map(({ uid, name }) => {
+    const [first, ...others] = preferredOf(byName.get(name) ?? [], access);
+    return [uid, first?.uid === uid && others.length === 0 ? segmentOf(uid, name) : uid];
   });
 }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { basic, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld } from "../harness/world.ts";
@@ -98,6 +99,20 @@ describeWithWorld("the catalog", (world) => {
     assert.deepEqual((await pages(as(`Bearer ${other.token}`), "/v2/_catalog")).flat(), []);
     const stranger = await world.user();
     assert.deepEqual((await pages(as(`Bearer ${stranger.token}`), "/v2/_catalog")).flat(), []);
+  });
+
+  test("the catalog names an organization as its name is resolved: that of a joined one, the uid of another one", async () => {
+    const user = await world.user();
+    const own = await world.must(GroupsService.method.createGroup, { parent: "", group: { name: "same" } }, user.token);
+    const other = await world.must(GroupsService.method.createGroup, { parent: "", group: { name: "same" } });
+    await world.bind(user.uid, await world.role(other.uid, [Capability.CAP_REPO_LIST, Capability.CAP_TAG_LIST]), other.uid);
+    await world.must(ReposService.method.createRepo, { parent: own.uid, repo: { name: "mine" } }, user.token);
+    const theirs = await createRepo(other.uid, "theirs");
+    const client = as(`Bearer ${user.token}`);
+    const found = (await pages(client, "/v2/_catalog")).flat();
+    assert.deepEqual(found.toSorted(), ["same/mine", `${other.uid}/theirs`].toSorted());
+    for (const name of found) assert.equal((await client.send("GET", `${name}/tags/list`)).status, 200, name);
+    await world.must(ReposService.method.deleteRepo, { uid: theirs });
   });
 
   test("the catalog continues in a link after many groups without repositories", async () => {

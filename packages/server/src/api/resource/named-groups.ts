@@ -53,12 +53,21 @@ export function isUidSegment(text: string): boolean {
 async function organizationsNamed(db: ReadDb, name: string, access: Access): Promise<string[]> {
   if (ROOT_UID.test(name)) return isVisible(name, access) ? [name] : [];
   const rows = await db.selectFrom("group").select(["uid", "verified"]).where("name", "=", name).where("parent", "is", null).execute();
-  const all = rows.filter(({ uid }) => isVisible(uid, access));
-  const joined = all.filter(({ uid }) => access.hasJoined(uid));
-  const visible = joined.length > 0 ? joined : all;
-  return (visible.some(({ verified }) => verified === 1) ? visible.filter(({ verified }) => verified === 1) : visible).map(
-    ({ uid }) => uid,
-  );
+  const visible = rows.filter(({ uid }) => isVisible(uid, access));
+  return preferredOf(visible, access).map(({ uid }) => uid);
+}
+
+interface Organization {
+  readonly uid: string;
+  readonly verified: number;
+}
+
+/** Of organizations with the same name that the caller can see, those that the name means; several if it is ambiguous. */
+export function preferredOf<O extends Organization>(namesakes: readonly O[], access: Access): readonly O[] {
+  const joined = namesakes.filter(({ uid }) => access.hasJoined(uid));
+  const candidates = joined.length > 0 ? joined : namesakes;
+  const verified = candidates.filter((organization) => organization.verified === 1);
+  return verified.length > 0 ? verified : candidates;
 }
 
 /** Uids come first; otherwise a folder that is named like another folder's uid could hide it. */
