@@ -183,6 +183,8 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_TRUSTED_PROXIES: "proxy",
       HOLT_PULL_EVENTS: "all",
       HOLT_REGISTRY_CREATE_FOLDERS: "yes",
+      HOLT_STOP_DELAY: "later",
+      HOLT_DATABASE_CHECK: "often",
     };
     // Any string is a valid value of these.
     const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];
