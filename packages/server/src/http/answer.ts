@@ -63,6 +63,7 @@ export class Answer {
   #pool: MemoryPool;
   #holder: Holder;
   #held = 0;
+  #isClosed = false;
   /** The number of the check before which the reader took something last. */
   #progress = 0;
 
@@ -108,6 +109,7 @@ export class Answer {
 
   /** Bytes were written that the reader has not taken yet. */
   add(bytes: number): void {
+    if (this.#isClosed) return;
     if (this.#held === 0) this.#progress = this.#answers.checks;
     this.#held += bytes;
     this.#pool.add(this.#holder, bytes);
@@ -123,9 +125,15 @@ export class Answer {
     if (this.#held === 0) this.#answers.waiting.delete(this);
   }
 
-  /** All bytes are sent, or the answer is broken off. */
+  /** All bytes are sent. */
   end(): void {
     this.sent(this.#held);
+  }
+
+  /** The connection or stream is closed. A handler may still write: such bytes reach nobody, and are not counted. */
+  close(): void {
+    this.end();
+    this.#isClosed = true;
   }
 
   /** @param patience the number of checks that an answer may wait without progress */

@@ -56,7 +56,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     running.add(response);
     if (isStopping) response.shouldKeepAlive = false;
     response.once("close", () => {
-      answer.end();
+      answer.close();
       running.delete(response);
       if (drained !== undefined) request.socket.destroySoon();
     });

@@ -55,7 +55,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     session.openStreams++;
     stream.once("finish", () => answer.end());
     stream.once("close", () => {
-      answer.end();
+      answer.close();
       session.openStreams--;
     });
     stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));

@@ -88,12 +88,14 @@ export class SlicedOutput {
   }
 
   #advance(chunk: Chunk, error: Error | null | undefined): void {
-    const isDone = chunk.at >= chunk.bytes.length;
-    if (isDone || error) {
-      this.#chunks.shift();
-      chunk.onWritten?.(error);
+    if (error) {
+      for (const { onWritten } of this.#chunks.splice(0)) onWritten?.(error);
+      return;
     }
-    if (error) return;
+    if (chunk.at >= chunk.bytes.length) {
+      this.#chunks.shift();
+      chunk.onWritten?.();
+    }
     if (this.isBusy) this.#next();
     else if (!this.#isEnding) this.#sink.emit("drain");
   }
