@@ -312,7 +312,7 @@ export const settings: Settings = {
   pullEvents: {
     env: "HOLT_PULL_EVENTS",
     fallback: "manifests",
-    doc: "Events of pulls from the container registry: `blobs` (one for each manifest and each blob), `manifests` (one for each manifest), `hourly` (one per hour for all pulls of a manifest by an identity) or `off`. Entries `uid=blobs`, separated by commas, set it for an organization: `hourly,0123…cdef=blobs`.",
+    doc: "Events of pulls from the container registry: `blobs` (one for each manifest and each blob), `manifests` (one for each manifest), `hourly` (one per hour for all pulls of a manifest under the same tag by an identity) or `off`. Entries `uid=blobs`, separated by commas, set it for an organization: `hourly,0123…cdef=blobs`.",
     parse: parsePullRecordings,
   },
   registryCreateFolders: {

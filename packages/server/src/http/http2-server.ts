@@ -49,6 +49,8 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
   });
   server.on("sessionError", (err) => log.debug({ err }, "HTTP/2 connection failed"));
   server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
+    // First of all: an error without a listener would end the process.
+    stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
     const session = sessions.get(stream.session as ServerHttp2Session);
     if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     const answer = new Answer(answers, session.peer, carrierOf(stream, session.socket));
@@ -58,7 +60,6 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
       answer.close();
       session.openStreams--;
     });
-    stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
     if (isTooLong(rawHeaders, limits.headerBytes)) return refuseStream(stream, 431);
     if (!namesOneHost(headers)) return refuseStream(stream, 400);
     if (!isStreaming(headers)) limitBodyTime(stream, limits.requestMs);

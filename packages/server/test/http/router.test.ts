@@ -53,7 +53,7 @@ test("readiness reflects the store and draining, over HTTP and gRPC", async () =
   isDown = true;
   assert.equal((await health.check({})).status, ServingStatus.NOT_SERVING);
   assert.equal((await ready()).status, 503);
-  assert.equal(await (await ready()).text(), "the database does not answer\n");
+  assert.equal(await (await ready()).text(), "the store does not answer\n");
   isDown = false;
   assert.equal((await ready()).status, 200);
   server.health.drain();

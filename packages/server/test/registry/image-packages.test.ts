@@ -143,6 +143,8 @@ describeWithWorld("packages of images", (world) => {
       ["a link out of the image", [{ ...data, [APK]: link("../../../../../../opt/data/installed") }], ["apk a 1-r0"]],
     ];
     for (const [title, layers, expected] of cases) assert.deepEqual(named(await readLayers(...layers)), expected, title);
+    const release = { "etc/os-release": link("/opt/release"), "opt/release": osRelease("alpine", "3.22.1"), [APK]: apkDatabase("a 1-r0") };
+    assert.equal(scanOf(await readLayers(release)).distribution, "alpine 3.22.1");
   });
 
   test("layers are decompressed by their content, whatever their media type says", async () => {

@@ -292,9 +292,9 @@ test("a server that was stopped properly repeats no delivery after its next star
     take(taken, received);
     afterMs(taken.events.size % 10, accept)(response, received);
   });
-  const token = await printedToken(settings);
   let server: RunningServer = await startHoltd(settings);
   try {
+    const token = await printedToken(settings);
     const homes = await subscribe(server.baseUrl, token, sink.url, 5);
     const writers = Promise.all(Array.from({ length: WRITERS }, () => write([server.baseUrl], token, homes, Math.ceil(events / WRITERS))));
     writers.catch(() => {});

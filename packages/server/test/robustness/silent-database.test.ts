@@ -51,9 +51,10 @@ describe("a database that goes silent", { concurrency: true }, () => {
     proxy.accept("pass");
     await untilWritable(server);
     await until(() => isReady(server), RECOVERY_MS);
-    for (const { status, text } of await within(Promise.all(stuck), () => "calls never ended")) {
-      assert.equal(status, 503, text);
-    }
+    const answers = await within(Promise.all(stuck), () => "calls never ended");
+    // A call that waited for a connection succeeds after the recovery.
+    for (const { status, text } of answers) assert.ok(status === 503 || status === 200, text);
+    assert.ok(answers.some(({ status }) => status === 503));
   });
 
   test("a server recovers although old connections stay silent, as after a firewall forgot them", async () => {

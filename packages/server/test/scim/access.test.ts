@@ -125,7 +125,7 @@ describeWithWorld("access to SCIM", (world) => {
 
   test("the server describes its configuration, resource types and schemas", async () => {
     const config = await directory.must(200, "GET", "/ServiceProviderConfig");
-    deepEqual([config.patch.supported, config.bulk.supported, config.filter.supported, config.etag.supported], [true, false, true, true]);
+    deepEqual([config.patch.supported, config.bulk.supported, config.filter.supported, config.etag.supported], [true, true, true, true]);
     const types = await directory.must(200, "GET", "/ResourceTypes");
     deepEqual(
       types.Resources.map((each: { id: string }) => each.id),

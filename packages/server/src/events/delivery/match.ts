@@ -28,7 +28,7 @@ export async function subscriptionsOf(db: ReadDb, events: readonly NewEvent[], p
     events.filter(({ audience }) => audience === "test").map(({ subject }) => subject),
   );
   return (event) => {
-    // A test is for the one subscription that is its subject, whichever types that wants.
+    // A test event goes to the subscription that it is about, and ignores the types of that subscription.
     if (event.audience === "test") return testSubjects.has(event.subject) ? [event.subject] : [];
     return groupsOf(event).flatMap((group) => receiversOf(byGroup.get(group) ?? [], event));
   };

@@ -43,7 +43,7 @@ function headersOf(metadata: Buffer): string {
     .toString("utf8")
     .replaceAll("\0", "")
     .split(/\r?\n\r?\n|\r\r/, 1);
-  return headers.length <= MAX_STORED_HEADERS ? headers : headers.slice(0, headers.lastIndexOf("\n", MAX_STORED_HEADERS));
+  return headers.length <= MAX_STORED_HEADERS ? headers : headers.slice(0, Math.max(0, headers.lastIndexOf("\n", MAX_STORED_HEADERS)));
 }
 
 async function readMetadata(

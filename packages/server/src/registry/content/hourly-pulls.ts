@@ -47,9 +47,11 @@ export async function countPulls(db: WriteDb, pulls: readonly Pull[]): Promise<v
       .insertInto("pull_count")
       .values(count)
       .onConflict((conflict) =>
-        conflict
-          .columns(["hour", "repo_uid", "digest", "tag", "method", "identity_uid"])
-          .doUpdateSet({ count: sql<number>`pull_count.count + excluded.count` }),
+        conflict.columns(["hour", "repo_uid", "digest", "tag", "method", "identity_uid"]).doUpdateSet((eb) => ({
+          count: sql<number>`pull_count.count + excluded.count`,
+          repository: eb.ref("excluded.repository"),
+          claims: eb.ref("excluded.claims"),
+        })),
       )
       .execute();
   }

@@ -41,8 +41,10 @@ async function recordFactsOfChildren(db: WriteDb, repoUid: string, digest: strin
   await sql`insert into image (repo_uid, digest, architecture, os, variant, manifest_digest, config_digest, size)
     select r.repo_uid, r.manifest_digest, i.architecture, i.os, i.variant, i.manifest_digest, i.config_digest, i.size
     from ${children} on conflict do nothing`.execute(db);
-  await sql`insert into index_platform (digest, manifest_digest) select r.manifest_digest, i.manifest_digest
-    from ${children} on conflict do nothing`.execute(db);
+  // An existing row is updated, because that locks it: collection may be about to delete it (lost-scans.ts).
+  await sql`insert into index_platform (digest, manifest_digest)
+    select distinct c.digest, c.manifest_digest from (select r.manifest_digest as digest, i.manifest_digest from ${children}) as c
+    where true on conflict (digest, manifest_digest) do update set digest = excluded.digest`.execute(db);
 }
 
 /** A manifest whose facts the indexes above it do not all have yet. */

@@ -73,13 +73,16 @@ async function readUnread(db: ReadDb, after: Key) {
 
 type UnreadRow = Awaited<ReturnType<typeof readUnread>>["rows"][number];
 
+/** Scans parse in turns of their own, so that they neither take nor wait for the turns of an organization's uploads. */
+export const SCANS = "image scans";
+
 /** The digests with something to read. Reads before the transaction, because a large manifest takes long. */
 async function findScannable(rows: readonly UnreadRow[], parsers: Parsers): Promise<string[]> {
   const scannable: string[] = [];
-  for (const { digest, content, media_type: contentType, repo_uid: repoUid } of rows) {
+  for (const { digest, content, media_type: contentType } of rows) {
     if (content === null) continue;
     // A manifest that an older version accepted must not stop the search.
-    const read = await parsers.run(manifestParser, { content, contentType }, repoUid).catch(ignoreRefusal);
+    const read = await parsers.run(manifestParser, { content, contentType }, SCANS).catch(ignoreRefusal);
     if (read !== undefined && "manifest" in read && readingOf(read.manifest) !== undefined) scannable.push(digest);
   }
   return scannable;

@@ -11,7 +11,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { manifestParser } from "../content/manifest-parsers.ts";
 import { type ContentReader, createContentReader } from "./content-reader.ts";
-import { findUnread } from "./find-unread.ts";
+import { findUnread, SCANS } from "./find-unread.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { recordOrigins } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
@@ -125,7 +125,8 @@ async function readPackages(claim: Claim, { store, parsers, queue, content, sign
     .limit(1)
     .executeTakeFirst();
   const file = row && { content: row.content, contentType: row.media_type };
-  const read = file && (await parsers.run(manifestParser, file, claim.orgUid));
+  const read = file && (await parsers.run(manifestParser, file, SCANS));
+  if (read !== undefined && "problem" in read) return failure(read.problem);
   const reading = read !== undefined && "manifest" in read ? readingOf(read.manifest) : undefined;
   // Collection deletes the scan later.
   if (reading === undefined) return failure("no repository has it any more");

@@ -26,7 +26,9 @@ const RPM_TABLE = {
 const types: Partial<Record<ImageFileKind, DatabaseType>> = { apk: "apk", dpkg: "deb", rpm: "rpm", "rpm-bdb": "rpm" };
 
 export function distributionOf(files: ImageFiles): OsRelease {
-  const content = ["etc/os-release", "usr/lib/os-release"].map((path) => files.get(path)).find((found) => Buffer.isBuffer(found));
+  const linked = files.entries().filter(([path]) => files.paths.kindOf(path) === "os-release");
+  const found = [files.get("etc/os-release"), files.get("usr/lib/os-release"), ...linked.map(([, content]) => content)];
+  const content = found.find((one) => Buffer.isBuffer(one));
   return readOsRelease(content?.toString("utf8", 0, 64 * 1024) ?? "");
 }
 
