@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Log } from "../lib/log.ts";
 
 /** The value of `pragma auto_vacuum` for files whose unused pages can be released. */
-const INCREMENTAL = 2;
+export const INCREMENTAL = 2;
 /** The server rewrites a file up to this size at its start, which takes about a second. */
 const MAX_BYTES_AT_START = 64 * 1024 * 1024;
 
@@ -50,13 +50,11 @@ export function compactAtStart(path: string, log: Log): void {
 }
 
 function canRelease(path: string): boolean {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
+    using database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
     return database.prepare("pragma auto_vacuum").get()?.auto_vacuum === INCREMENTAL;
   } catch {
-    // The store reports a file that is not a database.
+    // The store reports a file that is not a database or cannot be opened.
     return true;
-  } finally {
-    database.close();
   }
 }

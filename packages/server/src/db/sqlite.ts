@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { INCREMENTAL } from "./compact-sqlite.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { createReadHandle } from "./handle.ts";
 import { createPrivateFile } from "./private-file.ts";
@@ -119,12 +120,16 @@ class SqliteStore implements Store {
     }
   }
 
-  readonly freePages: FreePages = {
-    count: async () => ({ free: this.#pragma("freelist_count"), total: this.#pragma("page_count") }),
-    release: (pages) => this.#writer.exec(`pragma incremental_vacuum(${Math.floor(pages)})`),
-  };
+  /** Undefined for a file that cannot release pages until `holtd compact` rewrites it. */
+  get freePages(): FreePages | undefined {
+    if (this.#pragma("auto_vacuum") !== INCREMENTAL) return undefined;
+    return {
+      count: async () => ({ free: this.#pragma("freelist_count"), total: this.#pragma("page_count") }),
+      release: (pages) => this.#writer.exec(`pragma incremental_vacuum(${Math.floor(pages)})`),
+    };
+  }
 
-  #pragma(name: "freelist_count" | "page_count"): number {
+  #pragma(name: "auto_vacuum" | "freelist_count" | "page_count"): number {
     return this.#reader.execute(CompiledQuery.raw(`pragma ${name}`)).rows[0][name] as number;
   }
 

@@ -35,7 +35,7 @@ export interface Store extends AsyncDisposable {
   snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T>;
   /** Resolves if the database responds and stores changes. @throws UNAVAILABLE if it does not */
   ping(): Promise<void>;
-  /** Undefined for a database that manages its files itself. */
+  /** Undefined for a database that manages its files itself, and for an SQLite file that cannot shrink. */
   readonly freePages?: FreePages | undefined;
 }
 

@@ -5,7 +5,7 @@
 import type { Log } from "../lib/log.ts";
 import type { CheckJob } from "./database-check-thread.ts";
 import { JobThreads } from "./job-threads.ts";
-import { Loop } from "./loop.ts";
+import { Loop, waitFully } from "./loop.ts";
 
 export interface DatabaseCheckOptions {
   readonly path: string;
@@ -32,7 +32,8 @@ export class DatabaseCheck implements AsyncDisposable {
     this.#options = options;
     const module = new URL("./database-check-thread.ts", import.meta.url);
     this.#threads = new JobThreads({ module, name: "database-check", maxHeapMb: 32 });
-    this.#loop = new Loop({ name: "checking the database file", log: options.log, spacingMs: 0, step: () => this.#step() });
+    const step = waitFully(() => this.#step());
+    this.#loop = new Loop({ name: "checking the database file", log: options.log, spacingMs: 0, step });
   }
 
   /** A problem for readiness; undefined while no damage is known. */

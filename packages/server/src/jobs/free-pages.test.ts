@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { openDatabase } from "../cli/open-installation.ts";
 import { sqlitePath } from "../db/open.ts";
+import { openSqlite } from "../db/sqlite.ts";
 import type { FreePages, Store } from "../db/store.ts";
 import { createLog } from "../lib/log.ts";
 import { releasePages } from "./free-pages.ts";
@@ -81,4 +83,13 @@ test("releasing stops between two chunks when the server stops", async () => {
   };
   await releasePages(pages, stop.signal);
   assert.equal(chunks, 3);
+});
+
+test("a file that cannot shrink has no pages to release", async () => {
+  {
+    using database = new DatabaseSync(sqlitePath(dataDir));
+    database.exec("pragma auto_vacuum = none; vacuum");
+  }
+  await using store = await openSqlite(sqlitePath(dataDir), createLog("silent"));
+  assert.equal(store.freePages, undefined);
 });

@@ -1,7 +1,7 @@
 /** Releases the unused pages of a database file to the file system, in the background: in small paced chunks. */
 import type { FreePages, Store } from "../db/store.ts";
 import type { Log } from "../lib/log.ts";
-import { Loop } from "./loop.ts";
+import { Loop, waitFully } from "./loop.ts";
 import { createPace } from "./pace.ts";
 
 const INTERVAL_MS = 600_000;
@@ -13,7 +13,7 @@ const PAGES_PER_CHUNK = 64;
 const MIN_KEPT = 1000;
 const KEPT_PART = 0.05;
 
-/** Does nothing for a database that releases its pages itself. */
+/** Does nothing for a database that releases its pages itself, and for a file that cannot shrink. */
 export function startReleasingPages({ freePages }: Pick<Store, "freePages">, log: Log): AsyncDisposable {
   if (freePages === undefined) return { async [Symbol.asyncDispose]() {} };
   const stop = new AbortController();
@@ -21,10 +21,10 @@ export function startReleasingPages({ freePages }: Pick<Store, "freePages">, log
     name: "releasing unused pages",
     log,
     spacingMs: 1000,
-    async step() {
+    step: waitFully(async () => {
       await releasePages(freePages, stop.signal);
       return INTERVAL_MS;
-    },
+    }),
   });
   return {
     async [Symbol.asyncDispose]() {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { never, until, within } from "../../test/harness/wait.ts";
 import { createLog } from "../lib/log.ts";
-import { Loop } from "./loop.ts";
+import { Loop, waitFully } from "./loop.ts";
 
 const common = { name: "test", log: createLog("silent") };
 
@@ -85,4 +85,26 @@ test("disposing of a loop waits for the step under way, and not for the next one
   const idle = new Loop({ ...common, spacingMs: 600_000, step: async () => 60_000 * ++steps });
   await until(() => steps === 1);
   await within(idle[Symbol.asyncDispose](), () => "the idle loop waits for its next step");
+});
+
+test("a step that waits fully does not run before the end of a delay that is longer than the sleep of a loop", async () => {
+  const DAY_MS = 86_400_000;
+  let now = 5;
+  let steps = 0;
+  const step = waitFully(
+    async () => {
+      if (++steps === 2) throw new Error("no");
+      return DAY_MS;
+    },
+    () => now,
+  );
+  assert.equal(await step(), DAY_MS);
+  for (let left = DAY_MS; left > 0; left -= 60_000) {
+    assert.equal(await step(), left);
+    now += 60_000;
+  }
+  assert.equal(steps, 1);
+  await assert.rejects(step(), { message: "no" });
+  assert.equal(await step(), DAY_MS);
+  assert.equal(steps, 3);
 });

@@ -16,6 +16,21 @@ const MAX_BACKOFF_MS = 5000;
 /** Timers of Node are limited to 24 days, and a step looks at a clock that may be corrected meanwhile. */
 const MAX_SLEEP_MS = 60_000;
 
+/**
+ * Makes a step wait for its whole delay, also if that is longer than the longest sleep of a loop. If the loop wakes
+ * early, the step only returns the remaining time. A failed step is due again at once.
+ * @param now a monotonic clock
+ */
+export function waitFully(step: LoopOptions["step"], now = () => performance.now()): LoopOptions["step"] {
+  let dueAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (now() < dueAt) return dueAt - now();
+    const delay = await step();
+    dueAt = now() + delay;
+    return delay;
+  };
+}
+
 /** Disposing of the loop waits for the step that is under way. */
 export class Loop implements AsyncDisposable {
   readonly #options: LoopOptions;
