@@ -17,7 +17,12 @@ if (major < 24 || (major === 24 && minor < 2)) {
 // server, so it stops when its parent is gone.
 if (process.env.npm_lifecycle_event !== undefined) {
   const parent = process.ppid;
-  setInterval(() => process.ppid === parent || process.kill(process.pid, "SIGTERM"), 500).unref();
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    // The server takes a second signal to mean that it must not wait.
+    clearInterval(watch);
+    process.kill(process.pid, "SIGTERM");
+  }, 500).unref();
 }
 // Half of the threads look names up, one each for as long as a name server takes (src/outbound/name-lookup.ts).
 process.env.UV_THREADPOOL_SIZE ??= "16";

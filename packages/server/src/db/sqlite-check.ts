@@ -6,11 +6,19 @@ const MAX_PROBLEMS = 5;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-/** The names of all tables. */
+/** The table of the file's first page. SQLite cannot read any other table while it is damaged. */
+const SCHEMA = "sqlite_schema";
+
+/** The names of all tables, the schema first. Only the schema if it is damaged: `findDamage` reports how. */
 export function listTables(path: string): readonly string[] {
-  using database = open(path);
-  const rows = database.prepare("select name from sqlite_schema where type = 'table' order by name").all();
-  return rows.map(({ name }) => String(name));
+  try {
+    using database = open(path);
+    const rows = database.prepare(`select name from ${SCHEMA} where type = 'table' order by name`).all();
+    return [SCHEMA, ...rows.map(({ name }) => String(name))];
+  } catch (error) {
+    if (isDamage(error)) return [SCHEMA];
+    throw error;
+  }
 }
 
 /** Reads all pages of a table and its indexes. Returns what is wrong with them, in SQLite's words. */

@@ -24,6 +24,21 @@ test("a damaged page that no call reads makes the server not ready and is logged
   assert.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200);
 });
 
+test("a damaged header of the file makes the server not ready and is logged as damage of the schema", async () => {
+  await using folder = await temporaryFolder();
+  await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, HOLT_DATABASE_CHECK: "1s" });
+  const path = join(folder.path, "holt.db");
+  placeOf(path, "tag_history");
+  {
+    await using file = await open(path, "r+");
+    await file.write(Buffer.alloc(100, 0xff), 0, 100, 0);
+    await file.sync();
+  }
+  const readiness = async () => (await fetch(`${server.baseUrl}/readyz`)).text();
+  await until(() => /"table":"sqlite_schema".*the database file is damaged/.test(server.stderr()));
+  assert.notEqual(await readiness(), "ok\n");
+});
+
 /** The first page of the table, with everything written to the file itself. */
 function placeOf(path: string, table: string): { rootpage: number; size: number } {
   using database = new DatabaseSync(path);
