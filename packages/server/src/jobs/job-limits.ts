@@ -20,11 +20,22 @@ export class LimitExceeded extends Error {
   }
 }
 
+/** The thread did not report in time what its job uses: it runs native code, or the host is overloaded. */
+export class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+  constructor() {
+    super("the thread of the job does not answer");
+  }
+}
+
 /** Most jobs end before the first check. The pauses between checks grow. */
 const FIRST_CHECK_MS = 50;
 const MAX_PAUSE_MS = 250;
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** A thread that does not answer gets this many times its CPU time by the clock: native code cannot be asked. */
+/**
+ * Limit of times by the clock, as a multiple of the limit of CPU time, because threads share the CPU. It applies to each
+ * answer of a thread, and to a job whose CPU time is unknown.
+ */
 const MAX_CLOCK_FACTOR = 10;
 
 interface Usage {
@@ -33,22 +44,24 @@ interface Usage {
 }
 
 /** Calls `onExceeded` at most once, until it is disposed of. */
-export function watchJob(thread: Worker, limits: JobLimits, onExceeded: (error: LimitExceeded) => void): Disposable {
+export function watchJob(thread: Worker, limits: JobLimits, onExceeded: (error: LimitExceeded | NoAnswer) => void): Disposable {
   const watch = new AbortController();
-  void watchUntil(watch.signal, thread, limits).then((limit) => {
-    if (limit !== undefined && !watch.signal.aborted) onExceeded(new LimitExceeded(limit));
+  void watchUntil(watch.signal, thread, limits).then((error) => {
+    if (error !== undefined && !watch.signal.aborted) onExceeded(error);
   });
   return { [Symbol.dispose]: () => watch.abort() };
 }
 
-/** @returns the limit that the job exceeded; undefined if the watch ended before */
-async function watchUntil(end: AbortSignal, thread: Worker, { cpuMs, memoryMb }: JobLimits): Promise<LimitExceeded["limit"] | undefined> {
-  const silent = performance.now() + MAX_CLOCK_FACTOR * cpuMs;
+/** @returns why the job must end; undefined if the watch ended before */
+async function watchUntil(end: AbortSignal, thread: Worker, limits: JobLimits): Promise<LimitExceeded | NoAnswer | undefined> {
+  const maxClockMs = MAX_CLOCK_FACTOR * limits.cpuMs;
+  const maxCpuMs = hasCpuTime(thread) ? limits.cpuMs : maxClockMs;
   const before = cpuTimeOf(thread);
   for (let pauseMs = FIRST_CHECK_MS; await pause(pauseMs, end); pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
-    const usage = await answerWithin(usageOf(thread, before), silent - performance.now(), end);
-    if (usage === undefined || usage.cpuMs > cpuMs) return "computing time";
-    if (usage.memoryMb > memoryMb) return "memory";
+    const usage = await answerWithin(usageOf(thread, before), maxClockMs, end);
+    if (usage === undefined) return new NoAnswer();
+    if (usage.cpuMs > maxCpuMs) return new LimitExceeded("computing time");
+    if (usage.memoryMb > limits.memoryMb) return new LimitExceeded("memory");
   }
   return undefined;
 }
@@ -68,9 +81,14 @@ async function usageOf(thread: Worker, before: Promise<number>): Promise<Usage> 
   return { cpuMs: cpuMs - (await before), memoryMb: heap === undefined ? 0 : (heap.used_heap_size + heap.external_memory) / 2 ** 20 };
 }
 
-/** 0 for a thread that is only starting. Node before 24.6 does not tell; there, time by the clock takes its place. */
+/** Node before 24.6 does not measure the CPU time of a thread. */
+function hasCpuTime(thread: Worker): boolean {
+  return "cpuUsage" in thread;
+}
+
+/** 0 for a thread that is still starting. Time by the clock, where CPU time is unknown. */
 async function cpuTimeOf(thread: Worker): Promise<number> {
-  if (!("cpuUsage" in thread)) return performance.now();
+  if (!hasCpuTime(thread)) return performance.now();
   const { user, system } = await thread.cpuUsage().catch(() => ({ user: 0, system: 0 }));
   return (user + system) / 1000;
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { until } from "../../test/harness/wait.ts";
+import { invalidArgument } from "../lib/errors.ts";
 import { JobThreads } from "./job-threads.ts";
 
 const side = new URL("./job-thread.ts", import.meta.url);
@@ -48,6 +49,35 @@ test("a job is ended by its signal, and by an error of its listener", async () =
     ),
     { message: "enough" },
   );
+});
+
+test("a thread whose job still runs is ended, also if its listener or its signal reports a HoltError", async (t) => {
+  const exits = countExits(t);
+  await using threads = threadsThat('say(job); await reply(); return "";');
+  const refusal = invalidArgument("content", "refused");
+  const refuse = () => {
+    throw refusal;
+  };
+  await assert.rejects(threads.run("a", refuse, never), refusal);
+  assert.equal(exits.count, 1);
+  const stop = new AbortController();
+  await assert.rejects(
+    threads.run("b", () => stop.abort(refusal), stop.signal),
+    refusal,
+  );
+  assert.equal(exits.count, 2);
+});
+
+test("a thread whose job threw a HoltError does the next job", async (t) => {
+  const exits = countExits(t);
+  const errors = new URL("../lib/errors.ts", import.meta.url).href;
+  await using threads = threadsThat(
+    `if (job === "b") return job; const { invalidArgument } = await import(${JSON.stringify(errors)}); throw invalidArgument("content", "refused");`,
+  );
+  const run = (job: string) => threads.run(job, () => {}, never);
+  await assert.rejects(run("a"), { name: "HoltError" });
+  assert.equal(await run("b"), "b");
+  assert.equal(exits.count, 0);
 });
 
 /** Counts the threads that exited by themselves: they emit `exit` after the pool has noticed it. */

@@ -6,8 +6,11 @@ import { type JobLimits, watchJob } from "./job-limits.ts";
 /** Messages of a thread about its job: those on the way, which may get a reply, and how the job ended. */
 export type FromThread<Said, Result> =
   | { readonly kind: "said"; readonly said: Said }
-  | { readonly kind: "end"; readonly result: Result }
   | { readonly kind: "error"; readonly message: string }
+  | Ending<Result>;
+/** How a job ended whose thread can do the next one. */
+type Ending<Result> =
+  | { readonly kind: "end"; readonly result: Result }
   | { readonly kind: "refusal"; readonly code: Code; readonly message: string; readonly details: ErrorDetails };
 export type ToThread<Job, Reply> = { readonly kind: "job"; readonly job: Job } | { readonly kind: "reply"; readonly reply: Reply };
 
@@ -44,22 +47,31 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
 
   /**
    * @throws the listener's error; the signal's reason; LimitExceeded; a HoltError that the job threw; an Error where the
-   * thread failed. Unless the job threw a HoltError, the thread has ended before this rejects
+   * thread failed. Unless the job itself threw a HoltError, the thread has ended before this rejects
    */
   async run(job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal, limits?: JobLimits): Promise<Result> {
     const thread = this.#take();
     const stop = new AbortController();
     const watch = limits === undefined ? undefined : watchJob(thread, limits, (error) => stop.abort(error));
     try {
-      const result = await converse<Job, Said, Reply, Result>(thread, job, onSaid, AbortSignal.any([signal, stop.signal]));
-      this.#keep(thread);
-      return result;
-    } catch (error) {
-      if (error instanceof HoltError) this.#keep(thread);
-      else await this.#end(thread);
-      throw error;
+      const ending = await this.#converse(thread, job, onSaid, AbortSignal.any([signal, stop.signal]));
+      if (ending.kind === "refusal") throw new HoltError(ending.code, ending.message, ending.details);
+      return ending.result;
     } finally {
       watch?.[Symbol.dispose]();
+    }
+  }
+
+  /** Afterwards the thread waits for its next job, or has ended. */
+  async #converse(thread: Worker, job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal): Promise<Ending<Result>> {
+    try {
+      const ending = await converse<Job, Said, Reply, Result>(thread, job, onSaid, signal);
+      this.#keep(thread);
+      return ending;
+    } catch (error) {
+      // The job may still run, whatever the error is.
+      await this.#end(thread);
+      throw error;
     }
   }
 
@@ -112,15 +124,19 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
   }
 }
 
-/** Settles when the thread reports the end of the job, or has exited. */
-function converse<Job, Said, Reply, Result>(thread: Worker, job: Job, onSaid: Listener<Said, Reply>, signal: AbortSignal): Promise<Result> {
-  return new Promise<Result>((resolve, reject) => {
+/** Resolves when the thread reports the end of the job. */
+function converse<Job, Said, Reply, Result>(
+  thread: Worker,
+  job: Job,
+  onSaid: Listener<Said, Reply>,
+  signal: AbortSignal,
+): Promise<Ending<Result>> {
+  return new Promise((resolve, reject) => {
     const send = (message: ToThread<Job, Reply>) => thread.postMessage(message);
     const reply = (value: Reply) => send({ kind: "reply", reply: value });
     const onMessage = (message: FromThread<Said, Result>) => {
-      if (message.kind === "end") settle(() => resolve(message.result));
+      if (message.kind === "end" || message.kind === "refusal") settle(() => resolve(message));
       else if (message.kind === "error") onError(new Error(message.message));
-      else if (message.kind === "refusal") onError(new HoltError(message.code, message.message, message.details));
       else (async () => onSaid(message.said, reply))().catch(onError);
     };
     const onError = (error: unknown) => settle(() => reject(error));

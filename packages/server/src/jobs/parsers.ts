@@ -3,9 +3,9 @@
  * not delay other requests, and organizations share the threads. Small inputs of parsers that are linear run at once.
  */
 import { availableParallelism } from "node:os";
-import { invalidArgument, resourceExhausted } from "../lib/errors.ts";
+import { invalidArgument, resourceExhausted, unavailable } from "../lib/errors.ts";
 import { createFairQueue, type FairQueue } from "./fair-queue.ts";
-import { LimitExceeded } from "./job-limits.ts";
+import { LimitExceeded, NoAnswer } from "./job-limits.ts";
 import { JobThreads } from "./job-threads.ts";
 
 /** Documents take seconds at the most. Archives take longer, so they have threads of their own. */
@@ -62,7 +62,8 @@ export class Parsers implements AsyncDisposable {
 
   /**
    * @param caller a uid of the organization that the threads are shared by
-   * @throws the parser's refusal; INVALID_ARGUMENT above a limit; RESOURCE_EXHAUSTED while too much of the caller waits
+   * @throws the parser's refusal; INVALID_ARGUMENT above a limit; RESOURCE_EXHAUSTED while too much of the caller waits;
+   * UNAVAILABLE if the thread does not answer
    */
   async run<Input, Output>(parser: Parser<Input, Output>, input: Input, caller: string): Promise<Output> {
     if (parser.atOnce?.isSmall(input)) return parser.atOnce.parse(input);
@@ -103,6 +104,7 @@ function createPool(name: ParserPool, slots: number): Pool {
 }
 
 function refusalOfLimit({ field, content }: Pick<Parser<never, never>, "field" | "content">, error: unknown): Error | undefined {
+  if (error instanceof NoAnswer) return unavailable(`the server could not read ${content} in time; try again shortly`);
   if (!(error instanceof LimitExceeded)) return undefined;
   return invalidArgument(field, `${content} takes too much ${error.limit} to read; simplify it`);
 }
