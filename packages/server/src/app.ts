@@ -66,7 +66,7 @@ export interface AppOptions {
   readonly limits?: Partial<TransportLimits> | undefined;
 }
 
-/** Only SQLite's file is this server's to check. */
+/** Undefined with PostgreSQL, which manages its files itself, and if the operator turned the check off. */
 function startDatabaseCheck({ databaseUrl, dataDir, databaseCheckMs: intervalMs }: Config, log: Log): DatabaseCheck | undefined {
   if (databaseUrl !== "" || intervalMs === 0) return undefined;
   return new DatabaseCheck({ path: sqlitePath(dataDir), log, intervalMs });

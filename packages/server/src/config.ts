@@ -424,7 +424,7 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
     .map((name) => `${name}: is not a setting of this version; known are ${[...known].join(", ")}`);
 }
 
-/** Of a database URL, shows the scheme, and what follows the password only where it is certain where that ends. */
+/** For a database URL, shows the scheme, and the host only if the end of the password is certain. */
 function redacted(name: string, text: string): string {
   if (name !== settings.databaseUrl.env) return text;
   const [, scheme = "", rest = ""] = /^([a-z]+:\/\/)?(.*)$/s.exec(text) ?? [];

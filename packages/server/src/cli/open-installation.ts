@@ -23,7 +23,7 @@ export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSiz
 export interface InstallationOptions {
   /**
    * - server: owns the data folder with SQLite, and hears of changes by other servers with PostgreSQL;
-   * - command: works beside a running server;
+   * - command: can run while a server is running;
    * - bulk: a command that writes much and may use more memory for it.
    */
   readonly use: "server" | "command" | "bulk";

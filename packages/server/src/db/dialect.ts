@@ -215,8 +215,7 @@ export const postgresDialect: Dialect = {
   placeholder: (number) => `$${number}`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
   // By default PostgreSQL vacuums when a fifth of the table is dead, and skips indexes with few dead entries. Scans of
-  // the
-  // queue begin at exactly those entries.
+  // the queue begin at exactly those entries.
   vacuumEarly: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],
   tableNames: "select tablename as name from pg_tables where schemaname = any (current_schemas(false))",
   // Building an index over many rows takes longer than the timeouts of requests.

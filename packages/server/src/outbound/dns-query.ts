@@ -6,14 +6,14 @@ import { readFile, stat } from "node:fs/promises";
 export interface DnsAnswer {
   /** IPv4 first: a connection tries all, and hosts without IPv6 are more common than those without IPv4. */
   readonly addresses: readonly LookupAddress[];
-  /** Whether DNS answered, be it that there is no such name. */
+  /** Whether DNS answered, including the answer that the name does not exist. */
   readonly isAnswered: boolean;
 }
 
 /** Never rejects. */
 export type QueryDns = (hostname: string) => Promise<DnsAnswer>;
 
-/** Of one attempt; c-ares lengthens later ones. */
+/** Timeout of the first attempt. c-ares uses longer ones for later attempts. */
 const TIMEOUT_MS = 1500;
 const TRIES = 2;
 /** A resolver reads the addresses of the name servers when it is created. */

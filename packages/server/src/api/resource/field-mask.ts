@@ -35,7 +35,7 @@ export function applyMask<Desc extends DescMessage>(
   const from = reflect(schema, incoming);
   const to = reflect(schema, next);
   const paths = mask === undefined || mask.paths.length === 0 ? setPaths(schema, incoming) : mask.paths;
-  // Of equal paths the last one counts. A mask can name one field thousands of times.
+  // Only the last of equal paths is applied, because a mask can name one field thousands of times.
   for (const path of [...new Set(paths.toReversed())].toReversed()) {
     if (path === "*") for (const field of schema.fields) copyField(field, from, to);
     else copyPath(path, path.split("."), from, to);
