@@ -10,6 +10,7 @@ import { Readable } from "node:stream";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../src/blobs/store.ts";
+import type { Store } from "../../src/db/store.ts";
 import type { Garbage } from "../../src/registry/collection/collection-walk.ts";
 import type { CollectionReport } from "../../src/registry/collection/gc.ts";
 import fc from "../harness/property.ts";
@@ -212,15 +213,23 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await Promise.all(Array.from({ length: 40 }, () => world.pushImage(repo)));
       world.clock.advance(GRACE_MS + 1000);
       const stop = new AbortController();
-      const small = world.otherCollector({ batchSize: 2 });
+      let other: Promise<CollectionReport | undefined> | undefined;
+      // The first run cannot end before the second was refused.
+      const store: Store = new Proxy(world.store, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name);
+          if (typeof value !== "function") return value;
+          if (name !== "transaction") return value.bind(target);
+          return async (...args: Parameters<Store["transaction"]>) => {
+            await other;
+            return target.transaction(...args);
+          };
+        },
+      });
       let seen = 0;
-      let hasTried = false;
-      let other: ReturnType<typeof collect> | undefined;
-      const first = await small.run(stop.signal, () => {
-        other ??= world.collector.run().finally(() => {
-          hasTried = true;
-        }) as ReturnType<typeof collect>;
-        if (++seen >= 5 && hasTried) stop.abort();
+      const first = await world.otherCollector({ store, batchSize: 2 }).run(stop.signal, () => {
+        other ??= world.collector.run();
+        if (++seen >= 5) stop.abort();
       });
       assert.equal(await other, undefined);
       assert.equal(first?.finished, false);
