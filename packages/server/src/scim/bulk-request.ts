@@ -51,6 +51,21 @@ export function parseBulkRequest(request: Json): BulkRequest {
   return { failOnErrors: Number(failonerrors), operations };
 }
 
+/** The method and bulkId of an operation, also of a malformed one; both return in its result (RFC 7644 §3.7). */
+export function nameOfBulkOperation(operation: unknown): Json {
+  if (!isRecord(operation)) return {};
+  const { method, bulkid } = withLowerCaseNames(operation);
+  return {
+    ...(typeof method === "string" && { method: nameOfMethod(method) }),
+    ...(typeof bulkid === "string" && bulkid !== "" && { bulkId: bulkid }),
+  };
+}
+
+/** Methods are known in any case. */
+function nameOfMethod(method: string): string {
+  return METHODS.includes(method.toUpperCase()) ? method.toUpperCase() : method;
+}
+
 /** @throws ScimError */
 export function parseBulkOperation(operation: unknown): BulkOperation {
   if (!isRecord(operation)) throw badRequest("invalidSyntax", "each of Operations must be an object");

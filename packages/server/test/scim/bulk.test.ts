@@ -112,6 +112,10 @@ describeWithWorld("bulk requests over SCIM", (world) => {
       { method: "DELETE", path: "/Users/../Groups/1" },
     ]);
     deepEqual(new Set(statuses(body)), new Set(["400"]));
+    deepEqual(
+      body.Operations.map(({ method = "", bulkId = "" }: Json) => `${method} ${bulkId}`),
+      [" ", "GET ", "POST ", "POST a", "POST b", "PUT ", "POST c", "DELETE "],
+    );
     ok(body.Operations.every(({ response }: { response: Json }) => response.detail !== ""));
     for (const request of [{}, { Operations: [] }, { Operations: {} }, { schemas: [USER], Operations: [user("a")] }])
       equal((await directory.call("POST", "/Bulk", request)).status, 400, JSON.stringify(request));

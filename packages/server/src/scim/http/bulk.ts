@@ -6,6 +6,7 @@ import {
   type BulkMethod,
   type BulkOperation,
   MAX_BULK_BYTES,
+  nameOfBulkOperation,
   parseBulkOperation,
   parseBulkRequest,
   referencesOf,
@@ -26,6 +27,8 @@ type Created = Map<string, string | null | undefined>;
 /** An operation that has not run yet. `failure` is set if it cannot. */
 interface Waiting {
   readonly index: number;
+  /** What the result repeats of the operation. */
+  readonly own: Json;
   readonly operation: BulkOperation | undefined;
   readonly references: ReadonlySet<string>;
   readonly failure: unknown;
@@ -33,8 +36,9 @@ interface Waiting {
 
 export async function serveBulk(exchange: ScimExchange): Promise<void> {
   assertMethod(exchange, "POST");
+  const { failOnErrors, operations } = parseBulkRequest(await readJson(exchange, MAX_BULK_BYTES));
+  using _slot = exchange.bulksOfProvider.take(exchange.directory.provider.uid);
   await exchange.bulks.run(async () => {
-    const { failOnErrors, operations } = parseBulkRequest(await readJson(exchange, MAX_BULK_BYTES));
     answerJson(exchange, 200, { schemas: [RESPONSE], Operations: await runAll(exchange, operations, failOnErrors) });
   });
 }
@@ -59,21 +63,21 @@ async function runAll(exchange: ScimExchange, operations: readonly unknown[], fa
 
 /** Registers the bulkId, so that other operations know whom to wait for. */
 function prepare(given: unknown, index: number, created: Created): Waiting {
+  const own = nameOfBulkOperation(given);
   try {
     const operation = parseBulkOperation(given);
     const { method, bulkId } = operation;
     if (method === "POST" && created.has(bulkId)) throw badRequest("invalidValue", "another operation has the same bulkId");
     if (method === "POST") created.set(bulkId, undefined);
-    return { index, operation, references: referencesOf(operation), failure: undefined };
+    return { index, own, operation, references: referencesOf(operation), failure: undefined };
   } catch (failure) {
-    return { index, operation: undefined, references: new Set(), failure };
+    return { index, own, operation: undefined, references: new Set(), failure };
   }
 }
 
-async function run(exchange: ScimExchange, { operation, failure }: Waiting, created: Created): Promise<Json> {
-  if (operation === undefined) return failed({}, failure, exchange);
+async function run(exchange: ScimExchange, { own, operation, failure }: Waiting, created: Created): Promise<Json> {
+  if (operation === undefined) return failed(own, failure, exchange);
   const { method, bulkId } = operation;
-  const own = { method, ...(bulkId !== "" && { bulkId }) };
   const endpoint = endpoints.get(operation.endpoint) as Endpoint;
   const locationOf = (id: string) => `${exchange.base}${endpoint.kind.type.endpoint}/${id}`;
   let id: string | undefined;

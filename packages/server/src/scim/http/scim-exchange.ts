@@ -2,6 +2,7 @@
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
+import type { KeyedLimit } from "../../jobs/keyed-limit.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { isRecord } from "../../lib/is-record.ts";
@@ -27,6 +28,8 @@ export interface ScimExchange {
   readonly scans: ConcurrencyLimit;
   /** Bulk requests at the same time. */
   readonly bulks: ConcurrencyLimit;
+  /** Bulk requests of each identity provider at the same time. */
+  readonly bulksOfProvider: KeyedLimit<string>;
   /** Logs an error that is the server's own fault. */
   readonly reportFault: (error: unknown) => void;
 }

@@ -4,6 +4,7 @@ import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { Grants } from "../../iam/grants/grants.ts";
+import { createKeyedLimit } from "../../jobs/keyed-limit.ts";
 import { createConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -33,6 +34,7 @@ export interface ScimOptions {
 const MAX_SCANS = 4;
 /** Bulk requests at the same time. Each holds a slot for hundreds of transactions. */
 const MAX_BULKS = 4;
+const MAX_BULKS_PER_PROVIDER = 2;
 
 /** `route` is undefined for an unknown path. */
 interface State {
@@ -49,16 +51,19 @@ export function createScimHandler(options: ScimOptions): RequestHandler {
   const bulks = createConcurrencyLimit(MAX_BULKS, () =>
     resourceExhausted("the server is working on bulk requests already; try again shortly", 1),
   );
+  const bulksOfProvider = createKeyedLimit<string>(MAX_BULKS_PER_PROVIDER, () =>
+    resourceExhausted("the server is working on bulk requests of this directory already; try again shortly", 1),
+  );
   return options.frame<State>({
     name: "scim",
     createState: ({ url = "" }) => ({ route: scimRouteOf(url.split("?", 1)[0] ?? "") }),
-    serve: (exchange) => serve(exchange, { scans, bulks }, options),
+    serve: (exchange) => serve(exchange, { scans, bulks, bulksOfProvider }, options),
     refuse: ({ response, reportFault }, error) => sendScimError(response, error, reportFault),
     logFields: ({ state: { route } }) => ({ identityProvider: route?.idpUid, endpoint: route?.endpoint, id: route?.id }),
   });
 }
 
-type Limits = Pick<ScimExchange, "scans" | "bulks">;
+type Limits = Pick<ScimExchange, "scans" | "bulks" | "bulksOfProvider">;
 
 async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): Promise<void> {
   const { request, response, method, reportFault } = exchange;
