@@ -121,3 +121,14 @@ test("a token narrowed to no scopes has no capabilities", () => {
   assert.equal(access.narrowed([], undefined).holds(1n, organization), false);
   assert.equal(access.narrowed(undefined, 0n).holds(1n, organization), false);
 });
+
+test("a person has joined only the organizations of its memberships, and a workload all", () => {
+  const [joined, left, other] = [newUid(""), newUid(""), newUid("")];
+  const person = new Access(new Map([[other, 1n]]), { joined: new Set([joined]), left: new Set([left]) });
+  const joinedOf = (access: Access) => [joined, left, other].map((uid) => access.hasJoined(newUid(uid)));
+  assert.deepEqual(joinedOf(person), [true, false, false]);
+  assert.deepEqual(joinedOf(person.narrowed(undefined, undefined, other)), [false, false, true]);
+  assert.deepEqual(joinedOf(person.narrowed(undefined, undefined, left)), [true, false, false]);
+  assert.deepEqual(joinedOf(person.afterJoining(left)), [true, true, false]);
+  assert.deepEqual(joinedOf(new Access(new Map())), [true, true, true]);
+});

@@ -29,23 +29,41 @@ export function effectiveScope(groupUid: string, home: string | undefined): stri
   return isAtOrBelow(home, groupUid) ? home : undefined;
 }
 
-const NONE: ReadonlySet<string> = new Set();
+/** Uids of the organizations that a person has joined, and of those that the person has left. */
+export interface Memberships {
+  readonly joined: ReadonlySet<string>;
+  readonly left: ReadonlySet<string>;
+}
 
 /** The rights of a caller during one call: its grants, narrowed by its token. */
 export class Access {
   readonly #grants: CapabilitiesByGroup;
-  readonly #pending: ReadonlySet<string>;
+  readonly #memberships: Memberships | undefined;
   readonly #scopes = new Map<bigint, readonly string[]>();
 
-  /** @param pending uids of organizations that the caller has not joined */
-  constructor(grants: CapabilitiesByGroup, pending: ReadonlySet<string> = NONE) {
+  /** @param memberships undefined for a workload, which belongs to all organizations where it acts */
+  constructor(grants: CapabilitiesByGroup, memberships?: Memberships) {
     this.#grants = grants;
-    this.#pending = pending;
+    this.#memberships = memberships;
   }
 
-  /** False where the caller is bound but has not joined the organization of the uid. Anyone can bind a person. */
+  /**
+   * False for a person outside the organizations that the person has joined, even with bindings there: anyone can bind a
+   * person. True without an organization.
+   */
   hasJoined(uid: string): boolean {
-    return !this.#pending.has(rootOf(uid));
+    return this.#memberships === undefined || uid === "" || this.#memberships.joined.has(rootOf(uid));
+  }
+
+  /** These rights of a person who has just joined the organization of the uid. */
+  afterJoining(uid: string): Access {
+    if (this.#memberships === undefined) return this;
+    const { joined, left } = this.#memberships;
+    const organization = rootOf(uid);
+    return new Access(this.#grants, {
+      joined: new Set([...joined, organization]),
+      left: new Set([...left].filter((other) => other !== organization)),
+    });
   }
 
   /** All capabilities held at `uid`, by bindings there or at any ancestor. */
@@ -87,7 +105,7 @@ export class Access {
   and(more: Iterable<Binding>): Access {
     const grants = new Map(this.#grants);
     for (const { groupUid, capabilities } of more) grants.set(groupUid, (grants.get(groupUid) ?? 0n) | capabilities);
-    return new Access(grants, this.#pending);
+    return new Access(grants, this.#memberships);
   }
 
   /**
@@ -103,7 +121,7 @@ export class Access {
       const held = this.capabilitiesAt(uid) & mask;
       if (held !== 0n) kept.set(uid, held);
     }
-    return new Access(kept, this.#pending);
+    return new Access(kept, this.#memberships);
   }
 
   #within(groupUid: string): Access {
@@ -112,8 +130,13 @@ export class Access {
       const at = effectiveScope(uid, groupUid);
       if (at !== undefined) kept.set(at, (kept.get(at) ?? 0n) | capabilities);
     }
-    // The sign-in was for this organization, so the token is not affected by others.
-    return new Access(kept);
+    return new Access(kept, this.#membershipsWithin(rootOf(groupUid)));
+  }
+
+  /** The sign-in was for this organization: unless the person has left it, the person counts as joined there, and nowhere else. */
+  #membershipsWithin(organization: string): Memberships | undefined {
+    if (this.#memberships === undefined || this.#memberships.left.has(organization)) return this.#memberships;
+    return { joined: new Set([organization]), left: this.#memberships.left };
   }
 }
 

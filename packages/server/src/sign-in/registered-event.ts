@@ -4,6 +4,7 @@ import { events, http } from "@holt/api";
 import { Auth, RegistrationRequestSchema, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import type { WriteDb } from "../db/store.ts";
 import type { PersonAccount } from "../iam/identities/person-account.ts";
+import { rootOf } from "../lib/uid.ts";
 import { appendEvent, type EventNames } from "../outbox/outbox.ts";
 
 interface Registration {
@@ -13,11 +14,8 @@ interface Registration {
   readonly now: Date;
 }
 
-export function appendRegistrationEvent(
-  db: WriteDb,
-  { account: { identityUid, profile }, groupUid, now }: Registration,
-  names: EventNames,
-): Promise<void> {
+export function appendRegistrationEvent(db: WriteDb, { account, groupUid, now }: Registration, names: EventNames): Promise<void> {
+  const { identityUid } = account;
   const method = Auth.method.register;
   const event = {
     method,
@@ -27,8 +25,19 @@ export function appendRegistrationEvent(
     alias: undefined,
     request: create(RegistrationRequestSchema),
     response: create(SessionSchema, { identity: identityUid, group: groupUid }),
-    actor: { subject: identityUid, claimsAt: () => profile.actor },
+    actor: { subject: identityUid, claimsAt: (group: string) => claimsAt(account, group) },
     now,
   };
   return appendEvent(db, event, names);
+}
+
+/**
+ * An organization sees the claims of people who join it. The email address from another organization's identity provider
+ * is left out.
+ */
+export function claimsAt({ mayJoin, member, profile }: PersonAccount, groupUid: string): Readonly<Record<string, string>> {
+  if (!mayJoin) return {};
+  if (member === undefined || member.provider.organizationUid === rootOf(groupUid)) return profile.actor;
+  const { email: _email, ...others } = profile.actor;
+  return others;
 }

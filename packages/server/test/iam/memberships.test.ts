@@ -125,6 +125,14 @@ describeWithWorld("memberships", (world) => {
     assert.deepEqual([bindings.totalCount, await status()], ["0", 403]);
     await bind(stranger, victim.uid, org, "viewer");
     assert.deepEqual([await status(), await stateOf(victim, org)], [403, State.LEFT]);
+    const beforeSecond = await lastSeq(world);
+    await world.must(leaveMembership, { uid: org }, victim.token);
+    const second = (await eventsAfter(world, beforeSecond)).map(({ data }) => data).join();
+    assert.deepEqual(
+      [victim.uid, victim.subject, victim.email].map((text) => second.includes(text)),
+      [true, false, false],
+    );
+    await bind(stranger, victim.uid, org, "viewer");
     await world.join(victim, org);
     assert.deepEqual([await status(), await stateOf(victim, org)], [200, State.JOINED]);
   });

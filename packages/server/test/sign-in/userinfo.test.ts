@@ -1,9 +1,11 @@
 /** Tests groups that an identity provider has at its userinfo endpoint only. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 
 async function signIn(world: SignInWorld, account: string): Promise<URLSearchParams> {
@@ -59,4 +61,18 @@ test("groups in the ID token are used without a request to the userinfo endpoint
   world.upstream.setUserInfo({ sub: "kim", groups: ["staff"] });
   world.upstream.setClaims("kim", { groups: [] });
   assert.deepEqual(await capabilitiesOf(world, (await signIn(world, "kim")).get("token")), ["groups.list"]);
+});
+
+test("mapped groups give no rights in an organization that the person has left during the session", async () => {
+  await using world = await startSignInWorld();
+  await mapStaff(world);
+  world.upstream.setClaims("kim", { groups: ["staff"] });
+  const token = (await signIn(world, "kim")).get("token") ?? "";
+  const seesRoles = async (by: string) => {
+    const outcome = await world.rest.call(RolesService.method.listRoles, { uidp: { descendantsOf: world.acme.uid } }, by);
+    return outcome.ok && outcome.value.roles.length > 0;
+  };
+  assert.deepEqual([await capabilitiesOf(world, token), await seesRoles(token)], [["groups.list", "roles.list"], true]);
+  await world.must(MembershipsService.method.leaveMembership, { uid: world.acme.uid }, token);
+  assert.deepEqual([await capabilitiesOf(world, token), await seesRoles(token)], [[], false]);
 });

@@ -73,5 +73,7 @@ export interface Call<Db extends ReadDb = ReadDb> {
 
 /** A call that may write. `changed` starts as true; a handler that found nothing to do sets it to false, and no event is appended. */
 export interface WriteCall extends Call<WriteDb> {
+  /** The event shows an organization the claims of a caller who has joined it, also by this call. */
+  access: Access;
   changed: boolean;
 }

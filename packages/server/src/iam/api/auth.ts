@@ -65,7 +65,7 @@ export function authService({ store, registrations, grants, bootstrapOwner, take
       kind: "write",
       async prepare({ id }, call) {
         assertOwnAccount(id, call, bootstrapOwner);
-        await deleteMostBindings(store, id);
+        await deleteMostBindings({ store, grants }, id);
       },
       async handle({ id }, call) {
         await deleteAccount(call.db, id, grants);

@@ -95,6 +95,7 @@ async function createOrganization(given: Group | undefined, call: WriteCall, col
   await insert(roleBindings, newUid(group.uid), binding, call);
   await join(call.db, { identityUid: principal.uid, groupUid: group.uid, now: call.now });
   await collaborators.grants.recordChange(call.db, [principal.uid]);
+  call.access = call.access.afterJoining(group.uid);
   return created;
 }
 

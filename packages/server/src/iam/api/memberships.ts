@@ -50,7 +50,7 @@ export function membershipsService({ store, grants, pageTokens }: MembershipsCol
       async prepare({ uid }, call) {
         await findMembership(uid, call);
         assertMayDecide(call, uid);
-        await deleteMostBindings(store, callerOf(call).uid, uid);
+        await deleteMostBindings({ store, grants }, callerOf(call).uid, uid);
         return undefined;
       },
       async handle({ uid }, call) {
@@ -163,6 +163,6 @@ function messageFromRow({ uid, name, state, update_time }: Row, identityUid: str
     identityUid,
     name,
     state: state === null ? State.PENDING : STATES[state],
-    ...(update_time !== null && { updateTime: timestampFromDate(new Date(update_time)) }),
+    ...(update_time !== null && state !== "signed_in" && { updateTime: timestampFromDate(new Date(update_time)) }),
   });
 }

@@ -12,7 +12,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
-import { isInRoot } from "../../lib/uid.ts";
+import { isInRoot, rootOf } from "../../lib/uid.ts";
 
 export async function whoAmI(call: Call): Promise<WhoAmI> {
   const { principal } = call;
@@ -62,6 +62,7 @@ async function groupsOf(uids: readonly string[], db: ReadDb) {
   );
 }
 
+/** Roles of the person's bindings that count: those in joined organizations. */
 function rolesOfMember(uid: string, db: ReadDb) {
   return db
     .selectFrom("membership")
@@ -76,19 +77,41 @@ function rolesOfMember(uid: string, db: ReadDb) {
     .where("membership.state", "=", "joined");
 }
 
+/** Roles of the person's bindings in the organization of a token that is valid there only, also before the person joins. */
+function rolesWithin(uid: string, organization: string, db: ReadDb) {
+  return db
+    .selectFrom("role_binding")
+    .select("role_binding.role_uid")
+    .where("role_binding.identity_uid", "=", uid)
+    .where(sql<boolean>`role_binding.uid >= ${`${organization}/`} and role_binding.uid < ${`${organization}0`}`)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("membership")
+            .select("state")
+            .where("identity_uid", "=", uid)
+            .where("org_uid", "=", organization)
+            .where("state", "=", "left"),
+        ),
+      ),
+    );
+}
+
+function boundRoles({ uid, within }: Principal, db: ReadDb) {
+  if (!isInRoot(uid)) return db.selectFrom("role_binding").select("role_uid").where("identity_uid", "=", uid);
+  return within === undefined ? rolesOfMember(uid, db) : rolesWithin(uid, rootOf(within), db);
+}
+
 /** The roles bound to the identity and those of the mapped groups of its session, by their capabilities. */
-async function rolesOf({ uid, session }: Principal, db: ReadDb) {
+async function rolesOf(principal: Principal, db: ReadDb) {
+  const { session } = principal;
   const mappings = session === undefined ? [] : [...session.mappings, ...session.directoryMappings];
   const rows = await db
     .selectFrom("role")
     .select(["capabilities", "body"])
     .where(({ or, eb, selectFrom }) =>
       or([
-        eb(
-          "uid",
-          "in",
-          isInRoot(uid) ? rolesOfMember(uid, db) : selectFrom("role_binding").select("role_uid").where("identity_uid", "=", uid),
-        ),
+        eb("uid", "in", boundRoles(principal, db)),
         eb(
           "uid",
           "in",

@@ -1,7 +1,7 @@
 /** Loads and caches the rights of identities. How bindings turn into capabilities is in access/capabilities.ts. */
 
 import { sql } from "kysely";
-import { Access, type Binding, effectiveCapabilities, NO_ACCESS } from "../../access/capabilities.ts";
+import { Access, type Binding, effectiveCapabilities, type Memberships, NO_ACCESS } from "../../access/capabilities.ts";
 import type { Principal, ProviderSession } from "../../access/principal.ts";
 import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
@@ -19,6 +19,8 @@ export interface IdentityRights {
   readonly registered: string | undefined;
   /** Uids of the organizations whose directories deactivated the identity. It has no rights there, from any source. */
   readonly closedOrganizations: ReadonlySet<string>;
+  /** Uids of the organizations that a person has left. The person has no rights there, from any source. */
+  readonly leftOrganizations: ReadonlySet<string>;
 }
 
 /** The identity of a token, the token's limits and its identity-provider session. */
@@ -119,6 +121,7 @@ const MAX_CACHED_SESSIONS = 16;
 
 async function addSessionMappings(standing: IdentityRights, session: ProviderSession, uid: string, db: ReadDb): Promise<Access> {
   if (session.mappings.length + session.directoryMappings.length === 0) return standing.access;
+  if (standing.leftOrganizations.has(rootOf(session.provider))) return standing.access;
   const sessions = sessionAccess.get(standing) ?? new Lru<string, Access>(MAX_CACHED_SESSIONS);
   sessionAccess.set(standing, sessions);
   const key = JSON.stringify(session);
@@ -128,16 +131,19 @@ async function addSessionMappings(standing: IdentityRights, session: ProviderSes
 }
 
 async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
+  const isPerson = isInRoot(uid);
+  // Pending bindings come first: if the person joins in between, a binding is read twice instead of never.
+  const pending = isPerson ? await readPendingBindings(db, uid) : [];
   const { exists, createTime, isProvisioned, bindings } = await readBindings(db, uid);
-  const pending = exists && isInRoot(uid) ? await readPendingBindings(db, uid) : [];
+  const memberships = isPerson ? await readMemberships(db, uid) : undefined;
   const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
   const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
   const remaining = [...bindings, ...pending].filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
   const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
-  const pendingOrganizations = new Set(pending.map(({ groupUid }) => rootOf(groupUid)));
-  const access = new Access(effectiveCapabilities(uid, remaining), pendingOrganizations);
-  const registered = isInRoot(uid) ? createTime : undefined;
-  return { exists: exists && !isDeactivated, access, registered, closedOrganizations };
+  const access = new Access(effectiveCapabilities(uid, exists ? remaining : []), memberships);
+  const registered = isPerson ? createTime : undefined;
+  const leftOrganizations = memberships?.left ?? new Set();
+  return { exists: exists && !isDeactivated, access, registered, closedOrganizations, leftOrganizations };
 }
 
 interface StoredBindings {
@@ -217,6 +223,17 @@ async function readPendingBindings(db: ReadDb, uid: string): Promise<Binding[]> 
     .limit(MAX_PENDING_BINDINGS)
     .execute();
   return bindingsFromRows(rows);
+}
+
+async function readMemberships(db: ReadDb, uid: string): Promise<Memberships> {
+  const rows = await db
+    .selectFrom("membership")
+    .select(["org_uid", "state"])
+    .where("identity_uid", "=", uid)
+    .where("state", "in", ["joined", "left"])
+    .execute();
+  const inState = (wanted: string) => new Set(rows.filter(({ state }) => state === wanted).map(({ org_uid }) => org_uid));
+  return { joined: inState("joined"), left: inState("left") };
 }
 
 function bindingsFromRows(rows: readonly { group: string | null; capabilities: string | null }[]): Binding[] {
