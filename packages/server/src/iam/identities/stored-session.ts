@@ -9,23 +9,25 @@ interface StoredSession extends Omit<Session, "capabilities"> {
   readonly capabilities?: string;
 }
 
-export function serializeSession({ uid, scopes, capabilities, within, session }: Session): string {
+export function serializeSession({ uid, scopes, capabilities, within, session, registered }: Session): string {
   const stored: StoredSession = {
     uid,
     scopes,
     within,
     session,
+    registered,
     ...(capabilities !== undefined && { capabilities: capabilities.toString(16) }),
   };
   return JSON.stringify(stored);
 }
 
 export function parseSession(text: string): Session {
-  const { uid, scopes, capabilities, within, session } = JSON.parse(text) as StoredSession;
-  return { uid, scopes, within, session, capabilities: capabilities === undefined ? undefined : BigInt(`0x${capabilities}`) };
+  const { uid, scopes, capabilities, within, session, registered } = JSON.parse(text) as StoredSession;
+  const limit = capabilities === undefined ? undefined : BigInt(`0x${capabilities}`);
+  return { uid, scopes, within, session, registered, capabilities: limit };
 }
 
 /** The session without its identity-provider part, whose rights end with the token. */
-export function withoutProviderSession({ uid, scopes, capabilities, within }: Session): Session {
-  return { uid, scopes, capabilities, within, session: undefined };
+export function withoutProviderSession({ uid, scopes, capabilities, within, registered }: Session): Session {
+  return { uid, scopes, capabilities, within, registered, session: undefined };
 }
