@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { networkOf } from "./peers.ts";
 import { compileProxyAddresses } from "./proxy-addresses.ts";
+import { networkOf } from "./remote-network.ts";
 
 test("an IPv4 address counts by itself, also in its IPv6 form, and an IPv6 address by its /64 network", () => {
   const cases = {

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { createKeyedLimit, type KeyedLimit } from "../jobs/keyed-limit.ts";
 import { resourceExhausted } from "../lib/errors.ts";
 import type { IsProxy } from "./proxy-addresses.ts";
+import { networkOf } from "./remote-network.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export interface PeersOptions {
@@ -67,16 +68,4 @@ export class Peers {
   #addressOf({ remoteAddress }: Socket): string | undefined {
     return remoteAddress === undefined || this.#isProxy(remoteAddress) ? undefined : remoteAddress;
   }
-}
-
-/** One customer usually has all 2^64 addresses of an IPv6 network, so these count as one. */
-export function networkOf(address: string): string {
-  if (!address.includes(":")) return address;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
-  if (mapped?.[1] !== undefined) return mapped[1];
-  const [head = "", tail] = address.replace(/%.*$/, "").split("::");
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = Array.from({ length: Math.max(8 - before.length - after.length, 0) }, () => "0");
-  return `${[...before, ...zeros, ...after].slice(0, 4).join(":")}::/64`;
 }

@@ -1,5 +1,6 @@
 /** Signing in with a browser: `/oauth` and all below, for programs, devices and machines without a browser. */
 import type { Domain, Platform, Served } from "../api/module.ts";
+import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createDeviceGrant } from "./device-grant.ts";
 import { createSignInHandler } from "./http/sign-in-handler.ts";
@@ -28,6 +29,8 @@ export interface SignInSettings {
   readonly loginIssuer: string;
   readonly loginClientId: string;
   readonly loginClientSecret: string;
+  /** Networks of the reverse proxies in front of this server, in CIDR notation. */
+  readonly trustedProxies: readonly string[];
 }
 
 export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettings): Served {
@@ -36,10 +39,11 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
   const parts = { ...iam, store, clock, log, names };
   const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, iam.secrets);
   const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
-  const limit = createStartLimit({ clock, maxStarts: MAX_SIGN_INS, windowMs: PENDING_MS });
+  const isProxy = compileProxyAddresses(settings.trustedProxies);
+  const limit = createStartLimit({ clock, isProxy, maxStarts: MAX_SIGN_INS, windowMs: PENDING_MS });
   const signIn = createSignIn({ ...parts, providers, upstreams, limit });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
-  const guesses = createStartLimit({ clock, maxStarts: MAX_GUESSES, windowMs: GUESSES_MS });
+  const guesses = createStartLimit({ clock, isProxy, maxStarts: MAX_GUESSES, windowMs: GUESSES_MS });
   const serve = createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl, secrets: iam.secrets });
   return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
 }

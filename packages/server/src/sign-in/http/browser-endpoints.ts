@@ -69,9 +69,13 @@ export function createBrowserEndpoints({
     const enteredCode = query.get("user_code");
     if (enteredCode === null) return sendPage(response, devicePage(undefined));
     const browser = cookie.read(request) ?? newBrowser();
+    // Counted before the lookup, so that neither a right code nor parallel requests pass beyond the limit.
+    const takeBack = guesses.take(remoteAddress);
     const outcome = await signIn.beginDevice(query, { browser, remoteAddress });
-    if (outcome !== undefined) return answer(response, outcome, { query, action: "/oauth/device", browser });
-    guesses.take(remoteAddress);
+    if (outcome !== undefined) {
+      takeBack();
+      return answer(response, outcome, { query, action: "/oauth/device", browser });
+    }
     sendPage(response, devicePage(enteredCode.slice(0, 20)));
   }
 
