@@ -152,7 +152,7 @@ export function createUpstreams({ client, waits, jwks, trustedIssuers, clock, lo
       const info: Claims = await fetchUserInfo(configuration, accessToken, skipSubjectCheck);
       if (claimOf(info, "sub") === claimOf(claims, "sub")) return claimOf(info, groupsClaim);
     } catch (error) {
-      log.warn({ issuer, reason: describeFailure(error) }, "an identity provider did not answer who a person's groups are");
+      log.warn({ issuer, reason: describeFailure(error) }, "an identity provider did not answer at its userinfo endpoint");
       return undefined;
     }
     log.warn({ issuer }, "the userinfo endpoint of an identity provider answered for another person");

@@ -92,8 +92,8 @@ test("a Holt token serves as password and bearer token, and a registry token can
 test("a wrong password of the token user is answered with what the password must be, and never repeated", async () => {
   const other = world.token.replace(/^[^.]+/, Buffer.from('{"alg":"RS256","kid":"unknown"}').toString("base64url"));
   for (const [password, reason] of [
-    ["my secret password", /this one is not a JWT, which has three parts/],
-    [other, /this one is signed with an unknown key/],
+    ["my secret password", /reason: not a JWT, which has three parts/],
+    [other, /reason: signed with an unknown key/],
   ] as const) {
     for (const path of ["", "/token"]) {
       const { status, body } = await as(basic("_token", password)).send("GET", path);

@@ -118,7 +118,7 @@ function throwWrongPassword(error: unknown): never {
   if (!(error instanceof HoltError) || error.code !== Code.UNAUTHENTICATED) throw error;
   const reason = error.message.replace(/^Unauthenticated: (?:the token is not acceptable: )?/, "");
   throw unauthenticated(
-    `the password of the user ${TOKEN_USER} must be a valid access token of this server, as /sts/exchange returns it; this one is ${reason}`,
+    `the password of the user ${TOKEN_USER} must be a valid access token of this server, as /sts/exchange returns it; reason: ${reason}`,
     { cause: error },
   );
 }
