@@ -202,7 +202,15 @@ describeWithWorld("memberships", (world) => {
     assert.equal(await status(), 403);
     await world.join(victim, org);
     assert.equal(await status(), 200);
+    const changes = async () => {
+      if (world.store.reader.dialect.notify === undefined) return [];
+      return world.store.reader.selectFrom("access_change").select("identity_uid").where("identity_uid", "=", victim.uid).execute();
+    };
+    const before = (await changes()).length;
     await world.must(leaveMembership, { uid: org }, victim.token);
+    // Of each transaction that deleted bindings, so that other servers do not keep them in their caches.
+    const { notify } = world.store.reader.dialect;
+    assert.equal((await changes()).length - before, notify === undefined ? 0 : 2);
     assert.deepEqual(
       (await whoAmI()).map(({ group }) => (group as JsonObject).id),
       [own],
