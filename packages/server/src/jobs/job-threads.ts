@@ -98,6 +98,8 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
   }
 
   #keep(thread: Worker): void {
+    // It may have exited since the job ended, and would never answer.
+    if (!this.#all.has(thread)) return;
     thread.unref();
     const timer = setTimeout(() => this.#endIdle(thread), IDLE_MS).unref();
     this.#idle.push({ thread, timer });
