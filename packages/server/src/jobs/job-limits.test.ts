@@ -1,9 +1,8 @@
 /** The watch over a job, with a thread that only answers questions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
-import { until, within } from "../../test/harness/wait.ts";
+import { giveTime, until, within } from "../../test/harness/wait.ts";
 import { LimitExceeded, NoAnswer, watchJob } from "./job-limits.ts";
 
 const heap = { used_heap_size: 1, external_memory: 1 };
@@ -22,14 +21,14 @@ test("a thread has the whole time for each of its answers", async () => {
   let answers = 0;
   const thread = threadOf({
     async cpuUsage() {
-      await sleep(5);
+      await giveTime(5);
       answers++;
       return { user: 0, system: 0 };
     },
   });
   const errors: Error[] = [];
-  // The limit of an answer, ten times the CPU time, is over when the first one is asked.
-  using _watch = watchJob(thread, { cpuMs: 5, memoryMb: 1 }, (error) => errors.push(error));
+  // The limit of one answer is half a second; the fourth question comes later than that after the start.
+  using _watch = watchJob(thread, { cpuMs: 50, memoryMb: 1 }, (error) => errors.push(error));
   await until(() => answers >= 4 || errors.length > 0);
   assert.deepEqual(errors, []);
 });
