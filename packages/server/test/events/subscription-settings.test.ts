@@ -20,6 +20,8 @@ const { createGroup, updateGroup } = GroupsService.method;
 describeWithWorld("settings of subscriptions", (world) => {
   let sink: WebhookReceiver;
   let paths = 0;
+  /** The subscribed groups. The event of their own creation may be delivered, too, if it was not published before the subscription. */
+  const groups = new Set<string>();
   before(async () => {
     sink = await startWebhookReceiver();
   });
@@ -28,11 +30,16 @@ describeWithWorld("settings of subscriptions", (world) => {
   async function subscribe(): Promise<{ uid: string; group: string; path: string }> {
     const path = `/settings-${++paths}`;
     const group = await world.group(world.orgUid);
+    groups.add(group);
     const { uid } = await world.must(createSubscription, { parent: group, subscription: { sink: sink.url + path } });
-    await until(async () => sink.accepted(path).length > 0);
+    await until(async () => typesAt(path).length > 0);
     return { uid, group, path };
   }
-  const typesAt = (path: string) => sink.accepted(path).map(({ headers }) => String(headers["ce-type"]).replace(/^dev\.holt\./, ""));
+  const typesAt = (path: string) =>
+    sink
+      .accepted(path)
+      .filter(({ headers }) => !groups.has(String(headers["ce-subject"])))
+      .map(({ headers }) => String(headers["ce-type"]).replace(/^dev\.holt\./, ""));
   const update = (subscription: { uid: string; sink?: string; types?: string[] }, paths?: string[]) =>
     world.must(updateSubscription, { subscription, ...(paths !== undefined && { updateMask: { paths } }) });
 

@@ -177,7 +177,7 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_MIRROR_TIMEOUT: "soon",
       HOLT_MAX_CONNECTIONS_PER_ADDRESS: "many",
       HOLT_MAX_CONNECTIONS_PER_CALLER: "many",
-      HOLT_MAX_TRANSFERS_PER_CALLER: "0",
+      HOLT_MAX_TRANSFERS_PER_CALLER: "many",
       HOLT_MAX_SUBSCRIPTIONS: "none",
       HOLT_READ_TIMEOUT: "later",
       HOLT_TRUSTED_PROXIES: "proxy",
