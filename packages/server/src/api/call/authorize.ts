@@ -1,10 +1,10 @@
 /** Decides by the access rule of an operation whether the caller may run it, and what a refusal may reveal. */
 import type { Message } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
-import { sql } from "kysely";
 import type { Access } from "../../access/capabilities.ts";
 import { capabilitiesIn } from "../../access/capability-set.ts";
 import type { ReadDb } from "../../db/store.ts";
+import { isBelowColumn } from "../../db/uid-range.ts";
 import { type HoltError, invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, rootOf } from "../../lib/uid.ts";
 import type { Caller } from "./authenticate.ts";
@@ -83,10 +83,7 @@ async function mayReadUser(
   const bindings = await db
     .selectFrom("membership")
     .innerJoin("role_binding", (on) =>
-      on
-        .onRef("role_binding.identity_uid", "=", "membership.identity_uid")
-        .on(sql<boolean>`role_binding.uid >= membership.org_uid || '/'`)
-        .on(sql<boolean>`role_binding.uid < membership.org_uid || '0'`),
+      on.onRef("role_binding.identity_uid", "=", "membership.identity_uid").on(isBelowColumn("role_binding.uid", "membership.org_uid")),
     )
     .select("role_binding.parent")
     .distinct()

@@ -73,7 +73,7 @@ export function compileRequestReader(route: Route, { maxDepth, unknownParameters
       const ignored = readQuery(request, query);
       setVariables(request, parts.variables);
       infer?.(json, request);
-      return { message: request, ignored: [...ignored, ...unknownFieldsOf(bodySchema, json)] };
+      return { message: request, ignored: takes === "json" ? [...ignored, ...unknownFieldsOf(bodySchema, json)] : ignored };
     },
   };
 }

@@ -9,10 +9,11 @@ import { capabilitiesIn, hexFromCapabilitySet } from "../../access/capability-se
 import type { Principal } from "../../access/principal.ts";
 import type { Call } from "../../api/call/call.ts";
 import type { ReadDb } from "../../db/store.ts";
+import { isBelowColumn } from "../../db/uid-range.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
-import { isInRoot, rootOf } from "../../lib/uid.ts";
+import { isInRoot, rangeBelow, rootOf } from "../../lib/uid.ts";
 
 export async function whoAmI(call: Call): Promise<WhoAmI> {
   const { principal } = call;
@@ -67,10 +68,7 @@ function rolesOfMember(uid: string, db: ReadDb) {
   return db
     .selectFrom("membership")
     .innerJoin("role_binding", (on) =>
-      on
-        .onRef("role_binding.identity_uid", "=", "membership.identity_uid")
-        .on(sql<boolean>`role_binding.uid >= membership.org_uid || '/'`)
-        .on(sql<boolean>`role_binding.uid < membership.org_uid || '0'`),
+      on.onRef("role_binding.identity_uid", "=", "membership.identity_uid").on(isBelowColumn("role_binding.uid", "membership.org_uid")),
     )
     .select("role_binding.role_uid")
     .where("membership.identity_uid", "=", uid)
@@ -79,11 +77,13 @@ function rolesOfMember(uid: string, db: ReadDb) {
 
 /** Roles of the person's bindings in the organization of a token that is valid there only, also before the person joins. */
 function rolesWithin(uid: string, organization: string, db: ReadDb) {
+  const { lower, upper } = rangeBelow(organization);
   return db
     .selectFrom("role_binding")
     .select("role_binding.role_uid")
     .where("role_binding.identity_uid", "=", uid)
-    .where(sql<boolean>`role_binding.uid >= ${`${organization}/`} and role_binding.uid < ${`${organization}0`}`)
+    .where("role_binding.uid", ">=", lower)
+    .where("role_binding.uid", "<", upper)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

@@ -2,6 +2,7 @@
 import { sql } from "kysely";
 import type { Store } from "../../db/store.ts";
 import { deleteAllButLastChunk } from "../../jobs/delete-in-chunks.ts";
+import { rangeBelow } from "../../lib/uid.ts";
 import { deleteBindingsOf } from "../grants/bindings.ts";
 import type { Grants } from "../grants/grants.ts";
 import { assertNotLastOwner, OWNER_ROLE } from "./last-owner.ts";
@@ -17,7 +18,9 @@ interface Collaborators {
 /** Condition of the person's bindings in one organization, or in all. */
 export function bindingsOf(identityUid: string, orgUid?: string) {
   const own = sql<boolean>`identity_uid = ${identityUid}`;
-  return orgUid === undefined ? own : sql<boolean>`${own} and uid >= ${`${orgUid}/`} and uid < ${`${orgUid}0`}`;
+  if (orgUid === undefined) return own;
+  const { lower, upper } = rangeBelow(orgUid);
+  return sql<boolean>`${own} and uid >= ${lower} and uid < ${upper}`;
 }
 
 /**
