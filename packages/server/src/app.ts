@@ -60,7 +60,7 @@ function limitsFrom(config: Config): Partial<TransportLimits> {
   };
 }
 
-/** What only tests replace. */
+/** Parts that only tests replace. */
 export interface AppOptions {
   readonly clock?: Clock;
   readonly limits?: Partial<TransportLimits> | undefined;

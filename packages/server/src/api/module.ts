@@ -69,7 +69,7 @@ export interface Platform {
   /** Uid of the identity that this installation began with. It counts as staff everywhere. */
   readonly bootstrapOwner: string;
   readonly domains: readonly Domain[];
-  /** Of all domains: the columns that keep blobs from being collected. */
+  /** The columns of all domains that keep blobs from being collected. */
   readonly blobReferences: readonly BlobReference[];
   readonly names: EventNames;
   /** Notified after each commit that appended an event. */

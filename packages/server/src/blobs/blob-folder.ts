@@ -29,7 +29,7 @@ export async function assertBlobFolder(store: Store, dataDir: string): Promise<v
   throw id === undefined && !(await hasBlobFiles(dataDir)) ? missingFolder(dataDir) : otherFolder(dataDir);
 }
 
-/** Makes the folder that of the database, whatever it contains: for an operator who knows that the right one is lost. */
+/** Assigns the folder to the database without looking at its content: for an operator who knows that the right one is lost. */
 export async function adoptBlobFolder(store: Store, dataDir: string): Promise<void> {
   const id = await ensureFolderId(dataDir, await claimOf(store));
   await store.transaction((db) => setState(db, FOLDER, id));

@@ -1,4 +1,4 @@
-/** What the check of an SQLite file reports. */
+/** Tests the reports of the check of an SQLite file. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

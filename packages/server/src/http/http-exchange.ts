@@ -5,7 +5,7 @@ import type { Answer } from "./answer.ts";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = (ServerResponse | Http2ServerResponse) & {
-  /** What the response costs while it waits for its reader. Undefined where a test serves without the listener. */
+  /** Counts the unread bytes of the response. Undefined where a test serves without the listener. */
   answer?: Answer | undefined;
 };
 export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;

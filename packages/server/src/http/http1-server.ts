@@ -19,7 +19,7 @@ export interface ConnectionServer {
   drain(): Promise<void>;
 }
 
-/** What the servers of all protocols share. */
+/** Parts that the HTTP/1.1 server and the HTTP/2 server share. */
 export interface ServerParts {
   readonly onRequest: RequestHandler;
   readonly limits: TransportLimits;

@@ -4,7 +4,7 @@ import { type HoltError, resourceExhausted } from "../lib/errors.ts";
 export interface PoolLimits {
   readonly bytes: number;
   readonly bytesPerHolder: number;
-  /** What to tell a holder that has reached its own limit, or the limit of all. */
+  /** Messages of the refusals: the holder has reached its own limit, or all holders together have reached theirs. */
   readonly holderIsFull: string;
   readonly poolIsFull: string;
 }

@@ -8,7 +8,7 @@ export interface BlobExchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly method: string;
-  /** Of the frame (`protocol-frame.ts`). */
+  /** `ProtocolExchange.transfer` (`protocol-frame.ts`). */
   readonly transfer: ProtocolExchange["transfer"];
 }
 

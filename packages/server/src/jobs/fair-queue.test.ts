@@ -36,7 +36,7 @@ test("an organization with many runs leaves a slot to another, which does not wa
   assert.deepEqual(begun, ["a1", "b1", "a2", "a3"]);
 });
 
-test("of two waiting organizations, the one whose last turn is longest ago is next", async () => {
+test("the waiting organization whose last turn is longest ago is next", async () => {
   const { begun, start, end } = createRuns({ slots: 1, shareOfOne: 1 });
   const runs = [start(ORG, "a1"), start(ORG, "a2"), start(OTHER, "b1"), start(THIRD, "c1")];
   for (const name of ["a1", "b1", "c1", "a2"]) await end(name);

@@ -8,7 +8,7 @@ export type FromThread<Said, Result> =
   | { readonly kind: "said"; readonly said: Said }
   | { readonly kind: "error"; readonly message: string }
   | Ending<Result>;
-/** How a job ended whose thread can do the next one. */
+/** The end of a job after which its thread can run the next job. */
 type Ending<Result> =
   | { readonly kind: "end"; readonly result: Result }
   | { readonly kind: "refusal"; readonly code: Code; readonly message: string; readonly details: ErrorDetails };
@@ -69,7 +69,7 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
       this.#keep(thread);
       return ending;
     } catch (error) {
-      // The job may still run, whatever the error is.
+      // The job may still run after any error.
       await this.#end(thread);
       throw error;
     }

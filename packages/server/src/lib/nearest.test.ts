@@ -14,11 +14,11 @@ describe("nearest names", () => {
     assert.deepEqual(nearestNames("uidp-descendantsof", known), ["uidp.descendants_of"]);
   });
 
-  it("are sorted by similarity", () => {
+  it("nearest names are sorted by similarity", () => {
     assert.deepEqual(nearestNames("page_tokne", ["page_taken", "page_token"]), ["page_token", "page_taken"]);
   });
 
-  it("are none if nothing is similar", () => {
+  it("there are no nearest names if nothing is similar", () => {
     assert.deepEqual(nearestNames("colour", known), []);
     assert.equal(didYouMean("colour", known), "");
     assert.equal(didYouMean("nmae", known), '; did you mean "name"?');

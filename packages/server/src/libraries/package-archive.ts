@@ -1,4 +1,4 @@
-/** What all readers of published archives share: how they read a file, and limits that exceed the largest real packages. */
+/** Reads published archives, under limits that exceed the largest real packages. */
 import { open } from "node:fs/promises";
 import type { ArchiveLimits } from "../archives/limits.ts";
 import { fileBytes, type RandomAccessBytes } from "../archives/random-access-bytes.ts";

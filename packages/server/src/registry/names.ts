@@ -50,7 +50,7 @@ export async function findPlace(db: ReadDb, name: string, access: Access): Promi
   const found = await findDeepestGroup(db, segments.slice(0, -1), access).catch((error: unknown) => {
     throw error instanceof AmbiguousName ? new OciError("NAME_INVALID", error.message) : error;
   });
-  // What looks like a uid names a folder that existed once, and not a folder to create.
+  // A name in the form of a uid refers to a deleted folder. It is not a name for a new one.
   if (found === undefined || found.missing.some(isUidSegment)) return undefined;
   const { groupUid, missing: folders } = found;
   const repoUid = folders.length > 0 ? undefined : await findRepoNamed(db, groupUid, last);

@@ -9,7 +9,7 @@ type Program = Extract<Goal, { kind: "program" }>;
 
 /** Characters of a key: 128 bits. */
 const KEY_LENGTH = 32;
-/** Of more programs, the browser forgets the one that was confirmed first. */
+/** Programs that a browser remembers. It forgets the one that was confirmed first. */
 const MAX_KNOWN = 32;
 
 /** The same for every sign-in of the person with this client ID to this host and port. */

@@ -16,7 +16,7 @@ import { createRegistryClient } from "../harness/registry/registry-client.ts";
 import { startWebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
-/** What the commands of the documents use of the checkout. Everything else that they name, they make. */
+/** Files of the checkout that the documented commands use. The commands create all other files that they name. */
 const USED = ["package.json", "node_modules", "packages", "examples", "scripts"];
 const CLIENT = "holt";
 

@@ -1,4 +1,4 @@
-/** What work costs in CPU time, which other processes of a busy machine do not take. */
+/** Measures the CPU time of work, to which other processes of a busy machine do not add. */
 import { existsSync, readFileSync } from "node:fs";
 
 const ROUNDS = 3;

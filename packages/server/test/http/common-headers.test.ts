@@ -1,4 +1,4 @@
-/** What holds for every response, whatever serves it. */
+/** Tests the headers that every response has. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { startServer } from "../harness/harness.ts";
@@ -21,7 +21,7 @@ const CALLS = [
 ] as const;
 
 describe("every response forbids browsers to guess its type", () => {
-  test("over HTTP/1.1 and HTTP/2, for every mount and method", async () => {
+  test("no browser may guess the type of a response over HTTP/1.1 or HTTP/2, for every mount and method", async () => {
     await using server = await startServer();
     await using session = openHttp2(server.port);
     for (const path of PATHS) {
@@ -34,7 +34,7 @@ describe("every response forbids browsers to guess its type", () => {
     }
   });
 
-  test("over gRPC, gRPC-Web and Connect, for successes and for errors", async () => {
+  test("no browser may guess the type of a response over gRPC, gRPC-Web or Connect, for successes and for errors", async () => {
     await using server = await startServer();
     await using session = openHttp2(server.port);
     for (const authorization of [`Bearer ${server.token}`, "Bearer nobody"])
@@ -47,7 +47,7 @@ describe("every response forbids browsers to guess its type", () => {
         }
   });
 
-  test("for requests that no handler gets to see", async () => {
+  test("no browser may guess the type of a response to a request that no handler gets to see", async () => {
     await using server = await startTransports();
     const refused = [
       "garbage\r\n\r\n",
@@ -76,7 +76,7 @@ describe("every response forbids browsers to guess its type", () => {
 describe("a request that names several hosts is refused", () => {
   const request = (headers: string, version = "1.1") => `GET /healthz HTTP/${version}\r\n${headers}connection: close\r\n\r\n`;
 
-  test("HTTP/1: the same header twice, whatever its spelling", async () => {
+  test("HTTP/1: the same header twice, in any spelling", async () => {
     await using server = await startTransports();
     for (const headers of ["host: a\r\nhost: b\r\n", "Host: a\r\nHOST: a\r\n", "host: a\r\nx: y\r\nhost: b\r\n", ""])
       assert.match(await talk(server.port, request(headers)), /^HTTP\/1\.1 400 /, JSON.stringify(headers));

@@ -208,7 +208,7 @@ describeWithWorld("memberships", (world) => {
     };
     const before = (await changes()).length;
     await world.must(leaveMembership, { uid: org }, victim.token);
-    // Of each transaction that deleted bindings, so that other servers do not keep them in their caches.
+    // One row for each transaction that deleted bindings, so that other servers drop the bindings from their caches.
     const { notify } = world.store.reader.dialect;
     assert.equal((await changes()).length - before, notify === undefined ? 0 : 2);
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What `npm test` does with a test that never ends, with the options of its script in package.json. */
+/** Tests that `npm test`, with the options of its script in package.json, ends a test that hangs and names it. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

@@ -51,7 +51,7 @@ function signalled({ server }: Fixture): Promise<void> {
   return until(() => server.stderr().includes("stopping"));
 }
 
-/** What a server logs when it does not wait any longer. */
+/** The message that a server logs when it stops waiting. */
 const CUT_OFF = /stopping: closing the connections of calls that still run/;
 
 /** Time of the log line with the message, in milliseconds. */

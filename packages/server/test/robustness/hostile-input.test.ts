@@ -310,7 +310,7 @@ test("no key set and no discovery document of an issuer costs the main thread mu
     const { uid } = JSON.parse(made.text) as { uid: string };
     const exp = world.clock.now().getTime() / 1000 + 600;
     const token = `${part({ alg: "RS256", kid: "a" })}.${part({ iss: issuer, sub: "x", exp })}.AAAA`;
-    // Once: an answer is cached, whatever it is.
+    // Once, because every answer is cached.
     const { status, text, cpuMs } = await client.send({
       ...{ method: "POST", path: `/sts/exchange?identity=${uid}` },
       headers: { authorization: `Bearer ${token}` },

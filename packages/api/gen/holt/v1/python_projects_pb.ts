@@ -125,7 +125,7 @@ export const PythonProjectSchema: GenMessage<PythonProject, {jsonType: PythonPro
   messageDesc(file_holt_v1_python_projects, 0);
 
 /**
- * What the project's owner says about its future (PEP 792).
+ * The status of the project, as its owner declares it (PEP 792).
  *
  * @generated from enum holt.v1.PythonProject.Status
  */
@@ -167,14 +167,14 @@ export const PythonProject_Status = {
 } as const;
 
 /**
- * What the project's owner says about its future (PEP 792).
+ * The status of the project, as its owner declares it (PEP 792).
  *
  * @generated from enum holt.v1.PythonProject.Status
  */
 export type PythonProject_Status = (typeof PythonProject_Status)[keyof typeof PythonProject_Status] | UnknownEnum;
 
 /**
- * What the project's owner says about its future (PEP 792).
+ * The status of the project, as its owner declares it (PEP 792).
  *
  * @generated from enum holt.v1.PythonProject.Status
  */

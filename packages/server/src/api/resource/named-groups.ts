@@ -62,7 +62,7 @@ interface Organization {
   readonly verified: number;
 }
 
-/** Of organizations with the same name that the caller can see, those that the name means; several if it is ambiguous. */
+/** Selects the organization that a name means, among those of this name that the caller can see. Several if the name is ambiguous. */
 export function preferredOf<O extends Organization>(namesakes: readonly O[], access: Access): readonly O[] {
   const joined = namesakes.filter(({ uid }) => access.hasJoined(uid));
   const candidates = joined.length > 0 ? joined : namesakes;

@@ -34,7 +34,7 @@ export function subscriptionSettingsService({ outboundAllowCidrs, onDue }: Subsc
       assertNone([...sinkViolations(next.sink), ...typeViolations(next.types)]);
       await save(current, next, call);
       if (current.sink !== next.sink) {
-        // What the former sink did says nothing about the new one.
+        // Failures of the former sink must not delay deliveries to the new one.
         await resumeQueue(call.db, next.uid, call.now);
         call.db.afterCommit(onDue);
       }

@@ -142,7 +142,7 @@ test("an AWS proof is checked in the order encoding, form, signed headers, audie
   assert.equal(s.sts.requests, 0);
 });
 
-test("an AWS proof is refused in time that is linear in its size, whatever it contains", async () => {
+test("an AWS proof is refused in time that is linear in its size, for any content", async () => {
   await using s = await setUp();
   const before = process.threadCpuUsage();
   for (const blank of [" ", "\t"]) {

@@ -72,7 +72,7 @@ export function filesUrl({ owner }: LibraryRequest, { names }: LibraryParts): st
   return `${names.baseUrl}/libraries/python/${encodeURIComponent(owner).replaceAll("%3A", ":")}/files/`;
 }
 
-/** What a format needs to read a package that this request publishes. */
+/** The context in which a format reads the package that this request publishes. */
 export function readingContext(library: Library, { caller }: LibraryRequest, { staging, parsers, names }: LibraryParts): ReadingContext {
   return { library, staging, parsers, publisher: caller.principal.uid, remediatedLabels: names.profile.remediatedLabels };
 }

@@ -36,7 +36,7 @@ export interface Collector {
 export interface CollectorOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
-  /** Of all domains: the columns that keep a blob. */
+  /** The columns of all domains that keep a blob. */
   readonly references: readonly BlobReference[];
   readonly uploads: Uploads;
   readonly clock: Clock;

@@ -11,7 +11,7 @@ import { rootOf } from "../../lib/uid.ts";
 export const LIST_REPOS = capabilitySet([Capability.CAP_REPO_LIST]);
 
 export interface Follower {
-  /** Of the synced repo. */
+  /** Uid of the synced repo. */
   readonly uid: string;
   readonly source: string;
   /** Uid of the identity that set the source; null if that is not recorded. */

@@ -27,7 +27,7 @@ type Created = Map<string, string | null | undefined>;
 /** An operation that has not run yet. `failure` is set if it cannot. */
 interface Waiting {
   readonly index: number;
-  /** What the result repeats of the operation. */
+  /** Members of the operation that its result repeats. */
   readonly own: Json;
   readonly operation: BulkOperation | undefined;
   readonly references: ReadonlySet<string>;

@@ -7,7 +7,7 @@ export interface TurnMeter extends Disposable {
 }
 
 export function startTurnMeter(): TurnMeter {
-  // What the test left behind must not be collected meanwhile.
+  // Collection must not remove objects of the test in the meantime.
   collectGarbage();
   let last = process.threadCpuUsage();
   let longest = 0;
