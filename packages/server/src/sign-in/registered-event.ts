@@ -2,9 +2,9 @@
 import { create, getOption } from "@bufbuild/protobuf";
 import { events, http } from "@holt/api";
 import { Auth, RegistrationRequestSchema, SessionSchema } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { claimsShownTo } from "../access/actor.ts";
 import type { WriteDb } from "../db/store.ts";
 import type { PersonAccount } from "../iam/identities/person-account.ts";
-import { rootOf } from "../lib/uid.ts";
 import { appendEvent, type EventNames } from "../outbox/outbox.ts";
 
 interface Registration {
@@ -31,13 +31,7 @@ export function appendRegistrationEvent(db: WriteDb, { account, groupUid, now }:
   return appendEvent(db, event, names);
 }
 
-/**
- * An organization sees the claims of people who join it. The email address from another organization's identity provider
- * is left out.
- */
+/** An organization sees the claims of people who join it. */
 export function claimsAt({ mayJoin, member, profile }: PersonAccount, groupUid: string): Readonly<Record<string, string>> {
-  if (!mayJoin) return {};
-  if (member === undefined || member.provider.organizationUid === rootOf(groupUid)) return profile.actor;
-  const { email: _email, ...others } = profile.actor;
-  return others;
+  return mayJoin ? claimsShownTo(groupUid, profile.actor, member?.provider.organizationUid) : {};
 }

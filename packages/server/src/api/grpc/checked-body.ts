@@ -15,11 +15,11 @@ export function withCheckedBody(request: UniversalServerRequest, schema: DescMes
   const { body } = request;
   const type = request.header.get("content-type") ?? "";
   if (!isBytes(body) || /json/i.test(type)) return request;
-  const isCompressible = (name: string) => request.header.get(name) === "gzip";
+  const namesGzip = (header: string) => request.header.get(header) === "gzip";
   const check = (bytes: Uint8Array, isCompressed: boolean) => assertMessage(schema, bytes, { isCompressed, maxBytes });
   if (type.startsWith("application/proto"))
-    return { ...request, body: checkWhole(body, maxBytes, (all) => check(all, isCompressible("content-encoding"))) };
-  const isGzip = isCompressible("grpc-encoding") || isCompressible("connect-content-encoding");
+    return { ...request, body: checkWhole(body, maxBytes, (all) => check(all, namesGzip("content-encoding"))) };
+  const isGzip = namesGzip("grpc-encoding") || namesGzip("connect-content-encoding");
   const checkFrame = (flags: number, bytes: Uint8Array) => {
     const isCompressed = (flags & COMPRESSED) !== 0;
     if (isCompressed && !isGzip) throw malformed("the message is compressed, but no header names the compression");

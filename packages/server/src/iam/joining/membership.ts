@@ -5,6 +5,7 @@
  */
 import type { WriteDb } from "../../db/store.ts";
 import { rootOf } from "../../lib/uid.ts";
+import type { MembershipTable } from "../tables.ts";
 
 export interface Joining {
   readonly identityUid: string;
@@ -21,13 +22,7 @@ export async function join(db: WriteDb, { identityUid, groupUid, now, email }: J
   const find = db.selectFrom("membership").select(["state", "email"]).where("identity_uid", "=", identityUid).where("org_uid", "=", orgUid);
   const current = await find.executeTakeFirst();
   if (current?.state === "joined" && (email === undefined || email === current.email)) return false;
-  const time = now.toISOString();
-  const change = { state: "joined" as const, update_time: time, ...(email !== undefined && { email }) };
-  await db
-    .insertInto("membership")
-    .values({ identity_uid: identityUid, org_uid: orgUid, create_time: time, ...change })
-    .onConflict((conflict) => conflict.columns(["identity_uid", "org_uid"]).doUpdateSet(change))
-    .execute();
+  await save(db, { identity_uid: identityUid, org_uid: orgUid }, now, { state: "joined", ...(email !== undefined && { email }) });
   return current?.state !== "joined";
 }
 
@@ -52,11 +47,17 @@ export async function recordSignIn(db: WriteDb, { identityUid, groupUid, now, em
 
 /** Ends the membership, or declines the pending bindings. Later bindings have no effect until the person joins again. */
 export async function leave(db: WriteDb, identityUid: string, orgUid: string, now: Date): Promise<void> {
+  await save(db, { identity_uid: identityUid, org_uid: orgUid }, now, { state: "left", email: "" });
+}
+
+type MembershipKey = Pick<MembershipTable, "identity_uid" | "org_uid">;
+
+async function save(db: WriteDb, key: MembershipKey, now: Date, fields: { state: "joined" | "left"; email?: string }): Promise<void> {
   const time = now.toISOString();
-  const change = { state: "left" as const, email: "", update_time: time };
+  const change = { ...fields, update_time: time };
   await db
     .insertInto("membership")
-    .values({ identity_uid: identityUid, org_uid: orgUid, create_time: time, ...change })
+    .values({ ...key, create_time: time, ...change })
     .onConflict((conflict) => conflict.columns(["identity_uid", "org_uid"]).doUpdateSet(change))
     .execute();
 }
