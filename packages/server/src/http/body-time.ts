@@ -1,7 +1,7 @@
 /** Limits the duration of a request's body: as a whole by default, or only its pauses once a handler has allowed a long body. */
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
-import type { HttpRequest } from "./http-exchange.ts";
+import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
 
 /** How long a client may go on sending after its request was refused. */
 const LINGER_MS = 5_000;
@@ -25,11 +25,15 @@ export function limitTime(carrier: Carrier, ms: number, onLate: () => void): voi
   carrier.once("close", clear);
 }
 
-/** Ends a request that was refused. Its client has a few seconds to read the response, but cannot go on sending. */
-export function cutOffSoon(request: HttpRequest): void {
+/** Ends a request that was refused. Once the response is sent, its client has a few seconds to read it, but cannot go on sending. */
+export function cutOffSoon(request: HttpRequest, response: HttpResponse): void {
   if (request.complete) return;
-  const timer = setTimeout(() => request.destroy(), LINGER_MS).unref();
-  request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+  // Pipelined responses are sent after the earlier ones.
+  response.once("finish", () => {
+    if (request.complete) return;
+    const timer = setTimeout(() => request.destroy(), LINGER_MS).unref();
+    request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+  });
 }
 
 /**

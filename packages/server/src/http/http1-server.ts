@@ -1,9 +1,11 @@
 /** Serves HTTP/1.1 on connections that the listener has accepted. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Log } from "../lib/log.ts";
 import { Answer, type Answers } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
+import { closeInStages, discardInput } from "./close-in-stages.ts";
 import { hasOneHost } from "./host-header.ts";
 import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
 import { MeteredHttp1Response } from "./metered-response.ts";
@@ -73,7 +75,11 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     // Does not log the error itself, because it contains the raw packet, which may contain a token.
     log.debug({ code: error.code, reason: error.message }, "malformed HTTP/1.1");
-    refuse(error, socket as Socket);
+    // Bytes after the last request of a connection get no answer.
+    if (error.code === "HPE_CLOSED_CONNECTION") return;
+    // The server stops reading requests while several wait for their responses, so the client is not late.
+    if (error.code === LATE.code && unfinished(socket).length > 0) return;
+    refuseInTurn(error, socket as Socket);
   });
   // node:http starts to check its timeouts at 'listening'. This server never listens, so the event is emitted here.
   server.emit("listening");
@@ -82,8 +88,22 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
     if (!hasOneHost(request)) return void refuseRequest(response, 400);
     setCommonHeaders(response);
-    if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuse(LATE, request.socket));
+    if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseInTurn(LATE, request.socket));
     onRequest(request, response);
+  }
+
+  function unfinished(socket: Duplex): ServerResponse[] {
+    return [...running].filter((response) => response.req.socket === socket);
+  }
+
+  /** Refuses a malformed or late request once the pipelined requests before it are answered. */
+  function refuseInTurn(error: NodeJS.ErrnoException, socket: Socket): void {
+    const responses = unfinished(socket);
+    const refused = responses.find((response) => !response.req.complete);
+    const earlier = responses.filter((response) => response !== refused);
+    if (earlier.length === 0) return void refuse(error, socket, refused);
+    discardInput(socket);
+    earlier.at(-1)?.once("close", () => refuse(error, socket, refused));
   }
 
   function closeIdle(): void {
@@ -97,6 +117,8 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     accept(socket) {
       if (isLingerOver) return void socket.destroy();
       connections.set(socket, peers.open(socket));
+      // Node calls this after the last response.
+      socket.destroySoon = () => closeInStages(socket);
       socket.once("close", () => {
         connections.delete(socket);
         if (connections.size === 0) drained?.();
@@ -153,13 +175,14 @@ const REFUSAL_HEADERS = Object.entries({ ...COMMON_HEADERS, connection: "close",
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join("");
 
-/** Sends a short response to a malformed or late request, and closes its connection. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+/**
+ * Sends a short response to a malformed or late request, and closes its connection.
+ * @param response of the request, if its headers were in order
+ */
+function refuse(error: NodeJS.ErrnoException, socket: Socket, response: ServerResponse | undefined): void {
   if (socket.writableEnded) return;
-  // Part of an earlier response may be sent already, and nothing can be inserted into it.
-  const isAnswering = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
-  if (!socket.writable || isAnswering || error.code === "ECONNRESET") return void socket.destroy();
-  socket.end(`HTTP/1.1 ${REFUSALS[error.code ?? ""] ?? "400 Bad Request"}\r\n${REFUSAL_HEADERS}\r\n`);
-  // Waits, because closing while the client still sends would reset the connection, and the client would lose the response.
-  setTimeout(() => socket.destroy(), 500).unref();
+  // Nothing can be inserted into a response that is partly sent.
+  if (!socket.writable || response?.headersSent || error.code === "ECONNRESET") return void socket.destroy();
+  socket.write(`HTTP/1.1 ${REFUSALS[error.code ?? ""] ?? "400 Bad Request"}\r\n${REFUSAL_HEADERS}\r\n`);
+  closeInStages(socket);
 }

@@ -172,7 +172,7 @@ function refuse<State>(exchange: Exchange<State>, error: unknown, protocol: Prot
     exchange.reportFault(err);
     response.destroy();
   }
-  cutOffSoon(request);
+  cutOffSoon(request, response);
 }
 
 /** Headers of content that was refused do not describe the error. */

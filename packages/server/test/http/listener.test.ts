@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
 import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
-import { until } from "../harness/wait.ts";
+import { giveTime, until } from "../harness/wait.ts";
 
 const get = (path: string, extra = "") => `GET ${path} HTTP/1.1\r\nhost: holt\r\n${extra}\r\n`;
 
@@ -45,6 +45,45 @@ test("pipelined requests on one connection are all answered", async () => {
   await using server = await startTransports();
   const answers = await talk(server.port, get("/a") + get("/b") + get("/c", "connection: close\r\n"));
   assert.deepEqual(answers.match(/"rest":"\/\w"/g), ['"rest":"/a"', '"rest":"/b"', '"rest":"/c"']);
+});
+
+test("a client that sends on after the last request of a connection still gets all responses, and only the last request's", async () => {
+  const text = "x".repeat(8 * 1024 * 1024);
+  const served: string[] = [];
+  const rest: RequestHandler = (received, response) => {
+    served.push(received.url ?? "");
+    send(response, 200, { type: "text/plain", text });
+  };
+  await using server = await startTransports({ rest });
+  const socket = openSocket(server.port);
+  socket.pause();
+  socket.write(get("/large") + get("/last", "connection: close\r\n"));
+  await until(() => served.length === 2);
+  socket.write(get("/ignored"));
+  // The server closes its side when it has handed all bytes to the network, long before a slow reader has them.
+  let received = 0;
+  for await (const bytes of socket) {
+    received += bytes.length;
+    if (!socket.destroyed && received < 2 * text.length) socket.write(get("/ignored"));
+  }
+  assert.ok(received > 2 * text.length, `${received} bytes`);
+  assert.deepEqual(served, ["/large", "/last"]);
+});
+
+test("a malformed request is refused after the requests before it are answered", async () => {
+  const release = Promise.withResolvers<void>();
+  const rest: RequestHandler = (received, response) => {
+    void release.promise.then(() => send(response, 200, { type: "text/plain", text: `for ${received.url}` }));
+  };
+  await using server = await startTransports({ rest });
+  const socket = openSocket(server.port);
+  socket.write(get("/a") + get("/b"));
+  const text = untilClosed(socket);
+  socket.write("garbage\r\n\r\n");
+  socket.write("more garbage");
+  await giveTime(50);
+  release.resolve();
+  assert.match(await text, /^HTTP\/1.1 200 [\s\S]*for \/aHTTP\/1.1 200 [\s\S]*for \/bHTTP\/1.1 400 /);
 });
 
 test("garbage is answered with 400 and the connection closed", async () => {
