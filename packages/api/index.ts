@@ -13,7 +13,18 @@ import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
 import { bit, type Capability, CapabilitySchema, internal_only, name } from "./gen/platform/capabilities/capabilities_pb.ts";
+import { Identities as EventIdentitiesV1 } from "./gen/platform/events/v1/identities_pb.ts";
+import { Subscriptions as SubscriptionsV1 } from "./gen/platform/events/v1/subscriptions_pb.ts";
 import { SubscriptionsService } from "./gen/platform/events/v2/subscriptions_pb.ts";
+import { GroupAccountAssociations as GroupAccountAssociationsV1 } from "./gen/platform/iam/v1/account_associations_pb.ts";
+import { ExternalGroupRoleMappings as ExternalGroupRoleMappingsV1 } from "./gen/platform/iam/v1/external_group_role_mappings_pb.ts";
+import { GroupInvites as GroupInvitesV1 } from "./gen/platform/iam/v1/group_invites_pb.ts";
+import { Groups as GroupsV1 } from "./gen/platform/iam/v1/groups_pb.ts";
+import { Identities as IdentitiesV1 } from "./gen/platform/iam/v1/identities_pb.ts";
+import { IdentityProviders as IdentityProvidersV1 } from "./gen/platform/iam/v1/identity_providers_pb.ts";
+import { RoleBindings as RoleBindingsV1 } from "./gen/platform/iam/v1/role_bindings_pb.ts";
+import { Roles as RolesV1 } from "./gen/platform/iam/v1/roles_pb.ts";
+import { Terms as TermsV1 } from "./gen/platform/iam/v1/terms_pb.ts";
 import { AccountAssociationsService } from "./gen/platform/iam/v2/account_associations_pb.ts";
 import { ExternalGroupRoleMappingsService } from "./gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { GroupInvitesService } from "./gen/platform/iam/v2/group_invites_pb.ts";
@@ -23,10 +34,27 @@ import { IdentityProvidersService } from "./gen/platform/iam/v2/identity_provide
 import { RoleBindingsService } from "./gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "./gen/platform/iam/v2/roles_pb.ts";
 import { TermsService } from "./gen/platform/iam/v2/terms_pb.ts";
+import { Artifacts as ArtifactsV1 } from "./gen/platform/libraries/v1/artifacts_pb.ts";
+import { AWSMarketplaceSubscriptions as AWSMarketplaceSubscriptionsV1 } from "./gen/platform/libraries/v1/aws_marketplace_subscriptions_pb.ts";
+import { Entitlements as LibraryEntitlementsV1 } from "./gen/platform/libraries/v1/entitlements_pb.ts";
+import {
+  LibraryPolicies as LibraryPoliciesV1,
+  LibraryPolicyBindings as LibraryPolicyBindingsV1,
+  LibraryPolicyBlockEvents as LibraryPolicyBlockEventsV1,
+} from "./gen/platform/libraries/v1/library_policies_pb.ts";
+import { Malware as MalwareV1 } from "./gen/platform/libraries/v1/malware_pb.ts";
+import { NpmPackages as NpmPackagesV1 } from "./gen/platform/libraries/v1/npm_packages_pb.ts";
+import { ResolutionCache as ResolutionCacheV1 } from "./gen/platform/libraries/v1/resolution_cache_pb.ts";
 import { ArtifactsService } from "./gen/platform/libraries/v2/artifacts_pb.ts";
 import { SecurityTokenService } from "./gen/platform/oidc/v1/security_token_service_pb.ts";
 import { PingService as PingServiceV1 } from "./gen/platform/ping/v1/ping_pb.ts";
 import { PingService } from "./gen/platform/ping/v2/ping_pb.ts";
+import { Apko as ApkoV1 } from "./gen/platform/registry/v1/apko_pb.ts";
+import { Charts as ChartsV1 } from "./gen/platform/registry/v1/charts_pb.ts";
+import { Entitlements as RegistryEntitlementsV1 } from "./gen/platform/registry/v1/entitlements_pb.ts";
+import { Policies as PoliciesV1 } from "./gen/platform/registry/v1/policies_pb.ts";
+import { Registry as RegistryV1 } from "./gen/platform/registry/v1/registry_pb.ts";
+import { Vulnerabilities as VulnerabilitiesV1 } from "./gen/platform/registry/v1/vulnerabilities_pb.ts";
 import { ImagesService } from "./gen/platform/registry/v2/images_pb.ts";
 import { ReposService } from "./gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "./gen/platform/registry/v2/tags_pb.ts";
@@ -67,6 +95,32 @@ export const services: readonly DescService[] = [
   PingServiceV1,
   AdvisoriesV1,
   SecurityAdvisoryV1,
+  GroupAccountAssociationsV1,
+  ExternalGroupRoleMappingsV1,
+  GroupInvitesV1,
+  GroupsV1,
+  IdentitiesV1,
+  IdentityProvidersV1,
+  RoleBindingsV1,
+  RolesV1,
+  TermsV1,
+  EventIdentitiesV1,
+  SubscriptionsV1,
+  ArtifactsV1,
+  AWSMarketplaceSubscriptionsV1,
+  LibraryEntitlementsV1,
+  LibraryPoliciesV1,
+  LibraryPolicyBindingsV1,
+  LibraryPolicyBlockEventsV1,
+  MalwareV1,
+  NpmPackagesV1,
+  ResolutionCacheV1,
+  ApkoV1,
+  ChartsV1,
+  RegistryEntitlementsV1,
+  PoliciesV1,
+  RegistryV1,
+  VulnerabilitiesV1,
   AccessService,
   DeliveriesService,
   EventsService,

@@ -3,7 +3,34 @@ import { services } from "@holt/api";
 import { fullName } from "./api/call/operation.ts";
 
 /** Services of which no method is served. */
-const unimplementedServices: readonly string[] = [];
+const unimplementedServices: readonly string[] = [
+  "platform.events.v1.Identities",
+  "platform.events.v1.Subscriptions",
+  "platform.iam.v1.ExternalGroupRoleMappings",
+  "platform.iam.v1.GroupAccountAssociations",
+  "platform.iam.v1.GroupInvites",
+  "platform.iam.v1.Groups",
+  "platform.iam.v1.Identities",
+  "platform.iam.v1.IdentityProviders",
+  "platform.iam.v1.RoleBindings",
+  "platform.iam.v1.Roles",
+  "platform.iam.v1.Terms",
+  "platform.libraries.v1.AWSMarketplaceSubscriptions",
+  "platform.libraries.v1.Artifacts",
+  "platform.libraries.v1.Entitlements",
+  "platform.libraries.v1.LibraryPolicies",
+  "platform.libraries.v1.LibraryPolicyBindings",
+  "platform.libraries.v1.LibraryPolicyBlockEvents",
+  "platform.libraries.v1.Malware",
+  "platform.libraries.v1.NpmPackages",
+  "platform.libraries.v1.ResolutionCache",
+  "platform.registry.v1.Apko",
+  "platform.registry.v1.Charts",
+  "platform.registry.v1.Entitlements",
+  "platform.registry.v1.Policies",
+  "platform.registry.v1.Registry",
+  "platform.registry.v1.Vulnerabilities",
+];
 
 /** Full names of methods. */
 export const unimplemented: ReadonlySet<string> = new Set(

@@ -51,7 +51,7 @@ export interface Operation {
   readonly bindings: readonly HttpBinding[];
   readonly access: AccessRule;
   readonly event: EventRule | undefined;
-  /** Whether the handler gets a write handle: true with a binding other than GET, unless the handler is a `read` handler. */
+  /** Whether the handler gets a write handle: true unless all bindings are GET or the handler is a `read` handler. */
   readonly writes: boolean;
   /** Undefined if the operation is in the list of unimplemented methods. */
   readonly handler: Handler | undefined;
@@ -107,7 +107,7 @@ function compileOperation(method: DescMethod, kind: string, handler: Handler | u
     bindings,
     access: compileAccess(method),
     event: compileEvent(method),
-    writes: bindings.some((binding) => binding.method !== "GET") && handler?.kind !== "read",
+    writes: (bindings.length === 0 || bindings.some((binding) => binding.method !== "GET")) && handler?.kind !== "read",
     handler,
   };
 }
@@ -123,7 +123,8 @@ function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
 }
 
 function compileBindings(method: DescMethod): HttpBinding[] {
-  if (!hasOption(method, http)) throw new Error(`${fullName(method)}: has no google.api.http annotation`);
+  // Such a method is served by gRPC only.
+  if (!hasOption(method, http)) return [];
   const rule = getOption(method, http);
   return [rule, ...rule.additionalBindings].map(({ pattern, body }) => {
     if (pattern.case === undefined || pattern.case === "custom")

@@ -2,16 +2,21 @@
 // @generated from file platform/iam/v1/groups.proto (package platform.iam.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_platform_annotations_annotations } from "../../annotations/annotations_pb.ts";
+import type { UIDPFilter, UIDPFilterJson } from "../../common/v1/uidp_pb.ts";
+import { file_platform_common_v1_uidp } from "../../common/v1/uidp_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file platform/iam/v1/groups.proto.
  */
 export const file_platform_iam_v1_groups: GenFile = /*@__PURE__*/
-  fileDesc("ChxwbGF0Zm9ybS9pYW0vdjEvZ3JvdXBzLnByb3RvEg9wbGF0Zm9ybS5pYW0udjEingIKBUdyb3VwEhAKAmlkGAEgASgJQgSItRgBEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSQwoPcmVzb3VyY2VfbGltaXRzGAQgAygLMioucGxhdGZvcm0uaWFtLnYxLkdyb3VwLlJlc291cmNlTGltaXRzRW50cnkSEAoIdmVyaWZpZWQYBSABKAgSJgoEa2luZBgGIAEoDjIYLnBsYXRmb3JtLmlhbS52MS5PcmdLaW5kEioKBnN0YXR1cxgHIAEoDjIaLnBsYXRmb3JtLmlhbS52MS5PcmdTdGF0dXMaNQoTUmVzb3VyY2VMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBKnQKCU9yZ1N0YXR1cxIaChZPUkdfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGwoXT1JHX1NUQVRVU19JTklUSUFMSVpJTkcQARIUChBPUkdfU1RBVFVTX1JFQURZEAISGAoUT1JHX1NUQVRVU19TVVNQRU5ERUQQAyqUAQoHT3JnS2luZBIYChRPUkdfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SR19LSU5EX1NUQVJURVIQARIVChFPUkdfS0lORF9DVVNUT01FUhACEhAKDE9SR19LSU5EX0RFVhADEhIKDk9SR19LSU5EX0lORlJBEAQSHAoYT1JHX0tJTkRfQVdTX01BUktFVFBMQUNFEAViBnByb3RvMw", [file_platform_annotations_annotations]);
+  fileDesc("ChxwbGF0Zm9ybS9pYW0vdjEvZ3JvdXBzLnByb3RvEg9wbGF0Zm9ybS5pYW0udjEingIKBUdyb3VwEhAKAmlkGAEgASgJQgSItRgBEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSQwoPcmVzb3VyY2VfbGltaXRzGAQgAygLMioucGxhdGZvcm0uaWFtLnYxLkdyb3VwLlJlc291cmNlTGltaXRzRW50cnkSEAoIdmVyaWZpZWQYBSABKAgSJgoEa2luZBgGIAEoDjIYLnBsYXRmb3JtLmlhbS52MS5PcmdLaW5kEioKBnN0YXR1cxgHIAEoDjIaLnBsYXRmb3JtLmlhbS52MS5PcmdTdGF0dXMaNQoTUmVzb3VyY2VMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBIjIKCUdyb3VwTGlzdBIlCgVpdGVtcxgBIAMoCzIWLnBsYXRmb3JtLmlhbS52MS5Hcm91cCJVCgtHcm91cEZpbHRlchIKCgJpZBgBIAEoCRIsCgR1aWRwGAIgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXISDAoEbmFtZRgDIAEoCSJLChJDcmVhdGVHcm91cFJlcXVlc3QSDgoGcGFyZW50GAEgASgJEiUKBWdyb3VwGAIgASgLMhYucGxhdGZvcm0uaWFtLnYxLkdyb3VwIiYKEkRlbGV0ZUdyb3VwUmVxdWVzdBIQCgJpZBgBIAEoCUIEiLUYASIUChJMb29rdXBHcm91cFJlcXVlc3QiPAoTTG9va3VwR3JvdXBSZXNwb25zZRIlCgVncm91cBgBIAEoCzIWLnBsYXRmb3JtLmlhbS52MS5Hcm91cCItChlSZXF1ZXN0R3JvdXBBY2Nlc3NSZXF1ZXN0EhAKCGdyb3VwX2lkGAEgASgJIhwKGlJlcXVlc3RHcm91cEFjY2Vzc1Jlc3BvbnNlIhkKF0NoZWNrRWxpZ2liaWxpdHlSZXF1ZXN0IiwKGENoZWNrRWxpZ2liaWxpdHlSZXNwb25zZRIQCghlbGlnaWJsZRgBIAEoCCp0CglPcmdTdGF0dXMSGgoWT1JHX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF09SR19TVEFUVVNfSU5JVElBTElaSU5HEAESFAoQT1JHX1NUQVRVU19SRUFEWRACEhgKFE9SR19TVEFUVVNfU1VTUEVOREVEEAMqlAEKB09yZ0tpbmQSGAoUT1JHX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkdfS0lORF9TVEFSVEVSEAESFQoRT1JHX0tJTkRfQ1VTVE9NRVIQAhIQCgxPUkdfS0lORF9ERVYQAxISCg5PUkdfS0lORF9JTkZSQRAEEhwKGE9SR19LSU5EX0FXU19NQVJLRVRQTEFDRRAFMo4ICgZHcm91cHMSogEKBkNyZWF0ZRIjLnBsYXRmb3JtLmlhbS52MS5DcmVhdGVHcm91cFJlcXVlc3QaFi5wbGF0Zm9ybS5pYW0udjEuR3JvdXAiW4q1GAcKBQoBZRABkrUYIwoYYXBpLmlhbS5ncm91cC5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwIjOgVncm91cCIaL2lhbS92MS9ncm91cHMve3BhcmVudD0qKn0SiwEKBlVwZGF0ZRIWLnBsYXRmb3JtLmlhbS52MS5Hcm91cBoWLnBsYXRmb3JtLmlhbS52MS5Hcm91cCJRirUYBQoDCgFmkrUYIwoYYXBpLmlhbS5ncm91cC51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIbOgEqGhYvaWFtL3YxL2dyb3Vwcy97aWQ9Kip9EmMKBExpc3QSHC5wbGF0Zm9ybS5pYW0udjEuR3JvdXBGaWx0ZXIaGi5wbGF0Zm9ybS5pYW0udjEuR3JvdXBMaXN0IiGKtRgHCgUKAWcQAYLT5JMCEBIOL2lhbS92MS9ncm91cHMSlQEKBkRlbGV0ZRIjLnBsYXRmb3JtLmlhbS52MS5EZWxldGVHcm91cFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiToq1GAUKAwoBaJK1GCMKGGFwaS5pYW0uZ3JvdXAuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCGCoWL2lhbS92MS9ncm91cHMve2lkPSoqfRKEAQoLTG9va3VwR3JvdXASIy5wbGF0Zm9ybS5pYW0udjEuTG9va3VwR3JvdXBSZXF1ZXN0GiQucGxhdGZvcm0uaWFtLnYxLkxvb2t1cEdyb3VwUmVzcG9uc2UiKoq1GAQKAhABgtPkkwIcEhovaWFtL3YxL2dyb3Vwczpsb29rdXBHcm91cBKxAQoSUmVxdWVzdEdyb3VwQWNjZXNzEioucGxhdGZvcm0uaWFtLnYxLlJlcXVlc3RHcm91cEFjY2Vzc1JlcXVlc3QaKy5wbGF0Zm9ybS5pYW0udjEuUmVxdWVzdEdyb3VwQWNjZXNzUmVzcG9uc2UiQoq1GAQKAhABgtPkkwI0OgEqIi8vaWFtL3YxL2dyb3Vwcy97Z3JvdXBfaWQ9Kip9OnJlcXVlc3RHcm91cEFjY2VzcxKYAQoQQ2hlY2tFbGlnaWJpbGl0eRIoLnBsYXRmb3JtLmlhbS52MS5DaGVja0VsaWdpYmlsaXR5UmVxdWVzdBopLnBsYXRmb3JtLmlhbS52MS5DaGVja0VsaWdpYmlsaXR5UmVzcG9uc2UiL4q1GAQKAhABgtPkkwIhEh8vaWFtL3YxL2dyb3VwczpjaGVja0VsaWdpYmlsaXR5YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
  * A group as version 1 shows it. See platform.iam.v2.Group for the meaning.
@@ -107,6 +112,322 @@ export type GroupJson = {
  */
 export const GroupSchema: GenMessage<Group, {jsonType: GroupJson}> = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_groups, 0);
+
+/**
+ * The answer of a list of groups.
+ *
+ * @generated from message platform.iam.v1.GroupList
+ */
+export type GroupList = Message<"platform.iam.v1.GroupList"> & {
+  /**
+   * @generated from field: repeated platform.iam.v1.Group items = 1;
+   */
+  items: Group[];
+};
+
+/**
+ * The answer of a list of groups.
+ *
+ * @generated from message platform.iam.v1.GroupList
+ */
+export type GroupListJson = {
+  /**
+   * @generated from field: repeated platform.iam.v1.Group items = 1;
+   */
+  items?: GroupJson[];
+};
+
+/**
+ * Describes the message platform.iam.v1.GroupList.
+ * Use `create(GroupListSchema)` to create a new message.
+ */
+export const GroupListSchema: GenMessage<GroupList, {jsonType: GroupListJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 1);
+
+/**
+ * Selects groups.
+ *
+ * @generated from message platform.iam.v1.GroupFilter
+ */
+export type GroupFilter = Message<"platform.iam.v1.GroupFilter"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: platform.common.v1.UIDPFilter uidp = 2;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+};
+
+/**
+ * Selects groups.
+ *
+ * @generated from message platform.iam.v1.GroupFilter
+ */
+export type GroupFilterJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: platform.common.v1.UIDPFilter uidp = 2;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message platform.iam.v1.GroupFilter.
+ * Use `create(GroupFilterSchema)` to create a new message.
+ */
+export const GroupFilterSchema: GenMessage<GroupFilter, {jsonType: GroupFilterJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 2);
+
+/**
+ * The request of CreateGroup.
+ *
+ * @generated from message platform.iam.v1.CreateGroupRequest
+ */
+export type CreateGroupRequest = Message<"platform.iam.v1.CreateGroupRequest"> & {
+  /**
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * @generated from field: platform.iam.v1.Group group = 2;
+   */
+  group?: Group | undefined;
+};
+
+/**
+ * The request of CreateGroup.
+ *
+ * @generated from message platform.iam.v1.CreateGroupRequest
+ */
+export type CreateGroupRequestJson = {
+  /**
+   * @generated from field: string parent = 1;
+   */
+  parent?: string;
+
+  /**
+   * @generated from field: platform.iam.v1.Group group = 2;
+   */
+  group?: GroupJson;
+};
+
+/**
+ * Describes the message platform.iam.v1.CreateGroupRequest.
+ * Use `create(CreateGroupRequestSchema)` to create a new message.
+ */
+export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest, {jsonType: CreateGroupRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 3);
+
+/**
+ * The request of DeleteGroup.
+ *
+ * @generated from message platform.iam.v1.DeleteGroupRequest
+ */
+export type DeleteGroupRequest = Message<"platform.iam.v1.DeleteGroupRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * The request of DeleteGroup.
+ *
+ * @generated from message platform.iam.v1.DeleteGroupRequest
+ */
+export type DeleteGroupRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+};
+
+/**
+ * Describes the message platform.iam.v1.DeleteGroupRequest.
+ * Use `create(DeleteGroupRequestSchema)` to create a new message.
+ */
+export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest, {jsonType: DeleteGroupRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 4);
+
+/**
+ * Asks for a lookup group.
+ *
+ * @generated from message platform.iam.v1.LookupGroupRequest
+ */
+export type LookupGroupRequest = Message<"platform.iam.v1.LookupGroupRequest"> & {
+};
+
+/**
+ * Asks for a lookup group.
+ *
+ * @generated from message platform.iam.v1.LookupGroupRequest
+ */
+export type LookupGroupRequestJson = {
+};
+
+/**
+ * Describes the message platform.iam.v1.LookupGroupRequest.
+ * Use `create(LookupGroupRequestSchema)` to create a new message.
+ */
+export const LookupGroupRequestSchema: GenMessage<LookupGroupRequest, {jsonType: LookupGroupRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 5);
+
+/**
+ * The answer of LookupGroup.
+ *
+ * @generated from message platform.iam.v1.LookupGroupResponse
+ */
+export type LookupGroupResponse = Message<"platform.iam.v1.LookupGroupResponse"> & {
+  /**
+   * @generated from field: platform.iam.v1.Group group = 1;
+   */
+  group?: Group | undefined;
+};
+
+/**
+ * The answer of LookupGroup.
+ *
+ * @generated from message platform.iam.v1.LookupGroupResponse
+ */
+export type LookupGroupResponseJson = {
+  /**
+   * @generated from field: platform.iam.v1.Group group = 1;
+   */
+  group?: GroupJson;
+};
+
+/**
+ * Describes the message platform.iam.v1.LookupGroupResponse.
+ * Use `create(LookupGroupResponseSchema)` to create a new message.
+ */
+export const LookupGroupResponseSchema: GenMessage<LookupGroupResponse, {jsonType: LookupGroupResponseJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 6);
+
+/**
+ * Asks for a request group access.
+ *
+ * @generated from message platform.iam.v1.RequestGroupAccessRequest
+ */
+export type RequestGroupAccessRequest = Message<"platform.iam.v1.RequestGroupAccessRequest"> & {
+  /**
+   * @generated from field: string group_id = 1;
+   */
+  groupId: string;
+};
+
+/**
+ * Asks for a request group access.
+ *
+ * @generated from message platform.iam.v1.RequestGroupAccessRequest
+ */
+export type RequestGroupAccessRequestJson = {
+  /**
+   * @generated from field: string group_id = 1;
+   */
+  groupId?: string;
+};
+
+/**
+ * Describes the message platform.iam.v1.RequestGroupAccessRequest.
+ * Use `create(RequestGroupAccessRequestSchema)` to create a new message.
+ */
+export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessRequest, {jsonType: RequestGroupAccessRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 7);
+
+/**
+ * The answer of RequestGroupAccess.
+ *
+ * @generated from message platform.iam.v1.RequestGroupAccessResponse
+ */
+export type RequestGroupAccessResponse = Message<"platform.iam.v1.RequestGroupAccessResponse"> & {
+};
+
+/**
+ * The answer of RequestGroupAccess.
+ *
+ * @generated from message platform.iam.v1.RequestGroupAccessResponse
+ */
+export type RequestGroupAccessResponseJson = {
+};
+
+/**
+ * Describes the message platform.iam.v1.RequestGroupAccessResponse.
+ * Use `create(RequestGroupAccessResponseSchema)` to create a new message.
+ */
+export const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResponse, {jsonType: RequestGroupAccessResponseJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 8);
+
+/**
+ * Asks for a check eligibility.
+ *
+ * @generated from message platform.iam.v1.CheckEligibilityRequest
+ */
+export type CheckEligibilityRequest = Message<"platform.iam.v1.CheckEligibilityRequest"> & {
+};
+
+/**
+ * Asks for a check eligibility.
+ *
+ * @generated from message platform.iam.v1.CheckEligibilityRequest
+ */
+export type CheckEligibilityRequestJson = {
+};
+
+/**
+ * Describes the message platform.iam.v1.CheckEligibilityRequest.
+ * Use `create(CheckEligibilityRequestSchema)` to create a new message.
+ */
+export const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest, {jsonType: CheckEligibilityRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 9);
+
+/**
+ * The answer of CheckEligibility.
+ *
+ * @generated from message platform.iam.v1.CheckEligibilityResponse
+ */
+export type CheckEligibilityResponse = Message<"platform.iam.v1.CheckEligibilityResponse"> & {
+  /**
+   * @generated from field: bool eligible = 1;
+   */
+  eligible: boolean;
+};
+
+/**
+ * The answer of CheckEligibility.
+ *
+ * @generated from message platform.iam.v1.CheckEligibilityResponse
+ */
+export type CheckEligibilityResponseJson = {
+  /**
+   * @generated from field: bool eligible = 1;
+   */
+  eligible?: boolean;
+};
+
+/**
+ * Describes the message platform.iam.v1.CheckEligibilityResponse.
+ * Use `create(CheckEligibilityResponseSchema)` to create a new message.
+ */
+export const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse, {jsonType: CheckEligibilityResponseJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_groups, 10);
 
 /**
  * The lifecycle state of an organization. Folders show the state of their organization.
@@ -225,4 +546,83 @@ export type OrgKindJson = "ORG_KIND_UNSPECIFIED" | "ORG_KIND_STARTER" | "ORG_KIN
  */
 export const OrgKindSchema: GenEnum<OrgKind, OrgKindJson> = /*@__PURE__*/
   enumDesc(file_platform_iam_v1_groups, 1);
+
+/**
+ * Groups in version 1 of the API.
+ *
+ * @generated from service platform.iam.v1.Groups
+ */
+export const Groups: GenService<{
+  /**
+   * Creates a group.
+   *
+   * @generated from rpc platform.iam.v1.Groups.Create
+   */
+  create: {
+    methodKind: "unary";
+    input: typeof CreateGroupRequestSchema;
+    output: typeof GroupSchema;
+  },
+  /**
+   * Replaces a group.
+   *
+   * @generated from rpc platform.iam.v1.Groups.Update
+   */
+  update: {
+    methodKind: "unary";
+    input: typeof GroupSchema;
+    output: typeof GroupSchema;
+  },
+  /**
+   * Lists groups.
+   *
+   * @generated from rpc platform.iam.v1.Groups.List
+   */
+  list: {
+    methodKind: "unary";
+    input: typeof GroupFilterSchema;
+    output: typeof GroupListSchema;
+  },
+  /**
+   * Deletes a group.
+   *
+   * @generated from rpc platform.iam.v1.Groups.Delete
+   */
+  delete: {
+    methodKind: "unary";
+    input: typeof DeleteGroupRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Finds a group.
+   *
+   * @generated from rpc platform.iam.v1.Groups.LookupGroup
+   */
+  lookupGroup: {
+    methodKind: "unary";
+    input: typeof LookupGroupRequestSchema;
+    output: typeof LookupGroupResponseSchema;
+  },
+  /**
+   * Request group access.
+   *
+   * @generated from rpc platform.iam.v1.Groups.RequestGroupAccess
+   */
+  requestGroupAccess: {
+    methodKind: "unary";
+    input: typeof RequestGroupAccessRequestSchema;
+    output: typeof RequestGroupAccessResponseSchema;
+  },
+  /**
+   * Check eligibility.
+   *
+   * @generated from rpc platform.iam.v1.Groups.CheckEligibility
+   */
+  checkEligibility: {
+    methodKind: "unary";
+    input: typeof CheckEligibilityRequestSchema;
+    output: typeof CheckEligibilityResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_platform_iam_v1_groups, 0);
 

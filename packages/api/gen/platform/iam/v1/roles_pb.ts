@@ -2,16 +2,21 @@
 // @generated from file platform/iam/v1/roles.proto (package platform.iam.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_platform_annotations_annotations } from "../../annotations/annotations_pb.ts";
+import type { UIDPFilter, UIDPFilterJson } from "../../common/v1/uidp_pb.ts";
+import { file_platform_common_v1_uidp } from "../../common/v1/uidp_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file platform/iam/v1/roles.proto.
  */
 export const file_platform_iam_v1_roles: GenFile = /*@__PURE__*/
-  fileDesc("ChtwbGF0Zm9ybS9pYW0vdjEvcm9sZXMucHJvdG8SD3BsYXRmb3JtLmlhbS52MSJRCgRSb2xlEhAKAmlkGAEgASgJQgSItRgBEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJYgZwcm90bzM", [file_platform_annotations_annotations]);
+  fileDesc("ChtwbGF0Zm9ybS9pYW0vdjEvcm9sZXMucHJvdG8SD3BsYXRmb3JtLmlhbS52MSJRCgRSb2xlEhAKAmlkGAEgASgJQgSItRgBEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJIjAKCFJvbGVMaXN0EiQKBWl0ZW1zGAEgAygLMhUucGxhdGZvcm0uaWFtLnYxLlJvbGUiZAoKUm9sZUZpbHRlchIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnBhcmVudBgDIAEoCRIsCgR1aWRwGAQgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXIiUQoRQ3JlYXRlUm9sZVJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEiMKBHJvbGUYAiABKAsyFS5wbGF0Zm9ybS5pYW0udjEuUm9sZSIlChFEZWxldGVSb2xlUmVxdWVzdBIQCgJpZBgBIAEoCUIEiLUYATKwBAoFUm9sZXMSoAEKBkNyZWF0ZRIiLnBsYXRmb3JtLmlhbS52MS5DcmVhdGVSb2xlUmVxdWVzdBoVLnBsYXRmb3JtLmlhbS52MS5Sb2xlIluKtRgGCgQKAq0CkrUYIwoYYXBpLmlhbS5yb2xlcy5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwIkOgRyb2xlIhwvaWFtL3YxL3JvbGVzL3twYXJlbnRfaWQ9Kip9EokBCgZVcGRhdGUSFS5wbGF0Zm9ybS5pYW0udjEuUm9sZRoVLnBsYXRmb3JtLmlhbS52MS5Sb2xlIlGKtRgGCgQKAq4CkrUYIwoYYXBpLmlhbS5yb2xlcy51cGRhdGVkLnYxEgVncm91cBgBgtPkkwIaOgEqGhUvaWFtL3YxL3JvbGVzL3tpZD0qKn0SYQoETGlzdBIbLnBsYXRmb3JtLmlhbS52MS5Sb2xlRmlsdGVyGhkucGxhdGZvcm0uaWFtLnYxLlJvbGVMaXN0IiGKtRgICgYKAq8CEAGC0+STAg8SDS9pYW0vdjEvcm9sZXMSlAEKBkRlbGV0ZRIiLnBsYXRmb3JtLmlhbS52MS5EZWxldGVSb2xlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJOirUYBgoECgKwApK1GCMKGGFwaS5pYW0ucm9sZXMuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCFyoVL2lhbS92MS9yb2xlcy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_empty, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
  * A role as version 1 shows it. See platform.iam.v2.Role for the meaning.
@@ -81,4 +86,217 @@ export type RoleJson = {
  */
 export const RoleSchema: GenMessage<Role, {jsonType: RoleJson}> = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_roles, 0);
+
+/**
+ * The answer of a list of roles.
+ *
+ * @generated from message platform.iam.v1.RoleList
+ */
+export type RoleList = Message<"platform.iam.v1.RoleList"> & {
+  /**
+   * @generated from field: repeated platform.iam.v1.Role items = 1;
+   */
+  items: Role[];
+};
+
+/**
+ * The answer of a list of roles.
+ *
+ * @generated from message platform.iam.v1.RoleList
+ */
+export type RoleListJson = {
+  /**
+   * @generated from field: repeated platform.iam.v1.Role items = 1;
+   */
+  items?: RoleJson[];
+};
+
+/**
+ * Describes the message platform.iam.v1.RoleList.
+ * Use `create(RoleListSchema)` to create a new message.
+ */
+export const RoleListSchema: GenMessage<RoleList, {jsonType: RoleListJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_roles, 1);
+
+/**
+ * Selects roles.
+ *
+ * @generated from message platform.iam.v1.RoleFilter
+ */
+export type RoleFilter = Message<"platform.iam.v1.RoleFilter"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string parent = 3;
+   */
+  parent: string;
+
+  /**
+   * @generated from field: platform.common.v1.UIDPFilter uidp = 4;
+   */
+  uidp?: UIDPFilter | undefined;
+};
+
+/**
+ * Selects roles.
+ *
+ * @generated from message platform.iam.v1.RoleFilter
+ */
+export type RoleFilterJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string parent = 3;
+   */
+  parent?: string;
+
+  /**
+   * @generated from field: platform.common.v1.UIDPFilter uidp = 4;
+   */
+  uidp?: UIDPFilterJson;
+};
+
+/**
+ * Describes the message platform.iam.v1.RoleFilter.
+ * Use `create(RoleFilterSchema)` to create a new message.
+ */
+export const RoleFilterSchema: GenMessage<RoleFilter, {jsonType: RoleFilterJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_roles, 2);
+
+/**
+ * The request of CreateRole.
+ *
+ * @generated from message platform.iam.v1.CreateRoleRequest
+ */
+export type CreateRoleRequest = Message<"platform.iam.v1.CreateRoleRequest"> & {
+  /**
+   * @generated from field: string parent_id = 1;
+   */
+  parentId: string;
+
+  /**
+   * @generated from field: platform.iam.v1.Role role = 2;
+   */
+  role?: Role | undefined;
+};
+
+/**
+ * The request of CreateRole.
+ *
+ * @generated from message platform.iam.v1.CreateRoleRequest
+ */
+export type CreateRoleRequestJson = {
+  /**
+   * @generated from field: string parent_id = 1;
+   */
+  parentId?: string;
+
+  /**
+   * @generated from field: platform.iam.v1.Role role = 2;
+   */
+  role?: RoleJson;
+};
+
+/**
+ * Describes the message platform.iam.v1.CreateRoleRequest.
+ * Use `create(CreateRoleRequestSchema)` to create a new message.
+ */
+export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest, {jsonType: CreateRoleRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_roles, 3);
+
+/**
+ * The request of DeleteRole.
+ *
+ * @generated from message platform.iam.v1.DeleteRoleRequest
+ */
+export type DeleteRoleRequest = Message<"platform.iam.v1.DeleteRoleRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * The request of DeleteRole.
+ *
+ * @generated from message platform.iam.v1.DeleteRoleRequest
+ */
+export type DeleteRoleRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+};
+
+/**
+ * Describes the message platform.iam.v1.DeleteRoleRequest.
+ * Use `create(DeleteRoleRequestSchema)` to create a new message.
+ */
+export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jsonType: DeleteRoleRequestJson}> = /*@__PURE__*/
+  messageDesc(file_platform_iam_v1_roles, 4);
+
+/**
+ * Roles in version 1 of the API.
+ *
+ * @generated from service platform.iam.v1.Roles
+ */
+export const Roles: GenService<{
+  /**
+   * Creates a role.
+   *
+   * @generated from rpc platform.iam.v1.Roles.Create
+   */
+  create: {
+    methodKind: "unary";
+    input: typeof CreateRoleRequestSchema;
+    output: typeof RoleSchema;
+  },
+  /**
+   * Replaces a role.
+   *
+   * @generated from rpc platform.iam.v1.Roles.Update
+   */
+  update: {
+    methodKind: "unary";
+    input: typeof RoleSchema;
+    output: typeof RoleSchema;
+  },
+  /**
+   * Lists roles.
+   *
+   * @generated from rpc platform.iam.v1.Roles.List
+   */
+  list: {
+    methodKind: "unary";
+    input: typeof RoleFilterSchema;
+    output: typeof RoleListSchema;
+  },
+  /**
+   * Deletes a role.
+   *
+   * @generated from rpc platform.iam.v1.Roles.Delete
+   */
+  delete: {
+    methodKind: "unary";
+    input: typeof DeleteRoleRequestSchema;
+    output: typeof EmptySchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_platform_iam_v1_roles, 0);
 
