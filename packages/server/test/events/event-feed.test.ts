@@ -162,6 +162,14 @@ describeWithWorld("the event feed", (world) => {
       assert.deepEqual(await subjects(type), [], type);
     const list = answerOf(await world.grpc.call(listEvents, { parent: group, types: ["\0"] }, world.owner.token));
     assert.deepEqual(list.events, []);
+    for (const pattern of ["api.iam.*", `${PREFIX}api.*`, "api.iam.group.deleted.*"])
+      assert.deepEqual(await subjects(CREATED, pattern), [CREATED, CREATED, "api.iam.group.deleted.v1"], pattern);
+    assert.deepEqual(await subjects("api.iam.group.deleted.*", "registry.*"), ["api.iam.group.deleted.v1"]);
+    assert.deepEqual(await subjects("api.ia.*"), []);
+    for (const type of ["*", "api.*.created.v1", "api.iam*"]) {
+      const refused = await refusal({ parent: group, types: [CREATED, type] } as Request);
+      assert.deepEqual([refused.code, refused.fields], [Code.INVALID_ARGUMENT, ["types[1]"]], type);
+    }
   });
 
   it("the feed can be filtered by an interval of time", async () => {

@@ -119,6 +119,13 @@ describeWithWorld("settings of subscriptions", (world) => {
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
     assert.deepEqual(found, [...Array(5).fill("dev.holt.api.iam.group.updated.v1"), types[1]]);
+    const below = await world.must(listDeliveries, { uid, types: ["api.iam.group.*"], pageSize: 200 });
+    assert.deepEqual(
+      new Set(below.deliveries.map(({ eventType }) => eventType.slice("dev.holt.api.iam.".length))),
+      new Set(["group.created.v1", "group.updated.v1"]),
+    );
+    const refused = errorOf(await world.rest.call(listDeliveries, { uid, types: ["api.iam*"] }, world.owner.token));
+    assert.equal(refused.code, Code.INVALID_ARGUMENT);
     for (const odd of [["no.such.type.v1"], ["no\0type"]])
       assert.deepEqual((await world.must(listDeliveries, { uid, types: odd })).deliveries, []);
   });

@@ -276,8 +276,9 @@ export type ListDeliveriesRequest = Message<"holt.v1.ListDeliveriesRequest"> & {
   pageToken: string;
 
   /**
-   * Only deliveries of events of these types, with or without the prefix of the server. A page may have few deliveries
-   * or none although there is a next page.
+   * Only deliveries of events of these types, with or without the prefix of the server.
+   * `api.iam.*` stands for all types that begin with `api.iam.`. A page may have few deliveries or none although there
+   * is a next page.
    *
    * @generated from field: repeated string types = 5;
    */
@@ -319,8 +320,9 @@ export type ListDeliveriesRequestJson = {
   pageToken?: string;
 
   /**
-   * Only deliveries of events of these types, with or without the prefix of the server. A page may have few deliveries
-   * or none although there is a next page.
+   * Only deliveries of events of these types, with or without the prefix of the server.
+   * `api.iam.*` stands for all types that begin with `api.iam.`. A page may have few deliveries or none although there
+   * is a next page.
    *
    * @generated from field: repeated string types = 5;
    */

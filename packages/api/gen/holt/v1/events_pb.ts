@@ -188,6 +188,7 @@ export type ListEventsRequest = Message<"holt.v1.ListEventsRequest"> & {
 
   /**
    * Only events of these types, such as `api.iam.group.created.v1`, with or without the installation's prefix.
+   * `api.iam.*` stands for all types that begin with `api.iam.`.
    *
    * @generated from field: repeated string types = 3;
    */
@@ -239,6 +240,7 @@ export type ListEventsRequestJson = {
 
   /**
    * Only events of these types, such as `api.iam.group.created.v1`, with or without the installation's prefix.
+   * `api.iam.*` stands for all types that begin with `api.iam.`.
    *
    * @generated from field: repeated string types = 3;
    */

@@ -8,6 +8,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
 import { eventData } from "../../outbox/event-context.ts";
 import type { OutboxTable } from "../../outbox/tables.ts";
+import { hasWantedType, type WantedTypes } from "../delivery/type-filter.ts";
 
 /** Events that are scanned for one page, however few of them belong to the group. */
 const WINDOW = 5000;
@@ -17,8 +18,8 @@ const SLACK_ROWS = 1000;
 
 export interface Feed {
   readonly parent: string;
-  /** Full types; undefined for all. */
-  readonly types: readonly string[] | undefined;
+  /** Undefined for all. */
+  readonly types: WantedTypes | undefined;
   readonly since: string | undefined;
   readonly until: string | undefined;
   /** The position before the first one. */
@@ -68,7 +69,7 @@ interface Size {
 
 async function find(db: ReadDb, { parent, types, since, until, after, limit }: Feed, last: number): Promise<Size[]> {
   const { lower, upper } = rangeAtOrBelow(parent);
-  const { unindexed, valuesOf } = db.dialect;
+  const { unindexed } = db.dialect;
   // Seeks by position only: rows from the index of times would have to be sorted.
   const time = unindexed<string>("time");
   let query = db
@@ -79,7 +80,7 @@ async function find(db: ReadDb, { parent, types, since, until, after, limit }: F
     .where("group_uid", ">=", lower)
     .where("group_uid", "<", upper)
     .where("audience", "=", "customer");
-  if (types !== undefined) query = query.where("type", "in", db.selectFrom(valuesOf(types).as("v")).select("v.value"));
+  if (types !== undefined) query = query.where(hasWantedType(db, types));
   if (since !== undefined) query = query.where(time, ">=", since);
   if (until !== undefined) query = query.where(time, "<", until);
   const rows = await query.orderBy("position").limit(limit).execute();

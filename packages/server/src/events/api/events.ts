@@ -15,7 +15,7 @@ import { parseTime, timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument, notFound, outOfRange } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { lastPosition } from "../delivery/publish.ts";
-import { typeSpellings } from "../delivery/type-filter.ts";
+import { wantedTypes } from "../delivery/type-filter.ts";
 import { type EventRow, endOf, firstKept, readFeed, startOf } from "./event-feed.ts";
 
 export interface EventsCollaborators {
@@ -35,9 +35,9 @@ export function eventsService({ pageTokens, profile }: EventsCollaborators) {
       // Read first: events that get a position later are found from this position on.
       const last = await lastPosition(db);
       const after = opened ?? (await startOf(db, since, last));
-      const types = typeSpellings(request.types, profile.eventPrefix);
+      const types = wantedTypes(request.types, profile.eventPrefix);
       const end = await endOf(db, until, now);
-      const page = await readFeed(db, { parent, types: request.types.length === 0 ? undefined : types, since, until, after, end, limit });
+      const page = await readFeed(db, { parent, types, since, until, after, end, limit });
       // Checked last: events may be removed while this call reads them.
       if (opened !== undefined) await assertKept(db, opened, last);
       const next = page.next ?? Math.max(after, last);

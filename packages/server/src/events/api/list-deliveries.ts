@@ -15,7 +15,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
-import { typeSpellings } from "../delivery/type-filter.ts";
+import { hasWantedType, type WantedTypes, wantedTypes } from "../delivery/type-filter.ts";
 import type { DeliveryTable } from "../tables.ts";
 
 type State = DeliveryTable["state"];
@@ -37,8 +37,8 @@ const MAX_TYPED_WALK = 2000;
 interface Window {
   readonly uid: string;
   readonly state: State | undefined;
-  /** In all spellings; undefined for every type. */
-  readonly types: readonly string[] | undefined;
+  /** Undefined for every type. */
+  readonly types: WantedTypes | undefined;
   /** Positions below this one. */
   readonly before: number;
   readonly limit: number;
@@ -66,7 +66,7 @@ export async function listDeliveries(
   const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state, ...request.types.toSorted()]);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.key);
-  const types = request.types.length === 0 ? undefined : typeSpellings(request.types, profile.eventPrefix);
+  const types = wantedTypes(request.types, profile.eventPrefix);
   const { positions, next } = await find(call.db, { uid, state: states.get(request.state), types, before, limit });
   return create(ListDeliveriesResponseSchema, {
     deliveries: await readDeliveries(call.db, uid, positions),
@@ -131,7 +131,7 @@ async function walk(db: ReadDb, window: Window): Promise<Found> {
           selectFrom("outbox")
             .select("outbox.seq")
             .whereRef("outbox.position", "=", "passed.position")
-            .where("outbox.type", "in", db.selectFrom(db.dialect.valuesOf(types ?? []).as("v")).select("v.value")),
+            .where(hasWantedType(db, types as WantedTypes)),
         ),
       ),
     )

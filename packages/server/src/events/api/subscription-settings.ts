@@ -10,7 +10,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { type FieldViolation, notFound } from "../../lib/errors.ts";
 import { compileUrlCheck } from "../../outbound/url-check.ts";
 import { resumeQueue } from "../delivery/redeliver.ts";
-import { isTypePattern, MAX_TYPES } from "../delivery/type-filter.ts";
+import { isTypePattern, MAX_TYPES, typePatternViolation } from "../delivery/type-filter.ts";
 import { subscriptions } from "./subscriptions.ts";
 
 export interface SubscriptionSettingsCollaborators {
@@ -52,9 +52,7 @@ async function find(db: ReadDb, uid: string): Promise<Subscription> {
 
 function typeViolations(types: readonly string[]): FieldViolation[] {
   if (types.length > MAX_TYPES) return [{ field: "types", description: `must have at most ${MAX_TYPES} types` }];
-  return types.flatMap((type, index) =>
-    isTypePattern(type) ? [] : [{ field: `types[${index}]`, description: 'must be an event type, or the beginning of types and ".*"' }],
-  );
+  return types.flatMap((type, index) => (isTypePattern(type) ? [] : [typePatternViolation(`types[${index}]`)]));
 }
 
 async function save(current: Subscription, { uid, sink, types }: Subscription, call: WriteCall): Promise<void> {
