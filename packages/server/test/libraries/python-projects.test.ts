@@ -1,14 +1,17 @@
 /** The settings of Python projects, the attestations of their files and the JSON API, on both stores. */
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { PythonProjectsService, PythonProject_Status as Status } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ArtifactsService, Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { codeOf, errorOf } from "../harness/clients.ts";
+import { startServer } from "../harness/harness.ts";
+import { temporaryFolder } from "../harness/holtd.ts";
 import { type Attestation, attestationOf, signedStatement } from "../harness/libraries/attestations.ts";
 import { FORM_TYPE, formOf, type PythonFile, sdist, sha256Of, upload, wheel } from "../harness/libraries/python-packages.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
+import { createDatabase } from "../harness/postgres.ts";
 import { type Answer, basic, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
@@ -169,9 +172,15 @@ describeWithWorld("settings of Python projects", (world: World) => {
 
   test("a quarantined project refuses new files and offers none", async () => {
     const { group, name, path } = await library();
-    const file = wheel();
+    const file = wheel({ headers: ["Summary: A demo", "Requires-Python: >=3.9"], description: "See http://evil.example.com" });
     must(await publish(name, file, [attestationOf(file)]));
     const url = `${path}/files/${sha256Of(file.bytes)}/${file.fileName}`;
+    const metadataAt = async (page: string) => {
+      const { info } = (await get(page)).json() as { info: Record<string, unknown> };
+      return { version: info.version, summary: info.summary, description: info.description, requires: info.requires_python };
+    };
+    const bare = { version: "1.0", summary: null, description: "", requires: null };
+    assert.notDeepEqual(await metadataAt(`${path}/pypi/demo/json`), bare);
     await world.must(updatePythonProject, { pythonProject: { uid: await uidOf(group), status: Status.QUARANTINED } });
     const page = await pageOf(path);
     assert.deepEqual([page["project-status"], page.versions, page.files], [{ status: "quarantined" }, ["1.0"], []]);
@@ -184,6 +193,7 @@ describeWithWorld("settings of Python projects", (world: World) => {
     must(await publish(name, wheel({ version: "2.0" })), 403);
     const json = (await get(`${path}/pypi/demo/json`)).json() as { urls: unknown[]; releases: Record<string, unknown[]> };
     assert.deepEqual([json.urls, json.releases], [[], { "1.0": [] }]);
+    for (const page of ["demo", "demo/1.0"]) assert.deepEqual(await metadataAt(`${path}/pypi/${page}/json`), bare);
   });
 
   test("a change of settings emits one event, and a change without effect none", async () => {
@@ -393,5 +403,29 @@ describeWithWorld("settings of Python projects", (world: World) => {
     for (const missing of ["pypi/other/json", "pypi/demo/9.9/json", "pypi/demo/x%20y/json", "pypi/%20/json", "pypi/demo/json/"])
       must(await get(`${path}/${missing}`), 404);
     must(await owner().send("POST", `${path}/pypi/demo/json`), 405);
+  });
+});
+
+describe("Python pages after the URL of the server has changed", () => {
+  test("a cached page is fetched anew, because it has absolute links", async () => {
+    await using folder = await temporaryFolder();
+    const env = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createDatabase() };
+    const pages = ["simple/demo/", "pypi/demo/json"].map((page) => `/libraries/python/my-org/${page}`);
+    const tags: unknown[][] = [];
+    for (let run = 0; run < 2; run++) {
+      // Each server has a port of its own in its URL.
+      await using server = await startServer({ store: "postgres", env });
+      using client = createRegistryClient(server.baseUrl, basic("_token", server.token));
+      if (tags.length === 0) assert.equal((await upload(client, "my-org", wheel())).status, 200);
+      const answers = await Promise.all(pages.map((page) => client.send("GET", page)));
+      tags.push(answers.map(({ headers }) => headers.etag));
+      const known = await Promise.all(
+        pages.map((page, i) => client.send("GET", page, { headers: { "if-none-match": String(tags[0]?.[i]) } })),
+      );
+      assert.deepEqual(
+        known.map(({ status }) => status),
+        tags.length === 1 ? [304, 304] : [200, 200],
+      );
+    }
   });
 });

@@ -1,6 +1,7 @@
 /** Renders the JSON API of a project or a version, in the shape that the public index gives it. Pure. */
 import { HoltError } from "../../lib/errors.ts";
 import { parseFields } from "./core-metadata.ts";
+import { isQuarantined } from "./project-settings.ts";
 import { type FileRow, hexOf, metadataOf, offeredFiles, type Project, urlOf } from "./simple-pages.ts";
 
 export interface ProjectJsonInput {
@@ -9,7 +10,7 @@ export interface ProjectJsonInput {
   readonly files: readonly FileRow[];
   /** All files of the project; undefined on the page of a version. */
   readonly all: readonly FileRow[] | undefined;
-  /** METADATA or PKG-INFO of the version; may be empty or end early. */
+  /** METADATA or PKG-INFO of the version; empty for a quarantined project. May be empty or end early. */
   readonly metadata: string;
   /** The absolute URL of the folder of files. */
   readonly filesUrl: string;
@@ -55,7 +56,7 @@ function fileJson(file: FileRow, filesUrl: string): Record<string, unknown> {
   };
 }
 
-function infoOf({ name }: Project, file: FileRow, metadata: string): Record<string, unknown> {
+function infoOf(project: Project, file: FileRow, metadata: string): Record<string, unknown> {
   const fields = fieldsOf(metadata);
   const one = (field: string) => fields.get(field)?.[0] || null;
   const list = (field: string) => fields.get(field) ?? [];
@@ -80,7 +81,7 @@ function infoOf({ name }: Project, file: FileRow, metadata: string): Record<stri
     license_files: listOrNull("license-file"),
     maintainer: one("maintainer"),
     maintainer_email: one("maintainer-email"),
-    name,
+    name: project.name,
     package_url: null,
     platform: one("platform"),
     project_url: null,
@@ -88,7 +89,7 @@ function infoOf({ name }: Project, file: FileRow, metadata: string): Record<stri
     provides_extra: listOrNull("provides-extra"),
     release_url: null,
     requires_dist: listOrNull("requires-dist"),
-    requires_python: metadataOf(file).requiresPython || null,
+    requires_python: (!isQuarantined(project) && metadataOf(file).requiresPython) || null,
     summary: one("summary"),
     version: file.version,
     yanked: isYanked,

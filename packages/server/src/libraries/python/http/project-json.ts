@@ -15,13 +15,16 @@ import {
   openForReading,
 } from "../../http/library-request.ts";
 import { projectJson } from "../project-json.ts";
+import { isQuarantined } from "../project-settings.ts";
 import { isProjectName, normalizeProject } from "../python-name.ts";
 import { type FileRow, findProject, metadataOf, type Project, readFiles } from "../simple-pages.ts";
+import { pageTag } from "./page-tag.ts";
 import { noSuchProject } from "./simple.ts";
 
 const CACHING = { "cache-control": "private, no-cache", vary: "Authorization" };
 /** Bytes of METADATA that are read. Beyond them is only the end of a long description. */
 const MAX_METADATA_BYTES = 256 * 1024;
+const PAGE_VERSION = 2;
 
 export interface JsonPath {
   readonly name: string;
@@ -34,15 +37,17 @@ export async function serveProjectJson(exchange: LibraryRequest, { name, version
   const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
   const project = isProjectName(name) ? await findProject(reader, library, normalizeProject(name)) : undefined;
   if (project === undefined) throw noSuchProject(name);
-  const etag = `${project.uid.slice(-16)}-${project.serial}-json`;
+  const url = filesUrl(exchange, parts);
+  const etag = pageTag(project, `json-${PAGE_VERSION}`, url);
   const headers = { ...CACHING, etag: `"${etag}"` };
   if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
   const all = await readFiles(reader, project);
   const files = version === undefined ? latestOf(all) : filesOf(all, version);
   if (files.length === 0) throw notFound("Version", (version ?? "").slice(0, 200));
-  const metadata = await readMetadata(project, files, parts);
+  // The texts of a quarantined project may be those of an attacker.
+  const metadata = isQuarantined(project) ? "" : await readMetadata(project, files, parts);
   const wholeProject = version === undefined ? all : undefined;
-  const page = projectJson({ project, files, all: wholeProject, metadata, filesUrl: filesUrl(exchange, parts) });
+  const page = projectJson({ project, files, all: wholeProject, metadata, filesUrl: url });
   answerText(exchange, "application/json", JSON.stringify(page), headers);
 }
 

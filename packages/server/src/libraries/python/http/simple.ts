@@ -18,6 +18,7 @@ import {
 import { isProjectName, normalizeProject } from "../python-name.ts";
 import { findProject, projectPage, projectsPage } from "../simple-pages.ts";
 import { type PageType, pageTypeFrom } from "./accept.ts";
+import { pageTag } from "./page-tag.ts";
 
 /** Clients may cache a page and revalidate it on each use. */
 const CACHING = { "cache-control": "private, no-cache", vary: "Accept, Authorization" };
@@ -48,10 +49,11 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   const project = await findProject(reader, library, key);
   if (project === undefined) throw noSuchProject(name);
   // PAGE_VERSION changes the tags of all pages when their format changes.
-  const etag = `${project.uid.slice(-16)}-${project.serial}-${format}-${PAGE_VERSION}`;
+  const url = filesUrl(exchange, parts);
+  const etag = pageTag(project, `${format}-${PAGE_VERSION}`, url);
   const headers = { ...CACHING, etag: `"${etag}"` };
   if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
-  answerText(exchange, contentType, await projectPage(reader, project, format, { path: FILES, url: filesUrl(exchange, parts) }), headers);
+  answerText(exchange, contentType, await projectPage(reader, project, format, { path: FILES, url }), headers);
 }
 
 function typeOf({ request }: LibraryRequest): PageType {
