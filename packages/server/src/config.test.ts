@@ -173,6 +173,14 @@ describe("settings", () => {
       assert.ok(problem.includes(name), problem);
   });
 
+  test("an unknown setting is reported with the nearest known one, and without a list of all", () => {
+    assert.equal(problemOf({ HOLT_LISTN: "x" }), 'HOLT_LISTN: is not a setting of this version; did you mean "HOLT_LISTEN"?');
+    assert.equal(
+      problemOf({ HOLT_QUUX_ZAP: "x" }),
+      "HOLT_QUUX_ZAP: is not a setting of this version; docs/configuration.md lists the settings",
+    );
+  });
+
   test("variables without the prefix HOLT_ are ignored", () => {
     assert.equal(problemOf({ PATH: "/bin", holt_x: "1", MY_HOLT_X: "1" }), "");
   });

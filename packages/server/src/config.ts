@@ -5,6 +5,7 @@ import type { PublicOrganizations } from "./advisories/documents/publication.ts"
 import type { RequiredTerms } from "./api/call/required-terms.ts";
 import type { ServicePrincipals } from "./iam/tokens/workload-login.ts";
 import type { LogLevel } from "./lib/log.ts";
+import { didYouMean } from "./lib/nearest.ts";
 import type { VendorProfile } from "./lib/vendor-profile.ts";
 import type { PullRecordings } from "./registry/content/pull-recording.ts";
 import {
@@ -421,7 +422,7 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
   const known = new Set(Object.values(settings).map((setting) => setting.env));
   return Object.keys(env)
     .filter((name) => name.startsWith("HOLT_") && !known.has(name))
-    .map((name) => `${name}: is not a setting of this version; known are ${[...known].join(", ")}`);
+    .map((name) => `${name}: is not a setting of this version${didYouMean(name, known) || `; docs/configuration.md lists the settings`}`);
 }
 
 /** For a database URL, shows the scheme, and the host only if the end of the password is certain. */

@@ -195,7 +195,7 @@ describe("holtd", { concurrency: 2 }, () => {
       assert.equal(code, 2);
       assert.match(stderr, /^holtd: invalid settings:\n/);
       for (const name of Object.keys(bad)) assert.match(stderr, new RegExp(`${name}.* must be`), name);
-      assert.match(stderr, /HOLT_DATADIR: is not a setting of this version/);
+      assert.match(stderr, /HOLT_DATADIR: is not a setting of this version; did you mean "HOLT_DATA_DIR"\?\n/);
       assert.doesNotMatch(stderr, /\n {4}at /);
       assert.equal(stdout, "");
     }
