@@ -4,6 +4,8 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
+import { openDatabase } from "../../src/cli/open-installation.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { createGrpcClient } from "../harness/clients.ts";
 import { printedToken, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { until } from "../harness/wait.ts";
@@ -106,7 +108,7 @@ test("the log never contains a token, wherever the client sends it", async () =>
   }
 });
 
-test("the log never contains the secret of an identity provider, accepted or refused", async () => {
+test("the log names the identity provider of a SCIM request, and never contains a provider's secret, accepted or refused", async () => {
   await using folder = await temporaryFolder();
   const secret = "Tr0ub4dor-client";
   await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, HOLT_LOG_LEVEL: "debug" });
@@ -131,6 +133,13 @@ test("the log never contains the secret of an identity provider, accepted or ref
     assert.ok((await post(path, body)).code);
   const generated = await post(`/iam/v2/identityProviders/${uid}:generateScimToken`, "{}");
   assert.match(generated.token ?? "", /^cgscim_/);
+  {
+    await using store = await openDatabase({ url: "", dataDir: folder.path, log: createLog("silent") });
+    // The API asks for two owners first.
+    await store.transaction((db) => db.updateTable("scim_token").set({ enabled: 1 }).execute());
+  }
+  await fetch(`${server.baseUrl}/scim/v2/${uid}/Users`, { headers: { authorization: `Bearer ${generated.token}` } });
+  await until(() => linesOf(server.stderr()).some(({ msg, principal }) => msg === "scim" && principal === uid));
   server.kill("SIGTERM");
   const { stderr } = await server.ended;
   assert.match(stderr, /CreateIdentityProvider/);

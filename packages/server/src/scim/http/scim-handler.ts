@@ -68,7 +68,7 @@ type Limits = Pick<ScimExchange, "scans" | "bulks" | "bulksOfProvider">;
 async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): Promise<void> {
   const { request, response, method, reportFault } = exchange;
   const authenticated = await authenticate(exchange, options);
-  response.answer?.identify(authenticated.directory.provider.uid);
+  exchange.identify(authenticated.directory.provider.uid);
   const { memory, parsers } = options;
   const allowance = memory.allowKnown();
   try {
