@@ -29,7 +29,7 @@ import { defaultLimits, type TransportLimits } from "./http/transport-limits.ts"
 import { startIam } from "./iam/module.ts";
 import { DatabaseCheck } from "./jobs/database-check.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
-import { createCallLimit } from "./jobs/limit.ts";
+import { type ConcurrencyLimit, createCallLimit } from "./jobs/limit.ts";
 import { Parsers } from "./jobs/parsers.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import { unavailable } from "./lib/errors.ts";
@@ -64,6 +64,8 @@ function limitsFrom(config: Config): Partial<TransportLimits> {
 export interface AppOptions {
   readonly clock?: Clock;
   readonly limits?: Partial<TransportLimits> | undefined;
+  /** The limit of the process, instead of HOLT_MAX_CONCURRENT_CALLS. */
+  readonly callLimit?: ConcurrencyLimit | undefined;
 }
 
 /** Undefined with PostgreSQL, which manages its files itself, and if the operator turned the check off. */
@@ -73,7 +75,11 @@ function startDatabaseCheck({ databaseUrl, dataDir, databaseCheckMs: intervalMs 
 }
 
 /** A server that is listening. Everything that it opened is closed again in reverse order, also when a later step fails. */
-export async function createApp(config: Config, log: Log, { clock = systemClock, limits: given }: AppOptions = {}): Promise<App> {
+export async function createApp(
+  config: Config,
+  log: Log,
+  { clock = systemClock, limits: given, callLimit }: AppOptions = {},
+): Promise<App> {
   await using stack = new AsyncDisposableStack();
   const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
@@ -87,7 +93,7 @@ export async function createApp(config: Config, log: Log, { clock = systemClock,
 
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);
-  const limit = createCallLimit(config.maxConcurrentCalls);
+  const limit = callLimit ?? createCallLimit(config.maxConcurrentCalls);
   const parsers = stack.use(new Parsers());
   const platform: Platform = {
     ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, blobReferences, appendListeners, limits, memory, parsers },

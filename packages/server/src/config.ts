@@ -191,7 +191,7 @@ export const settings: Settings = {
   maxConcurrentCalls: {
     env: "HOLT_MAX_CONCURRENT_CALLS",
     fallback: "1024",
-    doc: "Maximum number of concurrent calls and other requests (container registry, libraries, SCIM, feeds, sign-in). Further ones get RESOURCE_EXHAUSTED (HTTP 429). A request does not count while it transfers the content of a blob, of a library's file or of a feed.",
+    doc: "Maximum number of concurrent calls and other requests (container registry, libraries, SCIM, feeds, sign-in). Further ones get RESOURCE_EXHAUSTED (HTTP 429). A request does not count while its body arrives, nor while it transfers the content of a blob, of a library's file or of a feed.",
     parse: parseInteger(1, 1_000_000),
   },
   maxConnectionsPerAddress: {
@@ -221,7 +221,7 @@ export const settings: Settings = {
   trustedProxies: {
     env: "HOLT_TRUSTED_PROXIES",
     fallback: "",
-    doc: "Addresses of reverse proxies in front of this server, as comma-separated addresses or CIDRs such as `127.0.0.1,10.0.0.0/8`. Their connections carry many clients, so the limits per address and per caller do not hold for them.",
+    doc: "Addresses of reverse proxies in front of this server, as comma-separated addresses or CIDRs such as `127.0.0.1,10.0.0.0/8`. The right-most address of `X-Forwarded-For` that is not one of them is the client's, for limits, log and events. The limits of connections do not hold for proxies.",
     parse: (text) => parseList(text).map(parseNetwork),
   },
   audiences: {

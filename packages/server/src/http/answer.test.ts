@@ -5,13 +5,13 @@ import type { OnWritten } from "./sliced-output.ts";
 import { SLICE_BYTES, SlicedOutput } from "./sliced-output.ts";
 import { defaultLimits } from "./transport-limits.ts";
 
-const peer = { address: "192.0.2.1", identify: () => {} };
+const client = { address: "192.0.2.1", network: "192.0.2.1", identify: () => {} };
 const carrier = { isBlocked: () => false, breakOff: () => {} };
 
 describe("the bytes of an answer", () => {
   it("bytes that a handler writes after the client has left are not counted", () => {
     using answers = new Answers(defaultLimits);
-    const answer = new Answer(answers, peer, carrier);
+    const answer = new Answer(answers, client, carrier);
     answer.identify("caller");
     answer.add(1000);
     answer.close();
@@ -22,7 +22,7 @@ describe("the bytes of an answer", () => {
 
   it("each writer of a stream that fails learns of it, and no bytes stay counted", () => {
     using answers = new Answers(defaultLimits);
-    const answer = new Answer(answers, peer, carrier);
+    const answer = new Answer(answers, client, carrier);
     const sent: OnWritten[] = [];
     const output = new SlicedOutput(answer, { write: (_bytes, onSent) => sent.push(onSent) > 0, end() {}, emit() {} });
     const outcomes: unknown[] = [];
@@ -31,6 +31,6 @@ describe("the bytes of an answer", () => {
     answer.close();
     assert.deepEqual(outcomes, ["closed", "closed"]);
     assert.equal(answers.waiting.size, 0);
-    answers.anonymous.assertFits(peer.address, answers.anonymous.limits.bytesPerHolder);
+    answers.anonymous.assertFits(client.network, answers.anonymous.limits.bytesPerHolder);
   });
 });

@@ -1,6 +1,6 @@
 /** Counts the bytes of answers that wait for their readers, limits them, and closes the answers of readers who do not read. */
 import { type Holder, MemoryPool } from "./memory-pool.ts";
-import type { Peer } from "./peers.ts";
+import type { Client } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export type AnswerLimits = Pick<
@@ -57,8 +57,8 @@ export class Answer {
   mayRefuse = false;
   /** Whether a complete answer was refused after its headers were set. */
   hasRefused = false;
+  readonly client: Client;
   readonly #answers: Answers;
-  readonly #peer: Peer;
   readonly #carrier: AnswerCarrier;
   #pool: MemoryPool;
   #holder: Holder;
@@ -67,12 +67,17 @@ export class Answer {
   /** The number of the check before which the reader took something last. */
   #progress = 0;
 
-  constructor(answers: Answers, peer: Peer, carrier: AnswerCarrier) {
+  constructor(answers: Answers, client: Client, carrier: AnswerCarrier) {
+    this.client = client;
     this.#answers = answers;
-    this.#peer = peer;
     this.#carrier = carrier;
     this.#pool = answers.anonymous;
-    this.#holder = peer.address;
+    this.#holder = client.network;
+  }
+
+  /** The uid of the caller once it is known, until then the network of its address. */
+  get holder(): Holder {
+    return this.#holder;
   }
 
   /**
@@ -82,7 +87,7 @@ export class Answer {
    */
   identify(caller: string | undefined): void {
     if (caller !== undefined) {
-      this.#peer.identify(caller);
+      this.client.identify(caller);
       this.#pool.give(this.#holder, this.#held);
       this.#pool = this.#answers.known;
       this.#holder = caller;

@@ -25,6 +25,11 @@ export interface Body {
   readonly text: string;
 }
 
+/** The address of the client that sent the request, which a trusted proxy may have forwarded. Empty if the client has left already. */
+export function remoteAddressOf({ socket }: HttpRequest, { answer }: HttpResponse): string {
+  return answer?.client.address ?? socket?.remoteAddress ?? "";
+}
+
 /** Sends a response with a complete body. Does nothing if a response was started already. */
 export function send(response: HttpResponse, status: number, body: Body, headers: Record<string, string> = {}): void {
   if (response.headersSent || response.destroyed) return;

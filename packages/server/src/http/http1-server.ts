@@ -53,7 +53,8 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   server.timeout = limits.stalledMs;
   const begin = (request: IncomingMessage, response: MeteredHttp1Response) => {
     const { socket } = request;
-    const answer = new Answer(answers, connections.get(socket) ?? peers.open(socket), response);
+    const peer = connections.get(socket) ?? peers.open(socket);
+    const answer = new Answer(answers, peer.clientOf(request.headers), response);
     response.answer = answer;
     running.add(response);
     if (isStopping) response.shouldKeepAlive = false;

@@ -53,7 +53,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
     const session = sessions.get(stream.session as ServerHttp2Session);
     if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    const answer = new Answer(answers, session.peer, carrierOf(stream, session.socket));
+    const answer = new Answer(answers, session.peer.clientOf(headers), carrierOf(stream, session.socket));
     session.openStreams++;
     stream.once("finish", () => answer.end());
     stream.once("close", () => {

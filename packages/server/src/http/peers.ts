@@ -1,21 +1,32 @@
 /** Limits the connections of each remote address and of each authenticated caller. */
+import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { createKeyedLimit, type KeyedLimit } from "../jobs/keyed-limit.ts";
 import { resourceExhausted } from "../lib/errors.ts";
+import { clientAddress } from "./client-address.ts";
+import type { Holder } from "./memory-pool.ts";
 import type { IsProxy } from "./proxy-addresses.ts";
 import { networkOf } from "./remote-network.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export interface PeersOptions {
   readonly limits: Pick<TransportLimits, "connectionsPerAddress" | "connectionsPerCaller">;
-  /** Whether the address is a reverse proxy's, which carries the connections of many clients. Neither limit holds for it. */
+  /** Whether the address is a reverse proxy's, whose connections carry many clients. Neither limit holds for it. */
   readonly isProxy: IsProxy;
 }
 
-/** The client's end of one connection. */
+/** The other end of one connection: a client, or a reverse proxy with many clients. */
 export interface Peer {
-  /** Undefined for a reverse proxy, and for a connection that is closed already. */
-  readonly address: string | undefined;
+  /** The sender of a request with these headers. */
+  clientOf(headers: IncomingHttpHeaders): Client;
+}
+
+/** The sender of one request. */
+export interface Client {
+  /** For logs and events; empty if the connection was closed before it was accepted. */
+  readonly address: string;
+  /** For limits per address. Undefined for a reverse proxy that does not name its client. */
+  readonly network: Holder;
   /**
    * Counts the connection for this caller, until another caller uses it or it is closed.
    * @throws HoltError RESOURCE_EXHAUSTED while the caller has too many connections
@@ -50,19 +61,31 @@ export class Peers {
   }
 
   open(socket: Socket): Peer {
-    const address = this.#addressOf(socket);
-    if (address === undefined) return { address, identify: () => {} };
+    const { remoteAddress: peer = "" } = socket;
+    const isProxy = this.#isProxy;
+    if (this.#addressOf(socket) !== undefined) {
+      const client = { address: peer, network: networkOf(peer), identify: this.#countCallers(socket) };
+      return { clientOf: () => client };
+    }
+    return {
+      clientOf(headers) {
+        const address = clientAddress(peer, headers, isProxy);
+        return { address, network: address === "" || isProxy(address) ? undefined : networkOf(address), identify() {} };
+      },
+    };
+  }
+
+  #countCallers(socket: Socket): Client["identify"] {
     let current: string | undefined;
     let slot: Disposable | undefined;
     socket.once("close", () => slot?.[Symbol.dispose]());
-    const identify = (caller: string): void => {
+    return (caller) => {
       if (caller === current || socket.destroyed) return;
       const next = this.#perCaller.take(caller);
       slot?.[Symbol.dispose]();
       slot = next;
       current = caller;
     };
-    return { address: networkOf(address), identify };
   }
 
   #addressOf({ remoteAddress }: Socket): string | undefined {

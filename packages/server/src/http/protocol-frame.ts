@@ -8,7 +8,7 @@ import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
 import type { Log } from "../lib/log.ts";
 import { cutOffSoon } from "./body-time.ts";
 import type { CallerSlots } from "./caller-slots.ts";
-import type { HttpRequest, HttpResponse, RequestHandler } from "./http-exchange.ts";
+import { type HttpRequest, type HttpResponse, type RequestHandler, remoteAddressOf } from "./http-exchange.ts";
 
 /** One request on its way through a protocol. */
 export interface ProtocolExchange<State = unknown> {
@@ -19,7 +19,7 @@ export interface ProtocolExchange<State = unknown> {
   readonly path: string;
   /** The query of the URL, without the question mark. */
   readonly query: string;
-  readonly remoteAddress: string | undefined;
+  readonly remoteAddress: string;
   /** What the protocol itself keeps about the request. */
   readonly state: State;
   /** The uid of the caller, for the request log; undefined for an anonymous caller, and until the caller is known. */
@@ -109,7 +109,7 @@ class Exchange<State> implements ProtocolExchange<State> {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  readonly remoteAddress: string | undefined;
+  readonly remoteAddress: string;
   readonly state: State;
   readonly reportFault: (error: unknown) => void;
   /** The headers that the response had before the protocol saw the request. */
@@ -119,14 +119,14 @@ class Exchange<State> implements ProtocolExchange<State> {
   slot: Slot | undefined;
 
   constructor(request: HttpRequest, response: HttpResponse, protocol: Protocol<State>, { callerSlots, log }: ProtocolFrameOptions) {
-    const { method = "", url = "", socket } = request;
+    const { method = "", url = "" } = request;
     const mark = url.indexOf("?");
     this.request = request;
     this.response = response;
     this.method = method;
     this.path = mark < 0 ? url : url.slice(0, mark);
     this.query = mark < 0 ? "" : url.slice(mark + 1);
-    this.remoteAddress = socket?.remoteAddress;
+    this.remoteAddress = remoteAddressOf(request, response);
     this.state = protocol.createState(request);
     this.firstHeaders = response.getHeaders();
     this.#callerSlots = callerSlots;

@@ -11,11 +11,13 @@ export interface TransportLimits {
   readonly urlBytes: number;
   /** The size of one request message, decompressed. */
   readonly messageBytes: number;
-  /** The bytes that all requests under way hold together. */
+  /** The bytes that all requests under way hold together, and those of one authenticated caller. */
   readonly heldBytes: number;
-  /** The same two limits for operations that need no token of this server. */
+  readonly heldBytesPerCaller: number;
+  /** The same three limits for operations that need no token of this server. Their callers count by their remote address. */
   readonly anonymousMessageBytes: number;
   readonly anonymousHeldBytes: number;
+  readonly heldBytesPerAddress: number;
   /** The bytes of answers that wait for their readers: of all authenticated callers together, and of one of them. */
   readonly answerBytes: number;
   readonly answerBytesPerCaller: number;
@@ -51,8 +53,10 @@ export const defaultLimits: TransportLimits = {
   urlBytes: 16 * 1024,
   messageBytes: 4 * 1024 * 1024,
   heldBytes: 64 * 1024 * 1024,
+  heldBytesPerCaller: 16 * 1024 * 1024,
   anonymousMessageBytes: 64 * 1024,
   anonymousHeldBytes: 32 * 1024 * 1024,
+  heldBytesPerAddress: 8 * 1024 * 1024,
   answerBytes: 256 * 1024 * 1024,
   answerBytesPerCaller: 64 * 1024 * 1024,
   anonymousAnswerBytes: 128 * 1024 * 1024,

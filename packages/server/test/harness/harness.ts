@@ -10,6 +10,7 @@ import { openDatabase } from "../../src/cli/open-installation.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Store } from "../../src/db/store.ts";
 import type { TransportLimits } from "../../src/http/transport-limits.ts";
+import type { ConcurrencyLimit } from "../../src/jobs/limit.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
@@ -44,6 +45,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly limits?: Partial<TransportLimits>;
+  /** Holds or counts the slots of the process. */
+  readonly callLimit?: ConcurrencyLimit;
 }
 
 export async function startServer({
@@ -51,6 +54,7 @@ export async function startServer({
   env = {},
   clock = systemClock,
   limits,
+  callLimit,
 }: ServerOptions = {}): Promise<TestServer> {
   await using cleanUp = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), "holt-test-"));
@@ -64,7 +68,7 @@ export async function startServer({
     ...env,
   });
   const log = createLog("silent");
-  const app = cleanUp.use(await createApp(config, log, { clock, limits }));
+  const app = cleanUp.use(await createApp(config, log, { clock, limits, callLimit }));
   const store = cleanUp.use(await openDatabase({ url: config.databaseUrl, dataDir, log }));
   const { baseUrl } = config;
   const rest = cleanUp.use(createRestClient(baseUrl));

@@ -1,35 +1,44 @@
 /** HOLT_MAX_CONCURRENT_CALLS is one limit for the calls of the contract and for the requests of all other protocols. */
 import assert from "node:assert/strict";
-import type { Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
+import { type ConcurrencyLimit, createCallLimit } from "../../src/jobs/limit.ts";
 import { Code } from "../../src/lib/errors.ts";
 import type { HttpAnswer } from "../harness/clients.ts";
 import { startServer, type TestServer } from "../harness/harness.ts";
-import { openSocket, untilClosed } from "../harness/raw-clients.ts";
-import { until } from "../harness/wait.ts";
 
 const UID = "a".repeat(40);
 const FORM = "application/x-www-form-urlencoded";
 
-describe("while a call and a push of a manifest to the registry hold both slots", () => {
-  let server: TestServer;
-  let call: Socket;
-  let push: Socket;
+test("HOLT_MAX_CONCURRENT_CALLS is the size of the limit", async () => {
+  const limit = createCallLimit(2);
+  const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const works = ends.map(({ promise }) => limit.run(() => promise));
+  await assert.rejects(
+    limit.run(async () => {}),
+    { code: Code.RESOURCE_EXHAUSTED },
+  );
+  for (const { resolve } of ends) resolve();
+  await Promise.all(works);
+  await limit.run(async () => {});
+});
 
-  /** Sends all of a request but the last byte of its body. */
-  function holdRequest(method: string, target: string): Socket {
-    const socket = openSocket(server.port);
-    const headers = ["host: h", `authorization: Bearer ${server.token}`, "connection: close", "content-length: 2"];
-    socket.write(`${method} ${target} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n{`);
-    return socket;
-  }
+describe("while all slots are held", () => {
+  let server: TestServer;
+  let holders: Promise<void>;
+  const free = Promise.withResolvers<void>();
+  const slots = createCallLimit(2);
+  let runs = 0;
+  const callLimit: ConcurrencyLimit = {
+    run(work) {
+      runs++;
+      return slots.run(work);
+    },
+  };
 
   before(async () => {
-    server = await startServer({ env: { HOLT_MAX_CONCURRENT_CALLS: "2" } });
-    call = holdRequest("POST", `/iam/v2/groups/${server.orgUid}`);
-    push = holdRequest("PUT", "/v2/my-org/held/manifests/latest");
-    await until(async () => (await server.http("GET", "/ping/v2/ping")).status === 429);
+    server = await startServer({ callLimit });
+    holders = Promise.all([1, 2].map(() => slots.run(() => free.promise))).then(() => {});
   });
   after(() => server[Symbol.asyncDispose]());
 
@@ -94,12 +103,17 @@ describe("while a call and a push of a manifest to the registry hold both slots"
     assert.equal((await server.http("GET", "/readyz")).status, 200);
   });
 
-  test("both slots are free again once the held requests are answered", async () => {
-    call.write("}");
-    push.write("}");
-    assert.match(await untilClosed(call), /^HTTP\/1\.1 400 /);
-    assert.match(await untilClosed(push), /^HTTP\/1\.1 400 .*MANIFEST_INVALID/s);
-    for (let i = 0; i < 3; i++) assert.equal((await server.http("GET", "/v2/")).status, 200);
-    assert.equal((await server.http("GET", "/ping/v2/ping")).status, 200);
+  test("requests that are answered give their slots back, and refused ones take none", async () => {
+    free.resolve();
+    await holders;
+    const before = runs;
+    const create = () => server.http("POST", `/iam/v2/groups/${server.orgUid}`, "{}");
+    const push = () => server.http("PUT", "/v2/my-org/held/manifests/latest", "{}");
+    for (let i = 0; i < 3; i++) {
+      assert.equal((await create()).status, 400);
+      assert.match((await push()).text, /MANIFEST_INVALID/);
+      assert.equal((await server.http("GET", "/ping/v2/ping")).status, 200);
+    }
+    assert.ok(runs >= before + 9);
   });
 });

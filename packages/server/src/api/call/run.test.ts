@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { setImmediate } from "node:timers/promises";
+import { create, type Message } from "@bufbuild/protobuf";
 import { services } from "@holt/api";
 import { createCallLimit } from "../../jobs/limit.ts";
 import { Code, invalidArgument, unauthenticated } from "../../lib/errors.ts";
@@ -58,11 +59,28 @@ test("an unreadable request is refused and gives its slot back", async () => {
   await run(listed, empty(listed), as("u"));
 });
 
-test("a caller with a token takes a slot before its request is read, an anonymous caller only afterwards", async () => {
+test("a call holds no slot while its request is read, and one while it is served", async () => {
   const run = runWith(1);
-  void run(open, never, as(""));
+  for (const operation of [open, listed]) {
+    void run(operation, never, as("u"));
+    await setImmediate();
+  }
   await run(listed, empty(listed), as("u"));
-  void run(listed, never, as("u"));
-  await assert.rejects(run(listed, empty(listed), as("u")), { code: Code.RESOURCE_EXHAUSTED });
-  await assert.rejects(run(open, empty(open), as("")), { code: Code.RESOURCE_EXHAUSTED });
+  const served = { ...listed, handler: { kind: "read" as const, handle: () => new Promise<never>(() => {}) } };
+  void run(served, empty(served), as("u"));
+  await setImmediate();
+  for (const operation of [open, listed])
+    await assert.rejects(run(operation, empty(operation), as("u")), { code: Code.RESOURCE_EXHAUSTED });
+});
+
+test("a call that finds no free slot after its request is read is refused", async () => {
+  const run = runWith(1);
+  const request = Promise.withResolvers<Message>();
+  const late = run(listed, () => request.promise, as("u"));
+  const served = { ...listed, handler: { kind: "read" as const, handle: () => new Promise<never>(() => {}) } };
+  await setImmediate();
+  void run(served, empty(served), as("u"));
+  await setImmediate();
+  request.resolve(create(listed.method.input));
+  await assert.rejects(late, { code: Code.RESOURCE_EXHAUSTED });
 });

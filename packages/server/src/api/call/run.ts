@@ -1,6 +1,6 @@
 /**
  * Runs every operation of every transport, from request to reply: authenticate, read, validate, authorize, demand terms, handle, append
- * the event, commit.
+ * the event, commit. A call holds a slot of the process except while it reads its request.
  */
 import type { Message } from "@bufbuild/protobuf";
 import { actorFromPrincipal } from "../../access/actor.ts";
@@ -10,9 +10,10 @@ import type { Clock } from "../../lib/clock.ts";
 import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
-import { type Authenticator, authenticate, isOpen } from "./authenticate.ts";
+import { type Authenticator, authenticate, type Caller } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
 import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
+import type { Handler } from "./implement.ts";
 import type { Operation } from "./operation.ts";
 import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
 
@@ -35,9 +36,10 @@ export function createRun(dependencies: RunDependencies): Run {
   return async (operation, source, metadata) => {
     const running: RunningCall = { operation, metadata, started: performance.now(), principal: undefined };
     try {
-      // Anonymous callers are read before they take a slot: by sending slowly they could hold all of them.
-      const ready = isOpen(operation.access) ? await readAhead(source) : source;
-      const reply = await limit.run(() => execute(running, ready, dependencies));
+      const admitted = await limit.run(() => admit(running, dependencies));
+      // Without a slot: callers that send slowly could hold all of them.
+      const request = await source();
+      const reply = await limit.run(() => execute(running, admitted, request, dependencies));
       logCall(log, running, undefined);
       return reply;
     } catch (thrown) {
@@ -46,11 +48,6 @@ export function createRun(dependencies: RunDependencies): Run {
       throw error;
     }
   };
-}
-
-async function readAhead(source: MessageSource): Promise<MessageSource> {
-  const request = await source();
-  return () => request;
 }
 
 /** The fields of a call in its log line. */
@@ -63,17 +60,28 @@ interface RunningCall {
   principal: string | undefined;
 }
 
-async function execute(running: RunningCall, source: MessageSource, dependencies: RunDependencies): Promise<Reply> {
+/** A call whose request may be read. */
+interface AdmittedCall extends Caller {
+  readonly handler: Handler;
+}
+
+async function admit(running: RunningCall, { authenticator }: RunDependencies): Promise<AdmittedCall> {
   const { operation, metadata } = running;
-  const { handler } = operation;
-  const { authenticator, requiredTerms, clock } = dependencies;
+  const caller = await authenticate(operation.access, metadata.authorization, authenticator);
+  running.principal = caller.principal?.uid;
+  metadata.identify(caller.principal?.uid);
+  if (operation.handler === undefined) throw unimplemented(operation.name);
+  return { ...caller, handler: operation.handler };
+}
+
+async function execute(
+  { operation, metadata }: RunningCall,
+  { principal, access, handler }: AdmittedCall,
+  request: Message,
+  dependencies: RunDependencies,
+): Promise<Reply> {
+  const { requiredTerms, clock } = dependencies;
   const { reader } = dependencies.store;
-  const { principal, access } = await authenticate(operation.access, metadata.authorization, authenticator);
-  running.principal = principal?.uid;
-  metadata.identify(principal?.uid);
-  if (handler === undefined) throw unimplemented(operation.name);
-  // The request is read only after its caller is known.
-  const request = await source();
   operation.validate(request);
   await authorize(operation, request, { principal, access }, reader);
   await assertTermsFor(operation, request, requiredTerms, reader);

@@ -14,7 +14,7 @@ import {
 } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { compressionGzip, universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
+import { type HttpRequest, type HttpResponse, remoteAddressOf, send } from "../../http/http-exchange.ts";
 import { limitBodyTime } from "../../http/http2-server.ts";
 import type { Log } from "../../lib/log.ts";
 import { isOpen } from "../call/authenticate.ts";
@@ -99,7 +99,7 @@ function implementation(operations: readonly Operation[], options: UnaryOptions)
 
 async function answerCall(operation: Operation, context: HandlerContext, { run, memory }: UnaryOptions): Promise<Message> {
   const origin = context.values.get(originKey) as Origin;
-  const allowance = memory.allow(isOpen(operation.access));
+  const allowance = memory.allow(isOpen(operation.access), origin.response.answer);
   try {
     const reply = await run(operation, () => readMessage(origin.request, operation, allowance), metadataOf(origin, context));
     // A write has happened, so its reply is sent in any case.
@@ -116,10 +116,9 @@ function sizeOf(reply: Reply): number {
 }
 
 function metadataOf(origin: Origin, { signal, protocolName }: HandlerContext): CallMetadata {
-  const remoteAddress = origin.request.socket.remoteAddress ?? "";
   return metadataFromHeaders(origin.request.headers, {
     protocol: protocolName as CallMetadata["protocol"],
-    remoteAddress,
+    remoteAddress: remoteAddressOf(origin.request, origin.response),
     alias: origin.alias,
     signal,
     identify: (caller) => origin.response.answer?.identify(caller),

@@ -86,16 +86,15 @@ interface UnaryCall extends UnaryStream {
 
 async function answerCall({ stream, headers, answer, route, signal }: UnaryCall, { run, memory }: UnaryOptions): Promise<Uint8Array> {
   const { operation, alias } = route;
-  const remoteAddress = stream.session?.socket.remoteAddress ?? "";
   const metadata = metadataFromHeaders(headers, {
     protocol: "grpc",
-    remoteAddress,
+    remoteAddress: answer.client.address,
     alias,
     signal,
     identify: (caller) => answer.identify(caller),
   });
   const encoding = headers["grpc-encoding"] as string | undefined;
-  const allowance = memory.allow(isOpen(operation.access));
+  const allowance = memory.allow(isOpen(operation.access), answer);
   try {
     const reply = await invoke(run, operation, () => readMessage(stream, encoding, operation, allowance), metadata);
     const bytes = toBinary(operation.method.output, reply);

@@ -1,6 +1,6 @@
 /** Call metadata of a REST request. Computes values that few calls need on demand. */
 
-import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import { type HttpRequest, type HttpResponse, remoteAddressOf } from "../../http/http-exchange.ts";
 import type { CallMetadata } from "../call/call.ts";
 import { clientText } from "../call/call-metadata.ts";
 
@@ -32,7 +32,7 @@ export class RestMetadata implements CallMetadata {
   }
 
   get remoteAddress(): string {
-    return this.#request.socket.remoteAddress ?? "";
+    return remoteAddressOf(this.#request, this.#response);
   }
 
   identify(caller: string | undefined): void {

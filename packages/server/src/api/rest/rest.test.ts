@@ -9,6 +9,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { RequestMemory } from "../../http/request-memory.ts";
+import { defaultLimits } from "../../http/transport-limits.ts";
 import {
   alreadyExists,
   failedPrecondition,
@@ -61,7 +62,7 @@ const handler = createRestHandler({
   operations: contractOperations,
   run,
   profile,
-  memory: new RequestMemory({ messageBytes: LIMIT, heldBytes: 64 * LIMIT, anonymousMessageBytes: LIMIT, anonymousHeldBytes: LIMIT }),
+  memory: new RequestMemory({ ...defaultLimits, messageBytes: LIMIT, anonymousMessageBytes: LIMIT }),
   log: createLog("silent"),
 });
 const http1 = createHttp1((request, response) => void handler(request, response));

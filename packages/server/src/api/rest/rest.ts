@@ -75,12 +75,13 @@ interface RoutedRequest {
 }
 
 async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Promise<string> {
-  const { operation, encode } = routed.match.route;
-  const allowance = memory.allow(isOpen(operation.access));
+  const { response, match, metadata } = routed;
+  const { operation, encode } = match.route;
+  const allowance = memory.allow(isOpen(operation.access), response.answer);
   try {
-    const text = encode(await run(operation, () => readMessage(routed, allowance), routed.metadata));
+    const text = encode(await run(operation, () => readMessage(routed, allowance), metadata));
     // A write has happened, so its reply is sent in any case.
-    if (operation.handler?.kind === "read") routed.response.answer?.reserve(Buffer.byteLength(text));
+    if (operation.handler?.kind === "read") response.answer?.reserve(Buffer.byteLength(text));
     return text;
   } finally {
     allowance.release();

@@ -54,7 +54,7 @@ async function push(exchange: OciRequest, reference: string, parts: OciParts): P
     if (!TAG.test(tag)) throw new OciError("MANIFEST_INVALID", `a tag must match ${TAG.source}`);
   const now = parts.clock.now();
   const repo = await openRepoForPush({ name, caller, origin, now }, parts);
-  const allowance = parts.memory.allowKnown();
+  const allowance = parts.memory.allowKnown(exchange.response.answer);
   try {
     const content = await readManifest(exchange, allowance);
     const manifest = { repo, reference, tags, content, contentType: request.headers["content-type"], origin, now };
@@ -83,9 +83,9 @@ function answerPushed(exchange: OciRequest, { digest, subject }: PushedManifest,
 }
 
 /** Distribution specification 1.1, "Pushing manifests": a registry should accept at least 4 MiB, and may refuse more. */
-async function readManifest({ request }: OciRequest, allowance: Allowance): Promise<Buffer> {
+async function readManifest({ request, transfer }: OciRequest, allowance: Allowance): Promise<Buffer> {
   try {
-    return await readBody(request, allowance);
+    return await transfer(async () => readBody(request, allowance));
   } catch (error) {
     if (error instanceof MessageTooLargeError)
       throw new HttpOciError("SIZE_INVALID", 413, `a manifest has at most ${allowance.messageBytes} bytes`);

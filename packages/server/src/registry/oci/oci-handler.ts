@@ -62,7 +62,7 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
   if (method !== "GET" && method !== "HEAD") await assertTerms(name, caller, options);
   const origin = {
     repository: name,
-    remoteAddress: exchange.remoteAddress ?? "",
+    remoteAddress: exchange.remoteAddress,
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
     actor: actorFromPrincipal(caller.principal, caller.access),
   };

@@ -38,8 +38,8 @@ export function createTokenHandler(options: TokenHandlerOptions): RequestHandler
   const protocol: Protocol<State> = {
     name: "token",
     createState: () => ({ form: undefined }),
-    async read({ request, method, state }) {
-      if (method === "POST") state.form = await readForm(request, options.memory);
+    async read({ request, response, method, state }) {
+      if (method === "POST") state.form = await readForm(request, response, options.memory);
     },
     serve: (exchange) => serve(exchange, options),
     refuse({ response, reportFault }, error) {

@@ -1,5 +1,6 @@
 /** One SCIM request on its way through the handlers, and helpers to read and answer it. */
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
+import type { ProtocolExchange } from "../../http/protocol-frame.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
 import type { KeyedLimit } from "../../jobs/keyed-limit.ts";
@@ -30,6 +31,8 @@ export interface ScimExchange {
   readonly bulks: ConcurrencyLimit;
   /** Bulk requests of each identity provider at the same time. */
   readonly bulksOfProvider: KeyedLimit<string>;
+  /** Runs what takes as long as the client likes, without a slot of the process (`http/protocol-frame.ts`). */
+  readonly transfer: ProtocolExchange["transfer"];
   /** Logs an error that is the server's own fault. */
   readonly reportFault: (error: unknown) => void;
 }
@@ -38,8 +41,9 @@ export interface ScimExchange {
  * @param maxBytes less than the limit of all bodies
  * @throws ScimError invalidSyntax, 413
  */
-export async function readJson({ request, allowance, parsers, directory }: ScimExchange, maxBytes = allowance.messageBytes): Promise<Json> {
-  const bytes = await readBody(request, allowance);
+export async function readJson(exchange: ScimExchange, maxBytes = exchange.allowance.messageBytes): Promise<Json> {
+  const { request, allowance, transfer, parsers, directory } = exchange;
+  const bytes = await transfer(async () => readBody(request, allowance));
   if (bytes.length > maxBytes) throw new ScimError(413, undefined, `the body is larger than ${maxBytes} bytes (maxPayloadSize): split it`);
   const read = await parsers.run(jsonParser, bytes, directory.provider.uid);
   if (read === undefined) throw badRequest("invalidSyntax", "the body is not valid JSON, or an object has the same name twice");

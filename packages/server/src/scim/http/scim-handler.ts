@@ -70,10 +70,11 @@ async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): 
   const authenticated = await authenticate(exchange, options);
   exchange.identify(authenticated.directory.provider.uid);
   const { memory, parsers } = options;
-  const allowance = memory.allowKnown();
+  const allowance = memory.allowKnown(response.answer);
   try {
     const query = new URLSearchParams(exchange.query);
-    await dispatch({ request, response, method, reportFault, query, allowance, parsers, ...limits, ...authenticated });
+    const transfer: Exchange["transfer"] = (work) => exchange.transfer(work);
+    await dispatch({ request, response, method, reportFault, query, allowance, parsers, transfer, ...limits, ...authenticated });
   } finally {
     allowance.release();
   }

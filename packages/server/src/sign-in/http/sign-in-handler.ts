@@ -28,10 +28,10 @@ export function createSignInHandler(options: SignInHandlerOptions): RequestHandl
   return frame<SignInState>({
     name: "sign-in",
     createState: ({ url = "" }) => ({ endpoint: endpoints.get(url.split("?", 1)[0] ?? ""), form: new URLSearchParams() }),
-    async read({ request, method, state }) {
+    async read({ request, response, method, state }) {
       if (method !== "POST" || state.endpoint?.method !== "POST") return;
       assertForm(request);
-      state.form = await readForm(request, memory);
+      state.form = await readForm(request, response, memory);
     },
     serve,
     refuse: (exchange, error) => refuse(exchange, error, log),

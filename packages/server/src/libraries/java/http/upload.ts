@@ -47,10 +47,10 @@ export async function checkChecksum(
   answer(exchange, 200);
 }
 
-async function readWhole({ request }: LibraryRequest, { memory }: LibraryParts): Promise<Buffer> {
-  const allowance = memory.allowKnown();
+async function readWhole({ request, response, transfer }: LibraryRequest, { memory }: LibraryParts): Promise<Buffer> {
+  const allowance = memory.allowKnown(response.answer);
   try {
-    return await readBody(request, allowance);
+    return await transfer(async () => readBody(request, allowance));
   } finally {
     allowance.release();
   }

@@ -39,10 +39,11 @@ function sortKeyOf(version: string): string {
 }
 
 /** The field `reason` of a form. The form may be empty. */
-async function readReason({ request }: LibraryRequest, { memory }: LibraryParts): Promise<string> {
-  const allowance = memory.allowKnown();
+async function readReason({ request, response, transfer }: LibraryRequest, { memory }: LibraryParts): Promise<string> {
+  const allowance = memory.allowKnown(response.answer);
   try {
-    const reason = new URLSearchParams((await readBody(request, allowance)).toString("utf8")).get("reason") ?? "";
+    const body = await transfer(async () => readBody(request, allowance));
+    const reason = new URLSearchParams(body.toString("utf8")).get("reason") ?? "";
     if (reason.length > MAX_REASON || /\p{Cc}/u.test(reason))
       throw invalidArgument("reason", `the reason must be one line of at most ${MAX_REASON} characters`);
     return reason;
