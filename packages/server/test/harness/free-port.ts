@@ -1,11 +1,25 @@
 /** Finds ports for test servers. */
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
 import { createServer } from "node:net";
+
+/** Below the ports that systems give to outgoing connections, which could take the port before the server does. */
+const FIRST = 10_000;
+const END = 32_768;
 
 /** Finds a free port. A server must know its port before it starts, because its tokens contain it. */
 export async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
+  for (;;) {
+    const port = randomInt(FIRST, END);
+    const probe = createServer();
+    probe.listen(port, "127.0.0.1");
+    const isFree = await once(probe, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    probe.close();
+    await once(probe, "close");
+    return port;
+  }
 }
