@@ -21,6 +21,7 @@ export const folders = [
   { folder: "api/call", rung: 5, kind: "platform", holds: "one call from request to reply: authenticate, validate, authorize, run" },
   { folder: "api/resource", rung: 6, kind: "platform", holds: "what all resources share: get, list, create, update, delete, page tokens" },
   { folder: "api", rung: 7, kind: "platform", holds: "errors on the wire, limits of messages, ping" },
+  { folder: "api/v1", rung: 7, kind: "platform", holds: "version 1 of the API as a view of version 2: conversions, whole lists" },
   { folder: "api/rest", rung: 8, kind: "platform", holds: "REST-JSON by the HTTP annotations of the contract" },
   { folder: "api/grpc", rung: 8, kind: "platform", holds: "gRPC, gRPC-Web, Connect, reflection, health" },
   { folder: "api/openapi", rung: 9, kind: "platform", holds: "the OpenAPI document and its page" },

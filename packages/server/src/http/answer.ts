@@ -104,6 +104,16 @@ export class Answer {
     this.#pool.assertFits(this.#holder, Math.min(bytes, this.#pool.limits.bytesPerHolder));
   }
 
+  /**
+   * Counts bytes of an answer that is collected before it is written. The caller gives them back with a negative number.
+   * @throws HoltError RESOURCE_EXHAUSTED if the bytes do not fit
+   */
+  collect(bytes: number): void {
+    if (bytes > 0) this.reserve(bytes);
+    if (bytes < 0) this.#pool.give(this.#holder, -bytes);
+    else this.#pool.add(this.#holder, bytes);
+  }
+
   /** @throws HoltError RESOURCE_EXHAUSTED if the complete answer does not fit and can be replaced */
   reserveContent(bytes: number): void {
     if (!this.mayRefuse) return;

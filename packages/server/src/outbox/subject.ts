@@ -13,11 +13,12 @@ export interface Subject {
 /** Rules by full message name, for messages whose events are not about their own uid. */
 export type EventSubjects = Readonly<Record<string, (message: never) => Subject>>;
 
-/** By default an event is about the uid of its message and that uid's parent. */
+/** By default an event is about the uid of its message, which version 1 calls `id`, and that uid's parent. */
 export function subjectOf(body: Message, subjects: EventSubjects): Subject {
   const rule = subjects[body.$typeName];
   if (rule !== undefined) return rule(body as never);
-  const { uid } = body as unknown as { uid?: string };
-  if (uid === undefined) throw new Error(`${body.$typeName}: no rule gives the subject of its event`);
-  return { subject: uid, group: parentOf(uid) };
+  const { uid, id } = body as unknown as { uid?: string; id?: string };
+  const subject = uid ?? id;
+  if (subject === undefined) throw new Error(`${body.$typeName}: no rule gives the subject of its event`);
+  return { subject, group: parentOf(subject) };
 }

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { CallMetadata } from "./call.ts";
 
-export type CallOrigin = Pick<CallMetadata, "protocol" | "remoteAddress" | "alias" | "signal" | "identify">;
+export type CallOrigin = Pick<CallMetadata, "protocol" | "remoteAddress" | "alias" | "signal" | "identify" | "collect">;
 
 export function metadataFromHeaders(headers: IncomingHttpHeaders, origin: CallOrigin): CallMetadata {
   return {

@@ -26,6 +26,11 @@ export interface CallMetadata {
    * @throws HoltError RESOURCE_EXHAUSTED while the caller has too many connections or too many unread bytes of replies
    */
   identify(caller: string | undefined): void;
+  /**
+   * Counts bytes of a reply that is collected before it is sent. The handler gives them back with a negative number.
+   * @throws HoltError RESOURCE_EXHAUSTED if the caller would have too many unread bytes of replies
+   */
+  collect(bytes: number): void;
 }
 
 /** Reads and decodes the message of a request on demand. Rejects with HoltError if the message cannot be decoded. */

@@ -122,6 +122,7 @@ function metadataOf(origin: Origin, { signal, protocolName }: HandlerContext): C
     alias: origin.alias,
     signal,
     identify: (caller) => origin.response.answer?.identify(caller),
+    collect: (bytes) => origin.response.answer?.collect(bytes),
   });
 }
 

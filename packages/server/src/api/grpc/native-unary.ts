@@ -92,6 +92,7 @@ async function answerCall({ stream, headers, answer, route, signal }: UnaryCall,
     alias,
     signal,
     identify: (caller) => answer.identify(caller),
+    collect: (bytes) => answer.collect(bytes),
   });
   const encoding = headers["grpc-encoding"] as string | undefined;
   const allowance = memory.allow(isOpen(operation.access), answer);

@@ -39,6 +39,10 @@ export class RestMetadata implements CallMetadata {
     this.#response.answer?.identify(caller);
   }
 
+  collect(bytes: number): void {
+    this.#response.answer?.collect(bytes);
+  }
+
   get signal(): AbortSignal {
     this.#signal ??= signalOf(this.#response);
     return this.#signal;

@@ -1,0 +1,113 @@
+/** Makes the handlers of a version 1 service from those of version 2: each converts its request, runs the other and converts the reply. */
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  type DescService,
+  type JsonObject,
+  type Message,
+} from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { JsonText, type Reply } from "../call/call.ts";
+import type { Handler, Handlers, ServiceImplementation } from "../call/implement.ts";
+import { fullName } from "../call/operation.ts";
+import { compileValidator } from "../call/validate.ts";
+import { compileJsonConverter } from "./convert-json.ts";
+import { compileMask, compileMessageConverter, type MessageConverter } from "./convert-message.ts";
+import type { Differences } from "./field-pairs.ts";
+import { listAll, textOf } from "./list-all.ts";
+
+/** The version 2 of a service. */
+export interface Origin {
+  readonly services: readonly ServiceImplementation[];
+  /** Name of the resource, which methods of version 1 leave out: `Create` stands for `CreateGroup`. */
+  readonly kind: string;
+  readonly differences?: Differences;
+  /** Name of a method of version 1 → its name in version 2, where the two do not follow from each other. */
+  readonly methods?: Readonly<Record<string, string>>;
+}
+
+/** @returns handlers of all methods that have an implemented version 2; the service writes the others, or replaces some */
+export function deriveMethods<S extends DescService>(service: S, origin: Origin): Handlers<S> {
+  const derived = service.methods.flatMap((method) => {
+    const found = findMethod(method.name, origin);
+    return found === undefined ? [] : [[method.localName, derive(method as DescMethodUnary, found, origin.differences ?? {})]];
+  });
+  return Object.fromEntries(derived) as Handlers<S>;
+}
+
+interface Implemented {
+  readonly method: DescMethodUnary;
+  readonly handler: Handler;
+}
+
+function findMethod(name: string, { services, kind, methods = {} }: Origin): Implemented | undefined {
+  const isNamed = (candidate: string) =>
+    candidate === (methods[name] ?? name) || candidate === name + kind || (name === "List" && candidate.startsWith("List"));
+  for (const { service, handlers } of services) {
+    const method = service.methods.find((candidate) => isNamed(candidate.name));
+    const handler = method === undefined ? undefined : handlers.get(fullName(method));
+    if (method !== undefined && handler !== undefined) return { method: method as DescMethodUnary, handler };
+  }
+  return undefined;
+}
+
+function derive(v1: DescMethodUnary, { method: v2, handler }: Implemented, differences: Differences): Handler {
+  if (v2.input.field.pageToken !== undefined && v1.input.field.pageToken === undefined)
+    return deriveList(v1, { method: v2, handler }, differences);
+  const request = compileRequest(v1.input, v2.input, differences);
+  const reply = compileReply(v2.output, v1.output, differences);
+  if (handler.kind === "read") return { kind: "read", handle: async (given, call) => reply(await handler.handle(request(given), call)) };
+  const { prepare, handle } = handler;
+  return {
+    kind: "write",
+    ...(prepare && { prepare: (given, call) => prepare(request(given), call) }),
+    handle: async (given, call, prepared) => reply(await handle(request(given), call, prepared)),
+  };
+}
+
+function deriveList(v1: DescMethodUnary, { method, handler }: Implemented, differences: Differences): Handler {
+  const [from, to] = [method.output.fields[0]?.message, v1.output.fields[0]?.message];
+  if (from === undefined || to === undefined) throw new Error(`${fullName(v1)}: the first field of a list must be its rows`);
+  const convert = compileJsonConverter(from, to, differences);
+  const { typeName } = v1.input;
+  const difference = differences[typeName] ?? {};
+  const filters = { ...differences, [typeName]: { ...difference, absent: ["id", ...(difference.absent ?? [])] } };
+  const list = { method, handle: handler.handle, request: compileMessageConverter(v1.input, method.input, filters), convert };
+  return { kind: "read", handle: (filter, call) => listAll(list, v1.output, filter, call) };
+}
+
+/** Converts a request, or makes an update of a whole resource, and checks it as a request of version 2. */
+function compileRequest(v1: DescMessage, v2: DescMessage, differences: Differences): MessageConverter {
+  const mask = v2.fields.find((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  const hasMask = v1.fields.some((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  const convert = mask === undefined || hasMask ? compileMessageConverter(v1, v2, differences) : compileUpdate(v1, v2, mask, differences);
+  const validate = compileValidator(v2);
+  return (given) => {
+    const request = convert(given);
+    validate(request);
+    return request;
+  };
+}
+
+function compileUpdate(v1: DescMessage, v2: DescMessage, mask: DescField, differences: Differences): MessageConverter {
+  const resource = v2.fields.find((field) => field !== mask && field.fieldKind === "message");
+  if (resource?.message === undefined) throw new Error(`${v2.typeName}: an update must have one resource`);
+  const convert = compileMessageConverter(v1, resource.message, differences);
+  const pathsOf = compileMask(v1, resource.message, differences);
+  return (given) => {
+    const request = create(v2) as unknown as Record<string, unknown>;
+    request[resource.localName] = convert(given);
+    request[mask.localName] = create(FieldMaskSchema, { paths: pathsOf(given) });
+    return request as unknown as Message;
+  };
+}
+
+function compileReply(v2: DescMessage, v1: DescMessage, differences: Differences): (reply: Reply) => Reply {
+  if (v1.typeName === v2.typeName) return (reply) => reply;
+  const convert = compileJsonConverter(v2, v1, differences);
+  const encode = compileJsonEncoder(v2);
+  return (reply) => new JsonText(v1, JSON.stringify(convert(JSON.parse(textOf(reply, encode)) as JsonObject)));
+}
