@@ -9,7 +9,6 @@ const unimplementedServices: readonly string[] = [
   "platform.iam.v1.ExternalGroupRoleMappings",
   "platform.iam.v1.GroupAccountAssociations",
   "platform.iam.v1.GroupInvites",
-  "platform.iam.v1.Groups",
   "platform.iam.v1.Identities",
   "platform.iam.v1.IdentityProviders",
   "platform.iam.v1.RoleBindings",

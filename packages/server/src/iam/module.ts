@@ -45,6 +45,7 @@ import type { SigningKeys } from "./tokens/signing-keys.ts";
 import { createTokenTrials } from "./tokens/token-trial.ts";
 import { createWaitLimit } from "./tokens/wait-limit.ts";
 import { createWorkloadLogins, type ServicePrincipals } from "./tokens/workload-login.ts";
+import { groupsServiceV1 } from "./v1/groups.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -67,6 +68,7 @@ export const iamDomain: Domain = {
   },
   eventSubjects: {
     "platform.iam.v2.Group": ofGroup,
+    "platform.iam.v1.Group": ({ id }: { id: string }) => ofGroup({ uid: id }),
     "platform.iam.v2.BatchCreateRoleBindingsResponse": ({ roleBindings }: { roleBindings: { uid: string }[] }) => {
       const group = parentOf(roleBindings[0]?.uid ?? "");
       return { subject: group, group };
@@ -151,9 +153,11 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
   const pkceSupport = createPkceSupport(iam);
   const tokenTrials = createTokenTrials({ ...iam, issuer: baseUrl, servicePrincipals: settings.servicePrincipals });
   const collaborators = { ...platform, ...iam, pkceSupport, tokenTrials };
+  const groups = groupsService(collaborators);
   return {
     services: [
-      groupsService(collaborators),
+      groups,
+      groupsServiceV1(groups),
       identitiesService(collaborators),
       rolesService(collaborators),
       roleBindingsService(collaborators),

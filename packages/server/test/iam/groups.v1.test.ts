@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Groups } from "@holt/api/gen/platform/iam/v1/groups_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { appendToCounts } from "../../src/db/resource-count.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
+import { parse, textOf } from "../harness/json.ts";
+import { describeWithWorld } from "../harness/world.ts";
+
+describeWithWorld("groups of version 1", (world) => {
+  const path = "/iam/v1/groups";
+  const list = async (query = "", token?: string) =>
+    parse((await world.raw("GET", `${path}?${query}`, undefined, token)).text).items as JsonObject[];
+
+  it("a group created by version 1 is complete in version 2, and the other way round", async () => {
+    const answer = await world.raw("POST", `${path}/${world.orgUid}`, { name: "one", description: "First “é”\n line" });
+    assert.equal(answer.status, 200, answer.text);
+    const { id, ...rest } = parse(answer.text);
+    assert.deepEqual(rest, {
+      name: "one",
+      description: "First “é”\n line",
+      resourceLimits: {},
+      verified: false,
+      kind: "ORG_KIND_UNSPECIFIED",
+      status: "ORG_STATUS_UNSPECIFIED",
+    });
+    const v2 = parse((await world.raw("GET", `/iam/v2/groups/${textOf(id)}`)).text);
+    assert.deepEqual([v2.uid, v2.name, v2.description], [id, "one", "First “é”\n line"]);
+    assert.deepEqual(await list(`id=${textOf(id)}`), [parse(answer.text)]);
+
+    const uid = await world.group(world.orgUid, "two");
+    const [shown] = await list(`id=${uid}`);
+    assert.deepEqual([shown?.id, shown?.name], [uid, "two"]);
+  });
+
+  it("an organization is listed by its id in the first call after it was created", async () => {
+    const newcomer = await world.user();
+    for (const client of [world.rest, world.grpc]) {
+      const { id } = answerOf(await client.call(Groups.method.create, { group: { name: "mine" } }, newcomer.token));
+      const { items } = answerOf(await client.call(Groups.method.list, { id }, newcomer.token));
+      assert.deepEqual(
+        items.map((group) => group.id),
+        [id],
+      );
+    }
+  });
+
+  it("a list without a filter has ancestors before descendants, and nothing above or beside the caller's groups", async () => {
+    const top = await world.group(world.orgUid, "top");
+    const low = await world.group(await world.group(top, "middle"), "low");
+    const beside = await world.group(world.orgUid, "beside");
+    const robot = await world.robot(top, [Capability.CAP_IAM_GROUPS_LIST]);
+    for (const client of [world.rest, world.grpc]) {
+      const ids = answerOf(await client.call(Groups.method.list, {}, robot.token)).items.map((group) => group.id);
+      assert.deepEqual([ids.length, ids[0], ids[2]], [3, top, low]);
+      assert.deepEqual(answerOf(await client.call(Groups.method.list, { id: beside }, robot.token)).items, []);
+    }
+  });
+
+  it("lists have all rows of all pages in the order of version 2", async () => {
+    const parent = await world.group(world.orgUid, "many");
+    for (let i = 0; i < 203; i++) await world.group(parent, `group ${i}`);
+    const ids = (await list(`uidp.childrenOf=${parent}`)).map((group) => group.id);
+    const v2 = await world.must(GroupsService.method.listGroups, { uidp: { childrenOf: parent }, pageSize: 200 });
+    assert.equal(ids.length, 203);
+    assert.deepEqual(
+      ids.slice(0, 200),
+      v2.groups.map((group) => group.uid),
+    );
+  });
+
+  it("lists combine the filters, and unknown values find nothing", async () => {
+    const parent = await world.group(world.orgUid, "filters");
+    const [a, b] = [await world.group(parent, "same"), await world.group(parent, "other")];
+    const ids = async (query: string) => (await list(query)).map((group) => group.id);
+    assert.deepEqual(await ids(`name=same&uidp.descendants_of=${parent}`), [a]);
+    assert.deepEqual(await ids(`id=${a}&uidp.ids=${a}&uidp.ids=${b}`), [a]);
+    assert.deepEqual(await ids(`id=${a}&uidp.ids=${b}`), []);
+    assert.deepEqual(await ids(`uidp.ancestorsOf=${b}&uidp.descendantsOf=${world.orgUid}`), [parent]);
+    for (const query of ["id=nonsense", `id=${parent}/0123456789abcdef`, "name=%00", "uidp.childrenOf=x"])
+      assert.deepEqual(await ids(query), []);
+    await world.raw("DELETE", `/iam/v1/groups/${b}`);
+    assert.deepEqual(await ids(`uidp.childrenOf=${b}`), []);
+  });
+
+  it("an update replaces the fields that version 1 has", async () => {
+    const uid = await world.group(world.orgUid, "before");
+    const renamed = await world.raw("PUT", `${path}/${uid}`, { name: "after", description: "new" });
+    assert.equal(parse(renamed.text).description, "new");
+    assert.equal(parse((await world.raw("PUT", `${path}/${uid}`, { name: "after" })).text).description, "");
+    assert.equal((await world.raw("PUT", `${path}/${uid}`, { description: "no name" })).status, 400);
+  });
+
+  it("an update without a kind keeps the kind of a verified organization", async () => {
+    const uid = await world.group("", "verified.example.com");
+    await world.must(GroupsService.method.updateGroup, {
+      group: { uid, verified: true, kind: 2 },
+      updateMask: { paths: ["verified", "kind"] },
+    });
+    const answer = await world.raw("PUT", `${path}/${uid}`, { name: "verified.example.com", description: "d", verified: true });
+    const { kind, status, verified, description } = parse(answer.text);
+    assert.deepEqual([kind, status, verified, description], ["ORG_KIND_CUSTOMER", "ORG_STATUS_READY", true, "d"]);
+  });
+
+  it("a delete answers {} over REST, and a missing group is not found", async () => {
+    const uid = await world.group(world.orgUid, "gone");
+    const answer = await world.raw("DELETE", `${path}/${uid}`);
+    assert.deepEqual([answer.status, answer.text], [200, "{}"]);
+    for (const client of [world.rest, world.grpc]) {
+      const error = errorOf(await client.call(Groups.method.delete, { id: uid }, world.owner.token));
+      assert.equal(error.code, Code.NOT_FOUND);
+      assert.match(JSON.stringify(error.details), /Group/);
+      assert.equal(codeOf(await client.call(Groups.method.update, { id: uid, name: "x" }, world.owner.token)), Code.NOT_FOUND);
+    }
+  });
+
+  it("a list of more than 10,000 groups is refused and names the paged list", async () => {
+    const organization = await world.group("", "huge");
+    await insertGroups(organization, 10_001);
+    const answer = await world.raw("GET", `${path}?uidp.descendantsOf=${organization}`);
+    assert.equal(answer.status, 429);
+    assert.match(textOf(parse(answer.text).message), /more than 10000 results.*GET \/iam\/v2\/groups$/);
+    assert.equal((await world.raw("GET", `${path}?uidp.descendantsOf=${organization}&name=group%209`)).status, 200);
+  });
+
+  async function insertGroups(parent: string, count: number): Promise<void> {
+    const time = world.clock.now().toISOString();
+    await world.store.transaction(async (db) => {
+      for (let from = 0; from < count; from += 100) {
+        const rows = Array.from({ length: Math.min(100, count - from) }, (_, i) => {
+          const uid = `${parent}/${(from + i).toString(16).padStart(16, "0")}`;
+          const body = JSON.stringify({ uid, name: `group ${from + i}` });
+          return { uid, parent, name: `group ${from + i}`, create_time: time, update_time: time, body, verified: 0 };
+        });
+        await db.insertInto("group").values(rows).execute();
+        const uids = rows.map(({ uid }) => uid);
+        await appendToCounts(db, "group", uids, 1);
+      }
+    });
+  }
+});
