@@ -46,12 +46,17 @@ import { createTokenTrials } from "./tokens/token-trial.ts";
 import { createWaitLimit } from "./tokens/wait-limit.ts";
 import { createWorkloadLogins, type ServicePrincipals } from "./tokens/workload-login.ts";
 import { groupsServiceV1 } from "./v1/groups.ts";
+import { identitiesServiceV1 } from "./v1/identities.ts";
+import { identityProvidersServiceV1 } from "./v1/identity-providers.ts";
+import { roleBindingsServiceV1 } from "./v1/role-bindings.ts";
+import { rolesServiceV1 } from "./v1/roles.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
 /** Users decide about their memberships, and the organization hears of it. */
 const ofMembership = ({ uid, identityUid }: { uid: string; identityUid: string }) => ({ subject: identityUid, group: uid });
 const ofProvider = ({ identityProviderUid: uid }: { identityProviderUid: string }) => ({ subject: uid, group: parentOf(uid) });
+const ofProviderV1 = ({ identityProviderId }: { identityProviderId: string }) => ofProvider({ identityProviderUid: identityProviderId });
 /** The parent of a mapping is an identity provider, not a group. */
 const ofMapping = (subject: string, identityprovider: string) => ({ subject, group: rootOf(subject), extensions: { identityprovider } });
 
@@ -73,6 +78,14 @@ export const iamDomain: Domain = {
       const group = parentOf(roleBindings[0]?.uid ?? "");
       return { subject: group, group };
     },
+    "platform.iam.v1.RoleBindingBatch": ({ roleBindings }: { roleBindings: { id: string }[] }) => ({
+      subject: roleBindings.map(({ id }) => id).join(","),
+      group: parentOf(roleBindings[0]?.id ?? ""),
+    }),
+    "platform.iam.v1.GenerateScimTokenResponse": ofProviderV1,
+    "platform.iam.v1.RegenerateScimTokenResponse": ofProviderV1,
+    "platform.iam.v1.RevokeScimTokenResponse": ofProviderV1,
+    "platform.iam.v1.SetScimEnabledResponse": ofProviderV1,
     "platform.iam.v2.IdentityMetadata": ({ uid }: { uid: string }) => ({ subject: uid, group: "" }),
     "platform.iam.v2.GenerateScimTokenResponse": ofProvider,
     "platform.iam.v2.RegenerateScimTokenResponse": ofProvider,
@@ -154,14 +167,20 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
   const tokenTrials = createTokenTrials({ ...iam, issuer: baseUrl, servicePrincipals: settings.servicePrincipals });
   const collaborators = { ...platform, ...iam, pkceSupport, tokenTrials };
   const groups = groupsService(collaborators);
+  const identities = identitiesService(collaborators);
+  const roles = rolesService(collaborators);
   return {
     services: [
       groups,
       groupsServiceV1(groups),
-      identitiesService(collaborators),
-      rolesService(collaborators),
+      identities,
+      identitiesServiceV1(identities),
+      roles,
+      rolesServiceV1(roles),
       roleBindingsService(collaborators),
+      roleBindingsServiceV1(collaborators),
       identityProvidersService(collaborators),
+      identityProvidersServiceV1(collaborators),
       externalGroupRoleMappingsService(collaborators),
       groupInvitesService(collaborators),
       accountAssociationsService(collaborators),

@@ -17,7 +17,7 @@ export async function authorize(operation: Operation, request: Message, caller: 
   const uid = rule.scopeOf(request);
   const isParent = "parent" in request || "parentId" in request;
   // Accepted terms belong to a group and have no uid of their own.
-  const kind = isParent || "group" in request ? "Group" : operation.kind;
+  const kind = isParent || rule.scopeField === "group" ? "Group" : operation.kind;
   if (!isUid(uid)) throw isParent ? invalidParent(operation, uid) : notFound(kind, uid.slice(0, 200));
   if (caller.access.holds(rule.capabilities, uid)) return;
   if (!operation.writes && (await mayReadUser(uid, rule.capabilities, caller, db))) return;

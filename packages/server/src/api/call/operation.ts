@@ -29,7 +29,13 @@ export interface HttpBinding {
 export type AccessRule =
   | { readonly mode: "public" | "self" }
   | { readonly mode: "unscoped"; readonly capabilities: bigint }
-  | { readonly mode: "scoped"; readonly capabilities: bigint; scopeOf(request: Message): string };
+  | {
+      readonly mode: "scoped";
+      readonly capabilities: bigint;
+      scopeOf(request: Message): string;
+      /** Name of the field with the scope. */
+      readonly scopeField: string;
+    };
 
 export interface EventRule {
   /** Without the vendor's prefix, e.g. `api.iam.group.created.v1`. */
@@ -143,7 +149,7 @@ function compileAccess(method: DescMethod): AccessRule {
   const path = scopePath(method.input);
   if (path === undefined)
     throw new Error(`${fullName(method)}: is scoped, but no field of ${method.input.typeName} is marked as its scope`);
-  return { mode: "scoped", capabilities, scopeOf: (request) => readPath(request, path) };
+  return { mode: "scoped", capabilities, scopeOf: (request) => readPath(request, path), scopeField: path.at(-1) ?? "" };
 }
 
 /**

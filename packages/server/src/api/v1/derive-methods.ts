@@ -38,6 +38,8 @@ export function deriveMethods<S extends DescService>(service: S, origin: Origin)
   return Object.fromEntries(derived) as Handlers<S>;
 }
 
+const STANDARD = ["Get", "Create", "Update", "Delete"];
+
 interface Implemented {
   readonly method: DescMethodUnary;
   readonly handler: Handler;
@@ -45,7 +47,7 @@ interface Implemented {
 
 function findMethod(name: string, { services, kind, methods = {} }: Origin): Implemented | undefined {
   const isNamed = (candidate: string) =>
-    candidate === (methods[name] ?? name) || candidate === name + kind || (name === "List" && candidate.startsWith("List"));
+    candidate === (methods[name] ?? (STANDARD.includes(name) ? name + kind : name)) || (name === "List" && candidate.startsWith("List"));
   for (const { service, handlers } of services) {
     const method = service.methods.find((candidate) => isNamed(candidate.name));
     const handler = method === undefined ? undefined : handlers.get(fullName(method));

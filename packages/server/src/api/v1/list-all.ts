@@ -62,6 +62,15 @@ function confineToId(request: PagedRequest, id: string): void {
   request.uidp.ids = [ids.length === 0 || ids.includes(id) ? id : ""];
 }
 
+/** Keeps the rows directly below `parent`, in addition to the hierarchy filter. `/` stands for the root. */
+export function confineToChildren(request: { uidp?: UIDPFilter | undefined }, parent: string): void {
+  if (parent === "") return;
+  request.uidp ??= create(UIDPFilterSchema);
+  const { childrenOf } = request.uidp;
+  if (childrenOf === "" || childrenOf === parent) request.uidp.childrenOf = parent;
+  else request.uidp.ids = [""];
+}
+
 async function readPages({ method, handle, convert }: PagedList, request: PagedRequest, chunks: Chunks, call: Call): Promise<void> {
   const rowsName = method.output.fields[0]?.jsonName ?? "";
   const encode = compileJsonEncoder(method.output);

@@ -1,4 +1,5 @@
 /** Adds to stored bindings the current names of what their uids stand for: three queries for a whole page, on JSON without messages. */
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { GroupJson } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { IdentityJson } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { RoleBindingIdentityJson, RoleBindingJson } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
@@ -10,6 +11,31 @@ import { bodiesOf } from "./bodies.ts";
 
 /** @returns the canonical JSON of each binding, in the order given */
 export async function hydrateRoleBindings(bodies: readonly string[], db: ReadDb): Promise<string[]> {
+  return (await hydrate(bodies, db)).map(({ binding }) => JSON.stringify(binding));
+}
+
+/** A binding as version 2 shows it, with more of what it refers to. */
+export interface WholeRoleBinding extends JsonObject {
+  readonly identity: Required<RoleBindingIdentityJson> & JsonObject;
+  readonly wholeGroup: JsonObject;
+  readonly wholeRole: JsonObject;
+  /** Empty for people who have not joined the organization. */
+  readonly emailUnverified: string;
+}
+
+/** @returns the JSON of a `WholeRoleBinding` for each binding, in the order given */
+export async function hydrateWholeRoleBindings(bodies: readonly string[], db: ReadDb): Promise<string[]> {
+  return (await hydrate(bodies, db)).map(({ binding, group, role, emailUnverified }) =>
+    JSON.stringify({
+      ...binding,
+      wholeGroup: group ?? { uid: binding.group.uid },
+      wholeRole: role ?? { uid: binding.roleUid },
+      emailUnverified,
+    }),
+  );
+}
+
+async function hydrate(bodies: readonly string[], db: ReadDb) {
   const bindings = bodies.map((body) => JSON.parse(body) as RoleBindingJson);
   const identities = await bodiesOf<IdentityJson>(
     "identity",
@@ -31,17 +57,18 @@ export async function hydrateRoleBindings(bodies: readonly string[], db: ReadDb)
     const { uid = "", identityUid = "", roleUid = "", createTime } = binding;
     const group = parentOf(uid);
     const identity = identities.get(identityUid);
-    return JSON.stringify({
+    const member = members.get(memberKey(identityUid, group));
+    const shown = {
       uid,
-      identity: isInRoot(identityUid)
-        ? personOf(identityUid, identity, members.get(memberKey(identityUid, group)))
-        : identityOf(identityUid, identity),
+      identity: isInRoot(identityUid) ? personOf(identityUid, identity, member) : identityOf(identityUid, identity),
       group: named(group, groups.get(group)),
       role: named(roleUid, roles.get(roleUid)),
       createTime,
       identityUid,
       roleUid,
-    });
+    };
+    const emailUnverified = member?.state === "joined" ? (identity?.emailUnverified ?? "") : "";
+    return { binding: shown, group: groups.get(group), role: roles.get(roleUid), emailUnverified };
   });
 }
 

@@ -22,6 +22,8 @@ import { type SecretCollaborators, type SecretUpdate, secretAfter, storeSecret, 
 export interface UpdateProviderCollaborators extends EscalationCollaborators, SecretCollaborators {
   /** Public URL of this server. */
   readonly baseUrl: string;
+  /** Whether a provider may have no default role, as in version 1. Its users then get no role by signing in. */
+  readonly isDefaultRoleOptional?: boolean;
 }
 
 /** @param isDenied whether the issuer refuses the PKCE that the update asks for */
@@ -40,7 +42,7 @@ export async function updateProvider(
   settleCorrelationRule(after, before);
   assertSecretFits(after, before, secret);
   if (isDenied) throw pkceDenied();
-  if (next.defaultRole !== current.defaultRole) await assertMayPromise(next, call, collaborators);
+  if (next.defaultRole !== current.defaultRole) await assertDefaultRole(next, parentOf(next.uid), call, collaborators);
   const admitsOthers = admitsOtherPeople(before, after);
   if (admitsOthers) await assertHoldsGrants(next.uid, call, collaborators);
 
@@ -65,8 +67,15 @@ function assertSecretFits(after: IdentityProvider_OIDC, before: IdentityProvider
     );
 }
 
-async function assertMayPromise(next: IdentityProvider, call: WriteCall, collaborators: EscalationCollaborators): Promise<void> {
-  await assertGrantable({ field: "default_role", roleUid: next.defaultRole, groupUid: parentOf(next.uid) }, call, collaborators);
+/** Throws unless the caller may promise the default role to people who sign in. */
+export async function assertDefaultRole(
+  { defaultRole: roleUid }: IdentityProvider,
+  groupUid: string,
+  call: WriteCall,
+  collaborators: EscalationCollaborators & Pick<UpdateProviderCollaborators, "isDefaultRoleOptional">,
+): Promise<void> {
+  if (roleUid === "" && collaborators.isDefaultRoleOptional === true) return;
+  await assertGrantable({ field: "default_role", roleUid, groupUid }, call, collaborators);
 }
 
 /** Whether the provider admits other people than before, or reports other groups of them. */

@@ -16,12 +16,11 @@ import { assertGroupExists, create, prepareCreate, remove } from "../../api/reso
 import { appendToCounts, dropCounts } from "../../db/resource-count.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
-import { assertGrantable } from "./bindable.ts";
 import { assertConfiguration, oidcOf, settleCorrelationRule } from "./identity-provider-configuration.ts";
 import { isPkceDenied, type PkceCollaborators, pkceDenied } from "./identity-provider-pkce.ts";
 import { identityProviders, showProvider, showProviders } from "./identity-provider-resource.ts";
 import { secretIn, storeSecret, takeSecret } from "./identity-provider-secret.ts";
-import { type UpdateProviderCollaborators, updateProvider } from "./identity-provider-update.ts";
+import { assertDefaultRole, type UpdateProviderCollaborators, updateProvider } from "./identity-provider-update.ts";
 import { type ScimTokenCollaborators, scimTokenMethods } from "./scim-tokens.ts";
 
 export interface IdentityProvidersCollaborators extends PkceCollaborators, UpdateProviderCollaborators, ScimTokenCollaborators {
@@ -50,7 +49,7 @@ export function identityProvidersService(collaborators: IdentityProvidersCollabo
         await assertGroupExists(parent, call.db);
         if (!isInRoot(parent)) throw invalidArgument("parent", "an identity provider belongs to an organization; this group is a folder");
         if (isDenied) throw pkceDenied();
-        await assertGrantable({ field: "default_role", roleUid: provider.defaultRole, groupUid: parent }, call, collaborators);
+        await assertDefaultRole(provider, parent, call, collaborators);
         const secret = takeSecret(oidc);
         const created = await create(identityProviders, parent, provider, call);
         if (secret !== "") await storeSecret(provider.uid, secret, call, collaborators);

@@ -8,7 +8,7 @@ import {
   RoleBindingSchema,
   RoleBindingsService,
 } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { JsonText, type WriteCall } from "../../api/call/call.ts";
+import { type Call, JsonText, type WriteCall } from "../../api/call/call.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
 import { assertNone } from "../../api/resource/names.ts";
@@ -21,7 +21,7 @@ import { alreadyExists, invalidArgument } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { assertBindable, uidViolations } from "./bindable.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
-import { hydrateRoleBindings } from "./hydrate-role-bindings.ts";
+import { hydrateRoleBindings, hydrateWholeRoleBindings } from "./hydrate-role-bindings.ts";
 
 const MAX_BATCH = 25;
 
@@ -71,16 +71,27 @@ export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
 
     // Deleting a missing binding succeeds: a client that tears down a tree need not know which bindings went with it.
     deleteRoleBinding: write(async ({ uid }, call) => {
-      const { db } = call;
-      const deleted = await db.deleteFrom("role_binding").where("uid", "=", uid).returning("identity_uid").executeTakeFirst();
-      call.changed = deleted !== undefined;
-      if (deleted !== undefined) {
-        await appendToCount(db, "role_binding", uid, -1);
-        await grants.recordChange(db, [deleted.identity_uid]);
-      }
+      await deleteBinding(uid, call, collaborators);
       return createMessage(EmptySchema);
     }),
   });
+}
+
+/** The list with the whole group and role of each binding, for version 1. */
+export function listWholeBindings({ pageTokens }: RoleBindingsCollaborators) {
+  const show = (bodies: readonly string[], { db }: Call) => hydrateWholeRoleBindings(bodies, db);
+  const { listRoleBindings } = standardMethods(RoleBindingsService, roleBindings, { pageTokens, show });
+  return implement(RoleBindingsService, { listRoleBindings: listRoleBindings! });
+}
+
+/** The call counts as unchanged if there is no such binding. */
+export async function deleteBinding(uid: string, call: WriteCall, { grants }: EscalationCollaborators): Promise<void> {
+  const { db } = call;
+  const deleted = await db.deleteFrom("role_binding").where("uid", "=", uid).returning("identity_uid").executeTakeFirst();
+  call.changed = deleted !== undefined;
+  if (deleted === undefined) return;
+  await appendToCount(db, "role_binding", uid, -1);
+  await grants.recordChange(db, [deleted.identity_uid]);
 }
 
 async function hydrated(text: string, db: ReadDb): Promise<JsonText<typeof RoleBindingSchema>> {
@@ -88,7 +99,8 @@ async function hydrated(text: string, db: ReadDb): Promise<JsonText<typeof RoleB
   return new JsonText(RoleBindingSchema, body);
 }
 
-async function bind(
+/** Creates a binding after all checks. @returns it as stored, without names */
+export async function bind(
   parent: string,
   given: RoleBinding | undefined,
   call: WriteCall,
