@@ -21,10 +21,11 @@ import { readingTurns } from "./migrations/018-reading-turns.ts";
 import { scanLeases } from "./migrations/022-scan-leases.ts";
 import { pullCounts } from "./migrations/026-pull-counts.ts";
 import { repoSync } from "./migrations/028-repo-sync.ts";
+import { pushes } from "./migrations/031-pushes.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
-import { startSharing } from "./sync/sharing-worker.ts";
+import { startSharing } from "./sync/share-queue.ts";
 import "./tables.ts";
 
 /** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
@@ -32,7 +33,7 @@ const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: roo
 
 export const registryDomain: Domain = {
   name: "registry",
-  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts, repoSync],
+  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts, repoSync, pushes],
   onGroupDelete: {
     blockedBy: [{ table: "repo", what: "child repos" }],
     alsoDeletes: [
@@ -73,7 +74,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const hourly = platform.own(startHourlyPulls({ store, clock, names, log }));
   const pulls = platform.own(new PullEvents({ store, names, log, recordings: settings.pullEvents, onCount: () => hourly.wake() }));
   const packages = settings.imagePackages ? platform.own(startPackageReader({ store, blobs, clock, log, parsers })) : undefined;
-  const facts = platform.own(startSpreadingFacts(store, log));
+  const facts = platform.own(startSpreadingFacts(store, clock, log));
   const onManifest = () => {
     packages?.wake();
     facts.wake();

@@ -7,6 +7,7 @@ declare module "../db/schema.ts" {
     repo: RepoTable;
     repo_readme: RepoReadmeTable;
     repo_share: RepoShareTable;
+    image_facts_wait: ImageFactsWaitTable;
     tag: TagTable;
     repo_blob: RepoBlobTable;
     manifest: ManifestTable;
@@ -110,6 +111,20 @@ export interface ImageTable {
   size: number;
 }
 
+/** A manifest whose facts are still to be recorded for the indexes that contain it. */
+export interface ImageFactsWaitTable {
+  /** `<uid of the repo>@<digest>`. */
+  image: string;
+  repo_uid: string;
+  digest: string;
+  /** The indexes up to this digest have the facts. */
+  after: string;
+  request_time: string;
+  /** The server that works on it until `lease_time`; null if none does. */
+  lease_holder: string | null;
+  lease_time: string | null;
+}
+
 /** Each digest that a tag has pointed to. Outlives the tag. */
 export interface TagHistoryTable {
   seq: Generated<number>;
@@ -124,7 +139,10 @@ export interface TagHistoryTable {
 /** An unfinished upload. The blob store has its bytes under the same uid. */
 export interface UploadTable {
   uid: string;
-  repo_uid: string;
+  /** Null if the repo did not exist when the upload began. */
+  repo_uid: string | null;
+  /** The name of such a repo, as the client wrote it; otherwise empty. */
+  repository: string;
   identity_uid: string;
   create_time: string;
   update_time: string;

@@ -127,7 +127,7 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
   }
 
   async function abandon(server: StorageFixture, repo: string): Promise<void> {
-    const upload = await server.uploads.begin(repo, "somebody");
+    const upload = await server.uploads.begin({ repo, repository: "my-org/nginx", identityUid: "somebody" });
     await server.uploads.append(upload, Readable.from([randomBytes(100)], { objectMode: false }), 0);
     if (randomInt(2) === 0) await assert.rejects(server.uploads.commit(upload, digestOf(randomBytes(100))), OciError);
     done.abandon++;

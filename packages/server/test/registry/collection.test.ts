@@ -17,6 +17,8 @@ import fc from "../harness/property.ts";
 import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 import { giveTime } from "../harness/wait.ts";
 
+const caller = { repository: "my-org/nginx", identityUid: "somebody" };
+
 for (const kind of ["sqlite", "postgres"] as const) {
   describe(`garbage collection on ${kind}`, () => {
     let world: StorageFixture;
@@ -155,9 +157,9 @@ for (const kind of ["sqlite", "postgres"] as const) {
 
     test("abandoned uploads are deleted, with and without bytes", async () => {
       const [empty, begun, recent] = [
-        await world.uploads.begin(repo, "somebody"),
-        await world.uploads.begin(repo, "somebody"),
-        await world.uploads.begin(repo, "somebody"),
+        await world.uploads.begin({ repo, ...caller }),
+        await world.uploads.begin({ repo, ...caller }),
+        await world.uploads.begin({ repo, ...caller }),
       ];
       for (const upload of [begun, recent]) await world.uploads.append(upload, Readable.from([Buffer.from("x")]), 0);
       world.clock.advance(GRACE_MS + 1000);
@@ -165,7 +167,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await utimes(join(world.dataDir, "uploads", recent.uid), soon, soon);
       assert.equal((await collect()).uploads, 2);
       for (const { uid } of [empty, begun])
-        await assert.rejects(world.uploads.find(repo, uid), /BLOB_UPLOAD_UNKNOWN|the upload does not exist/);
+        await assert.rejects(world.uploads.find({ repo, ...caller }, uid), /BLOB_UPLOAD_UNKNOWN|the upload does not exist/);
       assert.deepEqual(await readdir(join(world.dataDir, "uploads")), [recent.uid]);
       await world.uploads.cancel(recent);
     });
@@ -196,7 +198,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await world.pushImage(repo, { tag: "kept", layers: [await world.pushBlob(repo)] });
       await world.uploads.mount(repo, other, shared.digest);
       await world.pushBlob(other);
-      await world.uploads.begin(repo, "somebody");
+      await world.uploads.begin({ repo, ...caller });
       world.clock.advance(GRACE_MS + 1000);
       const rowsBefore = [await manifests(), await links()];
       const [told, gone]: [Garbage[], Garbage[]] = [[], []];

@@ -4,7 +4,19 @@ import { after, before, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { basic, createRegistryClient, digestOf, INDEX, MANIFEST, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { sql } from "kysely";
+import { assertGroupExists } from "../../src/api/resource/write.ts";
+import { newUid } from "../../src/lib/uid.ts";
+import {
+  type Answer,
+  basic,
+  createRegistryClient,
+  digestOf,
+  INDEX,
+  MANIFEST,
+  type RegistryClient,
+} from "../harness/registry/registry-client.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const PUSHER = [
@@ -20,6 +32,8 @@ function as(world: World, authorization: string | undefined): RegistryClient {
   return client;
 }
 
+/** The path of an upload that has begun. */
+const pathOf = ({ headers }: Answer) => String(headers.location).slice("/v2/".length);
 const messageOf = (answer: { json(): unknown }) => (answer.json() as { errors: { message: string }[] }).errors[0]?.message ?? "";
 const foldersOf = async (world: World, name: string) => (await world.must(GroupsService.method.listGroups, { name })).groups;
 const reposOf = async (world: World, name: string) => (await world.must(ReposService.method.listRepos, { name })).repos;
@@ -56,7 +70,9 @@ describeWithWorld("pushes into missing repositories", (world) => {
     await owner.blob("my-org/by-blob", "content");
     const mount = `my-org/by-mount/blobs/uploads/?mount=${digestOf("content")}&from=my-org/by-blob`;
     assert.equal((await owner.send("POST", mount)).status, 201);
-    assert.equal((await owner.send("POST", "my-org/by-upload/blobs/uploads/")).status, 202);
+    const upload = await owner.send("POST", "my-org/by-upload/blobs/uploads/");
+    assert.equal(upload.status, 202);
+    assert.equal((await owner.send("PUT", `${pathOf(upload)}?digest=${digestOf("content")}`, { body: "content" })).status, 201);
     for (const name of ["by-manifest", "by-blob", "by-mount", "by-upload"]) {
       const found = await reposOf(world, name);
       assert.equal(found.length, 1, name);
@@ -68,6 +84,27 @@ describeWithWorld("pushes into missing repositories", (world) => {
         .execute();
       assert.equal(events.length, 1, name);
     }
+  });
+
+  test("an upload creates its repository with its content, and not when it begins, is refused or is cancelled", async () => {
+    const path = pathOf(await owner.send("POST", "my-org/begun/blobs/uploads/"));
+    assert.equal((await owner.send("PATCH", path, { body: "con" })).status, 202);
+    const progress = await owner.send("GET", path);
+    assert.deepEqual([progress.status, progress.headers.range], [204, "0-2"]);
+    const cancelled = pathOf(await owner.send("POST", "my-org/begun/blobs/uploads/"));
+    assert.equal((await owner.send("DELETE", cancelled)).status, 204);
+    const refused = pathOf(await owner.send("POST", "my-org/begun/blobs/uploads/"));
+    assert.equal((await owner.send("PUT", `${refused}?digest=${digestOf("other")}`, { body: "content" })).status, 400);
+    assert.deepEqual(await reposOf(world, "begun"), []);
+    // Another caller, and another name of the same place.
+    const other = await world.robot(world.orgUid, PUSHER);
+    assert.equal((await as(world, `Bearer ${other.token}`).send("GET", path)).code, "BLOB_UPLOAD_UNKNOWN");
+    assert.equal((await owner.send("GET", path.replace("my-org/begun", "my-org/begun2"))).code, "BLOB_UPLOAD_UNKNOWN");
+    // Meanwhile another layer of the image has created the repository.
+    await owner.blob("my-org/begun", "another layer");
+    assert.equal((await owner.send("PUT", `${path}?digest=${digestOf("content")}`, { body: "tent" })).status, 201);
+    assert.equal((await owner.send("GET", `my-org/begun/blobs/${digestOf("content")}`)).body.toString(), "content");
+    assert.equal((await reposOf(world, "begun")).length, 1);
   });
 
   test("concurrent pushes create one repository", async () => {
@@ -144,6 +181,33 @@ describeWithWorld(
       );
       for (const { status, body } of answers) assert.equal(status, 201, body.toString());
       assert.equal((await foldersOf(world, "race")).length, 1);
+    });
+
+    test("a push uses the folder that a call of the API creates at the same moment", async () => {
+      if (world.store.dialect.name === "sqlite") return;
+      const uid = newUid(world.orgUid);
+      const times = { create_time: "", update_time: "", body: JSON.stringify({ uid, name: "twice" }) };
+      let isAnswered = false;
+      let push: Promise<Answer> | undefined;
+      await world.store.transaction(async (db) => {
+        await assertGroupExists(world.orgUid, db);
+        await db
+          .insertInto("group")
+          .values({ uid, parent: world.orgUid, name: "twice", verified: 0, ...times })
+          .execute();
+        push = putIndex(owner, "my-org/twice/app").finally(() => {
+          isAnswered = true;
+        });
+        const waiting = sql<{
+          n: string;
+        }>`select count(*) as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        await until(async () => isAnswered || Number((await waiting.execute(world.store.reader)).rows[0]?.n) > 0);
+      });
+      assert.equal((await push)?.status, 201);
+      assert.deepEqual(
+        (await foldersOf(world, "twice")).map((folder) => folder.uid),
+        [uid],
+      );
     });
 
     test("a refused push creates no folder", async () => {

@@ -42,7 +42,7 @@ export async function createRepo(db: WriteDb, creation: RepoCreation, parts: Rep
 async function insertRepo(db: WriteDb, parent: string, { name, origin, now }: RepoCreation, { names }: RepoCreationParts): Promise<string> {
   const repo: Repo = prepareCreate(repos, createMessage(RepoSchema, { name }), now);
   await create(repos, parent, repo, { now, db }).catch((error: unknown) => {
-    // Calls of the API do not lock the group.
+    // A server of an earlier version takes another lock.
     throw isDuplicate(error) ? aborted("the repository was created at the same moment; try again") : error;
   });
   await appendRepoCreated(db, { repo, origin, now }, names);
@@ -60,7 +60,10 @@ async function findOrCreateFolder(db: WriteDb, creation: RepoCreation, { createF
   return group.uid;
 }
 
-/** Pushes of the layers of an image arrive together. Without the lock, each would create the folder or the repo. */
+/**
+ * Pushes of the layers of an image arrive together. Without the lock, each would create the folder or the repo. Calls of
+ * the API that create one lock the group against deletion, so the lock has to exclude those, too.
+ */
 async function lockGroup(db: WriteDb, uid: string): Promise<void> {
-  await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", uid)).execute();
+  await db.dialect.forDelete(db.selectFrom("group").select("uid").where("uid", "=", uid)).execute();
 }

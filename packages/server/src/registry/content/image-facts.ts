@@ -9,9 +9,7 @@ import type { Manifest, Platform } from "./manifest.ts";
 /** Images of an index that are recorded. Real indexes have about twenty. */
 const MAX_IMAGES = 500;
 /** Rows of a table that one transaction writes for the indexes above. */
-const MAX_ROWS = 1000;
-/** Indexes that contain a manifest, directly or through other indexes. Ordinary images have few. */
-const MAX_INDEXES = 1000;
+export const MAX_ROWS = 1000;
 
 export interface StoredImage {
   readonly repoUid: string;
@@ -47,7 +45,7 @@ async function recordFactsOfChildren(db: WriteDb, repoUid: string, digest: strin
     where true on conflict (digest, manifest_digest) do update set digest = excluded.digest`.execute(db);
 }
 
-/** A manifest whose facts the indexes above it do not all have yet. */
+/** A manifest whose facts the indexes that contain it do not all have yet. */
 export interface FactsToSpread {
   readonly repoUid: string;
   readonly digest: string;
@@ -55,18 +53,34 @@ export interface FactsToSpread {
   readonly after: string;
 }
 
+/** The result of one step. */
+export interface SpreadFacts {
+  /** Rows per table that were written at the most. */
+  readonly rows: number;
+  /** The indexes that gained facts and are in other indexes themselves. */
+  readonly gained: readonly string[];
+  /** The last index that has the facts; undefined if all have them. */
+  readonly after: string | undefined;
+}
+
 /**
- * Records the facts of a manifest for the next indexes that contain it: an index may be pushed before its children. The
- * repo's row must be locked.
- * @returns what is left to do; undefined if nothing is
+ * Records the facts of a manifest for the next indexes that contain it directly: an index may be pushed before its
+ * children. The repo's row must be locked.
+ * @param maxRows rows per table; one index is written even if it has more
  */
-export async function spreadImageFacts(db: WriteDb, { repoUid, digest, after }: FactsToSpread): Promise<FactsToSpread | undefined> {
+export async function spreadImageFacts(db: WriteDb, { repoUid, digest, after }: FactsToSpread, maxRows: number): Promise<SpreadFacts> {
   const images = await countImages(db, repoUid, digest);
-  if (images === 0) return undefined;
-  const left = (await findIndexesAbove(db, repoUid, digest)).filter((index) => index > after).sort();
-  const indexes = left.slice(0, Math.max(1, Math.floor(MAX_ROWS / images)));
-  if (indexes.length > 0) await copyFacts(db, { repoUid, digest, indexes });
-  return indexes.length < left.length ? { repoUid, digest, after: indexes.at(-1) ?? "" } : undefined;
+  if (images === 0) return { rows: 0, gained: [], after: undefined };
+  const limit = Math.max(1, Math.floor(maxRows / images));
+  const found = await findParents(db, { repoUid, digest, after }, limit + 1);
+  const indexes = found.slice(0, limit);
+  if (indexes.length === 0) return { rows: 0, gained: [], after: undefined };
+  const changed = await copyFacts(db, { repoUid, digest, indexes });
+  return {
+    rows: indexes.length * images,
+    gained: await withParents(db, repoUid, changed),
+    after: found.length > limit ? indexes.at(-1) : undefined,
+  };
 }
 
 async function countImages(db: ReadDb, repoUid: string, digest: string): Promise<number> {
@@ -78,43 +92,42 @@ async function countImages(db: ReadDb, repoUid: string, digest: string): Promise
   return Number(n);
 }
 
+/** @returns the indexes that did not have all of the facts */
 async function copyFacts(
   db: WriteDb,
   { repoUid, digest, indexes }: { readonly repoUid: string; readonly digest: string; readonly indexes: readonly string[] },
-): Promise<void> {
+): Promise<readonly string[]> {
   const image = sql`select * from image where repo_uid = ${repoUid} and digest = ${digest}
     order by architecture, os, variant limit ${MAX_IMAGES}`;
-  const into: RawBuilder<unknown> = sql`cross join ${db.dialect.valuesOf(indexes)} as d where true on conflict do nothing`;
-  await sql`insert into image (repo_uid, digest, architecture, os, variant, manifest_digest, config_digest, size)
+  const into: RawBuilder<unknown> = sql`cross join ${db.dialect.valuesOf(indexes)} as d where true on conflict do nothing returning digest`;
+  const images = await sql<{ digest: string }>`insert into image
+    (repo_uid, digest, architecture, os, variant, manifest_digest, config_digest, size)
     select f.repo_uid, d.value, f.architecture, f.os, f.variant, f.manifest_digest, f.config_digest, f.size
     from (${image}) as f ${into}`.execute(db);
   // Two images of an index can have the same platform, of which `image` has one.
   const platforms = sql`select manifest_digest from (${image}) as i union
     select manifest_digest from (select manifest_digest from index_platform where digest = ${digest} limit ${MAX_IMAGES}) as p`;
-  await sql`insert into index_platform (digest, manifest_digest) select d.value, f.manifest_digest from (${platforms}) as f ${into}`.execute(
-    db,
-  );
+  const added = await sql<{ digest: string }>`insert into index_platform (digest, manifest_digest)
+    select d.value, f.manifest_digest from (${platforms}) as f ${into}`.execute(db);
+  return [...new Set([...images.rows, ...added.rows].map((row) => row.digest))];
 }
 
-/**
- * The digests of all indexes that contain the digest. Visits each index once, as the graph may contain many paths to
- * it.
- */
-async function findIndexesAbove(db: ReadDb, repoUid: string, digest: string): Promise<string[]> {
-  const known = new Set([digest]);
-  for (let level = [digest]; level.length > 0 && known.size < MAX_INDEXES; ) {
-    const parents = await db
-      .selectFrom("manifest_reference")
-      // No `distinct`: SQLite would scan all references of the repo to sort them.
-      .select("manifest_digest")
-      .where("repo_uid", "=", repoUid)
-      .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(level).as("d")).select("d.value"))
-      .where("kind", "=", "manifest")
-      .limit(MAX_INDEXES)
-      .execute();
-    level = [...new Set(parents.map((row) => row.manifest_digest))].filter((parent) => !known.has(parent));
-    for (const parent of level) known.add(parent);
-  }
-  known.delete(digest);
-  return [...known];
+/** The indexes that contain the manifest, ascending. */
+async function findParents(db: ReadDb, { repoUid, digest, after }: FactsToSpread, limit: number): Promise<readonly string[]> {
+  // By the index of references: in the order of the primary key, the database would scan all references of the repo.
+  const { rows } = await sql<{ readonly parent: string }>`select manifest_digest as parent
+    from ${db.dialect.readBy("manifest_reference", "manifest_reference_by_repo_uid_digest")}
+    where repo_uid = ${repoUid} and digest = ${digest} and kind = 'manifest' and manifest_digest > ${after}
+    order by manifest_digest limit ${limit}`.execute(db);
+  return rows.map(({ parent }) => parent);
+}
+
+/** Those of the manifests that any index contains. */
+async function withParents(db: ReadDb, repoUid: string, digests: readonly string[]): Promise<readonly string[]> {
+  if (digests.length === 0) return [];
+  const isContained = sql`exists (select 1 from manifest_reference as r
+    where r.repo_uid = ${repoUid} and r.digest = v.value and r.kind = 'manifest')`;
+  const { rows } = await sql<{ readonly digest: string }>`select v.value as digest from ${db.dialect.valuesOf(digests)} as v
+    where ${isContained} order by v.value`.execute(db);
+  return rows.map(({ digest }) => digest);
 }

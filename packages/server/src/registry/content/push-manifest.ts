@@ -14,8 +14,8 @@ import { readingOf } from "../packages/reading-of.ts";
 import { appendScan } from "../packages/scan-queue.ts";
 import { MAX_CONFIG_BYTES } from "./config-platform.ts";
 import { type PushRepo, repoUidOf } from "./create-repo.ts";
-import { recordImageFacts, type StoredImage, spreadImageFacts } from "./image-facts.ts";
-import { appendFactsToSpread } from "./image-facts-queue.ts";
+import { recordImageFacts, type StoredImage } from "./image-facts.ts";
+import { spreadFacts } from "./image-facts-queue.ts";
 import { type Descriptor, isManifestType, type Manifest, type Platform } from "./manifest.ts";
 import { configParser, manifestParser } from "./manifest-parsers.ts";
 import { appendPushes, appendTagCreated, type Origin, type Push, type RegistryNames } from "./oci-events.ts";
@@ -49,6 +49,12 @@ export interface PushOptions {
 
 /** @throws OciError MANIFEST_INVALID, MANIFEST_BLOB_UNKNOWN, DIGEST_INVALID, NAME_UNKNOWN */
 export async function pushManifest(push: ManifestPush, options: PushOptions): Promise<PushedManifest> {
+  const pushed = await tryPush(push, options);
+  return "repoUid" in pushed ? pushManifest({ ...push, repo: pushed.repoUid }, options) : pushed;
+}
+
+/** @returns the uid of the repo, without storing anything, if another push created the repo: its config is to be read first */
+async function tryPush(push: ManifestPush, options: PushOptions): Promise<PushedManifest | { readonly repoUid: string }> {
   const { store, blobs, names, onManifest } = options;
   const { reference, content } = push;
   const manifest = await readManifest(push, options);
@@ -66,6 +72,8 @@ export async function pushManifest(push: ManifestPush, options: PushOptions): Pr
     const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
     if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
     await assertHasBlobs(db, repoUid, manifest);
+    // A repo that has just been created has no blob.
+    if (typeof push.repo !== "string" && manifest.config !== undefined) return { repoUid };
     await storeManifest(db, push, { repoUid, digest, manifest, platform });
     db.afterCommit(onManifest);
     await moveTags(db, { push, repoUid, tags, digest, mediaType: manifest.mediaType }, names);
@@ -199,8 +207,7 @@ async function storeManifest(db: WriteDb, { content, now }: ManifestPush, stored
   const references = referencesOf(manifest);
   for (const kind of ["blob", "manifest"] as const) await insertReferences(db, stored, kind, references.get(kind) ?? []);
   await recordImageFacts(db, stored);
-  const left = await spreadImageFacts(db, { repoUid, digest, after: "" });
-  if (left !== undefined) await appendFactsToSpread(db, left);
+  await spreadFacts(db, repoUid, digest, now);
   if (readingOf(manifest) !== undefined) await appendScan(db, digest, rootOf(repoUid), now);
 }
 

@@ -3,25 +3,35 @@ import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { linkBlob } from "../../blobs/link-blob.ts";
 import { type BlobStore, DigestMismatch, NoSuchUpload } from "../../blobs/store.ts";
-import type { Store, WriteDb } from "../../db/store.ts";
+import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { OciError } from "../oci-error.ts";
 import { appendLink, type BlobLinks, createBlobLinks, requireRepo } from "./blob-links.ts";
 import { type PushRepo, repoUidOf } from "./create-repo.ts";
 
+/** The repo that an upload is for, and its caller. */
+export interface UploadTarget {
+  readonly repo: PushRepo;
+  /** The name of the repo, as the client wrote it. */
+  readonly repository: string;
+  readonly identityUid: string;
+}
+
 export interface Upload {
   readonly uid: string;
-  readonly repoUid: string;
-  readonly identityUid: string;
+  readonly repo: PushRepo;
   /** Bytes received so far. */
   readonly size: number;
 }
 
 export interface Uploads extends BlobLinks {
-  /** @throws OciError NAME_UNKNOWN if the repo was deleted */
-  begin(repo: PushRepo, identityUid: string): Promise<Upload>;
-  /** @throws OciError BLOB_UPLOAD_UNKNOWN, also for an upload of another repo */
-  find(repoUid: string, uid: string): Promise<Upload>;
+  /** Does not create a missing repo: `commit` does. @throws OciError NAME_UNKNOWN if the repo was deleted */
+  begin(target: UploadTarget): Promise<Upload>;
+  /**
+   * Finds an upload of the repo. While the repo is missing, it has to be one of the same caller under the same name.
+   * @throws OciError BLOB_UPLOAD_UNKNOWN
+   */
+  find(target: UploadTarget, uid: string): Promise<Upload>;
   /** @returns the upload's new size in bytes; see BlobStore.append @throws RangeMismatch, UNAVAILABLE */
   append(upload: Upload, bytes: Readable, offset: number): Promise<number>;
   /**
@@ -78,35 +88,29 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
   return {
     ...createBlobLinks({ store, blobs, clock, graceMs }),
 
-    async begin(repo, identityUid) {
+    async begin({ repo, repository, identityUid }) {
       const uid = randomUUID();
       const time = clock.now().toISOString();
-      const row = { uid, identity_uid: identityUid, create_time: time, update_time: time };
-      const insert = async (db: WriteDb) => {
-        const repoUid = await repoUidOf(repo, db);
-        await db
-          .insertInto("upload")
-          .values({ ...row, repo_uid: repoUid })
-          .execute();
-        return repoUid;
-      };
-      return { uid, repoUid: await requireRepo(store.transaction(insert)), identityUid, size: 0 };
+      const place = typeof repo === "string" ? { repo_uid: repo, repository: "" } : { repo_uid: null, repository };
+      const row = { uid, ...place, identity_uid: identityUid, create_time: time, update_time: time };
+      await requireRepo(store.transaction((db) => db.insertInto("upload").values(row).execute()));
+      return { uid, repo, size: 0 };
     },
 
-    async find(repoUid, uid) {
+    async find({ repo, repository, identityUid }, uid) {
       const row = await store.reader
         .selectFrom("upload")
-        .select("identity_uid")
+        .select(["repo_uid", "repository", "identity_uid"])
         .where("uid", "=", uid)
-        .where("repo_uid", "=", repoUid)
         .executeTakeFirst();
-      if (row === undefined) throw new OciError("BLOB_UPLOAD_UNKNOWN", "the upload does not exist");
-      return { uid, repoUid, identityUid: row.identity_uid, size: (await blobs.sizeOfUpload(uid)) ?? 0 };
+      const isOwn = row?.repo_uid === null ? row.repository === repository && row.identity_uid === identityUid : row?.repo_uid === repo;
+      if (!isOwn) throw new OciError("BLOB_UPLOAD_UNKNOWN", "the upload does not exist");
+      return { uid, repo, size: (await blobs.sizeOfUpload(uid)) ?? 0 };
     },
 
     append: ({ uid }, bytes, offset) => blobs.append(uid, bytes, offset),
 
-    commit: ({ uid, repoUid }, digest) => commit(uid, repoUid, digest),
+    commit: ({ uid, repo }, digest) => commit(uid, repo, digest),
 
     async put(repo, bytes, digest, isWhole) {
       const uid = randomUUID();

@@ -26,7 +26,7 @@ export async function beginUpload(exchange: OciRequest, parts: OciParts): Promis
   const repo = await openRepoForPush({ name, caller, origin, now: parts.clock.now() }, parts);
   if (mount !== null && from !== null && (await mountBlob(exchange, { repo, digest: mount, from }, parts))) return created(exchange, mount);
   if (digest !== null) return pushWhole(exchange, repo, digest, parts);
-  accepted(exchange, await parts.uploads.begin(repo, caller.principal.uid));
+  accepted(exchange, await parts.uploads.begin({ repo, repository: name, identityUid: caller.principal.uid }));
 }
 
 interface Mount {
@@ -56,9 +56,9 @@ async function pushWhole(exchange: OciRequest, repo: PushRepo, digest: string, {
 
 /** `/v2/<name>/blobs/uploads/<uid>` */
 export async function serveUpload(exchange: OciRequest, uid: string, parts: OciParts): Promise<void> {
-  const { method, name, caller } = exchange;
-  const repoUid = await openRepo(parts.store.reader, caller, { name, action: "push", needed: rights.push });
-  const upload = await parts.uploads.find(repoUid, uid);
+  const { method, name, caller, origin } = exchange;
+  const repo = await openRepoForPush({ name, caller, origin, now: parts.clock.now() }, parts);
+  const upload = await parts.uploads.find({ repo, repository: name, identityUid: caller.principal.uid }, uid);
   switch (method) {
     case "GET":
     case "HEAD":

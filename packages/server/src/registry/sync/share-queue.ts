@@ -1,16 +1,16 @@
-/** The queue of sources whose changed fields are to be copied to the repos that are synced from them. */
+/** Copies changed fields of sources to the repos that are synced from them, in the background. */
 import { fromJsonString } from "@bufbuild/protobuf";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { save } from "../../api/resource/write.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
-import { createLease, type Lease, RELEASED } from "../../jobs/lease.ts";
-import { LostLease } from "../../jobs/worker.ts";
+import { queuedItem, startChunkQueue } from "../../jobs/chunk-queue.ts";
+import type { Worker } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
 import { repos } from "../resources.ts";
 import { inherit } from "./inherited-fields.ts";
 import { mayFollow, type SyncGrants } from "./sync-right.ts";
 
-const LEASE_MS = 60_000;
 /** Synced repos per transaction. */
 export const CHUNK_SIZE = 100;
 
@@ -24,53 +24,46 @@ export async function requestSharing(db: WriteDb, sourceUid: string, now: Date):
   if (follower === undefined) return false;
   await db
     .insertInto("repo_share")
-    .values({ source_uid: sourceUid, after: "", request_time: now.toISOString(), ...RELEASED })
+    .values({ source_uid: sourceUid, after: "", ...queuedItem(now) })
     // A copying that is under way begins again.
     .onConflict((conflict) => conflict.column("source_uid").doUpdateSet({ after: "" }))
     .execute();
   return true;
 }
 
-export interface ShareQueue {
-  readonly lease: Lease;
-  /** @returns the source that waits longest; undefined for none */
-  claim(): Promise<string | undefined>;
-  /** Copies the fields to the next repos. @returns false after the last ones @throws LostLease */
-  shareChunk(sourceUid: string): Promise<boolean>;
-}
-
-export interface ShareQueueOptions {
+export interface SharingOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly grants: SyncGrants;
+  readonly log: Log;
 }
 
-export function createShareQueue({ store, clock, grants }: ShareQueueOptions): ShareQueue {
-  const lease = createLease({ store, clock, table: "repo_share", key: "source_uid", durationMs: LEASE_MS });
-  return {
-    lease,
-    claim: () =>
-      store.transaction(async (db) => {
-        const query = db.selectFrom("repo_share").select("source_uid").where(lease.isFree()).orderBy("request_time").orderBy("source_uid");
-        const row = await db.dialect.forClaim(query.limit(1)).executeTakeFirst();
-        return row && [...(await lease.claim(db, [row.source_uid]))][0];
-      }),
-    shareChunk: (sourceUid) => store.transaction((db) => shareChunk(db, sourceUid, { lease, clock, grants })),
-  };
+export function startSharing({ store, clock, grants, log }: SharingOptions): Worker<string> {
+  return startChunkQueue({
+    name: "copying fields to synced repos",
+    ...{ store, clock, log, table: "repo_share", key: "source_uid" },
+    async runChunk(db, sourceUid, lockItem) {
+      const source = await db.dialect.forShare(db.selectFrom("repo").select("body").where("uid", "=", sourceUid)).executeTakeFirst();
+      await lockItem();
+      return shareChunk(db, { sourceUid, body: source?.body, now: clock.now() }, grants);
+    },
+  });
 }
 
-type ChunkContext = Pick<ShareQueueOptions, "clock" | "grants"> & { readonly lease: Lease };
+interface SharedSource {
+  readonly sourceUid: string;
+  /** Undefined if the source was deleted. */
+  readonly body: string | undefined;
+  readonly now: Date;
+}
 
-async function shareChunk(db: WriteDb, sourceUid: string, { lease, clock, grants }: ChunkContext): Promise<boolean> {
-  const now = clock.now();
-  const source = await db.dialect.forShare(db.selectFrom("repo").select("body").where("uid", "=", sourceUid)).executeTakeFirst();
-  if (!(await lease.lockHeld(db, [sourceUid])).has(sourceUid)) throw new LostLease(sourceUid);
-  const followers = source === undefined ? [] : await nextFollowers(db, sourceUid);
+async function shareChunk(db: WriteDb, { sourceUid, body, now }: SharedSource, grants: SyncGrants): Promise<boolean> {
+  const followers = body === undefined ? [] : await nextFollowers(db, sourceUid);
   for (const follower of followers) {
-    if (source === undefined || !(await mayFollow({ ...follower, source: sourceUid }, grants))) continue;
+    if (body === undefined || !(await mayFollow({ ...follower, source: sourceUid }, grants))) continue;
     const current = fromJsonString(RepoSchema, follower.body);
     const next = fromJsonString(RepoSchema, follower.body);
-    inherit(next, fromJsonString(RepoSchema, source.body));
+    inherit(next, fromJsonString(RepoSchema, body));
     const writing = { now, db, changed: true };
     await save(repos, { current, next }, writing);
     if (writing.changed) await requestSharing(db, follower.uid, now);

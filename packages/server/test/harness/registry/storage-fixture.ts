@@ -18,6 +18,7 @@ import { newUid } from "../../../src/lib/uid.ts";
 import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
 import { deleteManifest, deleteTag } from "../../../src/registry/collection/delete-content.ts";
 import { type Collector, type CollectorOptions, createCollector } from "../../../src/registry/collection/gc.ts";
+import type { PushRepo } from "../../../src/registry/content/create-repo.ts";
 import type { Origin, RegistryNames } from "../../../src/registry/content/oci-events.ts";
 import { pushManifest } from "../../../src/registry/content/push-manifest.ts";
 import { createUploads, type Uploads } from "../../../src/registry/content/uploads.ts";
@@ -27,7 +28,7 @@ import { createDatabase } from "../postgres.ts";
 export const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 export const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
 const profile = vendorProfiles.get("")!;
-const names: RegistryNames = {
+const NAMES = {
   profile,
   baseUrl: "http://127.0.0.1:8080",
   subjects: eventSubjects,
@@ -65,7 +66,7 @@ export interface StorageFixture extends AsyncDisposable {
   pushImage(repoUid: string, image?: { tag?: string; layers?: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
   pushIndex(repoUid: string, index: { tag?: string; manifests: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
   /** Pushes these bytes as a manifest by their digest. */
-  pushContent(repoUid: string, content: Buffer): Promise<Descriptor>;
+  pushContent(repo: PushRepo, content: Buffer): Promise<Descriptor>;
   deleteTag(repoUid: string, name: string): Promise<void>;
   deleteManifest(repoUid: string, digest: string): Promise<void>;
 }
@@ -84,6 +85,7 @@ export async function createStorageFixture(
   const store = await openDatabase({ url, dataDir, log });
   const blobs = createFilesystemBlobs({ dataDir, log });
   const parsers = new Parsers();
+  const names: RegistryNames = NAMES;
   let ahead = 0;
   const clock: ManualClock = {
     now: () => new Date(Date.now() + ahead),
@@ -105,9 +107,9 @@ export async function createStorageFixture(
     return pushContent(repoUid, Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, ...fields })), mediaType, tag);
   }
 
-  async function pushContent(repoUid: string, content: Buffer, mediaType = IMAGE_TYPE, tag?: string): Promise<Descriptor> {
+  async function pushContent(repo: PushRepo, content: Buffer, mediaType = IMAGE_TYPE, tag?: string): Promise<Descriptor> {
     const digest = digestOf(content);
-    const push = { repo: repoUid, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
+    const push = { repo, reference: tag ?? digest, content, contentType: mediaType, origin, now: clock.now() };
     await pushManifest(push, { store, blobs, names, parsers, onManifest() {} });
     return { mediaType, digest, size: content.length };
   }
