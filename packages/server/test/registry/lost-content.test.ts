@@ -79,6 +79,24 @@ test("a manifest that refers to a blob whose file is gone is refused until the b
   assert.equal((await push()).status, 201);
 });
 
+test("HEAD does not find a manifest whose layer is gone, so that a client that copies the image pushes it again", async () => {
+  const name = "my-org/head-manifest";
+  const config = await client.blob(name, JSON.stringify({ architecture: "amd64", os: "linux" }), CONFIG);
+  const layer = await client.blob(name, "a layer that HEAD looks at");
+  const content = JSON.stringify({ schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer] });
+  await client.send("PUT", `${name}/manifests/1.0`, { headers: { "content-type": MANIFEST }, body: content });
+  const heads = async () =>
+    (await Promise.all(["1.0", digestOf(content)].map((reference) => client.send("HEAD", `${name}/manifests/${reference}`)))).map(
+      ({ status }) => status,
+    );
+  assert.deepEqual(await heads(), [200, 200]);
+  await rm(fileOf(layer.digest));
+  assert.deepEqual(await heads(), [404, 404]);
+  assert.equal((await client.send("GET", `${name}/manifests/1.0`)).status, 200);
+  await client.blob(name, "a layer that HEAD looks at");
+  assert.deepEqual(await heads(), [200, 200]);
+});
+
 test("a library's file whose bytes are gone answers 404, and publishing it again repairs it", async () => {
   await world.group(world.orgUid, "lost-python");
   const path = "/libraries/python/my-org:lost-python";

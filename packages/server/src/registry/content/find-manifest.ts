@@ -2,7 +2,8 @@
  * Finds a manifest by its tag or digest. Clients request manifests more than anything else, so this takes one query.
  */
 import { isDigest } from "../../blobs/digest.ts";
-import type { ReadDb } from "../../db/store.ts";
+import type { BlobStore } from "../../blobs/store.ts";
+import type { ReadDb, Store } from "../../db/store.ts";
 
 export interface StoredManifest {
   readonly digest: string;
@@ -32,4 +33,20 @@ function findByTag(db: ReadDb, repoUid: string, tag: string): Promise<StoredMani
     .where("t.parent", "=", repoUid)
     .where("t.name", "=", tag)
     .executeTakeFirst();
+}
+
+/** Whether a config or layer of the manifest has lost its bytes. Layers that the repo never had do not count. */
+export async function hasLostBytes(repoUid: string, digest: string, parts: { store: Store; blobs: BlobStore }): Promise<boolean> {
+  const { store, blobs } = parts;
+  const needed = await store.reader
+    .selectFrom("manifest_reference as r")
+    .innerJoin("repo_blob as l", (join) => join.onRef("l.repo_uid", "=", "r.repo_uid").onRef("l.digest", "=", "r.digest"))
+    .innerJoin("blob as b", "b.digest", "l.digest")
+    .select(["b.digest as digest", "b.size as size"])
+    .where("r.repo_uid", "=", repoUid)
+    .where("r.manifest_digest", "=", digest)
+    .where("r.kind", "=", "blob")
+    .execute();
+  for (const blob of needed) if (await blobs.hasLost(blob.digest, blob.size)) return true;
+  return false;
 }

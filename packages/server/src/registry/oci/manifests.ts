@@ -4,7 +4,7 @@ import { begin } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError } from "../../http/request-memory.ts";
 import { deleteManifest, deleteTag } from "../collection/delete-content.ts";
-import { findManifest } from "../content/find-manifest.ts";
+import { findManifest, hasLostBytes } from "../content/find-manifest.ts";
 import { type PushedManifest, pushManifest } from "../content/push-manifest.ts";
 import { OciError } from "../oci-error.ts";
 import { openRepo, openRepoForPush } from "../open-repo.ts";
@@ -33,11 +33,13 @@ export async function serveManifest(exchange: OciRequest, reference: string, par
   }
 }
 
-async function pull(exchange: OciRequest, reference: string, { store, pulls, clock }: OciParts): Promise<void> {
+async function pull(exchange: OciRequest, reference: string, { store, blobs, pulls, clock }: OciParts): Promise<void> {
   const { request, response, method, name, caller, origin } = exchange;
   const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.pullManifest });
   const manifest = await findManifest(store.reader, repoUid, reference);
-  if (manifest === undefined) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${reference.slice(0, 200)} in this repository`);
+  // Clients that copy images skip a manifest that HEAD finds, and with it the layers that the registry lost.
+  if (manifest === undefined || (method === "HEAD" && (await hasLostBytes(repoUid, manifest.digest, { store, blobs }))))
+    throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${reference.slice(0, 200)} in this repository`);
   const { digest, mediaType, content } = manifest;
   const tag = reference === digest ? undefined : reference;
   pulls.record({ repoUid, type: "manifest", digest, tag, method: method === "HEAD" ? "HEAD" : "GET", origin, now: clock.now() });
