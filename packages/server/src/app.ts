@@ -3,6 +3,7 @@ import { services } from "@holt/api";
 import { startAdvisories } from "./advisories/module.ts";
 import { compileOperations } from "./api/call/operation.ts";
 import { createRun } from "./api/call/run.ts";
+import { UnservedCalls } from "./api/call/unserved-calls.ts";
 import { createGrpcHandler } from "./api/grpc/grpc-handler.ts";
 import { createHealth } from "./api/grpc/health.ts";
 import type { Platform, Served } from "./api/module.ts";
@@ -117,7 +118,8 @@ export async function createApp(
 
   const implementations = [...served.flatMap((domain) => domain.services ?? []), pingService, pingServiceV1];
   const operations = compileOperations(services, implementations, unimplemented);
-  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms });
+  const unserved = new UnservedCalls(log, clock);
+  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms, unserved });
   const check = startDatabaseCheck(config, log);
   if (check !== undefined) stack.use(check);
   const health = createHealth(async () => {
@@ -125,7 +127,7 @@ export async function createApp(
     const problem = check?.problem();
     if (problem !== undefined) throw unavailable(problem);
   });
-  const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log });
+  const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log, unserved });
   const openapi = createOpenApiHandler({ operations, baseUrl });
   const pages = createServerPages({ health, openapi, docs: createDocsHandler() });
   const mounts = [...pages, ...served.flatMap((domain) => domain.mounts ?? [])];
@@ -135,7 +137,7 @@ export async function createApp(
   );
   const router = createRouter({
     mounts,
-    rest: createRestHandler({ operations, run, profile, memory, log }),
+    rest: createRestHandler({ operations, run, profile, memory, log, unserved }),
     refuse: createRefusal(profile),
     limits,
   });

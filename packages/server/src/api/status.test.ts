@@ -5,12 +5,13 @@ import { file_google_rpc_error_details } from "@holt/api/gen/google/rpc/error_de
 import { StatusSchema } from "@holt/api/gen/google/rpc/status_pb.ts";
 import { Code, HoltError, notFound, unavailable, unimplemented } from "../lib/errors.ts";
 import { vendorProfiles } from "../lib/vendor-profile.ts";
-import { statusFromError } from "./status.ts";
+import { statusFromError, unknownOperation } from "./status.ts";
 
 const profile = vendorProfiles.get("");
 assert.ok(profile);
 const registry = createRegistry(file_google_rpc_error_details);
-const statusOf = (error: HoltError, domain = "registry") => toJson(StatusSchema, statusFromError(error, domain, profile), { registry });
+const statusOf = (error: HoltError, domain = "registry") =>
+  toJson(StatusSchema, statusFromError(error, { ...unknownOperation(profile), domain }), { registry });
 
 test("details are packed under the names of Google's error model, in the domain of the operation", () => {
   assert.deepEqual(statusOf(notFound("Repo", "a/b")), {

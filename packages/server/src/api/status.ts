@@ -9,9 +9,11 @@ import {
   RetryInfoSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
 import { type Status, StatusSchema } from "@holt/api/gen/google/rpc/status_pb.ts";
+import { TermsNotAcceptedDetailSchema as TermsNotAcceptedDetailV1Schema } from "@holt/api/gen/platform/iam/v1/terms_pb.ts";
 import { TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
 import { Code, codeName, type HoltError } from "../lib/errors.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
+import type { Operation } from "./call/operation.ts";
 
 export interface ErrorDetail {
   readonly schema: DescMessage;
@@ -29,22 +31,39 @@ const WITHOUT_REASON: ReadonlySet<Code> = new Set([
   Code.DATA_LOSS,
 ]);
 
-/** @param domain of the operation, e.g. `iam`; empty if no operation was known yet */
-export function statusFromError(error: HoltError, domain: string, profile: VendorProfile): Status {
-  const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
+/** What the details of an error depend on, apart from the error. */
+export interface ErrorContext {
+  readonly profile: VendorProfile;
+  /** Domain of the operation, e.g. `iam`; empty if no operation was known yet. */
+  readonly domain: string;
+  /** Version of the API that the client called, in its spelling (`v1`, `v2beta1`); undefined if no operation was known yet. */
+  readonly version: string | undefined;
+}
+
+/** @param alias the version that the client called, if it is an alias */
+export function errorContextOf({ domain, method }: Operation, alias: string | undefined, profile: VendorProfile): ErrorContext {
+  return { profile, domain, version: alias ?? method.parent.typeName.split(".")[2] };
+}
+
+export function unknownOperation(profile: VendorProfile): ErrorContext {
+  return { profile, domain: "", version: undefined };
+}
+
+export function statusFromError(error: HoltError, context: ErrorContext): Status {
+  const details = errorDetails(error, context).map(({ schema, message }) => ({
     ...anyPack(schema, message),
-    typeUrl: typeUrlOf(schema, profile),
+    typeUrl: typeUrlOf(schema, context),
   }));
   return create(StatusSchema, { code: error.code, message: error.message, details });
 }
 
-/** Messages of the contract have the name that clients of the profile know. */
-export function typeUrlOf({ typeName }: DescMessage, profile: VendorProfile): string {
-  return `type.googleapis.com/${wireName(profile, typeName, undefined)}`;
+/** Messages of the contract have the name by which the client knows them, in its version and profile. */
+export function typeUrlOf({ typeName }: DescMessage, { profile, version }: ErrorContext): string {
+  return `type.googleapis.com/${wireName(profile, typeName, version)}`;
 }
 
 /** The entries of google.rpc.Status.details, not packed yet. ErrorInfo comes first (AIP-193). */
-export function errorDetails({ code, details }: HoltError, domain: string, profile: VendorProfile): ErrorDetail[] {
+export function errorDetails({ code, details }: HoltError, { domain, profile, version }: ErrorContext): ErrorDetail[] {
   const errorDomain = domain === "" ? profile.errorDomain : `${domain}.${profile.errorDomain}`;
   const found: ErrorDetail[] = [];
   const add = (schema: DescMessage, init: object): void => void found.push({ schema, message: create(schema, init as never) });
@@ -52,7 +71,8 @@ export function errorDetails({ code, details }: HoltError, domain: string, profi
   if (!WITHOUT_REASON.has(code)) add(ErrorInfoSchema, { reason: codeName(code), domain: errorDomain, metadata: details.metadata });
   if (details.fieldViolations !== undefined) add(BadRequestSchema, { fieldViolations: details.fieldViolations });
   if (details.precondition !== undefined) add(PreconditionFailureSchema, { violations: [details.precondition] });
-  if (details.missingTerms !== undefined) add(TermsNotAcceptedDetailSchema, { missing: details.missingTerms });
+  const termsSchema = version === "v1" ? TermsNotAcceptedDetailV1Schema : TermsNotAcceptedDetailSchema;
+  if (details.missingTerms !== undefined) add(termsSchema, { missing: details.missingTerms });
   if (details.resource !== undefined) {
     const { kind, uid, domain: own } = details.resource;
     const resourceDomain = own === undefined ? errorDomain : `${own}.${profile.errorDomain}`;

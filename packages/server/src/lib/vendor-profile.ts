@@ -66,12 +66,12 @@ export const vendorProfiles: ReadonlyMap<string, VendorProfile> = new Map([
 /**
  * The full name of a message or service for clients of this profile: `platform.iam.v2.Group` becomes
  * `chainguard.platform.iam.v2.Group`, and `platform.iam.v1.Group` becomes `chainguard.platform.iam.Group`.
- * @param alias the version in the client's request, where it is an alias of the real one (`v2beta1`)
+ * @param version the version in the client's request, which names messages of v2 if it is an alias (`v2beta1`)
  */
-export function wireName(profile: VendorProfile, typeName: string, alias: string | undefined): string {
-  const [, domain = "", version = "", ...rest] = typeName.split(".");
+export function wireName(profile: VendorProfile, typeName: string, version: string | undefined): string {
+  const [, domain = "", own = "", ...rest] = typeName.split(".");
   if (!typeName.startsWith("platform.")) return typeName;
-  const wireVersion = alias !== undefined && version === "v2" ? alias : version;
+  const wireVersion = own === "v2" && version === "v2beta1" ? version : own;
   if (profile.grpcRoot === undefined) return ["platform", domain, wireVersion, ...rest].join(".");
   return [profile.grpcRoot, domain, ...(wireVersion === "v1" && domain !== "vulnerabilities" ? [] : [wireVersion]), ...rest].join(".");
 }

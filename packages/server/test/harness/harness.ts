@@ -12,7 +12,7 @@ import type { Store } from "../../src/db/store.ts";
 import type { TransportLimits } from "../../src/http/transport-limits.ts";
 import type { ConcurrencyLimit } from "../../src/jobs/limit.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog, type Log } from "../../src/lib/log.ts";
 import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
 import { freePort } from "./free-port.ts";
 import { createDatabase } from "./postgres.ts";
@@ -47,6 +47,8 @@ export interface ServerOptions {
   readonly limits?: Partial<TransportLimits>;
   /** Holds or counts the slots of the process. */
   readonly callLimit?: ConcurrencyLimit;
+  /** The log of the server; by default nothing is logged. */
+  readonly log?: Log;
 }
 
 export async function startServer({
@@ -55,6 +57,7 @@ export async function startServer({
   clock = systemClock,
   limits,
   callLimit,
+  log = createLog("silent"),
 }: ServerOptions = {}): Promise<TestServer> {
   await using cleanUp = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), "holt-test-"));
@@ -67,7 +70,6 @@ export async function startServer({
     HOLT_LOG_LEVEL: "silent",
     ...env,
   });
-  const log = createLog("silent");
   const app = cleanUp.use(await createApp(config, log, { clock, limits, callLimit }));
   const store = cleanUp.use(await openDatabase({ url: config.databaseUrl, dataDir, log }));
   const { baseUrl } = config;

@@ -4,6 +4,7 @@ import { services } from "@holt/api";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { compileOperations, fullName } from "../../src/api/call/operation.ts";
 import type { Run } from "../../src/api/call/run.ts";
+import { UnservedCalls } from "../../src/api/call/unserved-calls.ts";
 import { createGrpcHandler } from "../../src/api/grpc/grpc-handler.ts";
 import { createHealth, type Health } from "../../src/api/grpc/health.ts";
 import { createRefusal } from "../../src/api/rest/error.ts";
@@ -17,6 +18,7 @@ import { createRouter } from "../../src/http/router.ts";
 import { createServerPages } from "../../src/http/server-pages.ts";
 import { defaultLimits, type TransportLimits } from "../../src/http/transport-limits.ts";
 import { createOidcMounts } from "../../src/iam/tokens/oidc.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
 
@@ -48,7 +50,9 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
   if (profile === undefined) throw new Error(`no vendor ${options.vendor}`);
   const memory = new RequestMemory(limits);
   const health = createHealth(options.ping ?? (async () => {}));
-  const grpc = createGrpcHandler({ operations, services, run: options.run ?? answerKindly, profile, limits, memory, health, log });
+  const unserved = new UnservedCalls(log, systemClock);
+  const run = options.run ?? answerKindly;
+  const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log, unserved });
   const pages = createServerPages({
     health,
     openapi: (_request, response) => send(response, 200, { type: "application/json", text: "{}" }),

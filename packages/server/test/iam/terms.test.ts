@@ -213,8 +213,16 @@ describeWithWorld(
   { env: { HOLT_REQUIRED_TERMS } },
 );
 
-it("missing terms are named by the vendor's name for the vendor's clients", async () => {
-  await using world = await startWorld({ env: { HOLT_REQUIRED_TERMS, HOLT_VENDOR_PROFILE: "chainguard" } });
-  const { text } = await world.raw("POST", `/registry/v2/repos/${world.orgUid}`, { name: "repo" });
-  assert.ok(text.includes("type.googleapis.com/chainguard.platform.iam.v2.TermsNotAcceptedDetail"), text);
-});
+for (const [vendor, root] of [
+  ["", "platform"],
+  ["chainguard", "chainguard.platform"],
+] as const)
+  it(`missing terms over REST have the type of the version that was called, in the names of ${root}`, async () => {
+    await using world = await startWorld({ env: { HOLT_REQUIRED_TERMS, HOLT_VENDOR_PROFILE: vendor } });
+    const typesOf = (text: string) => text.match(/[a-z.]*platform\.iam\.[a-z0-9.]*TermsNotAcceptedDetail/g);
+    for (const version of ["v2", "v2beta1"]) {
+      const type = `${root}.iam.${version}.TermsNotAcceptedDetail`;
+      const { text } = await world.raw("POST", `/registry/${version}/repos/${world.orgUid}`, { name: "repo" });
+      assert.deepEqual(typesOf(text), [type]);
+    }
+  });

@@ -16,6 +16,7 @@ import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply
 import type { Handler } from "./implement.ts";
 import type { Operation } from "./operation.ts";
 import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
+import type { UnservedCalls } from "./unserved-calls.ts";
 
 export type Run = (operation: Operation, source: MessageSource, metadata: CallMetadata) => Promise<Reply>;
 
@@ -28,6 +29,7 @@ export interface RunDependencies {
   readonly requiredTerms: RequiredTerms;
   /** The limit of the process, shared with the protocols that are not calls. */
   readonly limit: ConcurrencyLimit;
+  readonly unserved: UnservedCalls;
 }
 
 /** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
@@ -65,12 +67,15 @@ interface AdmittedCall extends Caller {
   readonly handler: Handler;
 }
 
-async function admit(running: RunningCall, { authenticator }: RunDependencies): Promise<AdmittedCall> {
+async function admit(running: RunningCall, { authenticator, unserved }: RunDependencies): Promise<AdmittedCall> {
   const { operation, metadata } = running;
   const caller = await authenticate(operation.access, metadata.authorization, authenticator);
   running.principal = caller.principal?.uid;
   metadata.identify(caller.principal?.uid);
-  if (operation.handler === undefined) throw unimplemented(operation.name);
+  if (operation.handler === undefined) {
+    unserved.report(operation.name, metadata);
+    throw unimplemented(operation.name);
+  }
   return { ...caller, handler: operation.handler };
 }
 

@@ -21,6 +21,7 @@ import { isOpen } from "../call/authenticate.ts";
 import { type CallMetadata, JsonText, messageOf, type Reply } from "../call/call.ts";
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
+import { errorContextOf } from "../status.ts";
 import { withCheckedBody } from "./checked-body.ts";
 import { readMessage, withoutMessage } from "./connect-message.ts";
 import { connectError, grpcStatus } from "./grpc-status.ts";
@@ -90,7 +91,9 @@ function implementation(operations: readonly Operation[], options: UnaryOptions)
         return await untilAborted(answerCall(operation, context, options), context.signal);
       } catch (error) {
         // Connect itself reports deadline and cancellation, as the reason of the context's signal.
-        throw error instanceof ConnectError ? error : connectError(grpcStatus(error, operation.domain, options));
+        if (error instanceof ConnectError) throw error;
+        const { alias } = context.values.get(originKey) as Origin;
+        throw connectError(grpcStatus(error, errorContextOf(operation, alias, options.profile), options.log));
       }
     },
   ]);

@@ -5,7 +5,10 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Answer } from "../../http/answer.ts";
 import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
 import { unimplemented } from "../../lib/errors.ts";
+import { clientText } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
+import type { UnservedCalls } from "../call/unserved-calls.ts";
+import { unknownOperation } from "../status.ts";
 import { compileCanonicalPaths, serviceNames } from "./aliases.ts";
 import { createConnectHandlers, serveByConnect } from "./connect-handlers.ts";
 import { grpcStatus, statusTrailers } from "./grpc-status.ts";
@@ -17,6 +20,7 @@ export interface GrpcOptions extends UnaryOptions {
   readonly operations: readonly Operation[];
   readonly services: readonly DescService[];
   readonly health: Health;
+  readonly unserved: UnservedCalls;
 }
 
 /** Both return false, without touching the request, if it is not a gRPC request. */
@@ -69,9 +73,16 @@ function isGrpc({ headers }: HttpRequest): boolean {
 }
 
 /** "Trailers-Only" in gRPC and in gRPC-Web: the status is in the headers. */
-function refuseUnknown({ headers }: HttpRequest, path: string, response: HttpResponse, options: GrpcOptions): void {
-  const domain = path.split(".")[1] ?? "";
-  const trailers = statusTrailers(grpcStatus(unimplemented(path.slice(1)), domain, options));
+function refuseUnknown({ headers, socket }: HttpRequest, path: string, response: HttpResponse, options: GrpcOptions): void {
+  const { profile, log, unserved } = options;
+  const method = path.slice(1);
+  unserved.report(method, {
+    protocol: headers["content-type"]?.startsWith("application/grpc-web") ? "grpc-web" : "grpc",
+    clientId: clientText(headers.cgclientid),
+    userAgent: clientText(headers["user-agent"]),
+    remoteAddress: socket.remoteAddress ?? "",
+  });
+  const trailers = statusTrailers(grpcStatus(unimplemented(method), unknownOperation(profile), log));
   response.statusCode = 200;
   response.setHeader("content-type", headers["content-type"] ?? "application/grpc");
   for (const [name, value] of Object.entries(trailers)) response.setHeader(name, value);

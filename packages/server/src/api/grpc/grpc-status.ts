@@ -4,18 +4,16 @@ import { ConnectError } from "@connectrpc/connect";
 import { type Status, StatusSchema } from "@holt/api/gen/google/rpc/status_pb.ts";
 import { HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { VendorProfile } from "../../lib/vendor-profile.ts";
-import { statusFromError } from "../status.ts";
+import { type ErrorContext, statusFromError } from "../status.ts";
 
 /** Clients refuse large metadata, some from 8 KiB on, and then lose the error. These bounds leave room for percent-encoding and base64. */
 const MAX_MESSAGE = 1_024;
 const MAX_DETAILS = 4_096;
 
-/** @param domain of the operation, e.g. `iam` */
-export function grpcStatus(error: unknown, domain: string, { profile, log }: { profile: VendorProfile; log: Log }): Status {
+export function grpcStatus(error: unknown, context: ErrorContext, log: Log): Status {
   // `run` has logged its errors; any other error is a fault of this transport.
   if (!(error instanceof HoltError)) log.error({ err: error }, "gRPC could not serve a call");
-  const status = statusFromError(error instanceof HoltError ? error : internal(error), domain, profile);
+  const status = statusFromError(error instanceof HoltError ? error : internal(error), context);
   // A lone surrogate has no UTF-8 form: percent-encoding would throw on it.
   const message = status.message.toWellFormed();
   status.message = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE).toWellFormed()}…` : message;

@@ -19,6 +19,7 @@ import { isOpen } from "../call/authenticate.ts";
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
+import { errorContextOf } from "../status.ts";
 import { decodeBinary } from "./decode-message.ts";
 import { grpcStatus, statusTrailers } from "./grpc-status.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
@@ -67,7 +68,8 @@ export async function serveUnary(unary: UnaryStream, options: UnaryOptions): Pro
     deadline = startDeadline(caller, parseGrpcTimeout(headers["grpc-timeout"]));
     sendReply(unary, await untilAborted(answerCall({ ...unary, signal: caller.signal }, options), caller.signal));
   } catch (error) {
-    refuseStream(stream, statusTrailers(grpcStatus(error, route.operation.domain, options)));
+    const context = errorContextOf(route.operation, route.alias, options.profile);
+    refuseStream(stream, statusTrailers(grpcStatus(error, context, options.log)));
   } finally {
     stream.off("close", leave);
     clearTimeout(deadline);

@@ -5,7 +5,7 @@ import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { Code, type HoltError } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
-import { errorDetails, typeUrlOf } from "../status.ts";
+import { type ErrorContext, errorDetails, typeUrlOf, unknownOperation } from "../status.ts";
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -28,20 +28,23 @@ export function wrongMethod(methods: readonly string[]): ErrorAnswer {
   return { status: 405, text: plain(Code.UNIMPLEMENTED, "Method Not Allowed"), headers: { allow } };
 }
 
-/** @param domain of the operation, e.g. `iam`; empty if it is not known */
-export function answerFromError(error: HoltError, domain: string, profile: VendorProfile): ErrorAnswer {
-  const details = errorDetails(error, domain, profile).map(({ schema, message }) => ({
-    "@type": typeUrlOf(schema, profile),
+export function answerFromError(error: HoltError, context: ErrorContext): ErrorAnswer {
+  const details = errorDetails(error, context).map(({ schema, message }) => ({
+    "@type": typeUrlOf(schema, context),
     ...(toJson(schema, message) as object),
   }));
   const text = JSON.stringify({ code: error.code, message: error.message, details });
-  return { status: error instanceof MessageTooLargeError ? 413 : httpStatusOf(error.code), text, headers: headersOf(error, profile) };
+  return {
+    status: error instanceof MessageTooLargeError ? 413 : httpStatusOf(error.code),
+    text,
+    headers: headersOf(error, context.profile),
+  };
 }
 
 /** Answers requests that are refused before REST sees them, such as a URL that is too long, in the format of REST's errors. */
 export function createRefusal(profile: VendorProfile): (response: HttpResponse, status: number, error: HoltError) => void {
   return (response, status, error) => {
-    const { text, headers } = answerFromError(error, "", profile);
+    const { text, headers } = answerFromError(error, unknownOperation(profile));
     send(response, status, { type: "application/json", text: text }, headers);
   };
 }

@@ -10,6 +10,7 @@ import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { RequestMemory } from "../../http/request-memory.ts";
 import { defaultLimits } from "../../http/transport-limits.ts";
+import { systemClock } from "../../lib/clock.ts";
 import {
   alreadyExists,
   failedPrecondition,
@@ -24,6 +25,7 @@ import { createLog } from "../../lib/log.ts";
 import { vendorProfiles } from "../../lib/vendor-profile.ts";
 import { type CallMetadata, JsonText } from "../call/call.ts";
 import type { Run } from "../call/run.ts";
+import { UnservedCalls } from "../call/unserved-calls.ts";
 import { contractOperations } from "./contract-routes.ts";
 import { createRestHandler } from "./rest.ts";
 
@@ -64,6 +66,7 @@ const handler = createRestHandler({
   profile,
   memory: new RequestMemory({ ...defaultLimits, messageBytes: LIMIT, anonymousMessageBytes: LIMIT }),
   log: createLog("silent"),
+  unserved: new UnservedCalls(createLog("silent"), systemClock),
 });
 const http1 = createHttp1((request, response) => void handler(request, response));
 const http2 = createHttp2((request, response) => void handler(request, response));

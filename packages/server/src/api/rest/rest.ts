@@ -13,6 +13,8 @@ import { type CallMetadata, JsonText, type Reply } from "../call/call.ts";
 import { requestIdOf } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
+import { restOperationOf, type UnservedCalls } from "../call/unserved-calls.ts";
+import { errorContextOf, unknownOperation } from "../status.ts";
 import { answerFromError, unknownPath, wrongMethod } from "./error.ts";
 import { warningHeader } from "./ignored-input.ts";
 import { compileRequestReader, type RequestReader } from "./request-reader.ts";
@@ -27,6 +29,7 @@ export interface RestOptions {
   readonly profile: VendorProfile;
   readonly memory: RequestMemory;
   readonly log: Log;
+  readonly unserved: UnservedCalls;
 }
 
 /** Nesting depth of a JSON body; equals the library's limit for gRPC. */
@@ -45,22 +48,35 @@ export function createRestHandler(options: RestOptions): RestHandler {
   const routes = new RouteTable(routesOf(options.operations).map((route) => compileRoute(route, options.profile)));
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
-    let domain = "";
+    let context = unknownOperation(options.profile);
     try {
       const { path, query } = splitTarget(request.url ?? "");
       const match = routes.match(request.method === "HEAD" ? "GET" : (request.method ?? ""), path);
+      if (match.kind !== "match") reportUnserved({ request, response, requestId, path }, options.unserved);
       if (match.kind === "unknown-path" && isBrowser(request)) return sendUnknownPage(response);
       if (match.kind === "unknown-path") return sendError(request, response, requestId, unknownPath(options.profile));
       if (match.kind === "wrong-method") return sendError(request, response, requestId, wrongMethod(match.allowed));
-      domain = match.route.operation.domain;
+      context = errorContextOf(match.route.operation, match.alias, options.profile);
       const metadata = new RestMetadata(request, response, requestId, match.alias);
       sendReply(request, response, requestId, await answer({ request, response, query, match, metadata }, options));
     } catch (thrown) {
       const error = holtErrorOf(thrown, requestId, options.log);
-      sendError(request, response, requestId, answerFromError(error, domain, options.profile));
+      sendError(request, response, requestId, answerFromError(error, context));
       if (error instanceof MessageTooLargeError) request.resume();
     }
   };
+}
+
+interface UnroutedRequest {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly requestId: string;
+  readonly path: string;
+}
+
+function reportUnserved({ request, response, requestId, path }: UnroutedRequest, unserved: UnservedCalls): void {
+  const operation = restOperationOf(request.method ?? "", path);
+  if (operation !== undefined) unserved.report(operation, new RestMetadata(request, response, requestId, undefined));
 }
 
 type Match = Extract<RouteMatch<CompiledRoute>, { kind: "match" }>;

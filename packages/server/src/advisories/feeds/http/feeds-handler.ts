@@ -7,6 +7,7 @@ import { requestIdOf } from "../../../api/call/call-metadata.ts";
 import type { AccessRule } from "../../../api/call/operation.ts";
 import { answerFromError, type ErrorAnswer, unknownPath, wrongMethod } from "../../../api/rest/error.ts";
 import { sendError } from "../../../api/rest/response.ts";
+import { unknownOperation } from "../../../api/status.ts";
 import type { Store } from "../../../db/store.ts";
 import type { RequestHandler } from "../../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../../http/protocol-frame.ts";
@@ -88,7 +89,7 @@ function answer(exchange: FeedExchange, path: FeedPath, { feeds, baseUrl }: Feed
 function refuse(exchange: ProtocolExchange, thrown: unknown, profile: VendorProfile): void {
   const error = thrown instanceof HoltError ? thrown : internal(thrown);
   if (error.code === Code.INTERNAL) exchange.reportFault(error.cause ?? error);
-  const { status, text, headers } = answerFromError(error, "vulnerabilities", profile);
+  const { status, text, headers } = answerFromError(error, { ...unknownOperation(profile), domain: "vulnerabilities" });
   const retry = status === 503 ? { "retry-after": RETRY_AFTER_SECONDS } : {};
   answerError(exchange, { status, text, headers: { ...headers, ...retry } });
 }
