@@ -50,6 +50,9 @@ export async function verifyDelivery(received: Received, options: VerifyOptions)
   return { ...namedAttributes(attributes), attributes, ...envelopeOf(received.body, attributes.bodytype ?? "") };
 }
 
+/** Either with a scheme and an authority, or without a colon in the first segment (RFC 3986 §4.2). */
+const URI_REFERENCE = /^(?:https?:)?\/\/[^/?#]+|^[^:]+$/;
+
 /** CloudEvents 1.0, HTTP protocol binding §3.1: binary mode. */
 function attributesOf({ method, headers }: Received): Record<string, string> {
   if (method !== "POST") throw new Refusal(400, `the method is ${method}`);
@@ -65,6 +68,7 @@ function attributesOf({ method, headers }: Received): Record<string, string> {
   }
   if (attributes.specversion !== "1.0") throw new Refusal(400, "specversion is not 1.0");
   for (const name of ["id", "type", "source"]) if (attributes[name] === undefined) throw new Refusal(400, `${name} is missing`);
+  if (!URI_REFERENCE.test(attributes.source ?? "")) throw new Refusal(400, "source is not a URI-reference");
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(attributes.time ?? "")) throw new Refusal(400, "time is not RFC 3339 in UTC");
   return attributes;
 }

@@ -86,13 +86,20 @@ describeWithWorld("account associations", (world) => {
     assert.equal((await get()).google, undefined);
   });
 
+  it("a project number is any text", async () => {
+    const text = { ...google, projectNumber: "one" };
+    const { text: answer } = await create(await world.group(world.orgUid), { google: text });
+    assert.deepEqual(parse(answer).google, text);
+  });
+
   it("each provider of an account association has required fields", async () => {
     const group = await world.group(world.orgUid);
     assertInvalid(await create(group, { name: "NOT A NAME", amazon: {} }), "name");
     assertInvalid(await create(group, { amazon: {} }), "amazon.account");
     assertInvalid(await create(group, { amazon: { account: "1234567890123" } }), "amazon.account");
     assertInvalid(await create(group, { google: {} }), "google.project_id", "google.project_number");
-    assertInvalid(await create(group, { google: { ...google, projectNumber: "1a" } }), "google.project_number");
+    assertInvalid(await create(group, { google: { ...google, projectNumber: "1".repeat(257) } }), "google.project_number");
+
     assertInvalid(await create(group, { azure: {} }), "azure.tenant_id", "azure.client_ids");
     assertInvalid(await create(group, { azure: { ...azure, tenantId: "acme" } }), "azure.tenant_id");
     assertInvalid(await create(group, { azure: { ...azure, clientIds: { scanner: "" } } }), "azure.client_ids.scanner");

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import type { Store } from "../../src/db/store.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
-import type { Pull } from "../../src/registry/content/oci-events.ts";
+import { EventContexts } from "../../src/outbox/event-context.ts";
+import { appendPullCounts, appendPulls, appendPushes, type Pull } from "../../src/registry/content/oci-events.ts";
 import { PullEvents } from "../../src/registry/content/pull-events.ts";
 import { storeNames } from "../harness/harness.ts";
 import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
@@ -47,3 +48,31 @@ for (const kind of storeNames) {
     assert.equal(rows.filter(({ type }) => type.endsWith("registry.pull.v1")).length, 50 + 19);
   });
 }
+
+for (const [registryHost, source] of [
+  ["127.0.0.1:8080", "//127.0.0.1:8080"],
+  ["localhost:8080", "//localhost:8080"],
+  ["[::1]", "//[::1]"],
+  ["images.example.com", "images.example.com"],
+] as const)
+  test(`the source of the events of the registry at ${registryHost} is a URI-reference`, async () => {
+    await using world = await createStorageFixture("sqlite");
+    const repoUid = await world.newRepo();
+    const actor = { subject: "somebody", claimsAt: () => ({}) };
+    const origin = { repository: "my-org/nginx", remoteAddress: "127.0.0.1", userAgent: "test", actor };
+    const pull = { repoUid, type: "manifest", digest: "sha256:0", tag: "1", method: "GET", origin, now: new Date() } as const;
+    const count = { repo_uid: repoUid, repository: "my-org/nginx", digest: "sha256:0", tag: "1", method: "GET", count: 1 };
+    const hourly = { ...count, identity_uid: "somebody", claims: "{}", hour: new Date().toISOString() };
+    const push = { ...pull, repoName: "nginx", mediaType: "text/plain", previousDigest: undefined };
+    const all = { ...names, registryHost, now: new Date(), contexts: new EventContexts() };
+    await world.store.transaction(async (db) => {
+      await appendPulls(db, [pull], all);
+      await appendPullCounts(db, [hourly as never], all);
+      await appendPushes(db, [push], all);
+    });
+    const rows = await world.store.reader.selectFrom("outbox").select("source").where("subject", "=", repoUid).execute();
+    assert.deepEqual(
+      rows.map((row) => row.source),
+      [source, source, source],
+    );
+  });

@@ -168,7 +168,7 @@ test("the event of a push is written with its manifest, and that of a pull soon 
   assert.equal(pushes.length, 2);
   const host = new URL(world.baseUrl).host;
   const { data, extensions, source, group_uid } = pushes[1]!;
-  assert.deepEqual([source, group_uid], [host, world.orgUid]);
+  assert.deepEqual([source, group_uid], [`//${host}`, world.orgUid]);
   assert.deepEqual(extensions, { image: `${host}/my-org/told:1`, digest: `${host}/my-org/told@${after.digest}`, mediatype: MANIFEST });
   assert.equal(data.actor.subject, world.owner.uid);
   const { when, ...body } = data.body;
@@ -176,6 +176,7 @@ test("the event of a push is written with its manifest, and that of a pull soon 
   assert.deepEqual(body, {
     repository: "my-org/told",
     repo_id: uid,
+    display_name: "told",
     tag: "1",
     tag_previous_digest: before.digest,
     digest: after.digest,

@@ -9,7 +9,6 @@ import { isUid, parentOf } from "../../lib/uid.ts";
 import { findIdentity } from "../identities/identity-record.ts";
 
 const AWS_ACCOUNT = /^[0-9]{12}$/;
-const DIGITS = /^[0-9]{1,32}$/;
 const GUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_TEXT = 256;
 const MAX_ENTRIES = 100;
@@ -68,10 +67,7 @@ function amazonViolations({ amazon }: AccountAssociation): FieldViolation[] {
 function googleViolations({ google }: AccountAssociation): FieldViolation[] {
   if (google === undefined) return [];
   const { projectId, projectNumber } = google;
-  return [
-    ...textViolations("google.project_id", projectId),
-    ...(DIGITS.test(projectNumber) ? [] : [{ field: "google.project_number", description: "project_number must be digits" }]),
-  ];
+  return [...textViolations("google.project_id", projectId), ...textViolations("google.project_number", projectNumber)];
 }
 
 function chainguardViolations({ chainguard }: AccountAssociation): FieldViolation[] {

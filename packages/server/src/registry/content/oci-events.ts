@@ -23,11 +23,16 @@ import {
 import type { PullCountTable } from "../tables.ts";
 
 export interface RegistryNames extends EventNames {
-  /**
-   * The host under which clients reach the registry. It is the source of the events and the audience of registry
-   * tokens.
-   */
+  /** The host under which clients reach the registry, with its port. It is also the audience of registry tokens. */
   readonly registryHost: string;
+}
+
+/**
+ * The source of registry events. It must be a URI-reference (CloudEvents §2.1): a plain name is a relative one, but a host
+ * with a port needs the two slashes, or its name would be read as a scheme.
+ */
+function sourceOf(registryHost: string): string {
+  return registryHost.includes(":") ? `//${registryHost}` : registryHost;
 }
 
 /** Who made a request, from which address, and by which name of the repository. */
@@ -50,6 +55,7 @@ export interface Pull {
 
 export interface Push {
   readonly repoUid: string;
+  readonly repoName: string;
   readonly digest: string;
   readonly mediaType: string;
   readonly tag: string | undefined;
@@ -121,11 +127,12 @@ export function appendPushes(db: WriteDb, pushes: readonly Push[], names: Regist
 }
 
 function pushEvent(push: Push, names: RegistryNames): PlainEvent {
-  const { digest, tag, previousDigest, mediaType, origin } = push;
+  const { repoName, digest, tag, previousDigest, mediaType, origin } = push;
   const image = `${names.registryHost}/${origin.repository}`;
   const extensions = { image: tag === undefined ? image : `${image}:${tag}`, digest: `${image}@${digest}`, mediatype: mediaType };
   const body = {
     ...bodyOf(push),
+    display_name: repoName,
     ...(tag !== undefined && { tag }),
     ...(previousDigest !== undefined && { tag_previous_digest: previousDigest }),
     type: "manifest",
@@ -145,7 +152,8 @@ export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: Registry
 
 /** Appends one event for each count. Addresses and user agents are not part of it. */
 export function appendPullCounts(db: WriteDb, counts: readonly PullCountTable[], names: RegistryNames & { now: Date }): Promise<void> {
-  const { registryHost: source, now } = names;
+  const { registryHost, now } = names;
+  const source = sourceOf(registryHost);
   const all = counts.map((row): PlainEvent => {
     const { repo_uid: subject, repository, digest, tag, method, count } = row;
     const body = {
@@ -184,7 +192,8 @@ function createEvent(
   type: string,
   { repoUid, origin, now }: Pull | Push,
   content: Pick<PlainEvent, "body" | "extensions">,
-  { registryHost: source }: RegistryNames,
+  { registryHost }: RegistryNames,
 ): PlainEvent {
+  const source = sourceOf(registryHost);
   return { type, source, subject: repoUid, group: parentOf(repoUid), actor: origin.actor, now, ...content };
 }

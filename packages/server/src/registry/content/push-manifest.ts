@@ -69,33 +69,33 @@ async function tryPush(push: ManifestPush, options: PushOptions): Promise<Pushed
   return store.transaction(async (db) => {
     const repoUid = await repoUidOf(push.repo, db);
     // The lock serializes pushes into a repo: the repo cannot be deleted, and no other push can create the same tag.
-    const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
+    const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("name").where("uid", "=", repoUid)).executeTakeFirst();
     if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
     await assertHasBlobs(db, repoUid, manifest);
     // A repo that has just been created has no blob.
     if (typeof push.repo !== "string" && manifest.config !== undefined) return { repoUid };
     await storeManifest(db, push, { repoUid, digest, manifest, platform });
     db.afterCommit(onManifest);
-    await moveTags(db, { push, repoUid, tags, digest, mediaType: manifest.mediaType }, names);
+    await moveTags(db, { push, repo: { uid: repoUid, name: repo.name }, tags, digest, mediaType: manifest.mediaType }, names);
     return { digest, subject: manifest.subject };
   });
 }
 
 interface TagMoves {
   readonly push: ManifestPush;
-  readonly repoUid: string;
+  readonly repo: { readonly uid: string; readonly name: string };
   readonly tags: readonly string[];
   readonly digest: string;
   readonly mediaType: string;
 }
 
 /** Points the tags to the manifest. Each tag has a push event of its own, as if it had been pushed alone. */
-async function moveTags(db: WriteDb, { push, repoUid, tags, digest, mediaType }: TagMoves, names: RegistryNames): Promise<void> {
+async function moveTags(db: WriteDb, { push, repo, tags, digest, mediaType }: TagMoves, names: RegistryNames): Promise<void> {
   const { origin, now } = push;
-  const pushed = { repoUid, digest, mediaType, origin, now };
+  const pushed = { repoUid: repo.uid, repoName: repo.name, digest, mediaType, origin, now };
   const pushes: Push[] = tags.length === 0 ? [{ ...pushed, tag: undefined, previousDigest: undefined }] : [];
   for (const name of tags) {
-    const { tag, previous, changed } = await upsertTag(db, { repoUid, name, digest, now, actor: origin.actor.subject });
+    const { tag, previous, changed } = await upsertTag(db, { repoUid: repo.uid, name, digest, now, actor: origin.actor.subject });
     if (changed) await appendTagCreated(db, { tag, origin, now }, names);
     pushes.push({ ...pushed, tag: name, previousDigest: previous });
   }
