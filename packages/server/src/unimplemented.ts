@@ -5,11 +5,7 @@ import { fullName } from "./api/call/operation.ts";
 /** Services of which no method is served. */
 const unimplementedServices: readonly string[] = [
   "platform.events.v1.Identities",
-  "platform.events.v1.Subscriptions",
-  "platform.iam.v1.ExternalGroupRoleMappings",
-  "platform.iam.v1.GroupAccountAssociations",
   "platform.iam.v1.GroupInvites",
-  "platform.iam.v1.Terms",
   "platform.libraries.v1.AWSMarketplaceSubscriptions",
   "platform.libraries.v1.Artifacts",
   "platform.libraries.v1.Entitlements",

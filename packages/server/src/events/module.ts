@@ -12,6 +12,7 @@ import { createRedelivery } from "./delivery/redeliver.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
 import { eventContexts } from "./migrations/030-event-contexts.ts";
+import { subscriptionsServiceV1 } from "./v1/subscriptions.ts";
 import { createWebhook } from "./webhook/webhook.ts";
 import "./tables.ts";
 
@@ -42,9 +43,11 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   appendListeners.add(delivery.wake);
   const redelivery = createRedelivery(store);
   const collaborators = { ...platform, outboundAllowCidrs, maxSubscriptions, redelivery, onDue: delivery.wake };
+  const subscriptions = subscriptionsService(collaborators);
   return {
     services: [
-      subscriptionsService(collaborators),
+      subscriptions,
+      subscriptionsServiceV1(subscriptions),
       subscriptionSettingsService(collaborators),
       deliveriesService(collaborators),
       eventsService(collaborators),

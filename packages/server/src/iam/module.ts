@@ -45,14 +45,18 @@ import type { SigningKeys } from "./tokens/signing-keys.ts";
 import { createTokenTrials } from "./tokens/token-trial.ts";
 import { createWaitLimit } from "./tokens/wait-limit.ts";
 import { createWorkloadLogins, type ServicePrincipals } from "./tokens/workload-login.ts";
+import { accountAssociationsServiceV1 } from "./v1/account-associations.ts";
+import { externalGroupRoleMappingsServiceV1 } from "./v1/external-group-role-mappings.ts";
 import { groupsServiceV1 } from "./v1/groups.ts";
 import { identitiesServiceV1 } from "./v1/identities.ts";
 import { identityProvidersServiceV1 } from "./v1/identity-providers.ts";
 import { roleBindingsServiceV1 } from "./v1/role-bindings.ts";
 import { rolesServiceV1 } from "./v1/roles.ts";
+import { termsServiceV1 } from "./v1/terms.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
+const ofNamedGroup = ({ group }: { group: string }) => ofGroup({ uid: group });
 /** Users decide about their memberships, and the organization hears of it. */
 const ofMembership = ({ uid, identityUid }: { uid: string; identityUid: string }) => ({ subject: identityUid, group: uid });
 const ofProvider = ({ identityProviderUid: uid }: { identityProviderUid: string }) => ({ subject: uid, group: parentOf(uid) });
@@ -91,14 +95,20 @@ export const iamDomain: Domain = {
     "platform.iam.v2.RegenerateScimTokenResponse": ofProvider,
     "platform.iam.v2.RevokeScimTokenResponse": ofProvider,
     "platform.iam.v2.SetScimEnabledResponse": ofProvider,
+    "platform.iam.v1.ExternalGroupRoleMapping": ({ id }: { id: string }) => ofMapping(id, parentOf(id)),
+    "platform.iam.v1.DeleteExternalGroupRoleMappingRequest": ({ id }: { id: string }) => ofMapping(id, parentOf(id)),
+    "platform.iam.v1.BatchDeleteExternalGroupRoleMappingsResponse": ({ parentId }: { parentId: string }) => ofMapping(parentId, parentId),
     "platform.iam.v2.ExternalGroupRoleMapping": ({ uid }: { uid: string }) => ofMapping(uid, parentOf(uid)),
     "platform.iam.v2.DeleteExternalGroupRoleMappingRequest": ({ uid }: { uid: string }) => ofMapping(uid, parentOf(uid)),
     "platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse": ({ parent }: { parent: string }) => ofMapping(parent, parent),
     // An account association has the uid of its group.
+    "platform.iam.v1.AccountAssociations": ofNamedGroup,
+    "platform.iam.v1.DeleteAccountAssociationsRequest": ofNamedGroup,
     "platform.iam.v2.AccountAssociation": ofGroup,
     "platform.iam.v2.DeleteAccountAssociationRequest": ofGroup,
     "holt.v1.Membership": ofMembership,
-    "platform.iam.v2.AcceptTermsResponse": ({ group }: { group: string }) => ofGroup({ uid: group }),
+    "platform.iam.v1.AcceptTermsResponse": ofNamedGroup,
+    "platform.iam.v2.AcceptTermsResponse": ofNamedGroup,
   },
 };
 
@@ -169,6 +179,9 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
   const groups = groupsService(collaborators);
   const identities = identitiesService(collaborators);
   const roles = rolesService(collaborators);
+  const mappings = externalGroupRoleMappingsService(collaborators);
+  const associations = accountAssociationsService(collaborators);
+  const terms = termsService(collaborators);
   return {
     services: [
       groups,
@@ -181,10 +194,13 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       roleBindingsServiceV1(collaborators),
       identityProvidersService(collaborators),
       identityProvidersServiceV1(collaborators),
-      externalGroupRoleMappingsService(collaborators),
+      mappings,
+      externalGroupRoleMappingsServiceV1(mappings),
       groupInvitesService(collaborators),
-      accountAssociationsService(collaborators),
-      termsService(collaborators),
+      associations,
+      accountAssociationsServiceV1(associations),
+      terms,
+      termsServiceV1(terms),
       authService(collaborators),
       securityTokenService(collaborators),
       accessService(collaborators),

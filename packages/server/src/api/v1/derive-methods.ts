@@ -85,12 +85,28 @@ function deriveList(v1: DescMethodUnary, { method, handler }: Implemented, diffe
 function compileRequest(v1: DescMessage, v2: DescMessage, differences: Differences): MessageConverter {
   const mask = v2.fields.find((field) => field.message?.typeName === FieldMaskSchema.typeName);
   const hasMask = v1.fields.some((field) => field.message?.typeName === FieldMaskSchema.typeName);
-  const convert = mask === undefined || hasMask ? compileMessageConverter(v1, v2, differences) : compileUpdate(v1, v2, mask, differences);
+  const isWhole = differences[v1.typeName]?.parent !== undefined;
+  const compileWithoutMask = isWhole ? compileCreate : compileMessageConverter;
+  const convert = mask === undefined || hasMask ? compileWithoutMask(v1, v2, differences) : compileUpdate(v1, v2, mask, differences);
   const validate = compileValidator(v2);
   return (given) => {
     const request = convert(given);
     validate(request);
     return request;
+  };
+}
+
+/** A request to create that is the whole resource, with its parent among the fields. */
+function compileCreate(v1: DescMessage, v2: DescMessage, differences: Differences): MessageConverter {
+  const parent = v1.fields.find(({ name }) => name === differences[v1.typeName]?.parent);
+  const resource = v2.fields.find((field) => field.fieldKind === "message");
+  if (parent === undefined || resource?.message === undefined) throw new Error(`${v1.typeName}: a new resource must have a parent`);
+  const convert = compileMessageConverter(v1, resource.message, differences);
+  return (given) => {
+    const request = create(v2) as unknown as Record<string, unknown>;
+    request.parent = (given as unknown as Record<string, unknown>)[parent.localName];
+    request[resource.localName] = convert(given);
+    return request as unknown as Message;
   };
 }
 

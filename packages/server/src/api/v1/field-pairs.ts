@@ -13,6 +13,8 @@ export interface Difference {
   readonly absent?: readonly string[];
   /** Field of version 1 → its value, where the meaning differs. It is made from the JSON of the version 2 message; undefined omits it. */
   readonly answered?: Readonly<Record<string, (source: JsonObject) => JsonValue | undefined>>;
+  /** Field with the parent, in a message that is a whole resource and also the request to create it. */
+  readonly parent?: string;
   /** Fields that an update without them leaves as they are. */
   readonly keptIfUnset?: readonly string[];
   /** Sets fields of the version 2 message whose meaning differs. Called after all other fields are converted. */
