@@ -7,6 +7,7 @@ import { imagePackagesService } from "./api/image-packages.ts";
 import { imagesService } from "./api/images.ts";
 import { reposService } from "./api/repos.ts";
 import { tagsService } from "./api/tags.ts";
+import { registryV1 } from "./api/v1/registry.ts";
 import { createCollector } from "./collection/gc.ts";
 import { createRepoEmptying } from "./content/empty-repo.ts";
 import { startHourlyPulls } from "./content/hourly-pulls.ts";
@@ -107,7 +108,13 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   });
   const collaborators = { ...platform, grants, emptyRepo: createRepoEmptying(store), onShare: () => sharing.wake() };
   return {
-    services: [reposService(collaborators), tagsService(collaborators), imagesService, imagePackagesService(collaborators)],
+    services: [
+      reposService(collaborators),
+      tagsService(collaborators),
+      imagesService,
+      imagePackagesService(collaborators),
+      registryV1(collaborators),
+    ],
     mounts: [
       { paths: ["/v2", "/v2/*"], serve: oci },
       { paths: ["/token"], serve: token },

@@ -2,40 +2,33 @@
 import { create } from "@bufbuild/protobuf";
 import { ArchitecturesSchema, ImagesService, SizeSchema } from "@holt/api/gen/platform/registry/v2/images_pb.ts";
 import { implement, read } from "../../api/call/implement.ts";
-import { isDigest } from "../../blobs/digest.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { notFound } from "../../lib/errors.ts";
-
-const DEFAULT_ARCHITECTURE = "amd64";
+import { DEFAULT_ARCHITECTURE, findImages, imageFor } from "../content/find-images.ts";
 
 export const imagesService = implement(ImagesService, {
-  getArchitectures: read(async ({ repoUid, digest }, { db }) => {
-    const images = await imagesOf(repoUid, digest, db);
-    return create(ArchitecturesSchema, { architectures: [...new Set(images.map(({ architecture }) => architecture))] });
-  }),
-
-  getSize: read(async ({ repoUid, digest, architecture: wanted }, { db }) => {
-    const architecture = wanted === "" ? DEFAULT_ARCHITECTURE : wanted;
-    const ofArchitecture = (await imagesOf(repoUid, digest, db)).filter((image) => image.architecture === architecture);
-    // An index may have one architecture for several systems and in several variants; most machines run Linux.
-    const image = ofArchitecture.find(({ os }) => os === "linux") ?? ofArchitecture[0];
-    if (image === undefined) throw notFound("Image", digest);
-    return create(SizeSchema, { size: BigInt(image.size), architecture });
-  }),
+  getArchitectures: read(async ({ repoUid, digest }, { db }) =>
+    create(ArchitecturesSchema, { architectures: await findArchitectures(db, repoUid, digest) }),
+  ),
+  getSize: read(async ({ repoUid, digest, architecture }, { db }) =>
+    create(SizeSchema, await findSize(db, repoUid, digest, architecture || DEFAULT_ARCHITECTURE)),
+  ),
 });
 
-/** The images of the digest, ordered by architecture, system and variant. @throws NOT_FOUND if the digest has none */
-async function imagesOf(repoUid: string, digest: string, db: ReadDb): Promise<{ architecture: string; os: string; size: number }[]> {
-  if (!isDigest(digest)) throw notFound("Image", digest.slice(0, 200));
-  const images = await db
-    .selectFrom("image")
-    .select(["architecture", "os", "size"])
-    .where("repo_uid", "=", repoUid)
-    .where("digest", "=", digest)
-    .orderBy("architecture")
-    .orderBy("os")
-    .orderBy("variant")
-    .execute();
-  if (images.length === 0) throw notFound("Image", digest);
-  return images;
+/** Each architecture once, in order. @throws NOT_FOUND */
+export async function findArchitectures(db: ReadDb, repoUid: string, digest: string): Promise<string[]> {
+  const images = await findImages(db, repoUid, digest);
+  return [...new Set(images.map(({ architecture }) => architecture))];
+}
+
+/** @throws NOT_FOUND */
+export async function findSize(
+  db: ReadDb,
+  repoUid: string,
+  digest: string,
+  architecture: string,
+): Promise<{ readonly size: bigint; readonly architecture: string }> {
+  const image = imageFor(await findImages(db, repoUid, digest), architecture);
+  if (image === undefined) throw notFound("Image", digest);
+  return { size: BigInt(image.size), architecture };
 }

@@ -12,6 +12,7 @@ import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
 import { readingOf } from "../packages/reading-of.ts";
 import { appendScan } from "../packages/scan-queue.ts";
+import { findBlobSize } from "./blob-file.ts";
 import { MAX_CONFIG_BYTES } from "./config-platform.ts";
 import { type PushRepo, repoUidOf } from "./create-repo.ts";
 import { recordImageFacts, type StoredImage } from "./image-facts.ts";
@@ -119,18 +120,12 @@ async function readPlatform(
   { store, blobs, parsers }: PushOptions,
 ): Promise<Platform | undefined> {
   if (config === undefined || config.size > MAX_CONFIG_BYTES) return undefined;
-  const link = await store.reader
-    .selectFrom("repo_blob as l")
-    .innerJoin("blob as b", "b.digest", "l.digest")
-    .select("b.size")
-    .where("l.repo_uid", "=", repoUid)
-    .where("l.digest", "=", config.digest)
-    .executeTakeFirst();
-  if (link === undefined || link.size === 0 || link.size > MAX_CONFIG_BYTES) return undefined;
+  const size = await findBlobSize(store.reader, repoUid, config.digest);
+  if (size === undefined || size === 0 || size > MAX_CONFIG_BYTES) return undefined;
   const chunks: Buffer[] = [];
   try {
     // The file may be longer than the blob.
-    for await (const chunk of await blobs.read(config.digest, { start: 0, end: link.size - 1 })) chunks.push(chunk as Buffer);
+    for await (const chunk of await blobs.read(config.digest, { start: 0, end: size - 1 })) chunks.push(chunk as Buffer);
   } catch (error) {
     throw error instanceof NoSuchBlob ? blobUnknown(config.digest) : error;
   }

@@ -13,7 +13,7 @@ export interface SbomDocument {
   readonly subject: string | undefined;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+export type Json = Readonly<Record<string, unknown>>;
 
 /** Empty if the document is a statement that is not an SBOM. @throws Unreadable */
 export function readSbom(content: Uint8Array, { location, subject }: SbomDocument): Iterable<FoundPackage> {
@@ -50,10 +50,13 @@ function* urlsOfCycloneDx(sbom: Json): Generator<unknown> {
   }
 }
 
-/** The SBOM in a DSSE envelope, a Sigstore bundle or an in-toto statement; else the document itself. */
-function sbomIn(document: Json, subject: string | undefined): Json | undefined {
-  const envelope = recordOf(document.dsseEnvelope) ?? document;
-  const statement = typeof envelope.payload === "string" ? parse(Buffer.from(envelope.payload, "base64").toString("utf8")) : document;
+/**
+ * The SBOM in a DSSE envelope, a Sigstore bundle or an in-toto statement; else the document itself. Undefined if the
+ * statement is not an SBOM.
+ * @throws Unreadable
+ */
+export function sbomIn(document: Json, subject: string | undefined): Json | undefined {
+  const statement = statementIn(document);
   if (typeof statement.predicateType !== "string") return statement;
   if (!/spdx|cyclonedx/i.test(statement.predicateType)) return undefined;
   if (subject !== undefined && !isAbout(statement, subject)) throw new Unreadable("the statement is about another image");
@@ -63,7 +66,13 @@ function sbomIn(document: Json, subject: string | undefined): Json | undefined {
   return predicate;
 }
 
-function isAbout(statement: Json, subject: string): boolean {
+/** The statement in a DSSE envelope or a Sigstore bundle; else the document itself. @throws Unreadable */
+export function statementIn(document: Json): Json {
+  const envelope = recordOf(document.dsseEnvelope) ?? document;
+  return typeof envelope.payload === "string" ? parse(Buffer.from(envelope.payload, "base64").toString("utf8")) : document;
+}
+
+export function isAbout(statement: Json, subject: string): boolean {
   const [algorithm = "", hex] = subject.split(":");
   return [...records(statement.subject)].some(({ digest }) => recordOf(digest)?.[algorithm] === hex);
 }
@@ -80,10 +89,10 @@ function parse(text: string): Json {
   return record;
 }
 
-function recordOf(value: unknown): Json | undefined {
+export function recordOf(value: unknown): Json | undefined {
   return isRecord(value) ? value : undefined;
 }
 
-function* records(list: unknown): Generator<Json> {
+export function* records(list: unknown): Generator<Json> {
   for (const value of Array.isArray(list) ? list : []) if (isRecord(value)) yield value;
 }
