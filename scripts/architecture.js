@@ -63,6 +63,7 @@ export const ownedPackages = [
   { packages: /^openid-client$/, folders: ["sign-in"], except: [], why: "only sign-in/upstream.ts talks to identity providers" },
   { packages: /^pino$/, folders: ["lib"], except: [], why: "only lib/log.ts writes logs" },
   { packages: /^packageurl-js$/, folders: ["lib"], except: [], why: "only lib/package-url.ts knows the library" },
+  { packages: /^yaml$/, folders: ["lib"], except: [], why: "only lib/yaml.ts knows the library" },
   { packages: /^(yauzl|tar-stream)$/, folders: ["archives"], except: [], why: "only archives/ reads archives" },
 ];
 

@@ -23,6 +23,7 @@ import { scanLeases } from "./migrations/022-scan-leases.ts";
 import { pullCounts } from "./migrations/026-pull-counts.ts";
 import { repoSync } from "./migrations/028-repo-sync.ts";
 import { pushes } from "./migrations/031-pushes.ts";
+import { imageDocuments } from "./migrations/032-image-documents.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
@@ -34,7 +35,7 @@ const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: roo
 
 export const registryDomain: Domain = {
   name: "registry",
-  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts, repoSync, pushes],
+  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts, repoSync, pushes, imageDocuments],
   onGroupDelete: {
     blockedBy: [{ table: "repo", what: "child repos" }],
     alsoDeletes: [

@@ -22,6 +22,8 @@ declare module "../db/schema.ts" {
     index_platform: IndexPlatformTable;
     package_origin: PackageOriginTable;
     pull_count: PullCountTable;
+    build_report: BuildReportTable;
+    chart_image: ChartImageTable;
   }
 
   interface PartialCounts {
@@ -238,4 +240,31 @@ export interface PullCountTable {
   /** The claims of the identity at its last pull, as JSON. */
   claims: string;
   count: number;
+}
+
+/** A build that provenance in a repo describes. */
+export interface BuildReportTable {
+  /** Below the repo's uid. */
+  uid: string;
+  /** Uid of the repo. */
+  parent: string;
+  org_uid: string;
+  /** Digest of the manifest with the provenance. */
+  manifest_digest: string;
+  start_time: string;
+  /** The report as canonical proto-JSON. */
+  body: string;
+}
+
+/** A repository whose images a chart uses. */
+export interface ChartImageTable {
+  /** Uid of the chart's repo. */
+  repo_uid: string;
+  /** Digest of the chart's manifest. */
+  manifest_digest: string;
+  org_uid: string;
+  /** With its registry, as the chart names it, without a tag. */
+  repository: string;
+  /** Number of a `ChartImageRequirement`. */
+  requirement: number;
 }

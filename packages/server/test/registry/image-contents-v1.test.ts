@@ -59,7 +59,9 @@ describeWithWorld("contents of images in version 1", (world) => {
   const image = async (architecture = "amd64") => repo.push([await layerOf({ [APK]: apkDatabase("musl 1.2.5-r9") })], { architecture });
   const sbomOf = (digest: string, arch = "") => world.must(getSbom, { repoId: repo.uid, digest, arch });
   const edgesOf = ({ graph }: Sbom2) =>
-    (graph?.edges ?? []).map(({ subjectId, type, predicateId }) => `${subjectId} ${ComponentGraph_Edge_TypeSchema.value[type]?.name} ${predicateId}`);
+    (graph?.edges ?? []).map(
+      ({ subjectId, type, predicateId }) => `${subjectId} ${ComponentGraph_Edge_TypeSchema.value[type]?.name} ${predicateId}`,
+    );
   const namesOf = ({ graph }: Sbom2) => (graph?.nodes ?? []).map(({ typedNode }) => typedNode.value?.name);
 
   test("architectures and sizes agree with version 2", async () => {

@@ -1,4 +1,5 @@
 /** What the conformance suites need to know of repos and tags. */
+import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { parentOf, rootOf } from "../../src/lib/uid.ts";
@@ -81,6 +82,8 @@ export const resourceSamples: readonly ResourceSample[] = [
 ];
 
 export const operationSamples: readonly OperationSample[] = [
+  // Lists of version 1 are empty for unknown ids.
+  { method: Registry.method.listChartsByImageRepo, answer: 0 },
   {
     method: ReposService.method.updateRepoReadme,
     event: {

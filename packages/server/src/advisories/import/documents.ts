@@ -2,7 +2,7 @@
  * Splits a file into documents: JSON, a JSON list of records, JSON lines, or YAML, recognized by the content. Large
  * files of JSON lines are streamed.
  */
-import { parseAllDocuments, type Tags } from "yaml";
+import { parseYaml, YAML_MEMORY_FACTOR } from "../../lib/yaml.ts";
 import { Node } from "./fields.ts";
 
 /** A document, or the reason why it cannot be read. */
@@ -27,13 +27,11 @@ export function documentLimits(document: number): DocumentLimits {
   return { document, yaml: Math.min(document / 16, 4 * MIB), line: Math.min(document, 16 * MIB) };
 }
 
-/** The heap for reading, in MiB: in the worst case JSON takes 24 times its length, and YAML 370 times. The rest needs 256 MiB. */
+/** The heap for reading, in MiB: in the worst case JSON takes 24 times its length. The rest needs 256 MiB. */
 export function heapFor({ document, yaml }: DocumentLimits): number {
-  return Math.ceil(Math.max(document * 24, yaml * 370) / MIB) + 256;
+  return Math.ceil(Math.max(document * 24, yaml * YAML_MEMORY_FACTOR) / MIB) + 256;
 }
 
-/** YAML aliases that are resolved: each can stand for a large document. */
-const MAX_YAML_ALIASES = 100;
 const NEWLINE = 10;
 
 /** The documents of a small file. @param isExplicit the caller named the file, so it must contain records */
@@ -152,29 +150,10 @@ function* yamlDocuments(text: string, limits: DocumentLimits): Generator<FoundDo
     yield problem("", `YAML must have at most ${limits.yaml} bytes`);
     return;
   }
-  try {
-    for (const document of parseAllDocuments(text, YAML_OPTIONS)) {
-      const [error] = document.errors;
-      if (error === undefined) yield { position: "", pointer: "", value: document.toJS({ maxAliasCount: MAX_YAML_ALIASES }) };
-      else
-        yield problem(error.linePos === undefined ? "" : `line ${error.linePos[0].line}`, `not valid YAML: ${firstLineOf(error.message)}`);
-    }
-  } catch (error) {
-    // Too many aliases, or nesting deeper than the stack.
-    yield problem("", `YAML cannot be read: ${firstLineOf((error as Error).message)}`);
+  for (const document of parseYaml(text)) {
+    if ("value" in document) yield { position: "", pointer: "", value: document.value };
+    else yield problem(document.line === 0 ? "" : `line ${document.line}`, document.reason);
   }
-}
-
-const YAML_OPTIONS = {
-  // Checking for duplicate keys takes quadratic time.
-  uniqueKeys: false,
-  logLevel: "silent",
-  // The version 1.10 must not become the number 1.1.
-  customTags: (tags: Tags) => tags.filter((tag) => typeof tag === "string" || !/:(?:int|float)$/.test(tag.tag)),
-} as const;
-
-function firstLineOf(message: string): string {
-  return message.split("\n", 1)[0]?.replace(/ at line \d+, column \d+:?$/, "") ?? "";
 }
 
 function problem(position: string, reason: string): FoundDocument {

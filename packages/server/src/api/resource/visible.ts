@@ -40,7 +40,12 @@ const NOTHING: View = { ranges: [], conditions: [same(sql<boolean>`1 = 0`)], inc
  * Intersects the caller's scopes with the request's hierarchy filter.
  * @param scopes topmost groups where the caller holds the list capability; a list of groups includes the scopes themselves
  */
-export function viewOf(scopes: readonly string[], filter: UIDPFilter | undefined, { hasUidOfGroup }: Resource, dialect: Dialect): View {
+export function viewOf(
+  scopes: readonly string[],
+  filter: UIDPFilter | undefined,
+  { hasUidOfGroup }: Pick<Resource, "hasUidOfGroup">,
+  dialect: Dialect,
+): View {
   const all = {
     ranges: scopes.map(rangeAtOrBelow),
     conditions: [],

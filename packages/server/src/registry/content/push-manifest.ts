@@ -15,6 +15,7 @@ import { appendScan } from "../packages/scan-queue.ts";
 import { findBlobSize } from "./blob-file.ts";
 import { MAX_CONFIG_BYTES } from "./config-platform.ts";
 import { type PushRepo, repoUidOf } from "./create-repo.ts";
+import { NO_FACTS, readDocumentFacts, recordDocumentFacts } from "./document-facts.ts";
 import { recordImageFacts, type StoredImage } from "./image-facts.ts";
 import { spreadFacts } from "./image-facts-queue.ts";
 import { type Descriptor, isManifestType, type Manifest, type Platform } from "./manifest.ts";
@@ -65,6 +66,7 @@ async function tryPush(push: ManifestPush, options: PushOptions): Promise<Pushed
   const tags = wanted === undefined ? [reference] : (push.tags ?? []);
   // A repo that is about to be created has no blobs.
   const platform = typeof push.repo === "string" ? await readPlatform(manifest, push.repo, push.origin, options) : undefined;
+  const facts = typeof push.repo === "string" ? await readDocumentFacts(manifest, push.repo, { ...options, db: store.reader }) : NO_FACTS;
   if (typeof push.repo === "string") await assertHasBytes(manifest, push.repo, store, blobs);
 
   return store.transaction(async (db) => {
@@ -76,6 +78,7 @@ async function tryPush(push: ManifestPush, options: PushOptions): Promise<Pushed
     // A repo that has just been created has no blob.
     if (typeof push.repo !== "string" && manifest.config !== undefined) return { repoUid };
     await storeManifest(db, push, { repoUid, digest, manifest, platform });
+    await recordDocumentFacts(db, { repoUid, digest }, facts, push.now);
     db.afterCommit(onManifest);
     await moveTags(db, { push, repo: { uid: repoUid, name: repo.name }, tags, digest, mediaType: manifest.mediaType }, names);
     return { digest, subject: manifest.subject };
