@@ -14,6 +14,11 @@ export interface Principal {
    * Undefined in other tokens.
    */
   readonly registered?: string | undefined;
+  /**
+   * For a pull token: id of the password that was used. The token is void once that password is revoked or has expired.
+   * Undefined in tokens of identities.
+   */
+  readonly pullTokenSecret?: string | undefined;
   /** Address of a person, from an issuer that the operator trusts; undefined in all other tokens. */
   readonly email: string | undefined;
   readonly emailVerified: boolean;

@@ -58,7 +58,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
   }
   const pools = isServer ? { readers: size, writers: size } : {};
   const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, ...pools }));
-  const grants = isServer && url !== "" ? createSharedGrants(url, { store, log, stack }) : createGrants({ store });
+  const grants = isServer && url !== "" ? createSharedGrants(url, { store, clock, log, stack }) : createGrants({ store, clock });
   const owned = stack.move();
   return {
     ...{ store, grants, clock, log },
@@ -83,14 +83,15 @@ export function openDatabase(options: Omit<StoreOptions, "migrations">): Promise
 
 interface SharedGrantsParts {
   readonly store: Store;
+  readonly clock: Clock;
   readonly log: Log;
   readonly stack: AsyncDisposableStack;
 }
 
 /** Other servers may change rights in the same PostgreSQL. While this server cannot hear of that, it caches no rights. */
-function createSharedGrants(url: string, { store, log, stack }: SharedGrantsParts): Grants {
+function createSharedGrants(url: string, { store, clock, log, stack }: SharedGrantsParts): Grants {
   let listener: AccessChangeListener | undefined;
-  const grants = createGrants({ store, current: () => listener?.isCurrent() ?? false });
+  const grants = createGrants({ store, clock, current: () => listener?.isCurrent() ?? false });
   listener = stack.use(new AccessChangeListener({ url, log, onChange: grants.invalidate }));
   return grants;
 }

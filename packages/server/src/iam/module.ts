@@ -2,6 +2,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
 import type { Domain, Platform, Served } from "../api/module.ts";
+import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import { parentOf, rootOf } from "../lib/uid.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { accessService } from "./api/access.ts";
@@ -13,6 +14,7 @@ import { createNamedFolder, groupsService } from "./api/groups.ts";
 import { identitiesService } from "./api/identities.ts";
 import { identityProvidersService } from "./api/identity-providers.ts";
 import { membershipsService } from "./api/memberships.ts";
+import { pullTokensService } from "./api/pull-tokens.ts";
 import { roleBindingsService } from "./api/role-bindings.ts";
 import { rolesService } from "./api/roles.ts";
 import { securityTokenService } from "./api/security-token.ts";
@@ -31,6 +33,11 @@ import { stateLeases } from "./migrations/020-state-leases.ts";
 import { groupKind } from "./migrations/023-group-kind.ts";
 import { spentLoginTokens } from "./migrations/024-spent-login-tokens.ts";
 import { memberships } from "./migrations/025-memberships.ts";
+import { pullTokens } from "./migrations/033-pull-tokens.ts";
+import { startPullTokenExpiry } from "./pull-tokens/expiry.ts";
+import { createGuessLimit } from "./pull-tokens/guess-limit.ts";
+import { LastUses } from "./pull-tokens/last-uses.ts";
+import { createPullTokenLogins } from "./pull-tokens/pull-token-login.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import { createAccessTokens } from "./tokens/access-token.ts";
 import { createAudienceList } from "./tokens/audience.ts";
@@ -66,9 +73,15 @@ const ofMapping = (subject: string, identityprovider: string) => ({ subject, gro
 
 export const iamDomain: Domain = {
   name: "iam",
-  migrations: [initial, identityProviders, joining, tokenMatching, stateLeases, groupKind, spentLoginTokens, memberships],
+  migrations: [initial, identityProviders, joining, tokenMatching, stateLeases, groupKind, spentLoginTokens, memberships, pullTokens],
   onGroupDelete: {
-    blockedBy: [{ table: "group", what: "child groups" }, { table: "identity" }, { table: "role" }, { table: "identity_provider" }],
+    blockedBy: [
+      { table: "group", what: "child groups" },
+      { table: "identity" },
+      { table: "role" },
+      { table: "identity_provider" },
+      { table: "pull_token", what: "pull tokens" },
+    ],
     alsoDeletes: [
       { table: "terms_acceptance", column: "org_uid" },
       { table: "access_request", column: "group_uid" },
@@ -122,6 +135,8 @@ export interface IamSettings {
   readonly awsStsUrl: string;
   readonly outboundAllowCidrs: readonly string[];
   readonly maxConcurrentCalls: number;
+  /** CIDRs of reverse proxies. */
+  readonly trustedProxies: readonly string[];
 }
 
 /** What iam needs of the installation, and of domains that it does not know. */
@@ -159,7 +174,11 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   // The API's audiences are URLs without a path, so a token for the registry is good for nothing else.
   const contentAudience = `${registryUrl}/v2`;
   const audiences = createAudienceList([issuer, registryUrl, contentAudience]);
-  const contentLogin = createRegistryAuthenticator({ store, clock, accessTokens, grants, exchange, audiences });
+  const limit = createGuessLimit(clock, compileProxyAddresses(settings.trustedProxies));
+  const pullTokens = createPullTokenLogins({ store, clock, secrets, issuer, audience: contentAudience, limit });
+  const lastUses = platform.own(new LastUses({ store, clock, log }));
+  platform.own(startPullTokenExpiry(platform));
+  const contentLogin = createRegistryAuthenticator({ store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses });
   const authenticator: Authenticator = {
     verify: accessTokens.verify,
     load: (principal: Principal) => grants.loadSession(principal),
@@ -205,6 +224,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       securityTokenService(collaborators),
       accessService(collaborators),
       membershipsService(collaborators),
+      pullTokensService(collaborators),
     ],
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),
   };

@@ -20,6 +20,8 @@ declare module "../db/schema.ts" {
     terms_acceptance: TermsAcceptanceTable;
     access_request: AccessRequestTable;
     membership: MembershipTable;
+    pull_token: PullTokenTable;
+    pull_token_secret: PullTokenSecretTable;
   }
 }
 
@@ -180,4 +182,35 @@ export interface MembershipTable {
   email: Generated<string>;
   create_time: string;
   update_time: string;
+}
+
+export interface PullTokenTable extends ResourceTable {
+  /** Uid of the identity that created or adopted the token. */
+  creator: string;
+  /** JSON: what the rights of the creator depend on besides its uid, see pull-tokens/pull-token-record.ts. */
+  creator_session: Generated<string>;
+  /** 1 if the token keeps its rights when its creator loses them. */
+  independent: number;
+  /** Bit set, lower-case hexadecimal. */
+  capabilities: Generated<string>;
+  /** JSON: patterns. */
+  repositories: string;
+  /** When the current password expires. */
+  expire_time: string;
+  /** When the expiry is announced; null once it was, or for a token that lives too short for that. */
+  announce_time: string | null;
+  last_use_time: string | null;
+  last_use_address: string | null;
+}
+
+/** The passwords of pull tokens: the current one and, during the overlap of a rotation, the one before. */
+export interface PullTokenSecretTable {
+  /** Keyed hash of the password, hexadecimal. The password itself is not stored. */
+  password_hash: string;
+  /** Names the password in registry tokens that were made with it. */
+  id: string;
+  pull_token_uid: string;
+  /** 0 for a password that was replaced. */
+  is_current: number;
+  expire_time: string;
 }

@@ -10,6 +10,7 @@ import { createRepo, type PushRepo, type RepoCreationParts } from "./content/cre
 import type { Origin } from "./content/oci-events.ts";
 import { findPlace, findRepository, type MissingRepo, type RepositoryTarget } from "./names.ts";
 import { OciError } from "./oci-error.ts";
+import { isWithinLimit } from "./repository-limit.ts";
 import { rights } from "./rights.ts";
 import { assertInScope, type RegistryAction } from "./token-scope.ts";
 
@@ -34,7 +35,13 @@ export interface PushRequest {
  * it; DENIED; InsufficientScope
  */
 export async function openRepo(db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string> {
-  return authorizeRepo(await findRepository(db, request.name, caller.access), caller, request);
+  return authorizeRepo(await findAllowed(db, caller, request.name), caller, request);
+}
+
+/** A repository that a pull token does not name does not exist for it. */
+async function findAllowed(db: ReadDb, caller: ContentCaller, name: string): Promise<RepositoryTarget | undefined> {
+  const target = await findRepository(db, name, caller.access);
+  return target !== undefined && (await isWithinLimit(db, target, caller)) ? target : undefined;
 }
 
 /**
@@ -43,7 +50,7 @@ export async function openRepo(db: ReadDb, caller: ContentCaller, request: RepoR
  */
 export async function openRepoIfAny(db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string | undefined> {
   const { name, action, needed } = request;
-  const target = await findRepository(db, name, caller.access);
+  const target = await findAllowed(db, caller, name);
   const isMissing = target !== undefined && target.repoUid === undefined && caller.access.holds(needed, target.groupUid);
   if (!isMissing) return authorizeRepo(target, caller, request);
   assertInScope(caller, name, action);
@@ -69,8 +76,13 @@ function hintOf(name: string): string {
  * @throws OciError DENIED, with the same message whether or not the repo exists; InsufficientScope
  */
 export async function openRepoForPush({ name, caller, origin, now }: PushRequest, parts: PushParts): Promise<PushRepo> {
-  const target = await findPlace(parts.store.reader, name, caller.access);
-  if (target === undefined || caller.access.capabilitiesAt(target.repoUid ?? target.groupUid) === 0n)
+  const { reader } = parts.store;
+  const target = await findPlace(reader, name, caller.access);
+  if (
+    target === undefined ||
+    !(await isWithinLimit(reader, target, caller)) ||
+    caller.access.capabilitiesAt(target.repoUid ?? target.groupUid) === 0n
+  )
     throw new OciError("DENIED", `you may not push to ${name}${hintOf(name) || "; its organization and folders must exist"}`);
   assertHolds(caller, target.repoUid ?? target.groupUid, neededToPush(target, parts));
   if (target.repoUid === undefined && !isCreatable(target, parts)) throw missingFolder(name, target);
@@ -109,14 +121,21 @@ export interface WantedActions {
 
 /** The subset of the requested actions that the caller may do now: the scope of its new token. */
 export async function allowedActions(
-  { name, caller: { access }, wanted }: WantedActions,
+  { name, caller, wanted }: WantedActions,
   parts: Pick<PushParts, "store" | "createFolder">,
 ): Promise<RegistryAction[]> {
-  const target = await findPlace(parts.store.reader, name, access).catch((error: unknown) => {
+  const { access } = caller;
+  const { reader } = parts.store;
+  const target = await findPlace(reader, name, access).catch((error: unknown) => {
     if (error instanceof OciError) return undefined;
     throw error;
   });
-  if (target === undefined || (target.repoUid === undefined && !isCreatable(target, parts))) return [];
+  if (
+    target === undefined ||
+    !(await isWithinLimit(reader, target, caller)) ||
+    (target.repoUid === undefined && !isCreatable(target, parts))
+  )
+    return [];
   const at = target.repoUid ?? target.groupUid;
   const needed: Record<RegistryAction, bigint> = {
     pull: rights.pullManifest,

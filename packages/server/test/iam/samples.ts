@@ -2,6 +2,7 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
+import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
@@ -22,6 +23,7 @@ import { identities } from "../../src/iam/api/identities.ts";
 import { identityProviders } from "../../src/iam/api/identity-provider-resource.ts";
 import { roleBindings } from "../../src/iam/api/role-bindings.ts";
 import { roles } from "../../src/iam/api/roles.ts";
+import { pullTokens } from "../../src/iam/pull-tokens/pull-token-resource.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isAtOrBelow, parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
 import { builtInRole, createServicePrincipal, providerIn, unreachableOidc } from "../harness/iam/iam.ts";
@@ -230,7 +232,41 @@ export const resourceSamples: readonly ResourceSample[] = [
     }),
   }),
   mappingSample,
+  defineSample(pullTokens, PullTokensService, {
+    title: "a pull token",
+    parent: inGroup,
+    capabilityNoun: "identity",
+    isImmutable: true,
+    ownFields: ["name", "userName"],
+    shownOnce: ["password"],
+    body: async (_world, _group, name) => ({
+      name,
+      description: "Line one\n  line two",
+      rights: ["RIGHT_IMAGES_PULL", "RIGHT_IMAGES_PUSH"],
+      repositories: ["shop/*"],
+      ttl: "604800s",
+    }),
+    change: async () => ({}),
+    smallChange: {},
+  }),
 ];
+
+/** A call about a pull token of the owner. */
+function pullTokenCall(method: DescMethodUnary): OperationSample {
+  return {
+    method,
+    checksScopeItself: true,
+    event: {
+      succeeding: async (world) => {
+        const group = await world.group(world.orgUid);
+        const pullToken = { name: "sample", rights: [PullToken_Right.IMAGES_PULL] };
+        const { uid } = await world.must(PullTokensService.method.createPullToken, { parent: group, pullToken });
+        return { request: { uid, independent: true }, subject: () => uid, group: () => group };
+      },
+      failing: async (world) => ({ uid: `${world.orgUid}/0123456789abcdef` }),
+    },
+  };
+}
 
 /** Registers a newcomer, who has no identity yet: the event has no actor and, without an invite, no group. */
 const registration: EventSample = {
@@ -347,6 +383,10 @@ function membershipCall(method: DescMethodUnary, ofBinding = false): OperationSa
 }
 
 export const operationSamples: readonly OperationSample[] = [
+  { method: PullTokensService.method.getPullToken, checksScopeItself: true },
+  { method: PullTokensService.method.deletePullToken, checksScopeItself: true },
+  pullTokenCall(PullTokensService.method.rotatePullToken),
+  pullTokenCall(PullTokensService.method.adoptPullToken),
   membershipCall(MembershipsService.method.acceptMembership),
   membershipCall(MembershipsService.method.leaveMembership),
   membershipCall(MembershipsService.method.leaveRoleBinding, true),

@@ -1,16 +1,20 @@
 /**
- * Authenticates callers of the registry and the package endpoints. They send a Holt token as bearer or password, or an
- * identity's uid with a token that may assume it.
+ * Authenticates callers of the registry and the package endpoints. They send a Holt token as bearer or password, the
+ * user name and password of a pull token, or an identity's uid with a token that may assume it.
  */
 import { createHash } from "node:crypto";
 import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
+import type { RepositoryLimit } from "../../access/repository-patterns.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { Lru } from "../../lib/lru.ts";
 import { isUid } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
+import type { LastUses } from "../pull-tokens/last-uses.ts";
+import { looksLikePassword } from "../pull-tokens/password.ts";
+import type { PullTokenLogins } from "../pull-tokens/pull-token-login.ts";
 import type { AccessTokens } from "../tokens/access-token.ts";
 import type { AudienceList } from "../tokens/audience.ts";
 import type { TokenExchange } from "../tokens/exchange-token.ts";
@@ -23,16 +27,19 @@ export interface ContentCaller {
   readonly principal: Principal;
   /** The current rights, narrowed by the token. */
   readonly access: Access;
+  /** The only repositories where the rights hold; undefined for all. */
+  readonly repositories?: RepositoryLimit | undefined;
 }
 
 export interface RegistryAuthenticator {
   /**
+   * @param remoteAddress for limits, and for the last use of a pull token
    * @returns undefined for an anonymous caller
-   * @throws UNAUTHENTICATED
+   * @throws UNAUTHENTICATED; RESOURCE_EXHAUSTED after too many wrong passwords
    */
-  authenticate(authorization: string | undefined): Promise<ContentCaller | undefined>;
-  /** @throws UNAUTHENTICATED for every failure */
-  login(user: string, password: string): Promise<ContentCaller>;
+  authenticate(authorization: string | undefined, remoteAddress: string | undefined): Promise<ContentCaller | undefined>;
+  /** @throws UNAUTHENTICATED for every failure; RESOURCE_EXHAUSTED after too many wrong passwords */
+  login(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller>;
   /** Whether the bearer token is a valid Holt token if its audience is ignored. */
   isForOtherAudience(authorization: string | undefined): Promise<boolean>;
 }
@@ -43,6 +50,8 @@ export interface RegistryAuthenticatorOptions {
   readonly accessTokens: AccessTokens;
   readonly grants: Grants;
   readonly exchange: TokenExchange;
+  readonly pullTokens: PullTokenLogins;
+  readonly lastUses: Pick<LastUses, "record">;
   /** Audiences of the tokens that the registry accepts: the API's and its own. */
   readonly audiences: AudienceList;
 }
@@ -53,13 +62,20 @@ const CACHE_MS = 60_000;
 const ANY_AUDIENCE: AudienceList = { has: () => true };
 
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
-  const { store, clock, accessTokens, grants, exchange, audiences } = options;
+  const { store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses } = options;
   const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
 
   async function callerFromPrincipal(principal: Principal): Promise<ContentCaller> {
-    const { exists, access } = await grants.loadSession(principal);
-    if (!exists) throw unauthenticated("the identity of this token no longer exists");
-    return { principal, access };
+    const { exists, access, repositories } = await grants.loadSession(principal);
+    if (exists) return { principal, access, repositories };
+    if (principal.pullTokenSecret === undefined) throw unauthenticated("the identity of this token no longer exists");
+    throw unauthenticated("the pull token has expired or was revoked, or its creator no longer exists");
+  }
+
+  async function loginWithPullToken(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller> {
+    const caller = await callerFromPrincipal(await pullTokens.login(user, password, remoteAddress));
+    lastUses.record(caller.principal.uid, remoteAddress);
+    return caller;
   }
 
   async function exchangeCached(identity: string, proof: string): Promise<Principal> {
@@ -74,23 +90,26 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     return principal;
   }
 
-  async function login(user: string, password: string): Promise<ContentCaller> {
+  async function login(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller> {
+    if (looksLikePassword(password)) return loginWithPullToken(user, password, remoteAddress);
     if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
     if (!isUid(user))
-      throw unauthenticated(`the user must be ${TOKEN_USER}, with an access token as its password, or the uid of an identity`);
+      throw unauthenticated(
+        `the user must be ${TOKEN_USER}, with an access token as its password, a pull token's, or the uid of an identity`,
+      );
     return callerFromPrincipal(await exchangeCached(user, password).catch(throwUnauthenticated));
   }
 
   return {
     login,
-    async authenticate(authorization) {
+    async authenticate(authorization, remoteAddress) {
       const [scheme = "", credentials = ""] = (authorization ?? "").split(/ +/, 2);
       if (credentials === "") return undefined;
       switch (scheme.toLowerCase()) {
         case "bearer":
           return callerFromPrincipal(await accessTokens.verify(credentials, audiences));
         case "basic":
-          return login(...parseBasicCredentials(credentials));
+          return login(...parseBasicCredentials(credentials), remoteAddress);
         default:
           throw unauthenticated("the Authorization header must be Bearer or Basic");
       }

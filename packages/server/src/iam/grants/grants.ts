@@ -3,12 +3,16 @@
 import { sql } from "kysely";
 import { Access, type Binding, effectiveCapabilities, type Memberships, NO_ACCESS } from "../../access/capabilities.ts";
 import type { Principal, ProviderSession } from "../../access/principal.ts";
+import type { RepositoryLimit } from "../../access/repository-patterns.ts";
 import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { Lru } from "../../lib/lru.ts";
 import { isInRoot, rootOf } from "../../lib/uid.ts";
 import { findDeactivations } from "../identities/scim-record.ts";
 import { findSessionBindings } from "../identities/session-mappings.ts";
+import { NO_RIGHTS, rightsOfPullToken } from "../pull-tokens/pull-token-access.ts";
+import { findBySecret } from "../pull-tokens/pull-token-record.ts";
 
 /** Whether an identity exists, and everything it may do. */
 export interface IdentityRights {
@@ -24,15 +28,22 @@ export interface IdentityRights {
 }
 
 /** The identity of a token, the token's limits and its identity-provider session. */
-export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session" | "registered">;
+export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session" | "registered" | "pullTokenSecret">;
+
+/** The rights of a token's bearer. */
+export interface SessionRights extends Pick<IdentityRights, "exists" | "access" | "registered"> {
+  /** For a pull token: the only repositories where the rights hold; undefined for all. */
+  readonly repositories?: RepositoryLimit | undefined;
+}
 
 export interface Grants {
   /** @param db handle of a transaction whose own writes must be visible; bypasses the cache */
   load(identityUid: string, db?: ReadDb): Promise<IdentityRights>;
   /**
    * The rights of a token's bearer: the identity's rights, plus the mapped groups of its session, limited by the token.
+   * A pull token is read each time and never cached, so that its revocation holds for the next request on every server.
    */
-  loadSession(session: Session, db?: ReadDb): Promise<Pick<IdentityRights, "exists" | "access" | "registered">>;
+  loadSession(session: Session, db?: ReadDb): Promise<SessionRights>;
   /**
    * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
    * Takes effect with the commit on this server, and within a second on all others.
@@ -44,6 +55,7 @@ export interface Grants {
 
 export interface GrantsOptions {
   readonly store: Store;
+  readonly clock?: Clock;
   /**
    * Returns false while this server may have missed changes of other servers; the cache is not used then. Left out if
    * there are no other servers.
@@ -53,7 +65,7 @@ export interface GrantsOptions {
 
 const MAX_CACHED_IDENTITIES = 20_000;
 
-export function createGrants({ store, current = () => true }: GrantsOptions): Grants {
+export function createGrants({ store, clock = systemClock, current = () => true }: GrantsOptions): Grants {
   const cache = new Lru<string, IdentityRights>(MAX_CACHED_IDENTITIES);
   /** Running loads that no invalidation has overtaken. */
   const pending = new Map<string, Promise<IdentityRights>>();
@@ -92,20 +104,31 @@ export function createGrants({ store, current = () => true }: GrantsOptions): Gr
     return cache.get(uid) ?? (await (pending.get(uid) ?? loadAndCache(uid)));
   }
 
+  async function loadPullToken(uid: string, secretId: string, db?: ReadDb): Promise<SessionRights> {
+    const token = await findBySecret(db ?? store.reader, uid, secretId);
+    if (token === undefined) return NO_RIGHTS;
+    return rightsOfPullToken(token, clock.now(), (creator) => loadSession(creator, db));
+  }
+
+  async function loadSession(
+    { uid, scopes, capabilities, within, session, registered, pullTokenSecret }: Session,
+    db?: ReadDb,
+  ): Promise<SessionRights> {
+    if (pullTokenSecret !== undefined) return loadPullToken(uid, pullTokenSecret, db);
+    const standing = await load(uid, db);
+    // The account of the token was deleted; the person has registered again under the same uid.
+    if (registered !== undefined && registered !== standing.registered) return { exists: false, access: NO_ACCESS, registered: undefined };
+    // A session ends when its provider's directory deactivates the account.
+    if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider)))
+      return { exists: false, access: NO_ACCESS, registered: undefined };
+    const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
+    return { exists: standing.exists, registered: standing.registered, access: access.narrowed(scopes, capabilities, within) };
+  }
+
   return {
     invalidate,
     load,
-    async loadSession({ uid, scopes, capabilities, within, session, registered }, db) {
-      const standing = await load(uid, db);
-      // The account of the token was deleted; the person has registered again under the same uid.
-      if (registered !== undefined && registered !== standing.registered)
-        return { exists: false, access: NO_ACCESS, registered: undefined };
-      // A session ends when its provider's directory deactivates the account.
-      if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider)))
-        return { exists: false, access: NO_ACCESS, registered: undefined };
-      const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
-      return { exists: standing.exists, registered: standing.registered, access: access.narrowed(scopes, capabilities, within) };
-    },
+    loadSession,
     async recordChange(db, identityUids) {
       await appendAccessChange(db, identityUids);
       db.afterCommit(() => invalidate(identityUids));

@@ -1,4 +1,7 @@
-/** Encrypts secrets that Holt must send to others, and so cannot store as a hash (AES-256-GCM). */
+/**
+ * Encrypts secrets that Holt must send to others, and so cannot store as a hash (AES-256-GCM). Hashes secrets that are
+ * only compared.
+ */
 import { createHmac } from "node:crypto";
 import { openBox, sealBox } from "../../lib/sealed-box.ts";
 
@@ -7,6 +10,12 @@ export interface Secrets {
   seal(text: string, context: string): string;
   /** @throws Error if it was sealed with another key or in another context */
   open(sealed: string, context: string): string;
+  /**
+   * HMAC-SHA256, hexadecimal. One fast hash is right for random secrets of 256 bits, which nobody can guess; passwords
+   * that people choose need a slow one. Without the key, a copy of the database can neither check a secret nor add one.
+   * @param context purpose of the secret
+   */
+  hash(text: string, context: string): string;
   /** Distinguishes keys without revealing them. */
   readonly fingerprint: string;
 }
@@ -25,6 +34,10 @@ export function createSecrets(key: Uint8Array): Secrets {
     open(sealed, context) {
       if (!sealed.startsWith(PREFIX)) throw new Error("not a sealed secret");
       return openBox(key, Buffer.from(sealed.slice(PREFIX.length), "base64url"), Buffer.from(context));
+    },
+    hash(text, context) {
+      const keyOfContext = createHmac("sha256", key).update(`holt hash ${context}`).digest();
+      return createHmac("sha256", keyOfContext).update(text).digest("hex");
     },
     fingerprint: createHmac("sha256", key).update("holt secrets key").digest("hex").slice(0, 32),
   };

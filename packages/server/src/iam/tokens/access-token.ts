@@ -34,6 +34,7 @@ export interface TokenContent
     | "session"
     | "registryAccess"
     | "registered"
+    | "pullTokenSecret"
   > {
   /** Rights shown in the `cap` claim, which clients read. Holt itself ignores the claim. */
   readonly access: Access;
@@ -120,6 +121,7 @@ function buildClaims({
   session,
   registryAccess,
   registered,
+  pullTokenSecret,
   ...content
 }: TokenContent): Claims {
   const narrow = buildNarrowClaim(content);
@@ -134,6 +136,7 @@ function buildClaims({
     ...(narrow !== undefined && { narrow }),
     ...(session !== undefined && { idp: buildSessionClaim(session) }),
     ...(registered !== undefined && { registered }),
+    ...(pullTokenSecret !== undefined && { pull_token_secret: pullTokenSecret }),
   };
 }
 
@@ -171,6 +174,7 @@ function principalFromClaims(claims: Claims, issuer: string): Principal {
   const uid = stringClaim(claims, "sub") ?? "";
   const [issuedAt, expiry] = [claimOf(claims, "iat"), claimOf(claims, "exp")];
   const registered = stringClaim(claims, "registered");
+  const pullTokenSecret = stringClaim(claims, "pull_token_secret");
   if (!isUid(uid) || typeof issuedAt !== "number" || typeof expiry !== "number" || !isRecord(claimOf(claims, "act")))
     throw invalidToken("not an access token");
   return {
@@ -181,6 +185,7 @@ function principalFromClaims(claims: Claims, issuer: string): Principal {
     issuedAt,
     expiry,
     ...(registered !== undefined && { registered }),
+    ...(pullTokenSecret !== undefined && { pullTokenSecret }),
     email: stringClaim(claims, "email"),
     emailVerified: claimOf(claims, "email_verified") === true,
     upstream: stringMembers(claimOf(claims, "upstream")),

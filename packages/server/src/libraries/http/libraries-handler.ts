@@ -28,7 +28,7 @@ export function createLibrariesHandler(options: LibrariesOptions): RequestHandle
 
 async function serve(exchange: ProtocolExchange, { parts, authenticator, protocols }: LibrariesOptions): Promise<void> {
   const { request, response, method, remoteAddress } = exchange;
-  const caller = await authenticator.authenticate(request.headers.authorization);
+  const caller = await authenticator.authenticate(request.headers.authorization, remoteAddress);
   if (caller === undefined) throw unauthenticated("log in: libraries do not serve anonymous callers");
   exchange.identify(caller.principal.uid);
   const [protocol = "", owner = "", ...path] = segmentsOf(exchange.path);

@@ -7,6 +7,7 @@ import type { ReadDb } from "../../db/store.ts";
 import type { UidRange } from "../../lib/uid.ts";
 import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
+import { isWithinLimit, namesWithinLimit } from "../repository-limit.ts";
 import { type NamedRepo, repositoryNames } from "../repository-names.ts";
 import { repos } from "../resources.ts";
 import { rights } from "../rights.ts";
@@ -31,7 +32,7 @@ export async function listCatalog(exchange: OciRequest, { store }: OciParts): Pr
   const after = await cursorOf(exchange, store.reader);
   const { ranges } = viewOf(caller.access.scopes(rights.listRepos), undefined, repos, store.dialect);
   const { rows, next } = await readPage(store.reader, ranges, { after, limit });
-  const names = await repositoryNames(store.reader, rows, caller.access);
+  const names = namesWithinLimit(rows, await repositoryNames(store.reader, rows, caller.access), caller);
   // A client that sees all names at once may as well see them sorted.
   const repositories = after === "" && next === undefined ? names.toSorted() : names;
   const link = next !== undefined && { link: nextPage("/v2/_catalog", { n: String(limit), last: next }) };
@@ -43,7 +44,8 @@ async function cursorOf({ query, caller }: OciRequest, db: ReadDb): Promise<stri
   const last = query.get("last") ?? "";
   if (last === "" || CURSOR.test(last)) return last;
   const target = await findRepository(db, last, caller.access);
-  if (target?.repoUid === undefined) throw new OciError("NAME_UNKNOWN", "last names no repository; follow the link of the answer instead");
+  if (target?.repoUid === undefined || !(await isWithinLimit(db, target, caller)))
+    throw new OciError("NAME_UNKNOWN", "last names no repository; follow the link of the answer instead");
   return target.repoUid;
 }
 

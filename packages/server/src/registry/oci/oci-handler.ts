@@ -55,7 +55,7 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
   const { request, response, method, state } = exchange;
   const route = routeOf(exchange.path.slice("/v2".length), options.historySegments);
   state.route = route;
-  const caller = await authenticate(request.headers.authorization, route, options);
+  const caller = await authenticate(exchange, options);
   exchange.identify(caller.principal.uid);
   if (route === undefined) throw new OciError("NAME_UNKNOWN", "unknown path");
   const name = repositoryOf(route) ?? "";
@@ -84,13 +84,11 @@ async function assertTerms(name: string, { access }: ContentCaller, { parts, req
   if (uid !== undefined && access.capabilitiesAt(uid) !== 0n) await assertTermsAccepted(uid, requiredTerms, reader);
 }
 
-async function authenticate(
-  authorization: string | undefined,
-  route: Route | undefined,
-  { authenticator }: OciOptions,
-): Promise<ContentCaller> {
+async function authenticate({ request, remoteAddress, state }: Exchange, { authenticator }: OciOptions): Promise<ContentCaller> {
+  const { authorization } = request.headers;
+  const { route } = state;
   try {
-    const caller = await authenticator.authenticate(authorization);
+    const caller = await authenticator.authenticate(authorization, remoteAddress);
     if (caller === undefined) throw unauthenticated("log in: the registry does not serve anonymous callers");
     return caller;
   } catch (error) {

@@ -58,7 +58,7 @@ async function serve(exchange: Exchange, options: TokenHandlerOptions): Promise<
   const parameters = state.form ?? new URLSearchParams(exchange.query);
   const scopes = parseScopes(parameters.getAll("scope"));
   const { caller, refreshToken } =
-    state.form === undefined ? await loginByHeader(exchange, options) : await loginByForm(state.form, options);
+    state.form === undefined ? await loginByHeader(exchange, options) : await loginByForm(state.form, exchange.remoteAddress, options);
   // A refresh token works once: after that, its caller must get the answer.
   if (refreshToken === undefined) exchange.identify(caller.principal.uid);
   else exchange.principal = caller.principal.uid;
@@ -74,29 +74,33 @@ async function serve(exchange: Exchange, options: TokenHandlerOptions): Promise<
   send(response, 200, { type: "application/json", text: JSON.stringify(answer) }, { "cache-control": "no-store" });
 }
 
-async function loginByHeader({ request }: Exchange, { authenticator }: TokenHandlerOptions): Promise<Login> {
-  const caller = await authenticator.authenticate(request.headers.authorization);
+async function loginByHeader({ request, remoteAddress }: Exchange, { authenticator }: TokenHandlerOptions): Promise<Login> {
+  const caller = await authenticator.authenticate(request.headers.authorization, remoteAddress);
   if (caller === undefined) throw unauthenticated("log in: the registry does not serve anonymous callers");
   return { caller };
 }
 
-async function loginByForm(form: URLSearchParams, options: TokenHandlerOptions): Promise<Login> {
+async function loginByForm(form: URLSearchParams, remoteAddress: string | undefined, options: TokenHandlerOptions): Promise<Login> {
   switch (form.get("grant_type")) {
     case "password":
-      return { caller: await options.authenticator.login(form.get("username") ?? "", form.get("password") ?? "") };
+      return { caller: await options.authenticator.login(form.get("username") ?? "", form.get("password") ?? "", remoteAddress) };
     case "refresh_token":
-      return loginByRefreshToken(form.get("refresh_token") ?? "", options);
+      return loginByRefreshToken(form.get("refresh_token") ?? "", remoteAddress, options);
     default:
       throw new HttpOciError("UNSUPPORTED", 400, "grant_type must be password or refresh_token");
   }
 }
 
 /** Clients keep an "identity token" between logins: either an access token of this server, or a refresh token, which works once. */
-async function loginByRefreshToken(token: string, { authenticator, exchange, store, clock }: TokenHandlerOptions): Promise<Login> {
-  if (token.includes(".")) return { caller: await authenticator.login(TOKEN_USER, token) };
+async function loginByRefreshToken(
+  token: string,
+  remoteAddress: string | undefined,
+  { authenticator, exchange, store, clock }: TokenHandlerOptions,
+): Promise<Login> {
+  if (token.includes(".")) return { caller: await authenticator.login(TOKEN_USER, token, remoteAddress) };
   const prepared = await exchange.prepareRefresh({ bearer: token, aud: [], scopes: [], cap: [] }, clock.now(), store.reader);
   const tokens = await store.transaction((db) => exchange.recordExchange(db, prepared));
-  return { caller: await authenticator.login(TOKEN_USER, tokens.token.token), refreshToken: tokens.refreshToken?.token };
+  return { caller: await authenticator.login(TOKEN_USER, tokens.token.token, remoteAddress), refreshToken: tokens.refreshToken?.token };
 }
 
 function scopeOf({ type, name, actions }: RegistryAccess): string {

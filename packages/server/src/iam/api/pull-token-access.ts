@@ -1,0 +1,114 @@
+/** Who may see, change and give pull tokens. */
+import type { PullToken } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { sql } from "kysely";
+import { Access } from "../../access/capabilities.ts";
+import { capabilitySet } from "../../access/capability-set.ts";
+import type { Principal } from "../../access/principal.ts";
+import { assertHolds } from "../../api/call/authorize.ts";
+import type { Call, WriteCall } from "../../api/call/call.ts";
+import { within } from "../../api/resource/conditions.ts";
+import type { Condition } from "../../api/resource/visible.ts";
+import { failedPrecondition, notFound, permissionDenied } from "../../lib/errors.ts";
+import { isUid, rangeAtOrBelow, rootOf } from "../../lib/uid.ts";
+import { creatorFromPrincipal } from "../pull-tokens/pull-token-access.ts";
+import type { Creator } from "../pull-tokens/pull-token-record.ts";
+import { capabilitiesOfRights } from "../pull-tokens/rights.ts";
+import { isNarrowed, NOT_NARROWED } from "../tokens/narrowing.ts";
+import { assertHoldsAll, type EscalationCollaborators } from "./escalation.ts";
+import { isStaff } from "./staff.ts";
+
+export const LIST = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
+const MAKE_INDEPENDENT = capabilitySet([Capability.CAP_IAM_IDENTITY_UPDATE, Capability.CAP_IAM_ROLE_BINDINGS_UPDATE]);
+
+/** The creator may see and revoke its tokens without a capability, unless it presents a narrowed access token. */
+function actsAsCreator({ principal }: Pick<Call, "principal">): boolean {
+  return principal !== undefined && !isNarrowed({ ...principal, within: undefined });
+}
+
+/**
+ * @returns whether the caller is the creator of the token
+ * @throws NOT_FOUND; PERMISSION_DENIED unless the caller created the token or holds the capabilities at it
+ */
+export async function assertMayUse(uid: string, capabilities: bigint, call: Call): Promise<boolean> {
+  if (!isUid(uid)) throw notFound("PullToken", uid.slice(0, 200));
+  const row = await call.db.selectFrom("pull_token").select("creator").where("uid", "=", uid).executeTakeFirst();
+  if (row !== undefined && row.creator === call.principal?.uid && actsAsCreator(call)) return true;
+  await assertHolds({ kind: "PullToken", uid }, capabilities, call.access, call.db);
+  if (row === undefined) throw notFound("PullToken", uid);
+  return false;
+}
+
+/** What a list reads: the access by which its rows are found, and which of these rows the caller may see. */
+export interface VisibleTokens {
+  readonly access: Access;
+  readonly conditions: readonly Condition[];
+}
+
+/** Tokens below groups where the caller holds the capability to list, and those that it created anywhere. */
+export async function visibleTokens(call: Call): Promise<VisibleTokens> {
+  const { access, db, principal } = call;
+  const self = principal?.uid ?? "";
+  const own = db.selectFrom("pull_token").select("uid").where("creator", "=", self).limit(1);
+  if (!actsAsCreator(call) || (await own.executeTakeFirst()) === undefined) return { access, conditions: [] };
+  const listable = access.scopes(LIST).map(rangeAtOrBelow);
+  const everywhere = new Access(new Map(access.scopes(0n).map((uid) => [uid, LIST])));
+  const seek = sql<boolean>`(creator = ${self} or ${within(listable, sql.ref("uid"), db.dialect)})`;
+  const test = sql<boolean>`(${db.dialect.unindexed("creator")} = ${self} or ${within(listable, db.dialect.unindexed("uid"), db.dialect)})`;
+  return { access: everywhere, conditions: [{ seek, test }] };
+}
+
+/** What a caller gives a pull token. */
+export interface Given {
+  readonly capabilities: bigint;
+  readonly creator: Creator;
+}
+
+/**
+ * @throws PERMISSION_DENIED unless the caller holds the token's rights at the group, and may make it independent if it is;
+ * FAILED_PRECONDITION if the token would have no rights because those of the caller end with its session
+ */
+export async function assertMayGive(
+  { rights, independent }: PullToken,
+  groupUid: string,
+  call: WriteCall,
+  collaborators: EscalationCollaborators,
+): Promise<Given> {
+  const { required, optional } = capabilitiesOfRights(rights);
+  await assertHoldsAll(required, groupUid, call, collaborators);
+  const principal = requirePrincipal(call);
+  const { access, registered } = await collaborators.grants.loadSession(principal, call.db);
+  const given = {
+    capabilities: required | (optional & access.capabilitiesAt(groupUid)),
+    creator: creatorFromPrincipal(principal, registered),
+  };
+  if (independent) await assertMayMakeIndependent(groupUid, call, collaborators);
+  else await assertLasting(required, groupUid, given.creator, call, collaborators);
+  return given;
+}
+
+function requirePrincipal({ principal }: WriteCall): Principal {
+  if (principal === undefined) throw permissionDenied("sign in first");
+  return principal;
+}
+
+async function assertMayMakeIndependent(groupUid: string, call: WriteCall, collaborators: EscalationCollaborators): Promise<void> {
+  if (isStaff(call, groupUid, collaborators)) return;
+  await assertHolds({ kind: "Group", uid: rootOf(groupUid) }, MAKE_INDEPENDENT, call.access, call.db);
+}
+
+async function assertLasting(
+  required: bigint,
+  groupUid: string,
+  creator: Creator,
+  { db }: WriteCall,
+  { grants }: EscalationCollaborators,
+): Promise<void> {
+  const { exists, access } = await grants.loadSession({ ...NOT_NARROWED, ...creator }, db);
+  if (exists && access.holds(required, groupUid)) return;
+  throw failedPrecondition(
+    "RIGHTS_END_WITH_SESSION",
+    "you hold these rights only by groups that your identity provider named at your sign-in, so the token would lose them; " +
+      "ask for a role binding, or let somebody who has one create the token",
+  );
+}
