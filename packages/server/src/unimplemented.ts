@@ -4,10 +4,7 @@ import { fullName } from "./api/call/operation.ts";
 
 /** Services of which no method is served. */
 const unimplementedServices: readonly string[] = [
-  "platform.events.v1.Identities",
-  "platform.iam.v1.GroupInvites",
   "platform.libraries.v1.AWSMarketplaceSubscriptions",
-  "platform.libraries.v1.Artifacts",
   "platform.libraries.v1.Entitlements",
   "platform.libraries.v1.LibraryPolicies",
   "platform.libraries.v1.LibraryPolicyBindings",

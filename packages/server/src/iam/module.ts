@@ -54,9 +54,11 @@ import { createWaitLimit } from "./tokens/wait-limit.ts";
 import { createWorkloadLogins, type ServicePrincipals } from "./tokens/workload-login.ts";
 import { accountAssociationsServiceV1 } from "./v1/account-associations.ts";
 import { externalGroupRoleMappingsServiceV1 } from "./v1/external-group-role-mappings.ts";
+import { groupInvitesServiceV1 } from "./v1/group-invites.ts";
 import { groupsServiceV1 } from "./v1/groups.ts";
 import { identitiesServiceV1 } from "./v1/identities.ts";
 import { identityProvidersServiceV1 } from "./v1/identity-providers.ts";
+import { ownIdentityServiceV1 } from "./v1/own-identity.ts";
 import { roleBindingsServiceV1 } from "./v1/role-bindings.ts";
 import { rolesServiceV1 } from "./v1/roles.ts";
 import { termsServiceV1 } from "./v1/terms.ts";
@@ -103,6 +105,7 @@ export const iamDomain: Domain = {
     "platform.iam.v1.RegenerateScimTokenResponse": ofProviderV1,
     "platform.iam.v1.RevokeScimTokenResponse": ofProviderV1,
     "platform.iam.v1.SetScimEnabledResponse": ofProviderV1,
+    "platform.events.v1.IdentityMetadata": () => ({ subject: "", group: "" }),
     "platform.iam.v2.IdentityMetadata": ({ uid }: { uid: string }) => ({ subject: uid, group: "" }),
     "platform.iam.v2.GenerateScimTokenResponse": ofProvider,
     "platform.iam.v2.RegenerateScimTokenResponse": ofProvider,
@@ -199,6 +202,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
   const identities = identitiesService(collaborators);
   const roles = rolesService(collaborators);
   const mappings = externalGroupRoleMappingsService(collaborators);
+  const invites = groupInvitesService(collaborators);
   const associations = accountAssociationsService(collaborators);
   const terms = termsService(collaborators);
   return {
@@ -215,7 +219,9 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       identityProvidersServiceV1(collaborators),
       mappings,
       externalGroupRoleMappingsServiceV1(mappings),
-      groupInvitesService(collaborators),
+      invites,
+      groupInvitesServiceV1(invites, collaborators),
+      ownIdentityServiceV1(collaborators),
       associations,
       accountAssociationsServiceV1(associations),
       terms,

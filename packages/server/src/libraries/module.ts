@@ -13,6 +13,7 @@ import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import { pythonProjects } from "./migrations/027-python-projects.ts";
 import { servePython } from "./python/http/python-protocol.ts";
 import { createStaging } from "./stage.ts";
+import { artifactsServiceV1 } from "./v1/artifacts.ts";
 import "./tables.ts";
 
 export const librariesDomain: Domain = {
@@ -43,8 +44,9 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
       ["java", serveJava],
     ]),
   });
+  const artifacts = artifactsService(platform);
   return {
-    services: [artifactsService(platform), pythonProjectsService(platform)],
+    services: [artifacts, artifactsServiceV1(artifacts, names.profile.remediatedLabels), pythonProjectsService(platform)],
     // `/libraries/v2` is the API's.
     mounts: [{ paths: ["/libraries/python/*", "/libraries/java/*"], serve }],
   };

@@ -4,6 +4,7 @@ import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 
 /** The only fields that subscribers see of these messages. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
+  "platform.iam.v1.GroupInvite": ["id", "expiration"],
   "platform.iam.v2.GroupInvite": ["uid", "expiration_time"],
 };
 

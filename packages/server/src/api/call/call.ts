@@ -59,6 +59,8 @@ export class JsonText<Desc extends DescMessage = DescMessage> {
 /** What a handler answers. */
 export type Reply = Message | JsonText;
 
+export function messageOf<Desc extends DescMessage>(reply: MessageShape<Desc> | JsonText<Desc>): MessageShape<Desc>;
+export function messageOf(reply: Reply): Message;
 export function messageOf(reply: Reply): Message {
   return reply instanceof JsonText ? reply.message() : reply;
 }

@@ -47,15 +47,20 @@ export function groupInvitesService(collaborators: GroupInvitesCollaborators) {
 
     createGroupInvite: write(async ({ parent, groupInvite }, call) => {
       const invite = prepareCreate(groupInvites, groupInvite, call.now);
-      settleExpiration(invite, call.now);
       await assertGrantable({ field: "role_uid", roleUid: invite.roleUid, groupUid: parent }, call, collaborators);
-      invite.keyId = randomBytes(20).toString("hex");
-      const created = await create(groupInvites, parent, invite, call);
-      const code = await storeNewCode(invite, call);
-      const [body = created.text] = await hydrateGroupInvites([created.text], call.db, code);
-      return new JsonText(GroupInviteSchema, body);
+      return createInvite(parent, invite, call);
     }),
   });
+}
+
+/** @param invite from `prepareCreate`, with a role that the caller may give */
+export async function createInvite(parent: string, invite: GroupInvite, call: WriteCall): Promise<JsonText<typeof GroupInviteSchema>> {
+  settleExpiration(invite, call.now);
+  invite.keyId = randomBytes(20).toString("hex");
+  const created = await create(groupInvites, parent, invite, call);
+  const code = await storeNewCode(invite, call);
+  const [body = created.text] = await hydrateGroupInvites([created.text], call.db, code);
+  return new JsonText(GroupInviteSchema, body);
 }
 
 /** In milliseconds since 1970. */

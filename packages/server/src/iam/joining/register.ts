@@ -79,7 +79,12 @@ export function redeemerFromAccount({ identityUid, email, emailWithin, mayJoin }
 }
 
 /** @returns whether the identity is new */
-async function insertIdentity(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<boolean> {
+export async function insertIdentity(
+  db: WriteDb,
+  account: Pick<PersonAccount, "identityUid" | "issuer" | "subject" | "profile">,
+  now: Date,
+  grants: Grants,
+): Promise<boolean> {
   const { identityUid, issuer, subject, profile } = account;
   // The email address from an organization's provider counts nowhere else: it is kept with the membership.
   const identity = newUserIdentity(issuer, subject, profile, now);
