@@ -12,6 +12,8 @@ type Bool = RawBuilder<boolean>;
 
 export interface Condition {
   readonly where: Bool;
+  /** A condition on the text of the body, which all matching rows fulfil too. It is slow to check. */
+  readonly hint: Bool;
   /** The part to apply to the rows; undefined if the SQL condition is exact. */
   readonly remainder: Filter | undefined;
 }
@@ -19,27 +21,53 @@ export interface Condition {
 type Comparison = Extract<Filter, { kind: "compare" }>;
 
 const ANYTHING = sql<boolean>`1 = 1`;
+/** More searches for a part of a string would make one statement slow: the rows are searched instead, with pauses. */
+const MAX_TEXT_SEARCHES = 10;
 const COMPARISONS = { eq: "=", ne: "<>", gt: ">", ge: ">=", lt: "<", le: "<=" } as const;
+
+/** Where the compiled condition searches. */
+interface Scope extends ResourceStorage {
+  /** Whether SQL searches for parts of strings. */
+  readonly searchesText: boolean;
+}
 
 /** @throws ScimError invalidFilter if the filter needs groups or members in a way that SQL cannot answer */
 export function compileFilter(filter: Filter, storage: ResourceStorage): Condition {
+  return compile(filter, { ...storage, searchesText: countTextSearches(filter) <= MAX_TEXT_SEARCHES });
+}
+
+function countTextSearches(filter: Filter): number {
   switch (filter.kind) {
     case "and":
-      return compileAnd(filter.terms.map((term) => compileFilter(term, storage)));
+    case "or":
+      return filter.terms.reduce((count, term) => count + countTextSearches(term), 0);
+    case "not":
+      return countTextSearches(filter.term);
+    case "value":
+      return countTextSearches(filter.filter);
+    case "present":
+      return 0;
+    case "compare":
+      return 1;
+  }
+}
+
+function compile(filter: Filter, storage: Scope): Condition {
+  switch (filter.kind) {
+    case "and":
+      return compileAnd(filter.terms.map((term) => compile(term, storage)));
     case "or":
       return compileOr(filter, storage);
     case "not": {
-      const { where, remainder } = compileFilter(filter.term, storage);
-      return remainder === undefined
-        ? { where: sql<boolean>`(${where}) is not true`, remainder }
-        : withRemainder(filter, storage, ANYTHING);
+      const { where, remainder } = compile(filter.term, storage);
+      return remainder === undefined ? exactly(sql<boolean>`(${where}) is not true`) : withRemainder(filter, storage);
     }
     case "present":
       return isLink(filter.path, storage) ? linkExists(storage, undefined) : compilePresence(filter, storage);
     case "value":
       return isLink(filter.path, storage)
         ? compileLinkFilter(filter.filter, storage)
-        : { where: bodyMentions(filter.filter), remainder: filter };
+        : { where: ANYTHING, hint: bodyMentions(filter.filter, storage), remainder: filter };
     case "compare":
       return isLink(filter.path, storage) ? compileLinkFilter(filter, storage) : compileComparison(filter, storage);
   }
@@ -53,24 +81,25 @@ export function columnOf({ extension, attribute, sub }: AttributePath, storage: 
 function compileAnd(conditions: readonly Condition[]): Condition {
   const terms = conditions.flatMap(({ remainder }) => remainder ?? []);
   const where = joinAnd(conditions.map((condition) => condition.where));
-  return { where, remainder: terms.length === 0 ? undefined : { kind: "and", terms } };
+  const hint = joinAnd(conditions.map((condition) => condition.hint));
+  return { where, hint, remainder: terms.length === 0 ? undefined : { kind: "and", terms } };
 }
 
-function compileOr(filter: Extract<Filter, { kind: "and" | "or" }>, storage: ResourceStorage): Condition {
-  const conditions = filter.terms.map((term) => compileFilter(term, storage));
-  const where = sql<boolean>`(${sql.join(
-    conditions.map((condition) => condition.where),
-    sql` or `,
-  )})`;
-  return conditions.every(({ remainder }) => remainder === undefined)
-    ? { where, remainder: undefined }
-    : withRemainder(filter, storage, where);
+function compileOr(filter: Extract<Filter, { kind: "and" | "or" }>, storage: Scope): Condition {
+  const conditions = filter.terms.map((term) => compile(term, storage));
+  const where = joinOr(conditions.map((condition) => condition.where));
+  if (conditions.every(({ remainder }) => remainder === undefined)) return exactly(where);
+  return withRemainder(filter, storage, { where, hint: joinOr(conditions.map((condition) => condition.hint)) });
+}
+
+function exactly(where: Bool): Condition {
+  return { where, hint: ANYTHING, remainder: undefined };
 }
 
 /** The remainder cannot refer to groups or members, since they are not loaded for it. */
-function withRemainder(filter: Filter, storage: ResourceStorage, where: Bool): Condition {
+function withRemainder(filter: Filter, storage: Scope, { where, hint } = { where: ANYTHING, hint: ANYTHING }): Condition {
   if (refersToLinks(filter, storage)) throw unsupportedLinkFilter(storage);
-  return { where, remainder: filter };
+  return { where, hint, remainder: filter };
 }
 
 function refersToLinks(filter: Filter, storage: ResourceStorage): boolean {
@@ -89,29 +118,32 @@ function joinAnd(conditions: readonly Bool[]): Bool {
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
-function compilePresence(filter: Extract<Filter, { kind: "present" }>, storage: ResourceStorage): Condition {
+function joinOr(conditions: readonly Bool[]): Bool {
+  return sql<boolean>`(${sql.join(conditions, sql` or `)})`;
+}
+
+function compilePresence(filter: Extract<Filter, { kind: "present" }>, storage: Scope): Condition {
   const column = columnOf(filter.path, storage);
-  if (column === undefined) return { where: ANYTHING, remainder: filter };
-  return { where: isNotNull(column), remainder: undefined };
+  return column === undefined ? withRemainder(filter, storage) : exactly(isNotNull(column));
 }
 
 function isNotNull({ name, isNullable }: Column): Bool {
   return isNullable ? sql<boolean>`${sql.ref(name)} is not null` : ANYTHING;
 }
 
-function compileComparison(filter: Comparison, storage: ResourceStorage): Condition {
+function compileComparison(filter: Comparison, storage: Scope): Condition {
   const { path, operator, value } = filter;
   const column = columnOf(path, storage);
-  if (column === undefined) return { where: bodyContains(filter), remainder: filter };
+  if (column === undefined) return withRemainder(filter, storage, { where: ANYTHING, hint: bodyContains(filter, storage) });
   if (value === null) {
     const notNull = isNotNull(column);
-    return { where: operator === "ne" ? notNull : sql<boolean>`not (${notNull})`, remainder: undefined };
+    return exactly(operator === "ne" ? notNull : sql<boolean>`not (${notNull})`);
   }
-  if (operator === "co" || operator === "sw" || operator === "ew") return compileLike(column, filter);
+  if (operator === "co" || operator === "sw" || operator === "ew") return compileLike(column, filter, storage);
   const ref = sql.ref(column.name);
   const comparison = sql<boolean>`${ref} ${sql.raw(COMPARISONS[operator])} ${storedValue(column, value)}`;
   const includesNull = operator === "ne" && column.isNullable;
-  return { where: includesNull ? sql<boolean>`(${ref} is null or ${comparison})` : comparison, remainder: undefined };
+  return exactly(includesNull ? sql<boolean>`(${ref} is null or ${comparison})` : comparison);
 }
 
 function storedValue({ holds }: Column, value: string | number | boolean): string | number {
@@ -128,28 +160,30 @@ function storedValue({ holds }: Column, value: string | number | boolean): strin
 }
 
 /** SQLite's LIKE ignores case, so a case-sensitive comparison has a remainder. */
-function compileLike({ name, holds }: Column, filter: Comparison): Condition {
+function compileLike({ name, holds }: Column, filter: Comparison, storage: Scope): Condition {
   const { operator, value } = filter;
   if (holds === "boolean" || holds === "time") throw badRequest("invalidFilter", `${operator} compares strings only`);
+  if (!storage.searchesText) return withRemainder(filter, storage);
   const escaped = escapeForLike(holds === "folded" ? String(value).toLowerCase() : String(value));
   const pattern = `${operator === "sw" ? "" : "%"}${escaped}${operator === "ew" ? "" : "%"}`;
-  return { where: sql<boolean>`${sql.ref(name)} like ${pattern} escape '!'`, remainder: holds === "folded" ? undefined : filter };
+  const where = sql<boolean>`${sql.ref(name)} like ${pattern} escape '!'`;
+  return holds === "folded" ? exactly(where) : withRemainder(filter, storage, { where, hint: ANYTHING });
 }
 
 /** For attributes without a column: the body must contain the string somewhere. */
-function bodyContains({ path, operator, value }: Comparison): Bool {
+function bodyContains({ path, operator, value }: Comparison, { searchesText }: Scope): Bool {
   const { type } = comparedAttribute(path);
   const isInBody = path.attribute.name !== "meta" && (type === "string" || type === "reference");
   const isFound = operator === "eq" || operator === "co" || operator === "sw" || operator === "ew";
   // Only characters that JSON does not escape and that every database lower-cases in the same way.
-  if (!isInBody || !isFound || typeof value !== "string" || !/^[ !#-[\]-~]+$/.test(value)) return ANYTHING;
+  if (!searchesText || !isInBody || !isFound || typeof value !== "string" || !/^[ !#-[\]-~]+$/.test(value)) return ANYTHING;
   return sql<boolean>`lower(body) like ${`%${escapeForLike(value.toLowerCase())}%`} escape '!'`;
 }
 
 /** A condition that holds for every body that fulfils the filter in brackets. */
-function bodyMentions(filter: Filter): Bool {
-  if (filter.kind === "compare") return bodyContains(filter);
-  return filter.kind === "and" ? joinAnd(filter.terms.map(bodyMentions)) : ANYTHING;
+function bodyMentions(filter: Filter, storage: Scope): Bool {
+  if (filter.kind === "compare") return bodyContains(filter, storage);
+  return filter.kind === "and" ? joinAnd(filter.terms.map((term) => bodyMentions(term, storage))) : ANYTHING;
 }
 
 function escapeForLike(text: string): string {
@@ -179,5 +213,5 @@ function linkExists({ table, link }: ResourceStorage, id: string | undefined): C
   const own = sql.ref(`scim_group_member.${link.own}`);
   const otherEnd = id === undefined ? sql`` : sql` and ${sql.ref(`scim_group_member.${link.other}`)} = ${id}`;
   const rows = sql`select 1 from scim_group_member where ${own} = ${sql.ref(`${table}.id`)}${otherEnd}`;
-  return { where: sql<boolean>`exists (${rows})`, remainder: undefined };
+  return exactly(sql<boolean>`exists (${rows})`);
 }

@@ -32,10 +32,14 @@ export interface ListPage {
 
 /** Rows that one request may scan. */
 const MAX_SCANNED_ROWS = 20_000;
-const ROWS_PER_SCAN_STEP = 200;
+const MAX_ROWS_PER_STEP = 1_000;
+const MIN_ROWS_PER_STEP = 10;
+/** Time that a scan may take before others run. Large resources and long filters make one row cost milliseconds. */
+const MAX_TURN_MS = 10;
 const DEFAULT_ORDER: Column = { name: "create_time", holds: "time", isNullable: false };
 
 type Bool = RawBuilder<boolean>;
+const ANYTHING = sql<boolean>`1 = 1`;
 
 /** Where to list, and the limit on concurrent scans. */
 export interface ListSource {
@@ -50,16 +54,19 @@ interface Selection {
   readonly db: ReadDb;
   readonly storage: ResourceStorage;
   readonly where: Bool;
+  /** A condition that is slow to check, for scans alone. */
+  readonly hint: Bool;
 }
 
 export async function listRows({ db, storage, idpUid, scans }: ListSource, query: ListQuery): Promise<ListPage> {
   const condition =
-    query.filter === undefined ? { where: sql<boolean>`1 = 1`, remainder: undefined } : compileFilter(query.filter, storage);
+    query.filter === undefined ? { where: ANYTHING, hint: ANYTHING, remainder: undefined } : compileFilter(query.filter, storage);
   const where = sql<boolean>`idp_uid = ${idpUid} and ${storage.isVisible} and ${condition.where}`;
+  const { hint } = condition;
   const sortPath = parseSortPath(storage, query.sortBy);
   const column = sortPath === undefined ? DEFAULT_ORDER : columnOf(sortPath, storage);
-  if (condition.remainder === undefined && column !== undefined) return listBySql({ db, storage, where }, column, query);
-  return scans.run(() => listByScan({ db, storage, where }, sortPath, { ...query, filter: condition.remainder }));
+  if (condition.remainder === undefined && column !== undefined) return listBySql({ db, storage, where, hint }, column, query);
+  return scans.run(() => listByScan({ db, storage, where, hint }, sortPath, { ...query, filter: condition.remainder }));
 }
 
 /** @throws ScimError invalidValue */
@@ -96,10 +103,13 @@ interface FoundRow {
   readonly key: string | undefined;
 }
 
-async function listByScan({ db, storage, where }: Selection, sortPath: AttributePath | undefined, query: ListQuery): Promise<ListPage> {
+async function listByScan(selection: Selection, sortPath: AttributePath | undefined, query: ListQuery): Promise<ListPage> {
+  const { db, storage } = selection;
   const found: FoundRow[] = [];
   let scanned = 0;
-  for await (const row of scanRows(db, storage, where)) {
+  let begun = performance.now();
+  for await (const row of scanRows(selection)) {
+    if (performance.now() - begun > MAX_TURN_MS) begun = await nextTurn();
     if (++scanned > MAX_SCANNED_ROWS)
       throw badRequest(
         "tooMany",
@@ -113,6 +123,12 @@ async function listByScan({ db, storage, where }: Selection, sortPath: Attribute
   if (query.isDescending) found.reverse();
   const page = found.slice(query.skip, query.skip + query.count).map(({ id }) => id);
   return { total: found.length, rows: await findRows(db, storage, page) };
+}
+
+/** Lets others run. @returns the time, in milliseconds */
+async function nextTurn(): Promise<number> {
+  await setImmediate();
+  return performance.now();
 }
 
 /** Uses the primary value, or else the first. Compares with case only if the attribute does. */
@@ -130,21 +146,31 @@ function compareKeys({ key: a }: FoundRow, { key: b }: FoundRow): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Reads in the default order, in steps, so that other work runs in between. */
-async function* scanRows(db: ReadDb, storage: ResourceStorage, where: Bool): AsyncGenerator<ScimRow> {
-  let after = sql<boolean>`1 = 1`;
+/** Reads in the default order, in steps that take little time, so that other work runs in between: SQLite blocks the event loop. */
+async function* scanRows({ db, storage, where, hint }: Selection): AsyncGenerator<ScimRow> {
+  const columns = sql.join(COLUMNS.filter((name) => name !== "body").map((name) => sql.ref(name)));
+  const select = sql`select ${columns}, case when ${hint} then body end as body from ${sql.table(storage.table)}`;
+  let after = ANYTHING;
+  let limit = MIN_ROWS_PER_STEP;
   for (;;) {
-    const { rows } =
-      await sql<ScimRow>`${selectRows(storage)} where ${where} and ${after} order by create_time, id limit ${ROWS_PER_SCAN_STEP}`.execute(
-        db,
-      );
-    yield* rows;
-    // SQLite queries block the event loop, so other requests get a turn here.
+    const begun = performance.now();
+    const step = sql<ScannedRow>`${select} where ${where} and ${after} order by create_time, id limit ${limit}`;
+    const { rows } = await step.execute(db);
+    const isShort = performance.now() - begun < MAX_TURN_MS / 2;
+    for (const row of rows) if (hasBody(row)) yield row;
     await setImmediate();
     const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_PER_SCAN_STEP) return;
+    if (last === undefined || rows.length < limit) return;
     after = sql<boolean>`(create_time, id) > (${last.create_time}, ${last.id})`;
+    limit = isShort ? Math.min(2 * limit, MAX_ROWS_PER_STEP) : Math.max(limit >> 1, MIN_ROWS_PER_STEP);
   }
+}
+
+/** The body is missing if the row cannot match. */
+type ScannedRow = Omit<ScimRow, "body"> & { readonly body: string | null };
+
+function hasBody(row: ScannedRow): row is ScimRow {
+  return row.body !== null;
 }
 
 /** Returns the rows in the order of `ids`. */

@@ -25,7 +25,8 @@ function compareValues(values: readonly unknown[], path: AttributePath, operator
   if (expected === null) return operator === (values.length === 0 ? "eq" : "ne");
   if (values.length === 0) return operator === "ne";
   const attribute = comparedAttribute(path);
-  return values.some((value) => compareValue(toComparable(attribute, value), operator, toComparable(attribute, expected)));
+  const comparable = toComparable(attribute, expected);
+  return values.some((value) => compareValue(toComparable(attribute, value), operator, comparable));
 }
 
 /** Entra ID sends booleans as strings. */

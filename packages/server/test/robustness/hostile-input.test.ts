@@ -1,18 +1,16 @@
 /**
  * Feeds every path by which callers upload content with inputs that are slow or large to parse, from 1 KB to the maximum
- * size. One request must cost the main thread little CPU time and the process little memory.
+ * size. One request must cost the main thread little CPU time and the process little memory. hostile-rows.test.ts has the
+ * inputs whose cost depends on the store, and hostile-messages.test.ts those of gRPC.
  */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { after, before, test } from "node:test";
-import { Import_State } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { entitleOwner } from "../harness/advisories/entitle-owner.ts";
-import { begin, ended } from "../harness/advisories/remote-client.ts";
 import { part } from "../harness/forged-tokens.ts";
 import { pluginJar } from "../harness/libraries/maven-client.ts";
 import { FORM_TYPE, formOf, metadataText, wheelEntries, zipOf } from "../harness/libraries/python-packages.ts";
-import { layerOf } from "../harness/registry/image-content.ts";
+import { layerOf, RPM } from "../harness/registry/image-content.ts";
 import { createImageRepo, type ImageRepo } from "../harness/registry/image-world.ts";
 import {
   basic,
@@ -23,20 +21,13 @@ import {
   MANIFEST,
   type RegistryClient,
 } from "../harness/registry/registry-client.ts";
+import { assertYielding, createCostChecks, MAX_CPU_MS } from "../harness/robustness/cost-checks.ts";
 import { tarOfEntries, tarOfLongHeader, zipDirectory } from "../harness/robustness/hostile-archives.ts";
+import { hostileRpmDatabase, rpmDatabases } from "../harness/robustness/hostile-databases.ts";
 import { fill, jsonTexts, readmes, xmlDocuments } from "../harness/robustness/hostile-documents.ts";
-import { type Cost, type MeteredClient, type MeteredRequest, startMeteredClient } from "../harness/robustness/metered-client.ts";
-import { startTurnMeter } from "../harness/robustness/turn-meter.ts";
-import { PATCH, startDirectory } from "../harness/scim/directory.ts";
-import { until } from "../harness/wait.ts";
+import { type MeteredClient, startMeteredClient } from "../harness/robustness/metered-client.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
-const MAX_CPU_MS = 50;
-const MAX_MEMORY_MB = 64;
-/** Without a pause, in the background. Twice as long, because such work can neither be repeated nor kept from a major collection. */
-const MAX_TURN_MS = 2 * MAX_CPU_MS;
-/** Other work of the server and of the machine disturbs a measurement, but not each time. */
-const ATTEMPTS = 4;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 /** Leaves room for what surrounds a document in its request. */
@@ -57,39 +48,7 @@ after(async () => {
   await client[Symbol.asyncDispose]();
   await world[Symbol.asyncDispose]();
 });
-
-/** Sends a request that the server answers without a fault, and without much CPU time or memory. */
-async function assertCheap(what: string, request: MeteredRequest): Promise<Cost> {
-  let best = await client.send(request);
-  for (let i = 1; i < ATTEMPTS && (best.cpuMs > MAX_CPU_MS || best.memoryMb > MAX_MEMORY_MB); i++) {
-    const cost = await client.send(request);
-    best = { ...cost, cpuMs: Math.min(best.cpuMs, cost.cpuMs), memoryMb: Math.min(best.memoryMb, cost.memoryMb) };
-  }
-  const { status, text, cpuMs, memoryMb } = best;
-  assert.ok(status >= 200 && status < 500, `${what}: ${status} ${text}`);
-  assert.ok(cpuMs <= MAX_CPU_MS, `${what}: ${cpuMs.toFixed()} ms of CPU time`);
-  assert.ok(memoryMb <= MAX_MEMORY_MB, `${what}: ${memoryMb.toFixed()} MB`);
-  return best;
-}
-
-/** The same for each document in each size. @param requestFor makes a request of a document */
-async function assertAllCheap(
-  documents: Readonly<Record<string, (bytes: number) => string>>,
-  sizes: readonly number[],
-  requestFor: (document: string) => MeteredRequest,
-): Promise<void> {
-  await client.send(requestFor("warm up"));
-  for (const [name, documentOf] of Object.entries(documents))
-    for (const size of sizes) await assertCheap(`${name}, ${size} bytes`, requestFor(documentOf(size)));
-}
-
-/** Waits for work in the background, which must let others run. */
-async function assertYielding<T>(what: string, work: () => Promise<T>): Promise<T> {
-  using meter = startTurnMeter();
-  const result = await work();
-  assert.ok(meter.longestMs <= MAX_TURN_MS, `${what}: ${meter.longestMs.toFixed()} ms of CPU time without a pause`);
-  return result;
-}
+const { assertCheap, assertAllCheap } = createCostChecks(() => client);
 
 test("no readme costs the main thread much", async () => {
   const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "readmes" } });
@@ -171,99 +130,6 @@ test("no manifest, index or config costs the main thread much", async () => {
   }
 });
 
-test("a list of referrers with many annotations costs the main thread little", async () => {
-  const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "referrers" } });
-  const config = await registry.blob(uid, "{}", CONFIG);
-  const subject = { mediaType: MANIFEST, digest: digestOf("subject"), size: 1 };
-  for (let i = 0; i < 12; i++) {
-    const annotations = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`${i}-${at}`, ""]));
-    await registry.manifest(uid, { schemaVersion: 2, config, layers: [], subject, annotations });
-  }
-  const headers = { authorization: basic("_token", world.token) };
-  const { text } = await assertCheap("referrers", { method: "GET", path: `/v2/${uid}/referrers/${subject.digest}`, headers });
-  assert.match(text, /"annotations":\{"/);
-});
-
-test("an index that many indexes contain costs the main thread little when it is pushed, and later", async () => {
-  const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "indexes" } });
-  const images = [];
-  for (let i = 0; i < 80; i++) images.push(await registry.image(uid, undefined, { architecture: `arch${i}` }));
-  const inner = JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests: images });
-  const child = { mediaType: INDEX, digest: digestOf(inner), size: inner.length };
-  for (let i = 0; i < 80; i++)
-    await registry.manifest(uid, { schemaVersion: 2, mediaType: INDEX, manifests: [{ ...child, annotations: { number: String(i) } }] });
-  const headers = { authorization: basic("_token", world.token), "content-type": INDEX };
-  await assertYielding("recording the images of indexes", async () => {
-    const { status } = await assertCheap("an index", { method: "PUT", path: `/v2/${uid}/manifests/inner`, headers, body: inner });
-    assert.equal(status, 201);
-    const { reader } = world.store;
-    await until(async () => {
-      const rows = await reader
-        .selectFrom("image")
-        .select((eb) => eb.fn.countAll().as("n"))
-        .where("repo_uid", "=", uid)
-        .executeTakeFirstOrThrow();
-      return Number(rows.n) === 80 * 82;
-    }, 30_000);
-  });
-});
-
-test("no SCIM body, filter or PATCH costs the main thread much", async () => {
-  const directory = await startDirectory(world);
-  const headers = { authorization: `Bearer ${directory.token}`, "content-type": "application/scim+json" };
-  const emails = Array.from({ length: 150 }, (_, i) => ({ value: `u${i}@example.com`, type: `t${i}` }));
-  const user = (await directory.user({ emails })) as { id: string };
-  const { id: groupId } = (await directory.group("g", [user.id])) as { id: string };
-  for (const endpoint of ["Users", "Groups"])
-    await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({
-      method: "POST",
-      path: `${directory.path}/${endpoint}`,
-      headers,
-      body,
-    }));
-  const filters: Record<string, (bytes: number) => string> = {
-    parentheses: (bytes) => "(".repeat(bytes),
-    terms: (bytes) => fill(bytes, (i) => `userName co "${i}" or `, "", 'userName eq "a"'),
-    quotes: (bytes) => '"'.repeat(bytes),
-    escapes: (bytes) => `userName eq "${"\\".repeat(bytes)}`,
-    "filters of values": (bytes) => fill(bytes, 'emails[type eq "a" and value co "b"] or ', "", "active pr"),
-    negations: (bytes) => fill(bytes, "not ("),
-    spaces: (bytes) => `${" ".repeat(bytes)}x`,
-  };
-  const found = (filter: string) => `${directory.path}/Users?filter=${encodeURIComponent(filter)}`.slice(0, 16_000);
-  await assertAllCheap(filters, [KIB, 8000], (filter) => ({ method: "GET", path: found(filter), headers }));
-  const patch = (id: string, operations: readonly object[], endpoint = "Users") => ({
-    ...{ method: "PATCH", path: `${directory.path}/${endpoint}/${id}`, headers },
-    body: JSON.stringify({ schemas: [PATCH], Operations: operations }),
-  });
-  const long = (terms: number) => `emails[${Array.from({ length: terms }, (_, i) => `value co "x${i}"`).join(" or ")}]`;
-  const times = <T>(length: number, of: (index: number) => T): T[] => Array.from({ length }, (_, i) => of(i));
-  await assertCheap(
-    "long filters in a PATCH",
-    patch(
-      user.id,
-      times(190, () => ({ op: "remove", path: long(99) })),
-    ),
-  );
-  await assertCheap(
-    "known values in a PATCH",
-    patch(
-      user.id,
-      times(19, () => ({ op: "add", path: "emails", value: emails })),
-    ),
-  );
-  const noPath = { op: "add", value: Object.fromEntries(times(40, (i) => [`emails[type eq "${i}"].value`, "x@y"])) };
-  await assertCheap(
-    "operations without a path",
-    patch(
-      user.id,
-      times(200, () => noPath),
-    ),
-  );
-  const remove = (i: number) => ({ op: "remove", path: `members[value eq "${i}" or value co "x"]` });
-  await assertCheap("filters of members", patch(groupId, times(1000, remove), "Groups"));
-});
-
 test("no JSON message and no query of the API costs the main thread much", async () => {
   const paths = [`/registry/v2/repos/${group}`, `/iam/v2/roles/${group}`, `/iam/v2/identities/${group}`, `/iam/v2/role_bindings/${group}`];
   for (const path of paths) await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({ method: "POST", path, body }));
@@ -332,36 +198,15 @@ test("reading hostile layers and SBOMs lets other requests run", async () => {
     const { digest } = await repo.push([await layerOf(files)]);
     await assertYielding(name, () => repo.read(digest));
   }
+  for (const name of rpmDatabases) {
+    const { digest } = await repo.push([await layerOf({ [RPM]: await hostileRpmDatabase(name) })]);
+    await assertYielding(`an RPM database of ${name}`, () => repo.read(digest));
+  }
   const components = (bytes: number) =>
     fill(bytes, (i) => `{"purl":"pkg:npm/p${i}@1"},`, '{"bomFormat":"CycloneDX","components":[', "{}]}");
   for (const [name, textOf] of Object.entries({ ...jsonTexts, components })) {
     const { digest } = await repo.pushArtifact([[textOf(512 * KIB), "application/vnd.cyclonedx+json"]]);
     await assertYielding(`an SBOM of ${name}`, () => repo.read(digest));
-  }
-});
-
-test("importing hostile advisories lets other requests run", async () => {
-  await entitleOwner(world, group);
-  const osv = (more: string) =>
-    `{"id":"GHSA-2222-3333-4444","modified":"2024-01-01T00:00:00Z","affected":[{"package":{"ecosystem":"Wolfi","name":"a"}}]${more}}`;
-  const events = (i: number) =>
-    `      - timestamp: 2024-03-01T10:00:00Z\n        type: fixed\n        data:\n          fixed-version: 1.${i}\n`;
-  const yaml =
-    "schema-version: 2.0.2\npackage:\n  name: y\nadvisories:\n  - id: CGA-2222-3333-4444\n    aliases:\n      - CVE-2024-0001\n    events:\n";
-  const files: Record<string, string> = {
-    aliases: osv(fill(2 * MIB, (i) => `"CVE-2024-${i}",`, ',"aliases":[', '"CVE-2024-1"]')),
-    references: osv(
-      fill(2 * MIB, (i) => `{"type":"WEB","url":"https://e.test/${i}"},`, ',"references":[', '{"type":"WEB","url":"https://e.test"}]'),
-    ),
-    "nested YAML": `package: ${"[".repeat(50_000)}`,
-    "aliases of YAML": fill(100 * KIB, "- *a\n", `package: &a [${"1,".repeat(1000)}1]\nadvisories:\n`),
-    events: fill(200 * KIB, events, yaml),
-    ...Object.fromEntries(["nested lists", "empty objects"].map((name) => [name, jsonTexts[name]?.(MIB) ?? ""])),
-  };
-  for (const [name, text] of Object.entries(files)) {
-    const uid = await begin(world, group, text);
-    const { state } = await assertYielding(name, () => ended(world, uid));
-    assert.ok(state === Import_State.DONE || state === Import_State.FAILED);
   }
 });
 

@@ -74,8 +74,9 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
   const filters = filtersOf(resource, request);
-  const binding = bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => textOf(condition, call))], order);
-  const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding, call.now);
+  // Not computed without need: a filter may be as large as a message.
+  const binding = () => bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => textOf(condition, call))], order);
+  const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding(), call.now);
   const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, resource, call.db.dialect);
   const equal = filters.map((filter) => equality(filter, call.db.dialect));
   const view = confine(whole, [...equal, ...conditions], filters.length === 0 ? counted : undefined);
@@ -102,7 +103,7 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   return {
     uids: rows.map((row) => row.uid),
     bodies: rows.map((row) => row.body),
-    nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding, call.now),
+    nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding(), call.now),
     totalCount: count.total,
     skipped,
   };

@@ -1,6 +1,7 @@
 /** The thread of metered-client.ts: sends requests, serves documents, and watches the memory of the process. */
 import { once } from "node:events";
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from "node:http";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { parentPort } from "node:worker_threads";
@@ -16,6 +17,40 @@ const server = createServer((request, response) => {
   response.writeHead(document === undefined ? 404 : 200, { "content-type": "application/json" }).end(document);
 });
 
+type Sending = Extract<ToClient, { kind: "send" }>;
+
+async function send({ url, method, headers, body }: Sending): Promise<Answered> {
+  const request = httpRequest(url, { agent, method, headers: { ...headers, ...(body && { "content-length": body.length }) } });
+  request.end(body);
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, text: (await buffer(response)).toString("utf8", 0, 2000) };
+}
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+let session: ClientHttp2Session | undefined;
+/** UNKNOWN, INTERNAL and DATA_LOSS. */
+const FAULTS = new Set(["2", "13", "15"]);
+
+async function sendGrpc({ url, headers, body = new Uint8Array() }: Sending): Promise<Answered> {
+  const { origin, pathname } = new URL(url);
+  session ??= connect(origin).on("error", () => {});
+  const framed = Buffer.concat([Buffer.alloc(5), body]);
+  framed.writeUInt32BE(body.length, 1);
+  const stream = session.request({ ...headers, ":method": "POST", ":path": pathname, "content-type": "application/grpc", te: "trailers" });
+  let seen: IncomingHttpHeaders = {};
+  const see = (more: IncomingHttpHeaders) => {
+    seen = { ...seen, ...more };
+  };
+  stream.on("response", see).on("trailers", see).resume().end(framed);
+  await once(stream, "close");
+  const code = String(seen["grpc-status"]);
+  return { status: code === "0" ? 200 : FAULTS.has(code) ? 500 : 400, text: `${code} ${seen["grpc-message"] ?? ""}` };
+}
+
 parentPort?.on("message", async (message: ToClient) => {
   const post = (answer: FromClient) => parentPort?.postMessage(answer);
   if (message.kind === "serve") {
@@ -30,13 +65,9 @@ parentPort?.on("message", async (message: ToClient) => {
   const timer = setInterval(() => {
     peak = Math.max(peak, process.memoryUsage.rss());
   }, SAMPLE_MS);
-  const { url, method, headers, body } = message;
-  const request = httpRequest(url, { agent, method, headers: { ...headers, ...(body && { "content-length": body.length }) } });
-  request.end(body);
   try {
-    const [response] = (await once(request, "response")) as [IncomingMessage];
-    const text = (await buffer(response)).toString("utf8", 0, 2000);
-    post({ kind: "answer", status: response.statusCode ?? 0, text, memoryMb: (peak - before) / 2 ** 20 });
+    const { status, text } = await (message.isGrpc ? sendGrpc(message) : send(message));
+    post({ kind: "answer", status, text, memoryMb: (peak - before) / 2 ** 20 });
   } catch (error) {
     post({ kind: "answer", status: 0, text: (error as Error).message, memoryMb: (peak - before) / 2 ** 20 });
   } finally {

@@ -10,6 +10,8 @@ export interface MeteredRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
+  /** Sends the body as the message of a gRPC call. The status is then 200, 400 for a refusal, and 500 for a fault. */
+  readonly isGrpc?: boolean;
 }
 
 export interface Cost {
@@ -35,6 +37,7 @@ export type ToClient =
       readonly method: string;
       readonly headers: Readonly<Record<string, string>>;
       readonly body: Uint8Array | undefined;
+      readonly isGrpc: boolean;
     }
   | { readonly kind: "serve"; readonly documents: Readonly<Record<string, string>> };
 export type FromClient =
@@ -49,11 +52,11 @@ export function startMeteredClient(baseUrl: string, token: string): MeteredClien
     return answer;
   };
   return {
-    async send({ method, path, headers = {}, body }) {
+    async send({ method, path, headers = {}, body, isGrpc = false }) {
       const bytes = typeof body === "string" ? Buffer.from(body) : body;
       const all = { authorization: `Bearer ${token}`, ...headers };
       const before = process.threadCpuUsage();
-      const answer = await ask({ kind: "send", url: baseUrl + path, method, headers: all, body: bytes });
+      const answer = await ask({ kind: "send", url: baseUrl + path, method, headers: all, body: bytes, isGrpc });
       const { user, system } = process.threadCpuUsage(before);
       if (answer.kind !== "answer") throw new Error("the client answered something else");
       const { status, text, memoryMb } = answer;
