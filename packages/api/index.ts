@@ -10,6 +10,7 @@ import { MembershipsService } from "./gen/holt/v1/memberships_pb.ts";
 import { PullTokensService } from "./gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
 import { SubscriptionSettingsService } from "./gen/holt/v1/subscriptions_pb.ts";
+import { VulnerabilitiesService } from "./gen/holt/v1/vulnerabilities_pb.ts";
 import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "./gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "./gen/platform/auth/v1/auth_pb.ts";
@@ -132,6 +133,7 @@ export const services: readonly DescService[] = [
   PullTokensService,
   PythonProjectsService,
   SubscriptionSettingsService,
+  VulnerabilitiesService,
 ];
 
 /** All capabilities except UNKNOWN, which has neither a name nor a bit. */

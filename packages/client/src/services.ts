@@ -9,6 +9,7 @@ import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
+import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
 import { SecurityAdvisory } from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
@@ -132,4 +133,5 @@ export const servicesOfHolt = {
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
   subscriptions: SubscriptionSettingsService,
+  vulnerabilities: VulnerabilitiesService,
 } as const;

@@ -16,7 +16,6 @@ const unimplementedServices: readonly string[] = [
   "platform.registry.v1.Charts",
   "platform.registry.v1.Entitlements",
   "platform.registry.v1.Policies",
-  "platform.registry.v1.Vulnerabilities",
 ];
 
 /** Single methods of services that are served otherwise. */
@@ -33,7 +32,6 @@ const unimplementedMethods: readonly string[] = [
   "platform.registry.v1.Registry/GetRepoTagsSummary",
   "platform.registry.v1.Registry/ListEolTags",
   "platform.registry.v1.Registry/ListTagHistory",
-  "platform.registry.v1.Registry/GetVulnReport",
   "platform.registry.v1.Registry/ListManifestMetadata",
   "platform.registry.v1.Registry/GetManifestDigestCount",
   "platform.registry.v1.Registry/GetPackageVersionMetadata",

@@ -7,12 +7,16 @@ import { createOutboundClient } from "../outbound/client.ts";
 import { advisoriesServiceV1 } from "./api/advisories-v1.ts";
 import { advisoriesServiceV2 } from "./api/advisories-v2.ts";
 import { advisoryMirrorsService } from "./api/advisory-mirrors.ts";
+import { vulnReportServiceV1 } from "./api/findings/vuln-report-v1.ts";
+import { vulnerabilitiesService } from "./api/findings/vulnerabilities.ts";
+import { vulnerabilitiesServiceV1 } from "./api/findings/vulnerabilities-v1.ts";
 import { importsService } from "./api/imports.ts";
 import { securityAdvisoryServices } from "./api/published/security-advisories.ts";
 import { createPublication, type PublicOrganizations } from "./documents/publication.ts";
 import { createFeeds } from "./feeds/feeds.ts";
 import { FEEDS_PATH } from "./feeds/http/feed-path.ts";
 import { createFeedsHandler } from "./feeds/http/feeds-handler.ts";
+import { startMatching } from "./findings/matching-worker.ts";
 import { startRemoteImports } from "./import/remote/remote-imports.ts";
 import { advisories } from "./migrations/010-advisories.ts";
 import { remoteImports } from "./migrations/012-remote-imports.ts";
@@ -20,11 +24,12 @@ import { feeds } from "./migrations/013-feeds.ts";
 import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
 import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-turns.ts";
+import { findings } from "./migrations/034-findings.ts";
 import "./tables.ts";
 
 export const advisoriesDomain: Domain = {
   name: "advisories",
-  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns],
+  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings],
   onGroupDelete: {
     // A deleted advisory stays as a row with a time.
     blockedBy: [{ table: "advisory", where: sql<boolean>`delete_time is null` }, { table: "advisory_mirror" }],
@@ -33,6 +38,10 @@ export const advisoriesDomain: Domain = {
       { table: "advisory_count", column: "group_uid" },
       { table: "advisory_people_count", column: "group_uid" },
       { table: "advisory_change", column: "group_uid" },
+      { table: "match_request", column: "org_uid" },
+      { table: "match_turn", column: "org_uid" },
+      { table: "matched_image", column: "org_uid" },
+      { table: "matched_package", column: "org_uid" },
     ],
   },
 };
@@ -53,6 +62,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const client = platform.own(createOutboundClient({ allowCidrs }));
   const files = createStagedFiles({ dataDir, log });
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
+  platform.own(startMatching({ store, clock, log, publication, names: platform.names }));
   const feeds = platform.own(createFeeds({ store, dataDir, clock, log, baseUrl }));
   const { transferIdleMs } = platform.limits;
   const collaborators = { ...platform, grants, publication, remoteImports: imports, outboundAllowCidrs: allowCidrs };
@@ -63,6 +73,9 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
       ...securityAdvisoryServices(collaborators),
       importsService(collaborators),
       advisoryMirrorsService(collaborators),
+      vulnerabilitiesService(collaborators),
+      vulnerabilitiesServiceV1(collaborators),
+      vulnReportServiceV1,
     ],
     mounts: [
       {

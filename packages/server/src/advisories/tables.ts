@@ -1,4 +1,5 @@
 /** The tables of advisories. The migrations create them. Columns are named after proto fields. */
+import type { Generated } from "kysely";
 import type { ResourceTable } from "../db/schema.ts";
 
 declare module "../db/schema.ts" {
@@ -17,6 +18,14 @@ declare module "../db/schema.ts" {
     import_turn: ImportTurnTable;
     advisory_import_part: AdvisoryImportPartTable;
     advisory_import_problem: AdvisoryImportProblemTable;
+    advisory_affected: AdvisoryAffectedTable;
+    match_request: MatchRequestTable;
+    match_turn: MatchTurnTable;
+    matched_image: MatchedImageTable;
+    matched_package: MatchedPackageTable;
+    matched_image_package: MatchedImagePackageTable;
+    finding: FindingTable;
+    critical_notice: CriticalNoticeTable;
   }
 
   interface PartialCounts {
@@ -223,4 +232,93 @@ export interface AdvisoryImportProblemTable {
   file: string;
   position: string;
   reason: string;
+}
+
+/** The affected versions of an advisory, as the record that was imported last lists them. */
+export interface AdvisoryAffectedTable {
+  advisory_uid: string;
+  /** When the source changed the record. An older one does not replace it. */
+  modified_time: string;
+  /** JSON, as in model/affected.ts. */
+  entries: string;
+}
+
+/** What is to be compared again. The worker deletes a request with the results; a request with another token stays. */
+export interface MatchRequestTable {
+  org_uid: string;
+  /**
+   * - image: the packages of a manifest became known in the organization,
+   * - advisory: advisories of the organization about a package changed; a public organization's concern all others,
+   * - package: the advisories about a package are to be compared with the organization's packages,
+   * - quiet: the critical findings of an image are recorded without events,
+   * - alert: the critical findings of an image may have changed.
+   */
+  kind: "image" | "advisory" | "package" | "quiet" | "alert";
+  /** Digest of a manifest, or key of a package (model/package-key.ts). */
+  name: string;
+  /** The empty string for images from before the upgrade. */
+  token: string;
+}
+
+/** When each organization's requests were worked on last. */
+export interface MatchTurnTable {
+  org_uid: string;
+  turn_time: string;
+  /** The server that works on them until `lease_time`; null if none does. */
+  lease_holder: string | null;
+  lease_time: string | null;
+}
+
+/** A manifest whose packages are in `matched_package`: that of an image, or one with SBOMs. */
+export interface MatchedImageTable {
+  id: Generated<number>;
+  org_uid: string;
+  digest: string;
+  match_time: string;
+}
+
+/** A package in images of an organization. Images share most of their packages, so each is compared once. */
+export interface MatchedPackageTable {
+  id: Generated<number>;
+  org_uid: string;
+  /** As in `image_package`. */
+  type: string;
+  name: string;
+  version: string;
+  origin: string;
+  /** Id and version of the distribution, such as `alpine 3.22.1`; empty for packages of no distribution. */
+  distribution: string;
+  /** Key of its name, and of its origin (model/package-key.ts). */
+  match_name: string;
+  match_origin: string;
+  /** 0 until it was compared. */
+  is_matched: number;
+}
+
+export interface MatchedImagePackageTable {
+  image_id: number;
+  package_id: number;
+}
+
+/** A vulnerability in a package during a time. Rows are closed, not changed, so that counts of the past stay the same. */
+export interface FindingTable {
+  package_id: number;
+  /** Id of the CVE, or else of another database. */
+  vulnerability: string;
+  open_time: string;
+  /** Null while it holds. */
+  close_time: string | null;
+  /** Number of Severity of holt.v1. */
+  severity: number;
+  /** 1 if a statement says that it does not apply. */
+  is_suppressed: number;
+  /** JSON of FindingDetail (findings/finding.ts). */
+  detail: string;
+}
+
+/** A critical vulnerability of an image that subscribers know of. */
+export interface CriticalNoticeTable {
+  image_id: number;
+  repo_uid: string;
+  vulnerability: string;
 }

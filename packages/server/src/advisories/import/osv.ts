@@ -1,9 +1,10 @@
 /** Reads OSV records as advisories, one per affected package. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { type Affected, decidesByRanges, NEVER_AFFECTED_NOTE, type RangeEvent } from "../model/affected.ts";
 import { advisoryIdFromOsv } from "../model/osv-id.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
-import { child, elementsOf, isAbsent, type Node, nameOf, optionalName } from "./fields.ts";
+import { child, elementsOf, isAbsent, MAX_NAME, type Node, nameOf, optionalName } from "./fields.ts";
 import { packageFromUrl, typeOfEcosystem } from "./package-name.ts";
 import { type AdvisoryRecord, BadRecord, type EventRecord } from "./record.ts";
 import { optionalTime, timeOf } from "./times.ts";
@@ -33,6 +34,7 @@ export function readOsv(document: Node, context: ReadContext): AdvisoryRecord[] 
     componentType: "",
     componentName: "",
     withdrawn,
+    affected: { modified, entries: [affectedOf(node)] },
     events: [
       { time: published, isOwnTime: false, type: { case: "truePositiveDetermination", value: {} } },
       ...fixedVersionsOf(node).map((fixedVersion): EventRecord => {
@@ -50,7 +52,7 @@ export function readOsv(document: Node, context: ReadContext): AdvisoryRecord[] 
 const NEVER_AFFECTED = "0";
 const notAffected = {
   case: "falsePositiveDetermination",
-  value: { type: FalsePositive.UNSPECIFIED, note: "No version is affected, as the OSV record says." },
+  value: { type: FalsePositive.UNSPECIFIED, note: NEVER_AFFECTED_NOTE },
 } as const;
 
 function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifactName"> {
@@ -61,9 +63,40 @@ function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifact
   return { artifactType: type, artifactName: name };
 }
 
+/** Listed versions of a package whose ranges cannot be evaluated. */
+const MAX_VERSIONS = 5000;
+/** Events of all ranges of a package. */
+const MAX_RANGE_EVENTS = 1000;
+
+/** The ranges and versions of an element of `affected`, without ranges of commits. */
+function affectedOf(node: Node): Affected {
+  const of = child(node, "package");
+  const ecosystem = optionalName(child(of, "ecosystem"));
+  const ranges = rangesOf(node).map((range) => ({
+    isSemver: child(range, "type").value === "SEMVER",
+    events: elementsOf(child(range, "events"), MAX_RANGE_EVENTS).flatMap(rangeEventsOf),
+  }));
+  const versions = decidesByRanges(artifactOf(of).artifactType, ranges) ? [] : elementsOf(child(node, "versions"), MAX_VERSIONS);
+  return { ecosystem, ranges, versions: versions.map((version) => nameOf(version)) };
+}
+
+function rangesOf(affected: Node): readonly Node[] {
+  return elementsOf(child(affected, "ranges"), MAX_RANGE_EVENTS).filter((range) => child(range, "type").value !== "GIT");
+}
+
+function rangeEventsOf(event: Node): readonly RangeEvent[] {
+  return RANGE_EVENTS.flatMap((kind): RangeEvent[] => {
+    const version = optionalName(child(event, kind), MAX_NAME);
+    return version === "" ? [] : [[kind, version]];
+  });
+}
+
+const RANGE_EVENTS = ["introduced", "fixed", "last_affected"] as const;
+
 /** Without duplicates. Skips ranges of commits. */
 function fixedVersionsOf(affected: Node): readonly string[] {
-  const ranges = elementsOf(child(affected, "ranges")).filter((range) => child(range, "type").value !== "GIT");
-  const events = ranges.flatMap((range) => elementsOf(child(range, "events"))).map((event) => child(event, "fixed"));
+  const events = rangesOf(affected)
+    .flatMap((range) => elementsOf(child(range, "events")))
+    .map((event) => child(event, "fixed"));
   return [...new Set(events.filter((fixed) => !isAbsent(fixed)).map((fixed) => nameOf(fixed)))];
 }

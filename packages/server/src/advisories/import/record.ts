@@ -2,6 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Reference_Type } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import type { AdvisoryEventSchema } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { AffectedVersions } from "../model/affected.ts";
 import type { CvssVersion } from "../model/cvss-vector.ts";
 
 /** The kind and the payload of an event, as `create` takes them. */
@@ -27,6 +28,8 @@ export interface AdvisoryRecord {
   readonly componentName: string;
   /** When the source withdrew the record, in Unix milliseconds. Undefined if it did not. */
   readonly withdrawn: number | undefined;
+  /** The affected versions, for formats that list them. */
+  readonly affected?: AffectedVersions;
   readonly events: readonly EventRecord[];
 }
 

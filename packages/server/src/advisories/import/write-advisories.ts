@@ -2,11 +2,13 @@
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { newUid } from "../../lib/uid.ts";
+import { readAffected, type StoredAffected, storeAffected } from "../storage/affected.ts";
 import { advisoryFromRow } from "../storage/load.ts";
 import { type AdvisoryChange, storeAdvisories } from "../storage/store.ts";
 import type { AdvisoryTable } from "../tables.ts";
 import type { BatchOutcome, ImportOptions, ImportProblem } from "./import-options.ts";
 import { type Authorship, isForbiddenWithdrawal, merge } from "./merge-advisory.ts";
+import { changedAffected, joinAffected } from "./merge-affected.ts";
 import { type Prepared, type PreparedRecord, prepare, prepareNew, withCreationTime } from "./prepare-advisory.ts";
 import type { AdvisoryRecord } from "./record.ts";
 import { retryRaces } from "./retry-races.ts";
@@ -39,19 +41,27 @@ function mergeDuplicates(batch: readonly PreparedRecord[], parent: string, autho
 }
 
 function mergeRecords(one: AdvisoryRecord, other: AdvisoryRecord): AdvisoryRecord {
+  const affected = joinAffected(one.affected, other.affected);
   return {
     ...one,
     aliases: [...new Set([...one.aliases, ...other.aliases])],
     events: [...one.events, ...other.events],
+    ...(affected !== undefined && { affected }),
     withdrawn: one.withdrawn ?? other.withdrawn,
   };
 }
 
 function isChange(stored: Stored | undefined, record: AdvisoryRecord, authorship: Authorship): boolean {
-  return stored === undefined || merge(stored.advisory, record, authorship) !== undefined;
+  return (
+    stored === undefined ||
+    merge(stored.advisory, record, authorship) !== undefined ||
+    changedAffected(stored, record, authorship) !== undefined
+  );
 }
 
 interface Stored {
+  /** Undefined if the affected versions are not known. */
+  readonly affected: StoredAffected | undefined;
   readonly row: AdvisoryTable;
   readonly advisory: Advisory;
 }
@@ -60,7 +70,11 @@ async function findStored(db: ReadDb, parent: string, keys: readonly string[], i
   const wanted = db.selectFrom(db.dialect.valuesOf(keys).as("v")).select("v.value");
   const query = db.selectFrom("advisory").selectAll().where("parent", "=", parent).where("about", "in", wanted).orderBy("uid");
   const rows = await (isLocked ? db.dialect.forUpdate(query) : query).execute();
-  return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFromRow(row) }]));
+  const affected = await readAffected(
+    db,
+    rows.map(({ uid }) => uid),
+  );
+  return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFromRow(row), affected: affected.get(row.uid) }]));
 }
 
 async function writeChanges(
@@ -73,20 +87,27 @@ async function writeChanges(
   const keys = [...records.keys()].sort();
   const stored = await findStored(db, parent, keys, true);
   const changes: AdvisoryChange[] = [];
+  const affected: StoredAffected[] = [];
   const refused: ImportProblem[] = [];
   for (const about of keys) {
     const { record, file, position, newAdvisory } = records.get(about)!;
     const known = stored.get(about);
     const after = known === undefined ? newAdvisory : prepareChange(known.advisory, record, authorship);
+    const versions = changedAffected(known, record, authorship);
+    if (known !== undefined && versions !== undefined) affected.push({ advisory_uid: known.row.uid, ...versions });
     if (after === undefined) continue;
     const reason = isForbiddenWithdrawal(known?.advisory, record, authorship) ? WITHDRAWN : "problem" in after ? after.problem : undefined;
     if (reason !== undefined) refused.push({ file, position, reason: `${record.advisoryId} of ${record.artifactName}: ${reason}` });
-    else if ("derived" in after)
+    else if ("derived" in after) {
       changes.push({ before: known?.row, after: known === undefined ? withCreationTime(after.derived, authorship.now) : after.derived });
+      if (known === undefined && versions !== undefined) affected.push({ advisory_uid: after.derived.row.uid, ...versions });
+    }
   }
   await storeAdvisories(db, changes);
+  await storeAffected(db, affected);
   const created = changes.filter(({ before }) => before === undefined).length;
-  return { created, updated: changes.length - created, refused };
+  const written = new Set([...changes.map(({ after }) => after.row.uid), ...affected.map(({ advisory_uid }) => advisory_uid)]);
+  return { created, updated: written.size - created, refused };
 }
 
 /** Undefined if the record adds nothing. */

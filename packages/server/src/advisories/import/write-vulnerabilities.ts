@@ -6,6 +6,7 @@ import { appendToVulnerabilityCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { insertRows } from "../storage/insert-rows.ts";
+import { requestMatchingOfVulnerabilities } from "../storage/match-requests.ts";
 import type { VulnerabilityTable } from "../tables.ts";
 import type { BatchOutcome, ImportOptions } from "./import-options.ts";
 import type { VulnerabilityRecord } from "./record.ts";
@@ -13,6 +14,8 @@ import { retryRaces } from "./retry-races.ts";
 
 const encodeMetadata = compileJsonEncoder(VulnerabilityMetadataSchema);
 const encodeSeverity = compileJsonEncoder(SeveritySchema);
+
+const NO_SEVERITIES = "[]";
 
 type NewRow = Omit<VulnerabilityTable, "update_time">;
 type StoredRows = ReadonlyMap<string, VulnerabilityTable>;
@@ -83,5 +86,10 @@ async function writeChanges(db: WriteDb, candidates: readonly NewRow[], now: str
   await insertRows(db, "vulnerability", "new", withTime(created));
   await insertRows(db, "vulnerability", ["id"], [...withTime(updated), ...renewed.map((row) => ({ ...stored.get(row.id)!, ...row }))]);
   await appendToVulnerabilityCount(db, created.length);
+  const rescored = changes.filter(({ id, severities }) => (stored.get(id)?.severities ?? NO_SEVERITIES) !== severities);
+  await requestMatchingOfVulnerabilities(
+    db,
+    rescored.map(({ id }) => id),
+  );
   return { created: created.length, updated: updated.length, refused: [] };
 }

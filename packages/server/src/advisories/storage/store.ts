@@ -7,6 +7,7 @@ import type { WriteDb } from "../../db/store.ts";
 import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
 import type { DerivedAdvisory } from "./derive.ts";
 import { deleteOtherLinks, insertRows, type Link, type LinkTable } from "./insert-rows.ts";
+import { requestMatching } from "./match-requests.ts";
 import { firstSuffixOf, suffixesOf } from "./search-terms.ts";
 
 export interface AdvisoryChange {
@@ -41,6 +42,7 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
     db,
     changes.map(({ before }, i) => ({ before, after: rows[i] })),
   );
+  await requestMatching(db, rows);
 }
 
 function linksOf<Column extends string>(

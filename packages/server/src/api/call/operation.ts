@@ -75,7 +75,8 @@ export function compileOperations(
   unimplemented: ReadonlySet<string>,
 ): Operation[] {
   const handlers = new Map(implementations.flatMap((implementation) => [...implementation.handlers]));
-  const kinds = new Map(implementations.map(({ service, kind }) => [service, kind]));
+  // Several domains can implement methods of one service; at most one of them names its kind.
+  const kinds = new Map(implementations.filter(({ kind }) => kind !== undefined).map(({ service, kind }) => [service, kind]));
   const operations = services.flatMap((service) =>
     service.methods.map((method) => {
       const kind = kinds.get(service) ?? kindOf(method);

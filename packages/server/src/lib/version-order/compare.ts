@@ -31,6 +31,11 @@ export function compareVersions(type: string, a: string, b: string): number | un
   return rules.get(type)?.(a, b);
 }
 
+/** Whether versions of this type of package URL can be compared. */
+export function hasVersionOrder(type: string): boolean {
+  return rules.has(type);
+}
+
 function isOutOfBounds(version: string): boolean {
   return version === "" || version.length > MAX_LENGTH;
 }

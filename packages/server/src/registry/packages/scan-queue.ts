@@ -9,7 +9,8 @@ import { createLease, type Lease, RELEASED } from "../../jobs/lease.ts";
 import { LostLease } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { ImageScanTable } from "../tables.ts";
-import { appendWait, findNext, nextDue, postponeWaits, removeWaits } from "./scan-waits.ts";
+import { requestMatching } from "./match-requests.ts";
+import { appendWait, findNext, nextDue, postponeWaits, removeWaits, waitingOrganizations } from "./scan-waits.ts";
 
 const LEASE_MS = 60_000;
 /** Runs that were interrupted. A manifest that cannot be read because of its content is not tried again. */
@@ -104,11 +105,17 @@ export function createScanQueue(store: Store, clock: Clock): ScanQueue {
     async finish(claim, { state, distribution, error, packageCount }) {
       const result = { state, distribution, error: error.slice(0, MAX_ERROR_LENGTH), package_count: packageCount };
       await end(claim, { ...result, attempts: 0, read_time: after(0) }, async (db) => {
-        if (state === "failed") await removeWaits(db, claim.digest);
+        if (state === "failed") {
+          await requestMatching(db, claim.digest, await waitingOrganizations(db, claim.digest));
+          await removeWaits(db, claim.digest);
+        }
       });
     },
     async originsRecorded(claim) {
-      await end(claim, { attempts: 0 }, (db) => removeWaits(db, claim.digest, claim.orgUid));
+      await end(claim, { attempts: 0 }, async (db) => {
+        await requestMatching(db, claim.digest, [claim.orgUid]);
+        await removeWaits(db, claim.digest, claim.orgUid);
+      });
     },
     async postpone(claim, reason) {
       const { digest, orgUid, isRead, attempts } = claim;

@@ -29,6 +29,12 @@ export async function removeWaits(db: WriteDb, digest: string, orgUid?: string):
   await (orgUid === undefined ? waits : waits.where("org_uid", "=", orgUid)).execute();
 }
 
+/** Sorted, so that transactions lock rows of these organizations in the same order. */
+export async function waitingOrganizations(db: ReadDb, digest: string): Promise<string[]> {
+  const rows = await db.selectFrom("image_wait").select("org_uid").where("digest", "=", digest).orderBy("org_uid").execute();
+  return rows.map(({ org_uid }) => org_uid);
+}
+
 /** A manifest, and the organization whose turn it is. */
 export interface NextScan {
   readonly orgUid: string;

@@ -1,0 +1,190 @@
+/** The service Vulnerabilities of registry.v1: reports of images, and counts by day. Read-only. */
+import { create } from "@bufbuild/protobuf";
+import {
+  Vulnerability_Fix_State as FixState,
+  RawVulnReportSchema,
+  Vulnerability_Severity as Severity,
+  type VulnCountReport,
+  type VulnCountReportFilter,
+  VulnCountReportListSchema,
+  VulnCountReportSchema,
+  Vulnerabilities,
+  type Vulnerability,
+  VulnerabilitySchema,
+  type VulnReport,
+  type VulnReportFilter,
+  VulnReportListSchema,
+  VulnReportSchema,
+} from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
+import type { Call } from "../../../api/call/call.ts";
+import { implement, read } from "../../../api/call/implement.ts";
+import { dateFromTimestamp, timestampFromText } from "../../../lib/clock.ts";
+import { invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
+import { countByDay, type DailyCount } from "../../findings/daily-counts.ts";
+import type { FixState as FoundState } from "../../findings/finding.ts";
+import type { ReportedFinding } from "../../findings/report.ts";
+import { startOfDay } from "../../reports/days.ts";
+import type { ImageName } from "../../reports/image-states.ts";
+import { resolveImageRefs } from "../published/image-refs.ts";
+import { parseOptionalDays } from "./day-range.ts";
+import { findImages } from "./find-images.ts";
+import { loadReport } from "./load-report.ts";
+import { type ReportData, rawReport, versionOf } from "./report-json.ts";
+
+/** Findings of one answer. */
+const MAX_FINDINGS = 50_000;
+/** Sum of the days of all tags. */
+const MAX_COUNTS = 10_000;
+
+export function vulnerabilitiesServiceV1({ registryHost }: { readonly registryHost: string }) {
+  return implement(
+    Vulnerabilities,
+    {
+      listVulnReports: read(async (request, call) => create(VulnReportListSchema, { items: await listReports(request, call) })),
+      getRawVulnReport: read(async ({ digest, createdAt }, call) => {
+        const data = await loadFirst(digest, call);
+        // Earlier reports are not kept.
+        const isEarlier = createdAt !== undefined && data !== undefined && dateFromTimestamp(createdAt).toISOString() < data.time;
+        if (data === undefined || isEarlier) throw notFound("VulnReport", digest.slice(0, 200));
+        const scanner = { version: "holt", dbBuildTime: timestampFromText(data.time) };
+        return create(RawVulnReportSchema, { digest, scanner, createdAt: timestampFromText(data.time), rawReport: rawReport(data) });
+      }),
+      listVulnCountReports: read((request, call) => listCounts(request, { call, registryHost, isCumulative: false })),
+      listCumulativeVulnCountReports: read((request, call) => listCounts(request, { call, registryHost, isCumulative: true })),
+    },
+    "VulnReport",
+  );
+}
+
+async function listReports({ repoId, digest, tag, createdSince }: VulnReportFilter, call: Call): Promise<VulnReport[]> {
+  if (repoId === "" && digest === "") throw invalidArgument("repo_id", "repo_id or digest is required");
+  const since = createdSince === undefined ? "" : dateFromTimestamp(createdSince).toISOString();
+  const reports: VulnReport[] = [];
+  let left = MAX_FINDINGS;
+  for (const image of await findImages({ repoId, digest, tag }, call)) {
+    const data = await loadReport(call.db, image.repoUid, image.digest);
+    if (data === undefined || data.time < since) continue;
+    left -= data.findings.length;
+    if (left < 0)
+      throw resourceExhausted(
+        "these images have too many vulnerabilities; request one digest, or list them by holt.v1 VulnerabilitiesService",
+      );
+    reports.push(reportOf(data));
+  }
+  return reports;
+}
+
+async function loadFirst(digest: string, call: Call): Promise<ReportData | undefined> {
+  if (digest === "") throw invalidArgument("digest", "digest is required");
+  for (const image of await findImages({ repoId: "", digest, tag: "" }, call)) {
+    const data = await loadReport(call.db, image.repoUid, image.digest);
+    if (data !== undefined) return data;
+  }
+  return undefined;
+}
+
+function reportOf(data: ReportData): VulnReport {
+  const time = timestampFromText(data.time);
+  const vulnerabilities = data.findings.map((finding) => vulnerabilityOf(finding, data));
+  return create(VulnReportSchema, {
+    digest: data.digest,
+    scanner: { version: "holt", dbBuildTime: time },
+    createdAt: time,
+    vulnerabilities,
+  });
+}
+
+/** By number of the severity. */
+const severities = [
+  Severity.UNKNOWN,
+  Severity.UNKNOWN,
+  Severity.NEGLIGIBLE,
+  Severity.LOW,
+  Severity.MEDIUM,
+  Severity.HIGH,
+  Severity.CRITICAL,
+] as const;
+
+const fixStates: Readonly<Record<FoundState, FixState>> = {
+  unknown: FixState.UNKNOWN,
+  fixed: FixState.FIXED,
+  not_fixed: FixState.NOT_FIXED,
+  wont_fix: FixState.WONT_FIX,
+};
+
+function vulnerabilityOf(finding: ReportedFinding, { records, locationsOf }: ReportData): Vulnerability {
+  const { vulnerability: id, severity, detail } = finding;
+  const record = records.get(id);
+  const located = locationsOf(finding);
+  return create(VulnerabilitySchema, {
+    id,
+    aliases: [...detail.aliases],
+    purls: [...new Set(located.map(({ purl }) => purl))],
+    description: record?.summary ?? "",
+    details: record?.details ?? "",
+    severity: severities[severity] ?? Severity.UNKNOWN,
+    cvss: detail.cvss.map(({ type, score }) => ({ score, version: versionOf(type, score) })),
+    fix: { versions: [...detail.fixed], state: fixStates[detail.fixState] },
+    relatedUrls: record?.references.map(({ url }) => url) ?? [],
+    locations: [...new Set(located.map(({ location }) => location))],
+  });
+}
+
+interface CountContext {
+  readonly call: Call;
+  readonly registryHost: string;
+  readonly isCumulative: boolean;
+}
+
+async function listCounts({ repo, tag, from, to, references }: VulnCountReportFilter, { call, registryHost, isCumulative }: CountContext) {
+  const range = parseOptionalDays(from, to, { now: call.now, start: "from", end: "to" });
+  const refs = references.length > 0 ? references : [{ repo, tag }];
+  if (refs.some((ref) => ref.repo === "")) throw invalidArgument(references.length > 0 ? "references" : "repo", "repo is required");
+  if (refs.length * (range.last - range.first + 1) > MAX_COUNTS)
+    throw resourceExhausted(`an answer has at most ${MAX_COUNTS} counts; request fewer references or days`);
+  const named = new Map<string, { repo: string; tag: string }>();
+  const images: ImageName[] = [];
+  for (const ref of refs) {
+    for (const image of await resolveImageRefs([{ repo: ref.repo, tags: ref.tag === "" ? [] : [ref.tag] }], registryHost, call)) {
+      const key = keyOf(image);
+      if (!named.has(key)) images.push(image);
+      named.set(key, { repo: ref.repo, tag: image.tag });
+    }
+  }
+  const counts = await countByDay(call.db, { images, range, now: call.now, isCumulative });
+  const items = counts.map((count) => countOf(count, named.get(keyOf(count.image)) ?? { repo: "", tag: "" }));
+  // By date, then by repo and tag.
+  const order = (item: VulnCountReport) => `${String(item.date?.seconds ?? 0n).padStart(12, "0")} ${item.repo} ${item.tag}`;
+  return create(VulnCountReportListSchema, { items: items.sort((a, b) => (order(a) < order(b) ? -1 : 1)) });
+}
+
+function keyOf({ repo_uid, tag }: ImageName): string {
+  return `${repo_uid}:${tag}`;
+}
+
+function countOf(
+  { day, size, severities: found }: DailyCount,
+  { repo, tag }: { readonly repo: string; readonly tag: string },
+): VulnCountReport {
+  const ids = (wanted: Severity) =>
+    [...found]
+      .filter(([, severity]) => severities[severity] === wanted)
+      .map(([id]) => id)
+      .sort();
+  const all = [Severity.UNKNOWN, Severity.LOW, Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL, Severity.NEGLIGIBLE];
+  const vulnCounts = all.map((severity) => ({ severity, count: ids(severity).length })).filter(({ count }) => count > 0);
+  return create(VulnCountReportSchema, {
+    repo,
+    tag,
+    date: timestampFromText(startOfDay(day)),
+    vulnCounts,
+    sizeBytes: BigInt(size),
+    cveIds: [...found.keys()].sort(),
+    lowCveIds: ids(Severity.LOW),
+    medCveIds: ids(Severity.MEDIUM),
+    highCveIds: ids(Severity.HIGH),
+    critCveIds: ids(Severity.CRITICAL),
+    negligibleCveIds: ids(Severity.NEGLIGIBLE),
+    unknownCveIds: ids(Severity.UNKNOWN),
+  });
+}

@@ -1,0 +1,184 @@
+/** The service VulnerabilitiesService of holt.v1: what is open in images. Read-only. */
+import { create } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import {
+  PackageVulnerability_Fix as Fix,
+  ImageVulnerabilitySchema,
+  type ListImageVulnerabilitiesRequest,
+  ListImageVulnerabilitiesResponseSchema,
+  type ListVulnerabilitiesRequest,
+  ListVulnerabilitiesResponseSchema,
+  ListVulnerabilityCountsResponseSchema,
+  type PackageVulnerability,
+  PackageVulnerabilitySchema,
+  SharedVulnerabilitySchema,
+  PackageVulnerability_State as State,
+  VulnerabilitiesService,
+  VulnerabilityCountSchema,
+  type VulnerabilitySeverity,
+} from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
+import type { Call } from "../../../api/call/call.ts";
+import { implement, read } from "../../../api/call/implement.ts";
+import { parsePageRequest } from "../../../api/resource/list.ts";
+import { cutPage } from "../../../api/resource/page-bytes.ts";
+import type { PageTokens } from "../../../api/resource/page-token.ts";
+import { isDigest } from "../../../blobs/digest.ts";
+import { timestampFromText } from "../../../lib/clock.ts";
+import { notFound } from "../../../lib/errors.ts";
+import { countByDay, type DailyCount } from "../../findings/daily-counts.ts";
+import { type FixState, SEVERITY } from "../../findings/finding.ts";
+import type { ImageFinding } from "../../findings/image-findings.ts";
+import { readLocations } from "../../findings/locations.ts";
+import { keyOfFinding, type ReportedFinding, readReport } from "../../findings/report.ts";
+import { keyOfShared, listSharedFindings, type SharedFinding, type SharedKey } from "../../findings/shared-findings.ts";
+import { startOfDay } from "../../reports/days.ts";
+import { parseOptionalDays } from "./day-range.ts";
+
+export function vulnerabilitiesService({ pageTokens }: { readonly pageTokens: PageTokens }) {
+  return implement(
+    VulnerabilitiesService,
+    {
+      listImageVulnerabilities: read((request, call) => listImageVulnerabilities(request, call, pageTokens)),
+      listVulnerabilities: read((request, call) => listVulnerabilities(request, call, pageTokens)),
+      listVulnerabilityCounts: read(async ({ uid, tag, startTime, endTime, cumulative }, { db, now }) => {
+        const range = parseOptionalDays(startTime, endTime, { now, start: "start_time", end: "end_time" });
+        const images = [{ repo_uid: uid, tag: tag || "latest" }];
+        const counts = await countByDay(db, { images, range, now, isCumulative: cumulative });
+        return create(ListVulnerabilityCountsResponseSchema, { counts: counts.map(countOf) });
+      }),
+    },
+    "Repo",
+  );
+}
+
+async function listImageVulnerabilities(request: ListImageVulnerabilitiesRequest, call: Call, tokens: PageTokens) {
+  const { uid, digest, pageToken, pageSize } = request;
+  const { db, now } = call;
+  const { limit } = parsePageRequest({ pageSize, skip: 0 });
+  const binding = bindingOf(request, call);
+  const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, now);
+  const report = isDigest(digest) ? await readReport(db, uid, digest) : undefined;
+  if (report === undefined) throw notFound("Image", digest.slice(0, 200));
+  const matching = report.findings.filter((finding) => matches(finding, request));
+  const rest = after === undefined ? matching : matching.filter((finding) => positionOf(finding) > after.key);
+  const { rows, hasMore } = cutPage(rest.slice(0, limit + 1), limit, ({ detail }) => JSON.stringify(detail).length);
+  const last = hasMore ? rows.at(-1) : undefined;
+  const locationsOf = await readLocations(db, rows);
+  return create(ListImageVulnerabilitiesResponseSchema, {
+    vulnerabilities: rows.map((finding) => {
+      const { imageDigest, platform } = finding;
+      const found = locationsOf(finding);
+      const purls = [...new Set(found.map(({ purl }) => purl))];
+      const locations = [...new Set(found.map(({ location }) => location))];
+      return create(ImageVulnerabilitySchema, { vulnerability: vulnerabilityOf(finding), imageDigest, platform, purls, locations });
+    }),
+    nextPageToken: last === undefined ? "" : tokens.seal({ key: positionOf(last), uid: "", skipped: 0 }, binding, now),
+    totalCount: BigInt(matching.length),
+    complete: report.state.isCurrent,
+    ...(report.state.time !== undefined && { matchTime: timestampFromText(report.state.time) }),
+  });
+}
+
+/** Sorts like the report: the most severe first. */
+function positionOf(finding: ReportedFinding): string {
+  return `${9 - finding.severity}${keyOfFinding(finding)}`;
+}
+
+function bindingOf(request: ListImageVulnerabilitiesRequest | ListVulnerabilitiesRequest, { operation, principal }: Call): string {
+  const { pageToken: _, pageSize: __, $typeName: ___, ...filters } = request;
+  return JSON.stringify([operation.name, principal?.uid, filters]);
+}
+
+function matches(finding: ReportedFinding, request: ListImageVulnerabilitiesRequest): boolean {
+  const { severities, state, vulnerabilityIds, packageNames, fixable } = request;
+  const { vulnerability, severity, name, origin, detail } = finding;
+  const ids = [vulnerability, ...detail.aliases];
+  return (
+    (severities.length === 0 || severities.includes(severity as VulnerabilitySeverity)) &&
+    (state === State.UNSPECIFIED || state === stateOf(finding)) &&
+    (vulnerabilityIds.length === 0 || vulnerabilityIds.some((id) => ids.includes(id))) &&
+    (packageNames.length === 0 || packageNames.includes(name) || packageNames.includes(origin)) &&
+    (!fixable || detail.fixState === "fixed")
+  );
+}
+
+async function listVulnerabilities(request: ListVulnerabilitiesRequest, call: Call, tokens: PageTokens) {
+  const {
+    uid,
+    severities,
+    state,
+    vulnerabilityIds: vulnerabilities,
+    packageNames: names,
+    fixable: isFixable,
+    pageToken,
+    pageSize,
+  } = request;
+  const { db, now } = call;
+  const { limit } = parsePageRequest({ pageSize, skip: 0 });
+  const binding = bindingOf(request, call);
+  const position = pageToken === "" ? undefined : tokens.open(pageToken, binding, now);
+  const after = position && (JSON.parse(position.key) as SharedKey);
+  const isSuppressed = state === State.UNSPECIFIED ? undefined : state === State.SUPPRESSED;
+  const query = { uid, severities, isSuppressed, vulnerabilities, names, isFixable, after, limit: limit + 1 };
+  const { rows, hasMore } = cutPage(await listSharedFindings(db, query), limit, ({ detail }) => JSON.stringify(detail).length);
+  const last = hasMore ? rows.at(-1) : undefined;
+  return create(ListVulnerabilitiesResponseSchema, {
+    vulnerabilities: rows.map((row) =>
+      create(SharedVulnerabilitySchema, { vulnerability: vulnerabilityOf(row), imageCount: BigInt(row.imageCount) }),
+    ),
+    nextPageToken: last === undefined ? "" : tokens.seal({ key: JSON.stringify(keyOfShared(last)), uid: "", skipped: 0 }, binding, now),
+  });
+}
+
+const fixes: Readonly<Record<FixState, Fix>> = {
+  unknown: Fix.UNKNOWN,
+  fixed: Fix.AVAILABLE,
+  not_fixed: Fix.NOT_AVAILABLE,
+  wont_fix: Fix.NOT_PLANNED,
+};
+
+function vulnerabilityOf(finding: ImageFinding | SharedFinding): PackageVulnerability {
+  const { vulnerability, severity, detail, type, name, version, origin, openTime } = finding;
+  const { suppression } = detail;
+  return create(PackageVulnerabilitySchema, {
+    vulnerabilityId: vulnerability,
+    aliases: [...detail.aliases],
+    severity: severity as VulnerabilitySeverity,
+    state: stateOf(finding),
+    fix: fixes[detail.fixState],
+    fixedVersions: [...detail.fixed],
+    packageType: type,
+    packageName: name,
+    packageVersion: version,
+    packageOrigin: origin,
+    advisoryUids: detail.advisories.map(({ uid }) => uid),
+    cvssVectors: detail.cvss.map(({ score }) => score),
+    openTime: timestampFromText(openTime),
+    ...(suppression !== undefined && {
+      suppression: {
+        status: suppression.status,
+        justification: suppression.justification,
+        note: suppression.note,
+        advisoryUid: suppression.advisory,
+      },
+    }),
+  });
+}
+
+function stateOf({ detail }: Pick<ImageFinding, "detail">): State {
+  return detail.suppression === undefined ? State.OPEN : State.SUPPRESSED;
+}
+
+function countOf({ day, digest, severities }: DailyCount) {
+  const count = (wanted: number) => BigInt([...severities.values()].filter((severity) => severity === wanted).length);
+  return create(VulnerabilityCountSchema, {
+    date: timestampFromText(startOfDay(day)) as Timestamp,
+    digest,
+    unknownCount: count(SEVERITY.unknown),
+    negligibleCount: count(SEVERITY.negligible),
+    lowCount: count(SEVERITY.low),
+    mediumCount: count(SEVERITY.medium),
+    highCount: count(SEVERITY.high),
+    criticalCount: count(SEVERITY.critical),
+  });
+}

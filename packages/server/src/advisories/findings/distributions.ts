@@ -1,0 +1,35 @@
+/** Whether an OSV ecosystem or a group's distribution is the one of an image. Pure. */
+
+/** Ids of os-release and namespaces of package URLs, by the name of the ecosystem without its release. */
+const ids: Readonly<Record<string, readonly string[]>> = {
+  "Azure Linux": ["azurelinux", "mariner"],
+  // Images of one use packages of the other.
+  Chainguard: ["chainguard", "wolfi"],
+  Wolfi: ["wolfi", "chainguard"],
+  "Photon OS": ["photon"],
+  "Red Hat": ["rhel", "redhat", "ubi"],
+  "Rocky Linux": ["rocky", "rocky-linux", "rockylinux"],
+  SUSE: ["sles", "sled", "suse"],
+  openSUSE: ["opensuse", "opensuse-leap", "opensuse-tumbleweed"],
+};
+
+/** @param ecosystem such as `Alpine:v3.22` @param distribution such as `alpine 3.22.1`; empty if unknown */
+export function appliesTo(ecosystem: string, distribution: string): boolean {
+  const [id = "", version = ""] = distribution.split(" ");
+  const [name = "", ...release] = ecosystem.split(":");
+  if (id === "" || name === "") return true;
+  // Fixes of Ubuntu Pro are in a repository of their own, which images do not use.
+  if (name === "Ubuntu" && release[0] === "Pro") return false;
+  return isDistribution(name, id) && isRelease(/\d+(?:\.\d+)*/.exec(release.join(":"))?.[0] ?? "", version);
+}
+
+/** @param name of an ecosystem, in any case */
+export function isDistribution(name: string, id: string): boolean {
+  const known = Object.entries(ids).find(([ecosystem]) => ecosystem.toLowerCase() === name.toLowerCase());
+  return known === undefined ? name.toLowerCase().replace(/[^a-z0-9]/g, "") === id.replace(/[^a-z0-9]/g, "") : known[1].includes(id);
+}
+
+/** Release 3.22 contains version 3.22.1. An empty one is unknown. */
+function isRelease(release: string, version: string): boolean {
+  return release === "" || version === "" || version === release || version.startsWith(`${release}.`);
+}

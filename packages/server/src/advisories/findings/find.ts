@@ -1,0 +1,141 @@
+/** Finds the vulnerabilities of one package among the advisories that may be about it. Pure. */
+
+import { rootOf } from "../../lib/uid.ts";
+import { cvss2BaseScore, cvss3BaseScore, type Severity, severityOf } from "../export/cvss-score.ts";
+import { type Candidate, type Claim, claimOf } from "./claims.ts";
+import {
+  type ComparedPackage,
+  type CvssScore,
+  type Finding,
+  type FindingDetail,
+  type FixState,
+  SEVERITY,
+  type SeverityNumber,
+  type Suppression,
+} from "./finding.ts";
+
+export interface FindOptions {
+  /** The organization of the images. Its own statements decide before those of public organizations. */
+  readonly orgUid: string;
+  readonly candidates: readonly Candidate[];
+}
+
+/** A finding before its scores are known. */
+export interface Unscored {
+  readonly vulnerability: string;
+  readonly detail: Omit<FindingDetail, "cvss">;
+}
+
+interface Said {
+  readonly candidate: Candidate;
+  readonly claim: Claim;
+}
+
+/** Sorted by vulnerability. */
+export function findVulnerabilities(given: ComparedPackage, options: FindOptions): Unscored[] {
+  const said = new Map<string, Said[]>();
+  for (const candidate of options.candidates) {
+    const claim = claimOf(candidate, given);
+    if (claim === undefined) continue;
+    for (const id of vulnerabilitiesOf(candidate)) {
+      const known = said.get(id);
+      if (known === undefined) said.set(id, [{ candidate, claim }]);
+      else known.push({ candidate, claim });
+    }
+  }
+  joinAliases(said);
+  return [...said.keys()].sort().flatMap((id) => findingOf(id, said.get(id) ?? [], options) ?? []);
+}
+
+/** The CVEs of an advisory, or else its GHSA or its own id: one advisory can be about several CVEs. */
+function vulnerabilitiesOf({ advisory }: Candidate): readonly string[] {
+  const ids = [...new Set([advisory.advisoryId, ...advisory.aliases])];
+  const cves = ids.filter((id) => id.startsWith("CVE-"));
+  return cves.length > 0 ? cves : [ids.find((id) => id.startsWith("GHSA-")) ?? advisory.advisoryId];
+}
+
+/** Moves what is known under another id to the CVE with that alias. */
+function joinAliases(said: Map<string, Said[]>): void {
+  for (const [id, list] of [...said]) {
+    if (!id.startsWith("CVE-")) continue;
+    for (const alias of list.flatMap(({ candidate: { advisory } }) => [advisory.advisoryId, ...advisory.aliases])) {
+      const other = alias.startsWith("CVE-") ? undefined : said.get(alias);
+      if (other === undefined) continue;
+      list.push(...other);
+      said.delete(alias);
+    }
+  }
+}
+
+function findingOf(vulnerability: string, said: readonly Said[], { orgUid }: FindOptions): Unscored | undefined {
+  const affected = said.filter(({ claim }) => claim.kind === "affected" || (claim.kind === "not_affected" && claim.wouldMatch));
+  if (affected.length === 0) return undefined;
+  const suppression = suppressionOf(said, orgUid);
+  const ids = [...new Set(said.flatMap(({ candidate: { advisory } }) => [advisory.advisoryId, ...advisory.aliases]))].sort();
+  const claims = affected.flatMap(({ claim }) => (claim.kind === "affected" ? [claim] : []));
+  return {
+    vulnerability,
+    detail: {
+      advisories: affected.map(({ candidate: { advisory } }) => ({ uid: advisory.uid, id: advisory.advisoryId })),
+      aliases: ids.filter((id) => id !== vulnerability),
+      fixState: strongest(claims.map(({ fixState }) => fixState)),
+      fixed: [...new Set(claims.flatMap(({ fixed }) => fixed))].sort(),
+      ...(suppression !== undefined && { suppression }),
+    },
+  };
+}
+
+/** @param cvssOf scores of the public record of a vulnerability */
+export function withScores({ vulnerability, detail }: Unscored, cvssOf: (id: string) => readonly CvssScore[]): Finding {
+  const own = cvssOf(vulnerability);
+  // An advisory about several CVEs has the aliases of all.
+  const cvss = own.length > 0 ? own : detail.aliases.filter((id) => !id.startsWith("CVE-")).flatMap((id) => cvssOf(id));
+  const { suppression, ...rest } = detail;
+  const scored = { ...rest, cvss: uniqueScores(cvss), ...(suppression !== undefined && { suppression }) };
+  return { vulnerability, severity: severityOfScores(cvss), detail: scored };
+}
+
+const FIX_STATES: readonly FixState[] = ["fixed", "wont_fix", "not_fixed", "unknown"];
+
+function strongest(states: readonly FixState[]): FixState {
+  return FIX_STATES.find((state) => states.includes(state)) ?? "unknown";
+}
+
+/** A statement of the organization holds; one of a public organization holds unless an own advisory says otherwise. */
+function suppressionOf(said: readonly Said[], orgUid: string): Suppression | undefined {
+  const own = said.filter(({ candidate }) => rootOf(candidate.advisory.uid) === orgUid);
+  const statement = own.find(isStatement) ?? (own.some(({ claim }) => claim.kind === "affected") ? undefined : said.find(isNotAffected));
+  if (statement === undefined || statement.claim.kind === "affected") return undefined;
+  const { candidate, claim } = statement;
+  const justification = claim.kind === "not_affected" ? claim.justification : "";
+  return { status: claim.kind, justification, note: claim.note, advisory: candidate.advisory.uid };
+}
+
+function isNotAffected({ claim }: Said): boolean {
+  return claim.kind === "not_affected";
+}
+
+function isStatement({ claim }: Said): boolean {
+  return claim.kind !== "affected";
+}
+
+function uniqueScores(scores: readonly CvssScore[]): readonly CvssScore[] {
+  return [...new Map(scores.map((score) => [score.score, score])).values()];
+}
+
+const severities: Readonly<Record<Severity, SeverityNumber>> = {
+  NONE: SEVERITY.negligible,
+  LOW: SEVERITY.low,
+  MEDIUM: SEVERITY.medium,
+  HIGH: SEVERITY.high,
+  CRITICAL: SEVERITY.critical,
+};
+
+/** By the highest score of version 3, or else of version 2. Version 4 has no formula and does not count. */
+export function severityOfScores(scores: readonly CvssScore[]): SeverityNumber {
+  const scored = (type: string, compute: (vector: string) => number) =>
+    scores.filter((score) => score.type === type).map(({ score }) => severities[severityOf(compute(score))]);
+  const third = scored("TYPE_CVSS_V3", cvss3BaseScore);
+  const all = third.length > 0 ? third : scored("TYPE_CVSS_V2", cvss2BaseScore);
+  return all.length === 0 ? SEVERITY.unknown : (Math.max(...all) as SeverityNumber);
+}

@@ -1,0 +1,72 @@
+/** The requests of one organization: which are next, and their removal with the results. */
+import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
+import type { MatchRequestTable } from "../tables.ts";
+
+type Kind = MatchRequestTable["kind"];
+
+export interface Request {
+  readonly name: string;
+  readonly token: string;
+}
+
+export interface Batch {
+  readonly orgUid: string;
+  readonly kind: Kind;
+  readonly requests: readonly Request[];
+}
+
+/** In the order of work, with the requests per batch. Events come last, when all findings of an image are known. */
+const kinds: readonly (readonly [Kind, number])[] = [
+  ["image", 1],
+  ["advisory", 500],
+  ["package", 20],
+  ["quiet", 50],
+  ["alert", 50],
+];
+
+/** Undefined if nothing waits. */
+export async function nextBatch(db: ReadDb, orgUid: string): Promise<Batch | undefined> {
+  for (const [kind, size] of kinds) {
+    const query = db.selectFrom("match_request").select(["name", "token"]).where("org_uid", "=", orgUid).where("kind", "=", kind);
+    const requests = await query.orderBy("name").limit(size).execute();
+    if (requests.length > 0) return { orgUid, kind, requests };
+  }
+  return undefined;
+}
+
+/** Removes the requests whose tokens are the same. @returns their names */
+export async function removeRequests(db: WriteDb, { orgUid, kind, requests }: Batch): Promise<ReadonlySet<string>> {
+  const known = db.dialect.rowsOf(requests, { name: "text", token: "text" });
+  const { rows } = await sql<{ name: string }>`delete from match_request where org_uid = ${orgUid} and kind = ${kind}
+    and (name, token) in (select k.name, k.token from ${known} as k) returning name`.execute(db);
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Requests the organizations' packages with these keys to be compared. @param orgUid undefined for all organizations */
+export async function requestPackages(db: WriteDb, keys: readonly string[], orgUid: string | undefined): Promise<void> {
+  const wanted = db.dialect.valuesOf(keys);
+  const ofOrganization = orgUid === undefined ? sql`1 = 1` : sql`p.org_uid = ${orgUid}`;
+  await sql`insert into match_request (org_uid, kind, name, token)
+    select found.org_uid, 'package', found.name, ${randomUUID()} from (
+      select p.org_uid, v.value as name from ${wanted} as v cross join matched_package as p where p.match_name = v.value and ${ofOrganization}
+      union select p.org_uid, v.value as name from ${wanted} as v cross join matched_package as p where p.match_origin = v.value and ${ofOrganization}
+    ) as found where 1 = 1 order by found.org_uid, found.name
+    on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
+}
+
+/** Requests the images of these packages to be looked at for critical findings, unless their first look is to be quiet. */
+export async function requestAlerts(db: WriteDb, orgUid: string, packageIds: readonly number[]): Promise<void> {
+  if (packageIds.length === 0) return;
+  const ids = db.dialect.rowsOf(
+    packageIds.map((id) => ({ id })),
+    { id: "bigint" },
+  );
+  await sql`insert into match_request (org_uid, kind, name, token)
+    select distinct ${orgUid}, 'alert', i.digest, ${randomUUID()} from ${ids} as p
+      join matched_image_package as l on l.package_id = p.id join matched_image as i on i.id = l.image_id
+      where not exists (select 1 from match_request as q where q.org_uid = ${orgUid} and q.kind = 'quiet' and q.name = i.digest)
+      order by i.digest
+    on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
+}

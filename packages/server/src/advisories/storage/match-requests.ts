@@ -1,0 +1,54 @@
+/**
+ * Requests that the packages of images are compared with advisories again. Advisories request it in the transaction that
+ * changes them; findings/ works on the requests.
+ */
+import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { rootOf } from "../../lib/uid.ts";
+import { packageKey } from "../model/package-key.ts";
+import type { AdvisoryTable, MatchRequestTable } from "../tables.ts";
+import { insertRows } from "./insert-rows.ts";
+
+type Artifact = Pick<AdvisoryTable, "uid" | "artifact_type" | "artifact_name">;
+
+export async function requestMatching(db: WriteDb, artifacts: readonly Artifact[]): Promise<void> {
+  const keys = artifacts.map(({ uid, artifact_type, artifact_name }) => ({
+    org_uid: rootOf(uid),
+    kind: "advisory" as const,
+    name: packageKey(artifact_type, artifact_name),
+  }));
+  await insertRequests(db, keys);
+}
+
+/** Replaces the token of a request that waits, so that a server that works on it begins again. */
+export async function insertRequests(db: WriteDb, requests: readonly Omit<MatchRequestTable, "token">[]): Promise<void> {
+  const token = randomUUID();
+  const unique = new Map(requests.map((request) => [`${request.org_uid} ${request.kind} ${request.name}`, { ...request, token }]));
+  // Sorted, so that transactions that request the same do not deadlock.
+  const rows = [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+  await insertRows<MatchRequestTable>(db, "match_request", ["org_uid", "kind", "name"], rows);
+}
+
+/** @param uids of advisories */
+export async function requestMatchingOf(db: WriteDb, uids: readonly string[]): Promise<void> {
+  if (uids.length === 0) return;
+  const wanted = db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value");
+  const rows = await db.selectFrom("advisory").select(["uid", "artifact_type", "artifact_name"]).where("uid", "in", wanted).execute();
+  await requestMatching(db, rows);
+}
+
+/** @param ids of vulnerability records whose severities changed */
+export async function requestMatchingOfVulnerabilities(db: WriteDb, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await requestMatching(db, await findAdvisoriesAbout(db, ids));
+}
+
+async function findAdvisoriesAbout(db: ReadDb, ids: readonly string[]): Promise<readonly Artifact[]> {
+  const wanted = db.dialect.valuesOf(ids);
+  const { rows } = await sql<Artifact>`
+    select a.uid, a.artifact_type, a.artifact_name from ${wanted} as v
+      cross join advisory_alias as l cross join advisory as a where l.alias = v.value and a.uid = l.advisory_uid and a.delete_time is null
+    union select a.uid, a.artifact_type, a.artifact_name from ${wanted} as v
+      cross join advisory as a where a.advisory_id = v.value and a.delete_time is null`.execute(db);
+  return rows;
+}

@@ -1,0 +1,343 @@
+/** Tests which vulnerabilities the server finds in images, and how it shows them, on both stores. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
+import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
+import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { falsePositive, putAdvisories } from "../harness/advisories/advisories.ts";
+import { CRITICAL, createFindingsWorld, type FindingsWorld, HIGH, LOW, osv } from "../harness/advisories/findings-world.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
+import { eventsAfter, lastSeq } from "../harness/outbox.ts";
+import { describeWithWorld } from "../harness/world.ts";
+
+const { listImageVulnerabilities, listVulnerabilities, listVulnerabilityCounts } = VulnerabilitiesService.method;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+describeWithWorld("open vulnerabilities of images", (world) => {
+  let given: FindingsWorld;
+  before(async () => {
+    given = await createFindingsWorld(world);
+  });
+  after(() => given[Symbol.dispose]());
+
+  const range = (fixed: string) => [{ introduced: "0" }, { fixed }];
+  const wolfi = (id: string, name: string, fixed: string, rest: object = {}) =>
+    osv(id, [{ ecosystem: "Wolfi", name, events: range(fixed) }], rest);
+  /** The events of critical findings in images of the test's repo. */
+  const criticalEvents = async (after: number) =>
+    (await eventsAfter(world, after))
+      .filter(({ type, subject }) => type.endsWith(".registry.vulnerabilities.critical.v1") && subject === given.repo.uid)
+      .map(({ data }) => (JSON.parse(data) as { body: Record<string, unknown> }).body);
+
+  test("an imported range opens a vulnerability in images that were pushed before and after the import", async () => {
+    const before = await given.push(["openssl 3.0.1-r0", "musl 1.2.4-r0"]);
+    assert.deepEqual(await given.found(before), []);
+    await given.importAdvisories([wolfi("CVE-2024-1000", "openssl", "3.0.2-r0")]);
+    const after = await given.push(["libssl3 3.0.1-r1 openssl"]);
+    assert.deepEqual(await given.found(before), ["CVE-2024-1000 openssl 3.0.1-r0 UNKNOWN OPEN"]);
+    assert.deepEqual(await given.found(after), ["CVE-2024-1000 libssl3 3.0.1-r1 UNKNOWN OPEN"]);
+    assert.deepEqual(await given.found(await given.push(["openssl 3.0.2-r0"])), []);
+  });
+
+  test("the severity follows the public record, and a critical one is announced once per image", async () => {
+    const digest = await given.push(["busybox 1.36.0-r0"]);
+    await given.importAdvisories([wolfi("CVE-2024-1001", "busybox", "1.36.1-r0")]);
+    await given.found(digest);
+    const start = await lastSeq(world);
+    await given.score({ "CVE-2024-1001": CRITICAL });
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1001 busybox 1.36.0-r0 CRITICAL OPEN"]);
+    const vulnerability = { id: "CVE-2024-1001", packages: ["apk:busybox@1.36.0-r0"], fixed_versions: ["1.36.1-r0"] };
+    const [first, ...others] = await criticalEvents(start);
+    assert.deepEqual(others, []);
+    assert.deepEqual([first?.digest, first?.repo_id, first?.vulnerabilities], [digest, given.repo.uid, [vulnerability]]);
+    // Another advisory about the same vulnerability announces nothing.
+    await given.importAdvisories([wolfi("CGA-1001", "busybox", "1.36.1-r0", { aliases: ["CVE-2024-1001"] })]);
+    await given.settle();
+    assert.equal((await criticalEvents(start)).length, 1);
+    const second = await given.push(["busybox 1.36.0-r0", "other 1"]);
+    await given.settle();
+    assert.deepEqual(
+      (await criticalEvents(start)).map((event) => event.digest),
+      [digest, second],
+    );
+  });
+
+  test("a statement of the organization suppresses a vulnerability with its justification, and deleting it opens it again", async () => {
+    const digest = await given.push(["curl 8.0.0-r0"]);
+    await given.importAdvisories([wolfi("CVE-2024-1002", "curl", "8.1.0-r0")]);
+    const [uid] = await putAdvisories(world.store, [
+      { parent: given.org, id: "CGA-1002", name: "curl", aliases: ["CVE-2024-1002"], events: [falsePositive("2024-03-01T00:00:00Z")] },
+    ]);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1002 curl 8.0.0-r0 UNKNOWN SUPPRESSED"]);
+    const [found] = (await given.list(digest)).vulnerabilities;
+    const { $typeName: _, ...suppression } = found?.vulnerability?.suppression ?? assert.fail();
+    assert.deepEqual(suppression, {
+      status: "not_affected",
+      justification: "vulnerable_code_not_present",
+      note: "not used",
+      advisoryUid: uid,
+    });
+    const report = await world.must(Registry.method.getVulnReport, { repoId: given.repo.uid, digest });
+    assert.deepEqual(report.vulnerabilityMatches, []);
+  });
+
+  test("a statement about a component of another package suppresses it only where that package is", async () => {
+    await given.importAdvisories([wolfi("CVE-2024-1003", "zlib", "1.4-r0")]);
+    const bundled = await given.push(["zlib 1.3-r0", "grafana 10.0-r0"]);
+    const alone = await given.push(["zlib 1.3-r0", "unrelated 1"]);
+    await given.importAdvisories([
+      {
+        "@context": "https://openvex.dev/ns/v0.2.0",
+        "@id": "https://example.com/vex",
+        author: "owner",
+        timestamp: "2024-03-01T00:00:00Z",
+        version: 1,
+        statements: [
+          {
+            vulnerability: { name: "CVE-2024-1003" },
+            products: [{ "@id": "pkg:apk/wolfi/grafana", subcomponents: [{ "@id": "pkg:apk/wolfi/zlib" }] }],
+            status: "not_affected",
+            justification: "inline_mitigations_already_exist",
+          },
+        ],
+      },
+    ]);
+    assert.deepEqual(await given.found(bundled), ["CVE-2024-1003 zlib 1.3-r0 UNKNOWN SUPPRESSED"]);
+    assert.deepEqual(await given.found(alone), ["CVE-2024-1003 zlib 1.3-r0 UNKNOWN OPEN"]);
+  });
+
+  test("language packages of SBOMs are compared by the ranges of their ecosystems", async () => {
+    const { digest } = await given.repo.push([]);
+    const purls = [
+      "pkg:pypi/Django_Storages@1.9",
+      "pkg:golang/golang.org/x/net@v0.7.0",
+      "pkg:npm/%40scope/left@2.0.1",
+      "pkg:maven/org.a/b@1.0",
+    ];
+    const sbom = JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.5", components: purls.map((purl) => ({ name: "x", purl })) });
+    await given.repo.pushArtifact([[sbom, "application/vnd.cyclonedx+json"]], {
+      subject: { mediaType: "application/vnd.oci.image.manifest.v1+json", digest, size: 1 },
+    });
+    const semver = (id: string, ecosystem: string, name: string, events: object[]) =>
+      osv(id, [{ ecosystem, name, events, type: "SEMVER" }]);
+    await given.importAdvisories([
+      osv("GHSA-aaaa-aaaa-aaaa", [{ ecosystem: "PyPI", name: "django-storages", events: range("2.0") }], { aliases: ["CVE-2024-1004"] }),
+      semver("GO-2024-1", "Go", "golang.org/x/net", range("0.7.1")),
+      semver("GHSA-bbbb-bbbb-bbbb", "npm", "@scope/left", [...range("1.0.5"), { introduced: "2.0.0" }, { fixed: "2.0.2" }]),
+      osv("GHSA-cccc-cccc-cccc", [{ ecosystem: "Maven", name: "org.a:b", events: range("1.0") }]),
+    ]);
+    assert.deepEqual((await given.found(digest)).sort(), [
+      "CVE-2024-1004 Django_Storages 1.9 UNKNOWN OPEN",
+      "GHSA-bbbb-bbbb-bbbb @scope/left 2.0.1 UNKNOWN OPEN",
+      "GO-2024-1 golang.org/x/net v0.7.0 UNKNOWN OPEN",
+    ]);
+    const found = await given.list(digest, { vulnerabilityIds: ["GHSA-bbbb-bbbb-bbbb"] });
+    assert.deepEqual(found.vulnerabilities[0]?.vulnerability?.fixedVersions, ["2.0.2"]);
+    assert.deepEqual(found.vulnerabilities[0]?.purls, ["pkg:npm/%40scope/left@2.0.1"]);
+  });
+
+  test("advisories of other organizations do not count, and pending events count nowhere", async () => {
+    const digest = await given.push(["private 1.0-r0"]);
+    const other = await world.group("", `other-${given.org.slice(0, 8)}`);
+    await given.importAdvisories([wolfi("CVE-2024-1005", "private", "2")], other);
+    await putAdvisories(world.store, [
+      {
+        parent: given.org,
+        id: "CVE-2024-1006",
+        name: "private",
+        events: [{ time: "2024-03-01T00:00:00Z", type: { case: "fixed", value: { fixedVersion: "2" } }, status: 1 }],
+      },
+    ]);
+    assert.deepEqual(await given.found(digest), []);
+  });
+
+  test("the advisories of a public organization count in the images of all organizations", async () => {
+    const digest = await given.push(["shared 1.0-r0"]);
+    await given.found(digest);
+    await given.importAdvisories([wolfi("CVE-2024-1007", "shared", "2")], world.orgUid);
+    const { advisories } = await world.must(AdvisoriesService.method.listAdvisories, { advisoryIds: ["CVE-2024-1007"] });
+    assert.equal(advisories.length, 1);
+    const settled = async () =>
+      (await world.store.reader.selectFrom("match_request").select("name").where("org_uid", "=", world.orgUid).execute()).length === 0;
+    while (!(await settled())) await given.settle();
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1007 shared 1.0-r0 UNKNOWN OPEN"]);
+  });
+
+  test("a record that its source changed replaces the ranges of the one before", async () => {
+    const digest = await given.push(["moving 1.5-r0"]);
+    await given.importAdvisories([wolfi("CVE-2024-1008", "moving", "1.4-r0")]);
+    assert.deepEqual(await given.found(digest), []);
+    await given.importAdvisories([wolfi("CVE-2024-1008", "moving", "1.6-r0", { modified: "2024-02-02T00:00:00Z" })]);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1008 moving 1.5-r0 UNKNOWN OPEN"]);
+    await given.importAdvisories([wolfi("CVE-2024-1008", "moving", "1.4-r0")]);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1008 moving 1.5-r0 UNKNOWN OPEN"]);
+  });
+
+  test("an index lists the vulnerabilities of each platform", async () => {
+    const { repo } = given;
+    await given.importAdvisories([wolfi("CVE-2024-1009", "multi", "2-r0")]);
+    const images = [await given.push(["multi 1-r0"]), await given.push(["multi 2-r0"])];
+    const sizes = await world.store.reader
+      .selectFrom("manifest")
+      .select(["digest", "size", "media_type"])
+      .where("digest", "in", images)
+      .execute();
+    const index = await repo.pushIndex(sizes.map(({ digest, size, media_type }) => ({ mediaType: media_type, digest, size })));
+    await given.settle();
+    const { vulnerabilities, complete } = await given.list(index.digest);
+    assert.equal(complete, true);
+    assert.deepEqual(
+      vulnerabilities.map(({ imageDigest, platform, locations }) => [imageDigest, platform, locations]),
+      [[images[0], "linux/amd64", ["lib/apk/db/installed"]]],
+    );
+  });
+
+  test("pages of an image list each vulnerability once, the most severe first, and filters narrow them", async () => {
+    const ids = ["CVE-2024-2001", "CVE-2024-2002", "CVE-2024-2003", "CVE-2024-2004"];
+    await given.importAdvisories(ids.map((id) => wolfi(id, "paged", "2-r0")));
+    await given.score({ "CVE-2024-2001": LOW, "CVE-2024-2002": HIGH, "CVE-2024-2004": HIGH });
+    const digest = await given.push(["paged 1-r0"]);
+    await given.settle();
+    const listed: string[] = [];
+    let pageToken = "";
+    do {
+      const page = await given.list(digest, { pageSize: 1, pageToken });
+      assert.equal(page.totalCount, 4n);
+      listed.push(...page.vulnerabilities.map(({ vulnerability }) => vulnerability?.vulnerabilityId ?? ""));
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+    assert.deepEqual(listed, ["CVE-2024-2002", "CVE-2024-2004", "CVE-2024-2001", "CVE-2024-2003"]);
+    const high = await given.list(digest, { severities: [5] });
+    assert.equal(high.totalCount, 2n);
+    const path = `/holt/v1/repos/${given.repo.uid}/digests/${digest}/vulnerabilities?severities=VULNERABILITY_SEVERITY_LOW`;
+    const rest = JSON.parse((await world.raw("GET", path)).text) as { vulnerabilities: { vulnerability: { vulnerabilityId: string } }[] };
+    assert.deepEqual(
+      rest.vulnerabilities.map(({ vulnerability }) => vulnerability.vulnerabilityId),
+      ["CVE-2024-2001"],
+    );
+  });
+
+  test("a group lists each vulnerability of a package once, with the number of its images", async () => {
+    await given.importAdvisories([wolfi("CVE-2024-2010", "counted", "2-r0"), wolfi("CVE-2024-2011", "counted", "2-r0")]);
+    await given.push(["counted 1-r0", "a 1"]);
+    await given.push(["counted 1-r0", "b 1"]);
+    await given.push(["counted 1-r1"]);
+    await given.settle();
+    const list = async (uid: string, rest: object = {}) => {
+      const found: string[] = [];
+      let pageToken = "";
+      do {
+        const page = await world.must(listVulnerabilities, { uid, packageNames: ["counted"], pageSize: 2, pageToken, ...rest });
+        for (const { vulnerability, imageCount } of page.vulnerabilities)
+          found.push(`${vulnerability?.vulnerabilityId} ${vulnerability?.packageVersion} ${imageCount}`);
+        pageToken = page.nextPageToken;
+      } while (pageToken !== "");
+      return found;
+    };
+    const all = ["CVE-2024-2010 1-r0 2", "CVE-2024-2011 1-r0 2", "CVE-2024-2010 1-r1 1", "CVE-2024-2011 1-r1 1"];
+    assert.deepEqual(await list(given.org), all);
+    assert.deepEqual(await list(given.repo.uid), all);
+    assert.deepEqual(await list(given.org, { vulnerabilityIds: ["CVE-2024-2011"] }), [all[1], all[3]]);
+    assert.deepEqual(await list(await world.group(given.org, "empty")), []);
+    assert.deepEqual(await list(given.org, { severities: [6] }), []);
+  });
+
+  test("a caller without the capability at the repo reads no report", async () => {
+    const digest = await given.push(["hidden 1-r0"]);
+    const stranger = await world.robot(await world.group("", `strangers-${given.org.slice(0, 8)}`), [
+      Capability.CAP_VULN_REPORT_LIST,
+      Capability.CAP_TENANT_VULN_REPORTS_LIST,
+      Capability.CAP_REPO_LIST,
+    ]);
+    for (const client of world.clients) {
+      const refused = [
+        await client.call(listImageVulnerabilities, { uid: given.repo.uid, digest }, stranger.token),
+        await client.call(listVulnerabilities, { uid: given.org }, stranger.token),
+        await client.call(listVulnerabilityCounts, { uid: given.repo.uid }, stranger.token),
+        await client.call(Registry.method.getVulnReport, { repoId: given.repo.uid, digest }, stranger.token),
+      ];
+      for (const outcome of refused) assert.equal(codeOf(outcome), Code.PERMISSION_DENIED);
+      const reports = answerOf(await client.call(Vulnerabilities.method.listVulnReports, { digest }, stranger.token));
+      assert.deepEqual(reports.items, []);
+    }
+  });
+
+  test("version 1 reports an image with severity, fix and record, as messages and as JSON of Grype", async () => {
+    await given.importAdvisories([wolfi("CVE-2024-3001", "reported", "2-r0")]);
+    await given.score({ "CVE-2024-3001": HIGH });
+    const digest = await given.push(["reported 1-r0"]);
+    await given.settle();
+    for (const client of [world.rest, world.grpc]) {
+      const { token } = world.owner;
+      const report = answerOf(await client.call(Registry.method.getVulnReport, { repoId: given.repo.uid, digest }, token));
+      const [match] = report.vulnerabilityMatches;
+      assert.deepEqual(
+        [match?.vulnerability?.id, match?.vulnerability?.severity, match?.fix?.versions, match?.pkg?.name],
+        ["CVE-2024-3001", 3, ["2-r0"], "reported"],
+      );
+      assert.equal(match?.vulnerability?.description, "about CVE-2024-3001");
+      const raw = JSON.parse(Buffer.from(report.rawVulnReport).toString("utf8")) as { matches: { vulnerability: { severity: string } }[] };
+      assert.equal(raw.matches[0]?.vulnerability.severity, "High");
+      const { items } = answerOf(await client.call(Vulnerabilities.method.listVulnReports, { digest, scanner: { name: 1 } }, token));
+      const [item] = items;
+      assert.deepEqual([items.length, item?.vulnerabilities[0]?.id, item?.vulnerabilities[0]?.severity], [1, "CVE-2024-3001", 3]);
+      assert.deepEqual(item?.vulnerabilities[0]?.purls, ["pkg:apk/wolfi/reported@1-r0?arch=x86_64&distro=wolfi-20230201"]);
+      const document = answerOf(await client.call(Vulnerabilities.method.getRawVulnReport, { digest }, token));
+      assert.equal(document.rawReport, Buffer.from(report.rawVulnReport).toString("utf8"));
+      const missing = { repoId: given.repo.uid, digest: `sha256:${"0".repeat(64)}` };
+      assert.equal(codeOf(await client.call(Registry.method.getVulnReport, missing, token)), Code.NOT_FOUND);
+      assert.equal(codeOf(await client.call(Vulnerabilities.method.listVulnReports, {}, token)), Code.INVALID_ARGUMENT);
+      assert.deepEqual(answerOf(await client.call(Vulnerabilities.method.listVulnReports, { digest: missing.digest }, token)).items, []);
+    }
+  });
+
+  test("counts by day show what was known at the end of each day, and cumulative ones what was known in the range", async () => {
+    const { repo } = given;
+    const first = await given.push(["daily 1-r0"]);
+    const tag = async (digest: string) => {
+      const { content } = await world.store.reader
+        .selectFrom("manifest")
+        .select("content")
+        .where("digest", "=", digest)
+        .executeTakeFirstOrThrow();
+      await repo.client.manifest(repo.name, JSON.parse(Buffer.from(content).toString("utf8")), "daily");
+    };
+    await tag(first);
+    await given.importAdvisories([wolfi("CVE-2024-3101", "daily", "2-r0"), wolfi("CVE-2024-3102", "daily", "2-r0")]);
+    await given.score({ "CVE-2024-3101": HIGH });
+    await given.settle();
+    const day = Math.floor(world.clock.now().getTime() / DAY_MS);
+    world.clock.advance(DAY_MS);
+    await given.push(["daily 2-r0"]).then(tag);
+    await given.settle();
+    const counts = async (cumulative: boolean) =>
+      (await world.must(listVulnerabilityCounts, { uid: repo.uid, tag: "daily", cumulative })).counts.map(
+        ({ date, highCount, unknownCount }) => [Number(date?.seconds) / 86_400 - day, Number(highCount), Number(unknownCount)],
+      );
+    assert.deepEqual(await counts(false), [
+      [0, 1, 1],
+      [1, 0, 0],
+    ]);
+    assert.deepEqual(await counts(true), [
+      [0, 1, 1],
+      [1, 1, 1],
+    ]);
+    const references = [{ repo: repo.uid, tag: "daily" }];
+    for (const [method, lists] of [
+      [Vulnerabilities.method.listVulnCountReports, [["CVE-2024-3101"], []]],
+      [Vulnerabilities.method.listCumulativeVulnCountReports, [["CVE-2024-3101"], ["CVE-2024-3101"]]],
+    ] as const) {
+      const { items } = answerOf(await world.grpc.call(method, { references }, world.owner.token));
+      assert.deepEqual(
+        items.map(({ highCveIds }) => highCveIds),
+        lists,
+      );
+      assert.ok((items[0]?.sizeBytes ?? 0n) > 0n);
+      const rest = answerOf(await world.rest.call(method, { repo: repo.uid, tag: "daily" }, world.owner.token));
+      assert.deepEqual(rest.items, items);
+    }
+  });
+});
