@@ -20,6 +20,7 @@ import {
   methodOf,
   type ResourceSample,
 } from "../harness/samples.ts";
+import { createInV1, deleteInV1, isInVersionOne, methodInV1, type SampleInVersionOne, updateInV1 } from "../harness/samples-v1.ts";
 import type { World } from "../harness/world.ts";
 import { operationSamples, resources, samples, startSampleWorld } from "./samples.ts";
 
@@ -110,8 +111,9 @@ for (const store of storeNames) {
 async function succeedingCall(world: World, operation: ContractOperation): Promise<EventedCall> {
   const special = operationSamples.get(operation.name)?.event;
   if (special !== undefined) return special.succeeding(world);
-  const { sample, write } = standardWriteOf(operation);
+  const { sample, write, isV1 } = standardWriteOf(operation);
   const parent = await createParent(world, sample, await world.group(world.orgUid));
+  if (isV1 && isInVersionOne(sample)) return callInV1(world, sample, write, parent);
   if (write === "Create") {
     const request = { parent, [fieldOf(sample)]: await sample.body(world, parent, "before") };
     return { request, ...eventOf(sample, write, (answer) => textOf(answer.uid)) };
@@ -121,6 +123,14 @@ async function succeedingCall(world: World, operation: ContractOperation): Promi
   const change = await sample.change(world, parent);
   const request = { [fieldOf(sample)]: { ...change, uid }, updateMask: Object.keys(change).join(",") };
   return { request, ...eventOf(sample, write, (answer) => textOf(answer.uid)) };
+}
+
+async function callInV1(world: World, sample: SampleInVersionOne, write: Write, parent: string): Promise<EventedCall> {
+  const body = await sample.body(world, parent, "before");
+  if (write === "Create") return { request: createInV1(sample, parent, body), ...eventOf(sample, write, (answer) => textOf(answer.id)) };
+  const uid = textOf(parse((await createResource(world, sample, parent, "before")).text).uid);
+  if (write === "Delete") return { request: deleteInV1(sample, uid), ...eventOf(sample, write, () => uid) };
+  return { request: updateInV1(sample, uid, await sample.change(world, parent)), ...eventOf(sample, write, () => uid) };
 }
 
 function eventOf(sample: ResourceSample, write: Write, uidOf: (answer: JsonObject) => string): Omit<EventedCall, "request"> {
@@ -135,16 +145,22 @@ function eventOf(sample: ResourceSample, write: Write, uidOf: (answer: JsonObjec
 async function failingRequest(world: World, operation: ContractOperation): Promise<JsonObject> {
   const special = operationSamples.get(operation.name)?.event;
   if (special !== undefined) return special.failing(world);
-  const { sample, write } = standardWriteOf(operation);
+  const { sample, write, isV1 } = standardWriteOf(operation);
+  if (isV1 && isInVersionOne(sample)) {
+    if (write === "Create") return createInV1(sample, world.orgUid, {});
+    return deleteInV1(sample, write === "Update" ? `${world.orgUid}/0123456789abcdef` : "malformed");
+  }
   if (write === "Create") return { parent: world.orgUid, [fieldOf(sample)]: {} };
   if (write === "Update") return { [fieldOf(sample)]: { uid: `${world.orgUid}/0123456789abcdef` } };
   return { uid: "malformed" };
 }
 
-function standardWriteOf({ name, method }: ContractOperation): { sample: ResourceSample; write: Write } {
+function standardWriteOf({ name, method }: ContractOperation): { sample: ResourceSample; write: Write; isV1: boolean } {
   for (const sample of resources) {
     const write = WRITES.find((each) => hasMethod(sample, each) && methodOf(sample, each) === method);
-    if (write !== undefined) return { sample, write };
+    if (write !== undefined) return { sample, write, isV1: false };
+    const inV1 = isInVersionOne(sample) ? WRITES.find((each) => methodInV1(sample, each) === method) : undefined;
+    if (inV1 !== undefined) return { sample, write: inV1, isV1: true };
   }
   throw new Error(`${name} emits an event, but no sample says how to call it`);
 }

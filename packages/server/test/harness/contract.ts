@@ -1,6 +1,6 @@
 /** The operations of the contract, as the conformance suites read them from its descriptors. */
 import { type DescMethodUnary, getOption, hasOption } from "@bufbuild/protobuf";
-import { iam, services } from "@holt/api";
+import { http, iam, services } from "@holt/api";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { unimplemented } from "../../src/unimplemented.ts";
 
@@ -8,6 +8,8 @@ export interface ContractOperation {
   /** Full name: `platform.iam.v2.GroupsService/GetGroup`. */
   readonly name: string;
   readonly method: DescMethodUnary;
+  /** False if only gRPC serves it. */
+  readonly hasRest: boolean;
   /** False if the server answers UNIMPLEMENTED. */
   readonly isServed: boolean;
   /** True if callers need no token of this server. */
@@ -29,6 +31,7 @@ function describeOperation(method: DescMethodUnary): ContractOperation {
   return {
     name,
     method,
+    hasRest: hasOption(method, http),
     isServed: !unimplemented.has(name),
     isPublic: enabled === undefined,
     isScoped: capabilities.length > 0 && enabled?.unscoped === false,

@@ -11,6 +11,7 @@ import type { Code } from "../../src/lib/errors.ts";
 import { parentOf } from "../../src/lib/uid.ts";
 import type { HttpAnswer } from "./clients.ts";
 import { parse, textOf } from "./json.ts";
+import type { VersionOneSample } from "./samples-v1.ts";
 import type { World } from "./world.ts";
 
 /** What a resource is created in. */
@@ -43,6 +44,8 @@ export interface ResourceSample {
   readonly schema: DescMessage;
   readonly table: Resource["table"];
   readonly service: DescService;
+  /** Undefined if version 1 of the API does not have the resource. */
+  readonly v1: VersionOneSample | undefined;
   readonly parent: ParentSample;
   /** First part of the names of its capabilities: `role_bindings` in `role_bindings.list`. */
   readonly capabilityNoun: string;
@@ -128,6 +131,7 @@ type EventVerb = "Create" | "Update" | "Delete";
 export type Verb = "Get" | "List" | EventVerb;
 
 const COMMON = {
+  v1: undefined,
   hasUidOfGroup: false,
   sharesNames: true,
   isImmutable: false,

@@ -1,10 +1,16 @@
 /** What the conformance suites need to know of groups, identities, roles and everything else of IAM. */
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
+import { capabilityName } from "@holt/api";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
-import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Groups } from "@holt/api/gen/platform/iam/v1/groups_pb.ts";
+import { Identities } from "@holt/api/gen/platform/iam/v1/identities_pb.ts";
+import { IdentityProviders } from "@holt/api/gen/platform/iam/v1/identity_providers_pb.ts";
+import { RoleBindings } from "@holt/api/gen/platform/iam/v1/role_bindings_pb.ts";
+import { Roles } from "@holt/api/gen/platform/iam/v1/roles_pb.ts";
 import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
@@ -38,6 +44,7 @@ import {
   type ParentSample,
   type ResourceSample,
 } from "../harness/samples.ts";
+import type { VersionOneSample } from "../harness/samples-v1.ts";
 import type { World } from "../harness/world.ts";
 
 const inOrganization: ParentSample = { ...inGroup, onlyInOrganizations: true };
@@ -59,9 +66,36 @@ const claimMatch = {
 };
 const staticKeys = { issuer: "https://keys.example.com", subject: "robot", issuerKeys: "keys", audiences: ["holt"] };
 
+/** Version 1 has no company, and names two of the relationships differently. */
+const identityV1: VersionOneSample = {
+  service: Identities,
+  missing: ["company"],
+  body: ({ staticKeys, servicePrincipal, company: _, ...rest }) => ({
+    ...rest,
+    ...(staticKeys !== undefined && { static: staticKeys }),
+    ...(servicePrincipal !== undefined && { servicePrincipal: textOf(servicePrincipal).replace("SERVICE_PRINCIPAL_", "") }),
+  }),
+};
+
+const roleV1: VersionOneSample = {
+  service: Roles,
+  body: ({ capabilities = [], ...rest }) => ({
+    ...rest,
+    capabilities: (capabilities as string[]).map((name) =>
+      capabilityName(CapabilitySchema.values.find((each) => each.name === name)?.number ?? 0),
+    ),
+  }),
+};
+
+const roleBindingV1: VersionOneSample = {
+  service: RoleBindings,
+  body: ({ identityUid = "", roleUid = "" }) => ({ identity: identityUid, role: roleUid }),
+};
+
 function identitySample(form: string, relationship: JsonObject, changed: JsonObject): ResourceSample {
   return defineSample(identities, IdentitiesService, {
     title: `an identity with ${form}`,
+    v1: identityV1,
     parent: inGroup,
     capabilityNoun: "identity",
     body: async (_world, _group, name) => ({
@@ -109,6 +143,7 @@ const mappingSample = defineSample(externalGroupRoleMappings, ExternalGroupRoleM
 export const resourceSamples: readonly ResourceSample[] = [
   defineSample(groups, GroupsService, {
     title: "a group",
+    v1: { service: Groups, body: (body) => body },
     parent: inGroup,
     capabilityNoun: "groups",
     parentMayBeName: true,
@@ -137,6 +172,7 @@ export const resourceSamples: readonly ResourceSample[] = [
   ),
   defineSample(roles, RolesService, {
     title: "a role",
+    v1: roleV1,
     parent: inGroup,
     capabilityNoun: "roles",
     // Lists begin with the built-in roles; all others are ordered by uid.
@@ -148,6 +184,7 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
   defineSample(roleBindings, RoleBindingsService, {
     title: "a role binding",
+    v1: roleBindingV1,
     parent: inGroup,
     capabilityNoun: "role_bindings",
     sharesNames: false,
@@ -206,6 +243,7 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
   defineSample(identityProviders, IdentityProvidersService, {
     title: "an identity provider",
+    v1: { service: IdentityProviders, body: (body) => body },
     parent: inOrganization,
     capabilityNoun: "identity_providers",
     valuesInLists: { credentialState: "CREDENTIAL_STATE_UNSPECIFIED" },
@@ -329,11 +367,28 @@ async function createMapping(world: World): Promise<{ provider: string; mapping:
   return { provider, mapping: textOf(parse(text).uid) };
 }
 
+const batchOfBindingsV1: EventSample = {
+  succeeding: async (world) => {
+    const group = await world.group(world.orgUid);
+    const role = await builtInRole(world, "viewer");
+    const roleBindings = ["a", "b"].map((each) => ({ identity: uidFromText(`${each} ${group}`), role }));
+    const idsOf = (answer: JsonObject) => (answer.roleBindings as JsonObject[]).map(({ id }) => textOf(id));
+    return { request: { parent: group, roleBindings }, subject: (answer) => idsOf(answer).join(","), group: () => group };
+  },
+  failing: async (world) => {
+    const roleBinding = { identity: uidFromText("bound twice"), role: await builtInRole(world, "viewer") };
+    return { parent: world.orgUid, roleBindings: [roleBinding, roleBinding] };
+  },
+};
+
 /** A call about the SCIM token of an identity provider, which has a token unless the call is the first. Some requests name its etag. */
 function scimCall(method: DescMethodUnary, request: JsonObject, isFirst = false): OperationSample {
   const needsEtag = method.input.fields.some(({ name }) => name === "etag");
+  const provider = method.input.field.identityProviderId === undefined ? "identityProviderUid" : "identityProviderId";
   return {
     method,
+    // Version 1 does not mark the etag as required, so the access suite sends none.
+    ...(provider === "identityProviderId" && needsEtag && { answer: Code.INVALID_ARGUMENT }),
     event: {
       succeeding: async (world) => {
         const organization = await world.group("", "with scim");
@@ -341,13 +396,13 @@ function scimCall(method: DescMethodUnary, request: JsonObject, isFirst = false)
         const identityProviderUid = await providerIn(world, organization);
         const etag = isFirst ? "" : await generateScimToken(world, identityProviderUid);
         return {
-          request: { identityProviderUid, ...(needsEtag && { etag }), ...request },
+          request: { [provider]: identityProviderUid, ...(needsEtag && { etag }), ...request },
           subject: () => identityProviderUid,
           group: () => organization,
         };
       },
       failing: async (world) => ({
-        identityProviderUid: `${world.orgUid}/0123456789abcdef`,
+        [provider]: `${world.orgUid}/0123456789abcdef`,
         ...(needsEtag && { etag: "x" }),
       }),
     },
@@ -402,6 +457,11 @@ export const operationSamples: readonly OperationSample[] = [
   { method: GroupsService.method.lookupGroup, answer: Code.NOT_FOUND },
   { method: GroupsService.method.requestGroupAccess, answer: Code.NOT_FOUND },
   { method: GroupsService.method.createGroup, checksScopeItself: true },
+  { method: Groups.method.lookupGroup, answer: Code.NOT_FOUND },
+  { method: Groups.method.requestGroupAccess, answer: Code.NOT_FOUND },
+  { method: Groups.method.create, checksScopeItself: true },
+  { method: Identities.method.lookup, answer: Code.INVALID_ARGUMENT },
+  { method: RoleBindings.method.createBatch, event: batchOfBindingsV1 },
   { method: RolesService.method.getRole, checksScopeItself: true },
   { method: TermsService.method.acceptTerms, answer: 0, event: termsAcceptance },
   { method: TermsService.method.listTermsAcceptances, answer: 0 },
@@ -413,4 +473,8 @@ export const operationSamples: readonly OperationSample[] = [
   scimCall(IdentityProvidersService.method.regenerateScimToken, { overlap: "60s" }),
   scimCall(IdentityProvidersService.method.revokeScimToken, {}),
   scimCall(IdentityProvidersService.method.setScimEnabled, { enabled: true }),
+  scimCall(IdentityProviders.method.generateScimToken, { neverExpires: true }, true),
+  scimCall(IdentityProviders.method.regenerateScimToken, { overlap: "60s" }),
+  scimCall(IdentityProviders.method.revokeScimToken, {}),
+  scimCall(IdentityProviders.method.setScimEnabled, { enabled: true }),
 ];

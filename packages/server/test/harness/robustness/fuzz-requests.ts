@@ -1,5 +1,15 @@
 /** Generates fuzz requests: calls of the contract with hostile values and mutations. A request depends only on seed and number. */
-import { create, type DescField, type DescMessage, type DescMethod, fromJson, getOption, type Message, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  fromJson,
+  getOption,
+  hasOption,
+  type Message,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { http, services } from "@holt/api";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
@@ -38,6 +48,7 @@ const methods = services.flatMap((service) => service.methods);
 const isServed = (method: DescMethod) =>
   /^platform\.(iam\.v2\.(Groups|Identities|Roles|RoleBindings)|auth|oidc|ping)/.test(method.parent.typeName);
 const routes: readonly Route[] = methods.flatMap((method) => {
+  if (!hasOption(method, http)) return [];
   const rule = getOption(method, http);
   return [rule, ...rule.additionalBindings].map(({ pattern }) => ({
     verb: (pattern.case ?? "get").toUpperCase(),
