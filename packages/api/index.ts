@@ -7,6 +7,7 @@ import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "./gen/holt/v1/memberships_pb.ts";
+import { PullRecordingsService } from "./gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "./gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
 import { SubscriptionSettingsService } from "./gen/holt/v1/subscriptions_pb.ts";
@@ -131,6 +132,7 @@ export const services: readonly DescService[] = [
   AdvisoryMirrorsService,
   MembershipsService,
   PullTokensService,
+  PullRecordingsService,
   PythonProjectsService,
   SubscriptionSettingsService,
   VulnerabilitiesService,

@@ -6,6 +6,7 @@ import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
+import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
@@ -130,6 +131,7 @@ export const servicesOfHolt = {
   imagePackages: ImagePackagesService,
   imports: ImportsService,
   memberships: MembershipsService,
+  pullRecordings: PullRecordingsService,
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
   subscriptions: SubscriptionSettingsService,

@@ -3,8 +3,10 @@ import type { RequiredTerms } from "../api/call/required-terms.ts";
 import type { Domain, Platform, Served } from "../api/module.ts";
 import type { Iam } from "../iam/iam.ts";
 import { rootOf } from "../lib/uid.ts";
+import { EventContexts } from "../outbox/event-context.ts";
 import { imagePackagesService } from "./api/image-packages.ts";
 import { imagesService } from "./api/images.ts";
+import { pullRecordingsService } from "./api/pull-recordings.ts";
 import { reposService } from "./api/repos.ts";
 import { tagsService } from "./api/tags.ts";
 import { registryV1 } from "./api/v1/registry.ts";
@@ -42,12 +44,14 @@ export const registryDomain: Domain = {
       { table: "package_origin", column: "org_uid" },
       { table: "image_wait", column: "org_uid" },
       { table: "image_turn", column: "org_uid" },
+      { table: "pull_recording", column: "org_uid" },
     ],
   },
   blobReferences: [{ table: "repo_blob", column: "digest" }],
   eventSubjects: {
     "platform.registry.v2.Tag": ofOrganization,
     "platform.registry.v2.DeleteTagRequest": ofOrganization,
+    "holt.v1.PullRecording": ofOrganization,
   },
 };
 
@@ -68,7 +72,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const { store, blobs, clock, log, profile, registryHost, memory, frame, parsers } = platform;
   const { registryUrl, requiredTerms, gcGraceMs: graceMs } = settings;
   const { contentLogin: authenticator } = iam;
-  const names = { ...platform.names, registryHost };
+  const names = { ...platform.names, registryHost, contexts: new EventContexts() };
   const { blobReferences: references } = platform;
   const uploads = createUploads({ store, blobs, clock, graceMs });
   const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs });
@@ -115,6 +119,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
       imagesService,
       imagePackagesService(collaborators),
       registryV1(collaborators),
+      pullRecordingsService(settings.pullEvents),
     ],
     mounts: [
       { paths: ["/v2", "/v2/*"], serve: oci },

@@ -24,6 +24,7 @@ declare module "../db/schema.ts" {
     pull_count: PullCountTable;
     build_report: BuildReportTable;
     chart_image: ChartImageTable;
+    pull_recording: PullRecordingTable;
   }
 
   interface PartialCounts {
@@ -267,4 +268,10 @@ export interface ChartImageTable {
   repository: string;
   /** Number of a `ChartImageRequirement`. */
   requirement: number;
+}
+
+/** The recording of pulls that an organization wants. */
+export interface PullRecordingTable {
+  org_uid: string;
+  recording: "blobs" | "manifests" | "hourly" | "off";
 }

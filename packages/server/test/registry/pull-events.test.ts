@@ -11,13 +11,15 @@ import { storeNames } from "../harness/harness.ts";
 import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
 import { until } from "../harness/wait.ts";
 
-const names = {
+/** A database has contexts of its own. */
+const newNames = () => ({
   profile: vendorProfiles.get("")!,
   baseUrl: "http://127.0.0.1:8080",
   subjects: {},
   registryHost: "127.0.0.1:8080",
+  contexts: new EventContexts(),
   onAppend: () => {},
-};
+});
 const ALL = { general: "blobs", exceptions: new Map() } as const;
 
 for (const kind of storeNames) {
@@ -37,7 +39,13 @@ for (const kind of storeNames) {
       if (commits < 20) pulls.record(pull);
       return world.store.transaction(work);
     };
-    const pulls = new PullEvents({ store: { transaction } as Store, names, log: createLog("error"), recordings: ALL, onCount() {} });
+    const pulls = new PullEvents({
+      store: { transaction } as Store,
+      names: newNames(),
+      log: createLog("error"),
+      recordings: ALL,
+      onCount() {},
+    });
     for (let i = 0; i < 50; i++) pulls.record(pull);
     await pulls.flush();
     assert.equal(commits, 1);
@@ -64,7 +72,7 @@ for (const [registryHost, source] of [
     const count = { repo_uid: repoUid, repository: "my-org/nginx", digest: "sha256:0", tag: "1", method: "GET", count: 1 };
     const hourly = { ...count, identity_uid: "somebody", claims: "{}", hour: new Date().toISOString() };
     const push = { ...pull, repoName: "nginx", mediaType: "text/plain", previousDigest: undefined };
-    const all = { ...names, registryHost, now: new Date(), contexts: new EventContexts() };
+    const all = { ...newNames(), registryHost, now: new Date() };
     await world.store.transaction(async (db) => {
       await appendPulls(db, [pull], all);
       await appendPullCounts(db, [hourly as never], all);

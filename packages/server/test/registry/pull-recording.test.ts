@@ -1,27 +1,35 @@
 /** Tests which events pulls have: by setting, by organization, one for each pull or one for each hour. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import { PullRecordingsService, PullRecording_Recording as Recording } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { prune } from "../../src/events/delivery/prune.ts";
+import { Code } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { rootOf } from "../../src/lib/uid.ts";
 import { vendorProfiles } from "../../src/lib/vendor-profile.ts";
-import { eventData } from "../../src/outbox/event-context.ts";
+import { EventContexts, eventData } from "../../src/outbox/event-context.ts";
 import { PullEvents } from "../../src/registry/content/pull-events.ts";
+import { codeOf } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
+import { eventsAfter, lastSeq } from "../harness/outbox.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
 import { createStorageFixture } from "../harness/registry/storage-fixture.ts";
 import { until } from "../harness/wait.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
+const { getPullRecording, updatePullRecording } = PullRecordingsService.method;
 const HOUR_MS = 3_600_000;
-const names = {
+/** A database has contexts of its own. */
+const newNames = () => ({
   profile: vendorProfiles.get("")!,
   baseUrl: "http://127.0.0.1:8080",
   subjects: {},
   registryHost: "127.0.0.1:8080",
+  contexts: new EventContexts(),
   onAppend() {},
-};
+});
 
 interface PullEvent {
   readonly type: string;
@@ -132,7 +140,7 @@ for (const kind of storeNames)
     await using world = await createStorageFixture(kind);
     const [quiet, loud] = [await world.newRepo(), await world.newRepo()];
     const recordings = { general: "off", exceptions: new Map([[rootOf(loud), "blobs" as const]]) } as const;
-    const pulls = new PullEvents({ store: world.store, names, log: createLog("silent"), recordings, onCount() {} });
+    const pulls = new PullEvents({ store: world.store, names: newNames(), log: createLog("silent"), recordings, onCount() {} });
     const origin = { repository: "my-org/nginx", remoteAddress: "", userAgent: "", actor: { subject: "somebody", claimsAt: () => ({}) } };
     for (const repoUid of [quiet, loud])
       for (const type of ["manifest", "blob"] as const)
@@ -143,4 +151,52 @@ for (const kind of storeNames)
       rows.map(({ subject }) => subject),
       [loud, loud],
     );
+  });
+
+for (const store of storeNames)
+  test(`an organization records less than the operator allows, and never more (${store})`, async () => {
+    await using world = await startWorld({ store, env: { HOLT_PULL_EVENTS: "manifests" } });
+    using client = createRegistryClient(world.baseUrl, `Bearer ${world.token}`);
+    await client.image("my-org/app", "1");
+    await world.group("", "other");
+    await client.image("other/app", "1");
+    const uid = world.orgUid;
+    const update = (recording: Recording, updateMask?: { paths: string[] }) =>
+      world.must(updatePullRecording, { pullRecording: { uid, recording }, ...(updateMask && { updateMask }) });
+    const counts = async () => {
+      const counted = await world.store.reader.selectFrom("pull_count").select("count").execute();
+      const events = (await eventsOf(world, "pull")).filter(({ repository }) => repository === "my-org/app");
+      return [events.length, counted.reduce((sum, { count }) => sum + count, 0)];
+    };
+    const first = await world.must(getPullRecording, { uid });
+    assert.deepEqual([first.recording, first.effectiveRecording], [Recording.UNSPECIFIED, Recording.MANIFESTS]);
+    await update(Recording.HOURLY);
+    await pull(client, "my-org/app");
+    await until(async () => isDeepStrictEqual(await counts(), [0, 1]));
+    await update(Recording.OFF);
+    await pull(client, "my-org/app");
+    // Pulls are written in order, and the other organization follows the operator.
+    await pull(client, "other/app");
+    await until(async () => (await eventsOf(world, "pull")).some(({ repository }) => repository === "other/app"));
+    const more = await update(Recording.BLOBS);
+    assert.deepEqual([more.recording, more.effectiveRecording], [Recording.BLOBS, Recording.MANIFESTS]);
+    await pull(client, "my-org/app");
+    await until(async () => isDeepStrictEqual(await counts(), [1, 1]));
+    const seq = await lastSeq(world);
+    const last = await update(Recording.UNSPECIFIED, { paths: ["recording"] });
+    assert.deepEqual([last.recording, last.effectiveRecording], [Recording.UNSPECIFIED, Recording.MANIFESTS]);
+    await update(Recording.UNSPECIFIED, { paths: ["recording"] });
+    assert.deepEqual(
+      (await eventsAfter(world, seq)).map(({ type, subject }) => [type.replace(/^.*\.api/, "api"), subject]),
+      [["api.holt.pull_recording.updated.v1", uid]],
+    );
+    const folder = await world.group(uid);
+    for (const [bad, code] of [
+      [{ uid: folder, recording: Recording.OFF }, Code.INVALID_ARGUMENT],
+      [{ uid, recording: 99 as Recording }, Code.INVALID_ARGUMENT],
+    ] as const)
+      assert.equal(codeOf(await world.grpc.call(updatePullRecording, { pullRecording: bad }, world.token)), code);
+    const reader = await world.robot(uid, [Capability.CAP_IAM_GROUPS_LIST]);
+    assert.equal(codeOf(await world.rest.call(getPullRecording, { uid }, reader.token)), 0);
+    assert.equal(codeOf(await world.rest.call(updatePullRecording, { pullRecording: first }, reader.token)), Code.PERMISSION_DENIED);
   });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { eventData } from "../../src/outbox/event-context.ts";
 import { createRegistryClient, digestOf, INDEX, type RegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -36,7 +37,11 @@ describeWithWorld("pushes with tags", (world) => {
   test("a push with tags emits a push event for each tag", async () => {
     const content = contentOf("events");
     await push(digestOf(content), content, "?tag=event-a&tag=event-b");
-    const rows = await world.store.reader.selectFrom("outbox").select("data").where("type", "like", "%registry.push.v1").execute();
+    const rows = await world.store.reader
+      .selectFrom("outbox")
+      .select(eventData().as("data"))
+      .where("type", "like", "%registry.push.v1")
+      .execute();
     const bodies = rows.map(({ data }) => JSON.parse(data).body as { digest: string; tag?: string });
     assert.deepEqual(
       bodies.filter(({ digest }) => digest === digestOf(content)).map(({ tag }) => tag),

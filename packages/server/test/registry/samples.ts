@@ -1,4 +1,6 @@
 /** What the conformance suites need to know of repos and tags. */
+
+import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
@@ -30,6 +32,8 @@ const inRepo: ParentSample = {
   create: createRepo,
   groupOf: parentOf,
 };
+
+let recordings = 0;
 
 export const resourceSamples: readonly ResourceSample[] = [
   defineSample(repos, ReposService, {
@@ -84,6 +88,16 @@ export const resourceSamples: readonly ResourceSample[] = [
 export const operationSamples: readonly OperationSample[] = [
   // Lists of version 1 are empty for unknown ids.
   { method: Registry.method.listChartsByImageRepo, answer: 0 },
+  {
+    method: PullRecordingsService.method.updatePullRecording,
+    event: {
+      succeeding: async (world) => {
+        const uid = await world.group("", `recording-${recordings++}`);
+        return { request: { pull_recording: { uid, recording: "RECORDING_OFF" } }, subject: () => uid, group: () => uid };
+      },
+      failing: async (world) => ({ pull_recording: { uid: await world.group(world.orgUid), recording: "RECORDING_OFF" } }),
+    },
+  },
   {
     method: ReposService.method.updateRepoReadme,
     event: {

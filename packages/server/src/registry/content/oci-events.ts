@@ -25,6 +25,8 @@ import type { PullCountTable } from "../tables.ts";
 export interface RegistryNames extends EventNames {
   /** The host under which clients reach the registry, with its port. It is also the audience of registry tokens. */
   readonly registryHost: string;
+  /** What the events of a client's traffic have in common. */
+  readonly contexts: EventContexts;
 }
 
 /**
@@ -119,29 +121,30 @@ function appendApiEvent(db: WriteDb, change: ApiChange, names: EventNames): Prom
 }
 
 export function appendPushes(db: WriteDb, pushes: readonly Push[], names: RegistryNames): Promise<void> {
-  return appendPlainEvents(
+  return appendSharedEvents(
     db,
     pushes.map((push) => pushEvent(push, names)),
     names,
   );
 }
 
-function pushEvent(push: Push, names: RegistryNames): PlainEvent {
-  const { repoName, digest, tag, previousDigest, mediaType, origin } = push;
+function pushEvent(push: Push, names: RegistryNames): SharedEvent {
+  const { repoName, digest, tag, previousDigest, mediaType, origin, now } = push;
   const image = `${names.registryHost}/${origin.repository}`;
   const extensions = { image: tag === undefined ? image : `${image}:${tag}`, digest: `${image}@${digest}`, mediatype: mediaType };
   const body = {
-    ...bodyOf(push),
+    digest,
+    when: timeOf(now.toISOString()),
     display_name: repoName,
     ...(tag !== undefined && { tag }),
     ...(previousDigest !== undefined && { tag_previous_digest: previousDigest }),
     type: "manifest",
   };
-  return createEvent("registry.push.v1", push, { body, extensions }, names);
+  return { ...createEvent("registry.push.v1", push, { body, extensions }, names), sharedBody: clientOf(push), body };
 }
 
 /** Appends the events of many pulls at once, which is cheaper per pull. The pulls of a client share most of their data. */
-export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: RegistryNames & { contexts: EventContexts }): Promise<void> {
+export function appendPulls(db: WriteDb, pulls: readonly Pull[], names: RegistryNames): Promise<void> {
   const all = pulls.map((pull): SharedEvent => {
     const { digest, tag, method, type, now } = pull;
     const body = { digest, when: timeOf(now.toISOString()), ...(tag !== undefined && { tag }), method, type };
@@ -176,10 +179,6 @@ export function appendPullCounts(db: WriteDb, counts: readonly PullCountTable[],
 /** UTC with microseconds and without a zone, which is what consumers parse. */
 function timeOf(time: string): string {
   return time.replace("Z", "000");
-}
-
-function bodyOf(push: Push) {
-  return { ...clientOf(push), digest: push.digest, when: timeOf(push.now.toISOString()) };
 }
 
 /** The fields that all requests of a client to a repository have in common. */

@@ -4,10 +4,9 @@
  */
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
-import { EventContexts } from "../../outbox/event-context.ts";
 import { countPulls } from "./hourly-pulls.ts";
 import { appendPulls, type Pull, type RegistryNames } from "./oci-events.ts";
-import { type PullRecordings, recordingOf } from "./pull-recording.ts";
+import { effectiveRecording, type PullRecording, type PullRecordings, readWanted, recordingOf } from "./pull-recording.ts";
 
 /**
  * Time between writes. Shorter means more waits for the disk; longer means larger batches, during which SQLite serves
@@ -28,9 +27,12 @@ export interface PullEventsOptions {
   readonly onCount: () => void;
 }
 
+function isRecorded({ type }: Pull, recording: PullRecording): boolean {
+  return recording !== "off" && (recording === "blobs" || type === "manifest");
+}
+
 export class PullEvents implements AsyncDisposable {
   readonly #options: PullEventsOptions;
-  readonly #contexts = new EventContexts();
   #waiting: Pull[] = [];
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
@@ -40,8 +42,7 @@ export class PullEvents implements AsyncDisposable {
   }
 
   record(pull: Pull): void {
-    const recording = recordingOf(this.#options.recordings, pull.repoUid);
-    if (recording === "off" || (recording !== "blobs" && pull.type === "blob")) return;
+    if (!isRecorded(pull, recordingOf(this.#options.recordings, pull.repoUid))) return;
     if (this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(pull);
     this.#timer ??= this.#schedule();
@@ -69,13 +70,19 @@ export class PullEvents implements AsyncDisposable {
     const { store, names, log, recordings, onCount } = this.#options;
     for (let left = this.#waiting.length; left > 0; ) {
       const batch = this.#waiting.slice(0, Math.min(left, EVENTS_PER_TRANSACTION));
-      const isCounted = ({ repoUid }: Pull) => recordingOf(recordings, repoUid) === "hourly";
-      const counted = batch.filter(isCounted);
-      const single = batch.filter((pull) => !isCounted(pull));
+      let counted: readonly Pull[] = [];
       try {
         await store.transaction(async (db) => {
+          const wanted = await readWanted(
+            db,
+            batch.map(({ repoUid }) => repoUid),
+          );
+          const recordingFor = ({ repoUid }: Pull) => effectiveRecording(recordings, wanted, repoUid);
+          const recorded = batch.filter((pull) => isRecorded(pull, recordingFor(pull)));
+          counted = recorded.filter((pull) => recordingFor(pull) === "hourly");
+          const single = recorded.filter((pull) => recordingFor(pull) !== "hourly");
           for (let start = 0; start < single.length; start += EVENTS_PER_STATEMENT)
-            await appendPulls(db, single.slice(start, start + EVENTS_PER_STATEMENT), { ...names, contexts: this.#contexts });
+            await appendPulls(db, single.slice(start, start + EVENTS_PER_STATEMENT), names);
           await countPulls(db, counted);
         });
         if (counted.length > 0) onCount();

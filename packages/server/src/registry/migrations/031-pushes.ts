@@ -1,6 +1,6 @@
 /**
- * Lets uploads begin before their repo exists, and creates the queue of manifests whose facts indexes wait for. That
- * queue was a JSON value. Where anything waited, all contents of indexes in that repo are queued: it is not known which
+ * Lets uploads begin before their repo exists, and creates the recordings of pulls that organizations choose, and the
+ * queue of manifests whose facts indexes wait for. That queue was a JSON value. Where anything waited, all contents of indexes in that repo are queued: it is not known which
  * levels have the facts.
  */
 import type { Dialect } from "../../db/dialect.ts";
@@ -9,8 +9,12 @@ import type { Migration } from "../../db/migrate.ts";
 export const pushes: Migration = {
   version: 31,
   name: "pushes",
-  statements: (dialect) => [...uploads(dialect), ...queue(dialect)],
+  statements: (dialect) => [...uploads(dialect), ...queue(dialect), pullRecording(dialect)],
 };
+
+function pullRecording({ types: { text } }: Dialect): string {
+  return `create table pull_recording (org_uid ${text} not null primary key, recording ${text} not null)`;
+}
 
 /** SQLite cannot drop a constraint of a column. */
 function uploads({ types: { text } }: Dialect): string[] {

@@ -16,6 +16,7 @@ import { Parsers } from "../../../src/jobs/parsers.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { newUid } from "../../../src/lib/uid.ts";
 import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
+import { EventContexts } from "../../../src/outbox/event-context.ts";
 import { deleteManifest, deleteTag } from "../../../src/registry/collection/delete-content.ts";
 import { type Collector, type CollectorOptions, createCollector } from "../../../src/registry/collection/gc.ts";
 import type { PushRepo } from "../../../src/registry/content/create-repo.ts";
@@ -85,7 +86,7 @@ export async function createStorageFixture(
   const store = await openDatabase({ url, dataDir, log });
   const blobs = createFilesystemBlobs({ dataDir, log });
   const parsers = new Parsers();
-  const names: RegistryNames = NAMES;
+  const names: RegistryNames = { ...NAMES, contexts: new EventContexts() };
   let ahead = 0;
   const clock: ManualClock = {
     now: () => new Date(Date.now() + ahead),
