@@ -5,7 +5,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { MembershipsService, Membership_State as State } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
-import { MAX_PENDING_BINDINGS } from "../../src/iam/grants/grants.ts";
+import { MAX_PENDING_BINDINGS } from "../../src/iam/grants/pending-bindings.ts";
 import { memberships } from "../../src/iam/migrations/025-memberships.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isInRoot } from "../../src/lib/uid.ts";
@@ -200,6 +200,15 @@ describeWithWorld("memberships", (world) => {
       [own],
     );
     assert.equal(await status(), 403);
+    // Bindings in another organization count, although they are younger.
+    const [friend, work] = [await world.user(), await world.user()];
+    const later = await found(friend, "later");
+    await bind(friend, victim.uid, later, "viewer");
+    assert.equal((await world.raw("GET", `/iam/v2/groups/${later}`, undefined, victim.token)).status, 200);
+    // Whichever organization comes first by its uid.
+    const another = await found(work, "another");
+    await bind(work, victim.uid, another, "viewer");
+    assert.equal((await world.raw("GET", `/iam/v2/groups/${another}`, undefined, victim.token)).status, 200);
     await world.join(victim, org);
     assert.equal(await status(), 200);
     const changes = async () => {
@@ -216,7 +225,7 @@ describeWithWorld("memberships", (world) => {
       [own],
     );
     const left = await world.store.reader.selectFrom("role_binding").select("parent").where("identity_uid", "=", victim.uid).execute();
-    assert.deepEqual(left, [{ parent: own }]);
+    assert.deepEqual(left.map(({ parent }) => parent).toSorted(), [own, later, another].toSorted());
   });
 
   it("memberships are listed in pages, and by state", async () => {

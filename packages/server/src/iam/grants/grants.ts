@@ -13,6 +13,8 @@ import { findDeactivations } from "../identities/scim-record.ts";
 import { findSessionBindings } from "../identities/session-mappings.ts";
 import { NO_RIGHTS, rightsOfPullToken } from "../pull-tokens/pull-token-access.ts";
 import { findBySecret } from "../pull-tokens/pull-token-record.ts";
+import { bindingsFromRows } from "./binding-rows.ts";
+import { readPendingBindings } from "./pending-bindings.ts";
 
 /** Whether an identity exists, and everything it may do. */
 export interface IdentityRights {
@@ -220,34 +222,6 @@ function boundIdentities(uid: string) {
   return ranges.as<"bound">("bound");
 }
 
-/** Anyone can bind a person. Only so many of the oldest bindings count in organizations that the person has not joined. */
-export const MAX_PENDING_BINDINGS = 500;
-
-async function readPendingBindings(db: ReadDb, uid: string): Promise<Binding[]> {
-  const rows = await db
-    .selectFrom("role_binding")
-    .innerJoin("role", "role.uid", "role_binding.role_uid")
-    .select(["role_binding.parent as group", "role.capabilities as capabilities"])
-    .where("role_binding.identity_uid", "=", uid)
-    .where(sql<boolean>`length(role_binding.identity_uid) = 40`)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("membership")
-            .select("state")
-            .whereRef("membership.identity_uid", "=", "role_binding.identity_uid")
-            .where(sql<boolean>`membership.org_uid = substr(role_binding.parent, 1, 40)`)
-            .where("membership.state", "<>", "signed_in"),
-        ),
-      ),
-    )
-    .orderBy("role_binding.create_time")
-    .orderBy("role_binding.uid")
-    .limit(MAX_PENDING_BINDINGS)
-    .execute();
-  return bindingsFromRows(rows);
-}
-
 async function readMemberships(db: ReadDb, uid: string): Promise<Memberships> {
   const rows = await db
     .selectFrom("membership")
@@ -257,12 +231,4 @@ async function readMemberships(db: ReadDb, uid: string): Promise<Memberships> {
     .execute();
   const inState = (wanted: string) => new Set(rows.filter(({ state }) => state === wanted).map(({ org_uid }) => org_uid));
   return { joined: inState("joined"), left: inState("left") };
-}
-
-function bindingsFromRows(rows: readonly { group: string | null; capabilities: string | null }[]): Binding[] {
-  const bindings: Binding[] = [];
-  for (const { group, capabilities } of rows) {
-    if (group !== null && capabilities !== null) bindings.push({ groupUid: group, capabilities: BigInt(`0x${capabilities}`) });
-  }
-  return bindings;
 }
