@@ -13,12 +13,14 @@ import type { Log } from "../lib/log.ts";
 import { decideDevice, findDevice, formatUserCode, type WaitingDevice } from "./device.ts";
 import { type FinishedSignIn, type FinishOptions, finish } from "./finish.ts";
 import { programKey } from "./known-programs.ts";
+import { type AcceptanceParts, acceptOffer, findOffers, type MembershipOffer } from "./membership-offers.ts";
 import { insertPending, randomSecret, takePending } from "./pending.ts";
 import type { ChosenProvider, ProviderChoice, Providers } from "./providers.ts";
 import { refusalFrom, SignInRefusal } from "./refusal.ts";
 import { parseRequestedProvider, parseSignInRequest, type RequestedProvider, type SignInRequest } from "./request.ts";
 import { withError } from "./return-url.ts";
 import type { StartLimit } from "./start-limit.ts";
+import type { SignInTable } from "./tables.ts";
 import type { AuthorizationChecks, Upstreams } from "./upstream.ts";
 
 /** What a page asks the person to confirm. */
@@ -40,9 +42,17 @@ export type SignInResult =
   | { readonly kind: "leave"; readonly url: string }
   /** `returnUrl` is the program's address that the answer will lead to. */
   | { readonly kind: "ask"; readonly handle: string; readonly question: Question; readonly returnUrl: string | undefined }
-  | FinishedSignIn
+  | (FinishedSignIn & { readonly offers?: OfferedMemberships | undefined })
+  /** The person has joined an organization after the sign-in. */
+  | { readonly kind: "joined"; readonly name: string; readonly offers: OfferedMemberships | undefined }
   | { readonly kind: "declined" }
   | { readonly kind: "refused"; readonly refusal: SignInRefusal };
+
+/** Organizations that the person can join on the page, and the one-time handle of the answer. */
+export interface OfferedMemberships {
+  readonly handle: string;
+  readonly organizations: readonly MembershipOffer[];
+}
 
 /** The sender of a request that begins a sign-in. */
 export interface Beginner {
@@ -70,9 +80,11 @@ export interface SignIn {
   returnFromProvider(query: URLSearchParams, by: ReturningBrowser): Promise<SignInResult>;
   /** Continues when the person has answered the question. */
   answer(handle: string, isYes: boolean, browser: string | undefined): Promise<SignInResult>;
+  /** Joins one of the organizations that the page has offered. */
+  join(handle: string, organization: string, browser: string | undefined): Promise<SignInResult>;
 }
 
-export interface SignInOptions extends FinishOptions {
+export interface SignInOptions extends FinishOptions, AcceptanceParts {
   readonly providers: Providers;
   readonly upstreams: Upstreams;
   readonly users: UserLogins;
@@ -96,10 +108,17 @@ interface PendingAtProvider {
 }
 
 /** The account without the database record of its provider. */
-interface PendingQuestion {
-  readonly request: SignInRequest;
+interface PendingAccount {
   readonly account: Omit<PersonAccount, "member">;
   readonly member: PendingMember | undefined;
+}
+
+interface PendingQuestion extends PendingAccount {
+  readonly request: SignInRequest;
+}
+
+interface PendingOffer extends PendingAccount {
+  readonly organizations: readonly MembershipOffer[];
 }
 
 /** A membership, with the version of the provider's settings that it was read under. */
@@ -114,6 +133,7 @@ const LOST_SIGN_IN =
 
 const CHANGED_PROVIDER = "Your organization has changed its sign-in in the meantime. Start again from where you began.";
 
+const LOST_OFFER = "This page is too old, or was answered already. Open /oauth and sign in again: then it offers what is left to join.";
 const DECLINED_INVITE = "You chose not to join, so you are not signed in. Start again without the invite.";
 const DECLINED_PROGRAM = "You chose not to sign this program in.";
 
@@ -171,19 +191,28 @@ export function createSignIn(options: SignInOptions): SignIn {
     return memberAccount(claims, context, record, { isPresented: false, isShared });
   }
 
-  async function complete(request: SignInRequest, account: PersonAccount): Promise<FinishedSignIn> {
+  async function complete(request: SignInRequest, account: PersonAccount, browser: string) {
     const finished = await finish(request, account, options);
     const provider = account.member?.provider.uid;
     log.info({ identity: account.identityUid, provider, goal: request.goal.kind }, "a person signed in");
-    return finished;
+    // A program shows no page.
+    return finished.kind === "return" ? finished : { ...finished, offers: await offer(account, browser) };
+  }
+
+  async function offer(account: PersonAccount, browser: string): Promise<OfferedMemberships | undefined> {
+    const organizations = await findOffers(store.reader, account);
+    if (organizations.length === 0) return undefined;
+    const handle = randomSecret();
+    const content: PendingOffer = { ...pendingAccount(account), organizations };
+    await store.transaction((db) => insertPending(db, { handle, browser, stage: "offer", content }, clock.now(), secrets));
+    return { handle, organizations };
   }
 
   async function ask(request: SignInRequest, account: PersonAccount, browser: string): Promise<SignInResult> {
     const now = clock.now();
     const { invite, goal } = request;
     const described = invite === "" ? undefined : await describeInvite(store.reader, invite, redeemerFromAccount(account), now);
-    const { member, ...rest } = account;
-    const content: PendingQuestion = { request, account: rest, member: member && pendingMember(member) };
+    const content: PendingQuestion = { request, ...pendingAccount(account) };
     const handle = randomSecret();
     await store.transaction((db) => insertPending(db, { handle, browser, stage: "confirm", content }, now, secrets));
     const question = {
@@ -195,7 +224,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     return { kind: "ask", handle, question, returnUrl: goal.kind === "program" ? goal.returnUrl : undefined };
   }
 
-  async function restore({ account, member }: PendingQuestion): Promise<PersonAccount> {
+  async function restore({ account, member }: PendingAccount): Promise<PersonAccount> {
     if (member === undefined) return { ...account, member: undefined };
     const provider = await findIdentityProvider(store.reader, member.provider);
     // The provider may have changed while the page was open, and other settings read other groups from a token.
@@ -203,7 +232,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     return { ...account, member: { provider, externalId: member.externalId, groups: member.groups } };
   }
 
-  function take<T>(stage: "upstream" | "confirm", handle: string, browser: string | undefined): Promise<T | undefined> {
+  function take<T>(stage: SignInTable["stage"], handle: string, browser: string | undefined): Promise<T | undefined> {
     if (handle === "" || browser === undefined) return Promise.resolve(undefined);
     return store.transaction((db) => takePending<T>(db, { handle, browser, stage }, clock.now(), secrets));
   }
@@ -229,7 +258,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request, ties: checks, issuer, clientId } = pending;
           if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST_SIGN_IN);
           const account = await accountFromClaims(await upstreams.finish(chosen.upstream, query, checks), chosen);
-          return mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account);
+          return mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account, browser);
         },
       );
     },
@@ -244,7 +273,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request } = pending;
           const { goal } = request;
           if (isYes) {
-            const finished = await complete(request, await restore(pending));
+            const finished = await complete(request, await restore(pending), browser ?? "");
             const isProgram = finished.kind === "return" && goal.kind === "program";
             return isProgram ? { ...finished, program: programKey(goal, pending.account.identityUid) } : finished;
           }
@@ -254,7 +283,26 @@ export function createSignIn(options: SignInOptions): SignIn {
         },
       );
     },
+
+    join(handle, organization, browser) {
+      return catchRefusal(
+        () => undefined,
+        async () => {
+          const pending = await take<PendingOffer>("offer", handle, browser);
+          const offered = pending?.organizations.find(({ uid }) => uid === organization);
+          if (pending === undefined || offered === undefined || browser === undefined) throw new SignInRefusal(400, LOST_OFFER);
+          const account = await restore(pending);
+          if (!(await acceptOffer(account, organization, clock.now(), options))) throw new SignInRefusal(400, LOST_OFFER);
+          log.info({ identity: account.identityUid, organization }, "a person joined an organization");
+          return { kind: "joined", name: offered.name, offers: await offer(account, browser) };
+        },
+      );
+    },
   };
+}
+
+function pendingAccount({ member, ...account }: PersonAccount): PendingAccount {
+  return { account, member: member && pendingMember(member) };
 }
 
 function pendingMember({ provider: { uid: provider, version }, externalId, groups }: Membership): PendingMember {

@@ -16,7 +16,7 @@ export interface SignInTable {
   /** SHA-256 of the cookie of the browser that began the sign-in, hexadecimal. */
   browser_hash: string;
   /** `upstream` while the person is at the provider, `confirm` while a page asks for confirmation. */
-  stage: "upstream" | "confirm";
+  stage: "upstream" | "confirm" | "offer";
   /** JSON, sealed, see iam/secrets/secrets.ts. */
   content: string;
   create_time: string;

@@ -16,11 +16,11 @@ export interface RecordedEvent {
 }
 
 /** The sequence number of the newest event; 0 without any. */
-export async function lastSeq({ store }: World): Promise<number> {
+export async function lastSeq({ store }: Pick<World, "store">): Promise<number> {
   const row = await store.reader.selectFrom("outbox").select("seq").orderBy("seq", "desc").limit(1).executeTakeFirst();
   return Number(row?.seq ?? 0);
 }
 
-export function eventsAfter({ store }: World, seq: number): Promise<RecordedEvent[]> {
+export function eventsAfter({ store }: Pick<World, "store">, seq: number): Promise<RecordedEvent[]> {
   return store.reader.selectFrom("outbox").selectAll().select(eventData().as("data")).where("seq", ">", seq).orderBy("seq").execute();
 }

@@ -12,6 +12,7 @@ import {
   declinedPage,
   devicePage,
   elsewherePage,
+  joinedPage,
   leavingPage,
   type Page,
   questionPage,
@@ -93,6 +94,11 @@ export function createBrowserEndpoints({
     answer(response, outcome, { query: new URLSearchParams({ from: "page" }), action: "/oauth" });
   }
 
+  async function join({ request, response, state: { form } }: SignInExchange): Promise<void> {
+    const outcome = await signIn.join(form.get("handle") ?? "", form.get("organization") ?? "", cookie.read(request));
+    answer(response, outcome, { query: new URLSearchParams({ from: "page" }), action: "/oauth" });
+  }
+
   async function checkOrganization(exchange: SignInExchange): Promise<void> {
     const found = await findOrganizationProvider(store.reader, queryOf(exchange).get("name") ?? "");
     send(exchange.response, 200, { type: "application/json", text: String(found !== undefined) }, { "cache-control": "no-store" });
@@ -102,6 +108,7 @@ export function createBrowserEndpoints({
     ["/oauth", { method: "GET", serve: begin }],
     ["/oauth/callback", { method: "GET", serve: comeBack }],
     ["/oauth/answer", { method: "POST", serve: takeAnswer }],
+    ["/oauth/join", { method: "POST", serve: join }],
     ["/oauth/device", { method: "GET", serve: beginDevice }],
     ["/orgcheck", { method: "GET", serve: checkOrganization }],
   ];
@@ -117,9 +124,11 @@ function pageOf(outcome: SignInResult, query: URLSearchParams, action: string): 
     case "ask":
       return questionPage(outcome.handle, outcome.question);
     case "token":
-      return tokenPage(outcome.token, outcome.expiry, outcome.joined);
+      return tokenPage(outcome);
     case "elsewhere":
-      return elsewherePage();
+      return elsewherePage(outcome.offers);
+    case "joined":
+      return joinedPage(outcome.name, outcome.offers);
     case "declined":
       return declinedPage();
     case "refused":

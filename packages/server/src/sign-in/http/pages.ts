@@ -2,7 +2,7 @@
 
 import type { ProviderChoice } from "../providers.ts";
 import type { SignInRequest } from "../request.ts";
-import type { Question } from "../sign-in.ts";
+import type { OfferedMemberships, Question } from "../sign-in.ts";
 import { type Html, html } from "./html.ts";
 
 export interface Page {
@@ -141,7 +141,15 @@ ${recipient === undefined ? (program === undefined ? undefined : LOCAL_WARNING) 
   );
 }
 
-export function tokenPage(token: string, expiry: Date, joined: boolean): Page {
+export interface ShownToken {
+  readonly token: string;
+  readonly expiry: Date;
+  /** Whether the person has redeemed an invite. */
+  readonly joined: boolean;
+  readonly offers?: OfferedMemberships | undefined;
+}
+
+export function tokenPage({ token, expiry, joined, offers }: ShownToken): Page {
   const time = expiry.toISOString();
   return page(
     200,
@@ -150,12 +158,35 @@ export function tokenPage(token: string, expiry: Date, joined: boolean): Page {
 <p>No program waits for your access token, so here it is, good until <time datetime="${time}">${time.slice(0, 16).replace("T", " ")} UTC</time>. Whoever has it can act as you: do not send it to anybody.</p>
 <label for="token">Access token</label>
 <textarea id="token" readonly rows="6" spellcheck="false">${token}</textarea>
-<p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page.</p>`,
+<p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page.</p>
+${offerForm(offers, " If you need the token, copy it first.")}`,
   );
 }
 
-export function elsewherePage(): Page {
-  return page(200, "Done", html`<p>It is signed in where you started this. You can close this page and go back there.</p>`);
+export function elsewherePage(offers?: OfferedMemberships): Page {
+  const content = html`<p>It is signed in where you started this. You can close this page and go back there.</p>
+${offerForm(offers)}`;
+  return page(200, "Done", content);
+}
+
+export function joinedPage(name: string, offers?: OfferedMemberships): Page {
+  const content = html`<p>You have joined ${name}. It now sees your name and your email address.</p>
+${offerForm(offers) ?? html`<p>You can close this page.</p>`}`;
+  return page(200, "Joined", content);
+}
+
+function offerForm(offers: OfferedMemberships | undefined, note = ""): Html | undefined {
+  if (offers === undefined) return undefined;
+  const buttons = offers.organizations.map(
+    ({ uid, name, isVerified }) =>
+      html`<button name="organization" value="${uid}" class="other">Join ${name}${isVerified ? " (verified)" : undefined}</button>
+`,
+  );
+  return html`<h2>Organizations that have given you a role</h2>
+<p>Anyone can found an organization and choose its name. Join only if you know who is behind it: it then sees your name and your email address.${note}</p>
+<form method="post" action="/oauth/join">
+<input type="hidden" name="handle" value="${offers.handle}">
+${buttons}</form>`;
 }
 
 export function declinedPage(): Page {
