@@ -33,7 +33,7 @@ import { stateLeases } from "./migrations/020-state-leases.ts";
 import { groupKind } from "./migrations/023-group-kind.ts";
 import { spentLoginTokens } from "./migrations/024-spent-login-tokens.ts";
 import { memberships } from "./migrations/025-memberships.ts";
-import { pendingBindings } from "./migrations/032-pending-bindings.ts";
+import { pendingBindings } from "./migrations/035-pending-bindings.ts";
 import { pullTokens } from "./migrations/033-pull-tokens.ts";
 import { startPullTokenExpiry } from "./pull-tokens/expiry.ts";
 import { createGuessLimit } from "./pull-tokens/guess-limit.ts";

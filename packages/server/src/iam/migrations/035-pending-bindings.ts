@@ -2,7 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const pendingBindings: Migration = {
-  version: 32,
+  version: 35,
   name: "pending-bindings",
   statements: () => [
     `create index role_binding_of_root_identity_by_organization on role_binding (identity_uid, substr(parent, 1, 40), create_time, uid)
