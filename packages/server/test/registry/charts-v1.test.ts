@@ -118,8 +118,8 @@ git:
     assert.deepEqual(await bindingsOf(image), [[`${organization}/charts/one`, OPTIONAL]]);
     world.clock.advance(1000);
     await push(one, chart("one", `global: {imageRegistry: "${host()}"}\nimage: {registry: x.io, repository: ${image}, tag: 2}\n`), "2");
-    await push(two, chart("two", `image: ${host()}/${world.orgUid}/charts/nginx:1\n`), "1");
-    await push(two, chart("two", `image: other.example.com/${organization}/charts/nginx:1\n`), "3");
+    const first = await push(two, chart("two", `image: ${host()}/${world.orgUid}/charts/nginx:1\n`), "1");
+    const third = await push(two, chart("two", `image: other.example.com/${organization}/charts/nginx:1\n`), "3");
     for (const each of world.clients) {
       const { chartImageBindings } = answerOf(await each.call(listChartsByImageRepo, { repoId: image }, world.token));
       assert.deepEqual(
@@ -138,7 +138,12 @@ git:
     const pushed = await client.image(image);
     const helm = await world.must(getHelm, { repoId: image, digest: pushed.digest });
     assert.equal(helm.chartVersion, "1");
-    assert.equal((await client.send("DELETE", `${two}/manifests/1`)).status, 202);
+    for (const digest of [first.digest, third.digest])
+      assert.equal((await client.send("DELETE", `${two}/manifests/${digest}`)).status, 202);
+    assert.deepEqual(
+      (await bindingsOf(image)).map(([name]) => name),
+      [`${organization}/charts/one`],
+    );
     const { digest } = await push(one, chart("one", "a: 1\n"));
     assert.equal((await world.must(getChart, { repoId: one, digest })).images.length, 0);
   });

@@ -4,6 +4,7 @@ import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
 import { parentOf, rootOf } from "../../src/lib/uid.ts";
 import { repos, tags } from "../../src/registry/resources.ts";
 import { textOf } from "../harness/json.ts";
@@ -88,6 +89,8 @@ export const resourceSamples: readonly ResourceSample[] = [
 export const operationSamples: readonly OperationSample[] = [
   // Lists of version 1 are empty for unknown ids.
   { method: Registry.method.listChartsByImageRepo, answer: 0 },
+  { method: Registry.method.listManifestMetadata, answer: 0 },
+  { method: Registry.method.getPackageVersionMetadata, answer: Code.NOT_FOUND },
   {
     method: PullRecordingsService.method.updatePullRecording,
     event: {

@@ -49,3 +49,11 @@ export function packageFromUrl(purl: string, document: Pick<FoundPackage, "locat
 function originFrom(upstream: string): string {
   return originFromSourceRpm(upstream) ?? upstream.split("@", 1)[0] ?? "";
 }
+
+/** The package URL of the source package that a package is built from, in the same version. */
+export function originUrlOf(purl: string, origin: string): string {
+  const url = parseVerbatimPackageUrl(purl);
+  if (url === undefined || origin === fullNameOf(url)) return purl;
+  const { upstream: _, ...qualifiers } = url.qualifiers;
+  return formatVerbatimPackageUrl({ ...url, name: origin, qualifiers });
+}

@@ -4,6 +4,8 @@ import { implement } from "../../../api/call/implement.ts";
 import { buildReports } from "./build-reports.ts";
 import { type ChartCollaborators, charts } from "./charts.ts";
 import { imageContents } from "./image-contents.ts";
+import { manifestMetadata } from "./manifest-metadata.ts";
+import { packageVersions } from "./package-versions.ts";
 import { sboms } from "./sboms.ts";
 
 export function registryV1(collaborators: ChartCollaborators) {
@@ -12,5 +14,7 @@ export function registryV1(collaborators: ChartCollaborators) {
     ...sboms(collaborators),
     ...buildReports,
     ...charts(collaborators),
+    ...manifestMetadata,
+    ...packageVersions,
   });
 }

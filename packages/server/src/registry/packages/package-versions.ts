@@ -1,0 +1,74 @@
+/**
+ * Finds the versions of a package in the images of some groups. A package that exists in several versions side by side
+ * has one name for each, such as `python-3.12`; each of them is a release line of `python`.
+ */
+import { sql } from "kysely";
+import { within } from "../../api/resource/conditions.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { rangeAtOrBelow } from "../../lib/uid.ts";
+import { compareApkVersions } from "../../lib/version-order/apk.ts";
+import { compareVersions } from "../../lib/version-order/compare.ts";
+
+/** Entries of images that are searched. A package that is in more images is known from these. */
+const MAX_ENTRIES = 20_000;
+const MAX_VERSIONS = 2000;
+
+export interface PackageRelease {
+  /** `3.12` for a release line; else the version without the distribution's revision. */
+  readonly version: string;
+  /** The newest version in full, such as `3.12.4-r0`. */
+  readonly latest: string;
+}
+
+export interface PackageReleases {
+  /** The newest first. */
+  readonly releases: readonly PackageRelease[];
+  /** When the last image with the package was pushed. */
+  readonly time: string;
+}
+
+/** @param scopes topmost groups; an image counts if a repo below one of them has it */
+export async function findReleases(db: ReadDb, name: string, scopes: readonly string[]): Promise<PackageReleases | undefined> {
+  const found = await findVersions(db, name, scopes);
+  const lines = found.filter((each) => each.name !== name);
+  const chosen = (lines.length > 0 ? lines : found).map((each) => ({ ...each, release: releaseOf(each, name) }));
+  const [first] = chosen;
+  if (first === undefined) return undefined;
+  const releases = [...Map.groupBy(chosen, ({ release }) => release)].map(([version, builds]) => ({ version, latest: latestOf(builds) }));
+  const time = found.reduce((latest, each) => (each.time > latest ? each.time : latest), "");
+  return { releases: releases.sort((a, b) => order(first.type, b.version, a.version)), time };
+}
+
+interface FoundVersion {
+  readonly name: string;
+  readonly type: string;
+  readonly version: string;
+  /** When the newest image with it was pushed. */
+  readonly time: string;
+}
+
+async function findVersions(db: ReadDb, name: string, scopes: readonly string[]): Promise<FoundVersion[]> {
+  // ":" follows the digits in ASCII.
+  const named = sql`name = ${name} or (name >= ${`${name}-0`} and name < ${`${name}-:`})`;
+  const entries = sql`(select digest, name, type, version from image_package where ${named} limit ${MAX_ENTRIES}) as p`;
+  const isVisible = within(scopes.map(rangeAtOrBelow), sql.ref("m.repo_uid"), db.dialect);
+  const { rows } = await sql<FoundVersion>`select p.name, p.type, p.version, max(m.create_time) as time
+    from ${entries} join manifest as m on m.digest = p.digest where ${isVisible}
+    group by p.name, p.type, p.version order by p.name, p.type, p.version limit ${MAX_VERSIONS}`.execute(db);
+  return rows.filter((row) => row.name === name || /^\d+(?:\.\d+)*$/.test(row.name.slice(name.length + 1)));
+}
+
+function releaseOf({ name, type, version }: FoundVersion, wanted: string): string {
+  if (name !== wanted) return name.slice(wanted.length + 1);
+  if (type === "apk") return version.replace(/-r\d+$/, "");
+  if (type !== "deb" && type !== "rpm") return version;
+  return version.replace(/^\d+:/, "").replace(/-[^-]*$/, "");
+}
+
+function latestOf(builds: readonly FoundVersion[]): string {
+  return builds.map(({ version }) => version).reduce((a, b) => (order(builds[0]?.type ?? "", a, b) < 0 ? b : a));
+}
+
+function order(type: string, a: string, b: string): number {
+  return compareVersions(type, a, b) ?? compareApkVersions(a, b) ?? (a < b ? -1 : a > b ? 1 : 0);
+}
