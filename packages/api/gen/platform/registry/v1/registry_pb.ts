@@ -1544,7 +1544,7 @@ export const DiffImageResponseSchema: GenMessage<DiffImageResponse, {jsonType: D
   messageDesc(file_platform_registry_v1_registry, 23);
 
 /**
- * Asks for a sbom.
+ * Asks for an SBOM by the digest of an image or an index. `arch` chooses an image of the index.
  *
  * @generated from message platform.registry.v1.SbomRequest
  */
@@ -1566,7 +1566,7 @@ export type SbomRequest = Message<"platform.registry.v1.SbomRequest"> & {
 };
 
 /**
- * Asks for a sbom.
+ * Asks for an SBOM by the digest of an image or an index. `arch` chooses an image of the index.
  *
  * @generated from message platform.registry.v1.SbomRequest
  */
@@ -1595,7 +1595,7 @@ export const SbomRequestSchema: GenMessage<SbomRequest, {jsonType: SbomRequestJs
   messageDesc(file_platform_registry_v1_registry, 24);
 
 /**
- * Asks for a package version metadata.
+ * Asks for the versions of a package by its name, such as `python`.
  *
  * @generated from message platform.registry.v1.PackageVersionMetadataRequest
  */
@@ -1607,7 +1607,7 @@ export type PackageVersionMetadataRequest = Message<"platform.registry.v1.Packag
 };
 
 /**
- * Asks for a package version metadata.
+ * Asks for the versions of a package by its name, such as `python`.
  *
  * @generated from message platform.registry.v1.PackageVersionMetadataRequest
  */
@@ -1626,7 +1626,7 @@ export const PackageVersionMetadataRequestSchema: GenMessage<PackageVersionMetad
   messageDesc(file_platform_registry_v1_registry, 25);
 
 /**
- * An archs as version 1 shows it.
+ * The architectures of an image, each once.
  *
  * @generated from message platform.registry.v1.Archs
  */
@@ -1638,7 +1638,7 @@ export type Archs = Message<"platform.registry.v1.Archs"> & {
 };
 
 /**
- * An archs as version 1 shows it.
+ * The architectures of an image, each once.
  *
  * @generated from message platform.registry.v1.Archs
  */
@@ -1688,7 +1688,7 @@ export const ArchFilterSchema: GenMessage<ArchFilter, {jsonType: ArchFilterJson}
   messageDesc(file_platform_registry_v1_registry, 27);
 
 /**
- * A size as version 1 shows it.
+ * Bytes of all layers and the config of an image.
  *
  * @generated from message platform.registry.v1.Size
  */
@@ -1705,7 +1705,7 @@ export type Size = Message<"platform.registry.v1.Size"> & {
 };
 
 /**
- * A size as version 1 shows it.
+ * Bytes of all layers and the config of an image.
  *
  * @generated from message platform.registry.v1.Size
  */
@@ -1729,7 +1729,7 @@ export const SizeSchema: GenMessage<Size, {jsonType: SizeJson}> = /*@__PURE__*/
   messageDesc(file_platform_registry_v1_registry, 28);
 
 /**
- * An image config as version 1 shows it.
+ * How a container of an image runs (OCI image specification, config.md).
  *
  * @generated from message platform.registry.v1.ImageConfig
  */
@@ -1781,7 +1781,7 @@ export type ImageConfig = Message<"platform.registry.v1.ImageConfig"> & {
 };
 
 /**
- * An image config as version 1 shows it.
+ * How a container of an image runs (OCI image specification, config.md).
  *
  * @generated from message platform.registry.v1.ImageConfig
  */
@@ -2243,7 +2243,7 @@ export const VulnerabilityReferenceSchema: GenMessage<VulnerabilityReference, {j
   messageDesc(file_platform_registry_v1_registry, 35);
 
 /**
- * Asks for an arch.
+ * Asks for the architectures of a digest.
  *
  * @generated from message platform.registry.v1.ArchRequest
  */
@@ -2260,7 +2260,7 @@ export type ArchRequest = Message<"platform.registry.v1.ArchRequest"> & {
 };
 
 /**
- * Asks for an arch.
+ * Asks for the architectures of a digest.
  *
  * @generated from message platform.registry.v1.ArchRequest
  */
@@ -2284,7 +2284,7 @@ export const ArchRequestSchema: GenMessage<ArchRequest, {jsonType: ArchRequestJs
   messageDesc(file_platform_registry_v1_registry, 36);
 
 /**
- * Asks for a size.
+ * Asks for the size of a digest, for `amd64` unless `arch` says otherwise.
  *
  * @generated from message platform.registry.v1.SizeRequest
  */
@@ -2306,7 +2306,7 @@ export type SizeRequest = Message<"platform.registry.v1.SizeRequest"> & {
 };
 
 /**
- * Asks for a size.
+ * Asks for the size of a digest, for `amd64` unless `arch` says otherwise.
  *
  * @generated from message platform.registry.v1.SizeRequest
  */
@@ -2335,7 +2335,7 @@ export const SizeRequestSchema: GenMessage<SizeRequest, {jsonType: SizeRequestJs
   messageDesc(file_platform_registry_v1_registry, 37);
 
 /**
- * Asks for an image config.
+ * Asks for the config of an image. `arch` chooses an image of an index; `registry` has no effect.
  *
  * @generated from message platform.registry.v1.ImageConfigRequest
  */
@@ -2362,7 +2362,7 @@ export type ImageConfigRequest = Message<"platform.registry.v1.ImageConfigReques
 };
 
 /**
- * Asks for an image config.
+ * Asks for the config of an image. `arch` chooses an image of an index; `registry` has no effect.
  *
  * @generated from message platform.registry.v1.ImageConfigRequest
  */
@@ -2396,7 +2396,7 @@ export const ImageConfigRequestSchema: GenMessage<ImageConfigRequest, {jsonType:
   messageDesc(file_platform_registry_v1_registry, 38);
 
 /**
- * Asks for a raw sbom.
+ * Asks for an SBOM. `reference` chooses one of several, by the digest of its manifest or of its document.
  *
  * @generated from message platform.registry.v1.RawSbomRequest
  */
@@ -2423,7 +2423,7 @@ export type RawSbomRequest = Message<"platform.registry.v1.RawSbomRequest"> & {
 };
 
 /**
- * Asks for a raw sbom.
+ * Asks for an SBOM. `reference` chooses one of several, by the digest of its manifest or of its document.
  *
  * @generated from message platform.registry.v1.RawSbomRequest
  */
@@ -2498,7 +2498,7 @@ export const VulnReportRequestSchema: GenMessage<VulnReportRequest, {jsonType: V
   messageDesc(file_platform_registry_v1_registry, 40);
 
 /**
- * Selects manifest metadata indexs.
+ * An image of an index, by its architecture.
  *
  * @generated from message platform.registry.v1.ManifestMetadataIndexFilter
  */
@@ -2515,7 +2515,7 @@ export type ManifestMetadataIndexFilter = Message<"platform.registry.v1.Manifest
 };
 
 /**
- * Selects manifest metadata indexs.
+ * An image of an index, by its architecture.
  *
  * @generated from message platform.registry.v1.ManifestMetadataIndexFilter
  */
@@ -2539,7 +2539,7 @@ export const ManifestMetadataIndexFilterSchema: GenMessage<ManifestMetadataIndex
   messageDesc(file_platform_registry_v1_registry, 41);
 
 /**
- * A manifest metadata filter entry as version 1 shows it.
+ * An image, by its own digest or by that of an index.
  *
  * @generated from message platform.registry.v1.ManifestMetadataFilterEntry
  */
@@ -2563,7 +2563,7 @@ export type ManifestMetadataFilterEntry = Message<"platform.registry.v1.Manifest
 };
 
 /**
- * A manifest metadata filter entry as version 1 shows it.
+ * An image, by its own digest or by that of an index.
  *
  * @generated from message platform.registry.v1.ManifestMetadataFilterEntry
  */
@@ -2587,7 +2587,7 @@ export const ManifestMetadataFilterEntrySchema: GenMessage<ManifestMetadataFilte
   messageDesc(file_platform_registry_v1_registry, 42);
 
 /**
- * Selects manifest metadatas.
+ * The images whose packages are listed. Only gRPC can send them.
  *
  * @generated from message platform.registry.v1.ManifestMetadataFilter
  */
@@ -2604,7 +2604,7 @@ export type ManifestMetadataFilter = Message<"platform.registry.v1.ManifestMetad
 };
 
 /**
- * Selects manifest metadatas.
+ * The images whose packages are listed. Only gRPC can send them.
  *
  * @generated from message platform.registry.v1.ManifestMetadataFilter
  */
@@ -2628,7 +2628,7 @@ export const ManifestMetadataFilterSchema: GenMessage<ManifestMetadataFilter, {j
   messageDesc(file_platform_registry_v1_registry, 43);
 
 /**
- * A pkg metadata as version 1 shows it.
+ * A package of an image, with the package URL of the source package that it is built from.
  *
  * @generated from message platform.registry.v1.PkgMetadata
  */
@@ -2660,7 +2660,7 @@ export type PkgMetadata = Message<"platform.registry.v1.PkgMetadata"> & {
 };
 
 /**
- * A pkg metadata as version 1 shows it.
+ * A package of an image, with the package URL of the source package that it is built from.
  *
  * @generated from message platform.registry.v1.PkgMetadata
  */
@@ -2699,7 +2699,7 @@ export const PkgMetadataSchema: GenMessage<PkgMetadata, {jsonType: PkgMetadataJs
   messageDesc(file_platform_registry_v1_registry, 44);
 
 /**
- * A manifest metadata as version 1 shows it.
+ * The packages of an image, whose own digest it has.
  *
  * @generated from message platform.registry.v1.ManifestMetadata
  */
@@ -2716,7 +2716,7 @@ export type ManifestMetadata = Message<"platform.registry.v1.ManifestMetadata"> 
 };
 
 /**
- * A manifest metadata as version 1 shows it.
+ * The packages of an image, whose own digest it has.
  *
  * @generated from message platform.registry.v1.ManifestMetadata
  */
@@ -2833,7 +2833,7 @@ export const ManifestDigestCountSchema: GenMessage<ManifestDigestCount, {jsonTyp
   messageDesc(file_platform_registry_v1_registry, 48);
 
 /**
- * A raw sbom as version 1 shows it.
+ * The text of an SBOM, without the statement around it.
  *
  * @generated from message platform.registry.v1.RawSbom
  */
@@ -2845,7 +2845,7 @@ export type RawSbom = Message<"platform.registry.v1.RawSbom"> & {
 };
 
 /**
- * A raw sbom as version 1 shows it.
+ * The text of an SBOM, without the statement around it.
  *
  * @generated from message platform.registry.v1.RawSbom
  */
@@ -2864,7 +2864,7 @@ export const RawSbomSchema: GenMessage<RawSbom, {jsonType: RawSbomJson}> = /*@__
   messageDesc(file_platform_registry_v1_registry, 49);
 
 /**
- * A package version metadata as version 1 shows it.
+ * The versions of a package, the newest first. End-of-life dates are not known.
  *
  * @generated from message platform.registry.v1.PackageVersionMetadata
  */
@@ -2896,7 +2896,7 @@ export type PackageVersionMetadata = Message<"platform.registry.v1.PackageVersio
 };
 
 /**
- * A package version metadata as version 1 shows it.
+ * The versions of a package, the newest first. End-of-life dates are not known.
  *
  * @generated from message platform.registry.v1.PackageVersionMetadata
  */
@@ -3097,7 +3097,7 @@ export const PackageVersion_VersionSourceSchema: GenMessage<PackageVersion_Versi
   messageDesc(file_platform_registry_v1_registry, 51, 0);
 
 /**
- * Selects build reports.
+ * Selects build reports by place and by the time of their start.
  *
  * @generated from message platform.registry.v1.BuildReportFilter
  */
@@ -3129,7 +3129,7 @@ export type BuildReportFilter = Message<"platform.registry.v1.BuildReportFilter"
 };
 
 /**
- * Selects build reports.
+ * Selects build reports by place and by the time of their start.
  *
  * @generated from message platform.registry.v1.BuildReportFilter
  */
@@ -3168,7 +3168,8 @@ export const BuildReportFilterSchema: GenMessage<BuildReportFilter, {jsonType: B
   messageDesc(file_platform_registry_v1_registry, 52);
 
 /**
- * A build report as version 1 shows it.
+ * A build of an image, as its SLSA provenance describes it. `config` has the parameters and `locked_config` the resolved
+ * inputs, both as JSON. There is no log.
  *
  * @generated from message platform.registry.v1.BuildReport
  */
@@ -3230,7 +3231,8 @@ export type BuildReport = Message<"platform.registry.v1.BuildReport"> & {
 };
 
 /**
- * A build report as version 1 shows it.
+ * A build of an image, as its SLSA provenance describes it. `config` has the parameters and `locked_config` the resolved
+ * inputs, both as JSON. There is no log.
  *
  * @generated from message platform.registry.v1.BuildReport
  */
@@ -3372,7 +3374,7 @@ export const BuildReportListSchema: GenMessage<BuildReportList, {jsonType: Build
   messageDesc(file_platform_registry_v1_registry, 54);
 
 /**
- * A build status as version 1 shows it.
+ * The number of failed builds per repository.
  *
  * @generated from message platform.registry.v1.BuildStatus
  */
@@ -3384,7 +3386,7 @@ export type BuildStatus = Message<"platform.registry.v1.BuildStatus"> & {
 };
 
 /**
- * A build status as version 1 shows it.
+ * The number of failed builds per repository.
  *
  * @generated from message platform.registry.v1.BuildStatus
  */
@@ -3728,7 +3730,7 @@ export const SyncStatusListSchema: GenMessage<SyncStatusList, {jsonType: SyncSta
   messageDesc(file_platform_registry_v1_registry, 62);
 
 /**
- * Asks for a helm.
+ * Asks for the chart of a digest, which is a chart or an image.
  *
  * @generated from message platform.registry.v1.HelmRequest
  */
@@ -3750,7 +3752,7 @@ export type HelmRequest = Message<"platform.registry.v1.HelmRequest"> & {
 };
 
 /**
- * Asks for a helm.
+ * Asks for the chart of a digest, which is a chart or an image.
  *
  * @generated from message platform.registry.v1.HelmRequest
  */
@@ -3779,7 +3781,7 @@ export const HelmRequestSchema: GenMessage<HelmRequest, {jsonType: HelmRequestJs
   messageDesc(file_platform_registry_v1_registry, 63);
 
 /**
- * A helm as version 1 shows it.
+ * The chart of an image, with its default values.
  *
  * @generated from message platform.registry.v1.Helm
  */
@@ -3811,7 +3813,7 @@ export type Helm = Message<"platform.registry.v1.Helm"> & {
 };
 
 /**
- * A helm as version 1 shows it.
+ * The chart of an image, with its default values.
  *
  * @generated from message platform.registry.v1.Helm
  */
@@ -3891,7 +3893,7 @@ export const GetChartRequestSchema: GenMessage<GetChartRequest, {jsonType: GetCh
   messageDesc(file_platform_registry_v1_registry, 65);
 
 /**
- * A chart as version 1 shows it.
+ * A Helm chart. `raw` is the text of Chart.yaml.
  *
  * @generated from message platform.registry.v1.Chart
  */
@@ -3948,7 +3950,7 @@ export type Chart = Message<"platform.registry.v1.Chart"> & {
 };
 
 /**
- * A chart as version 1 shows it.
+ * A Helm chart. `raw` is the text of Chart.yaml.
  *
  * @generated from message platform.registry.v1.Chart
  */
@@ -4012,7 +4014,7 @@ export const ChartSchema: GenMessage<Chart, {jsonType: ChartJson}> = /*@__PURE__
   messageDesc(file_platform_registry_v1_registry, 66);
 
 /**
- * A chart dependency as version 1 shows it.
+ * A chart that a chart depends on.
  *
  * @generated from message platform.registry.v1.ChartDependency
  */
@@ -4034,7 +4036,7 @@ export type ChartDependency = Message<"platform.registry.v1.ChartDependency"> & 
 };
 
 /**
- * A chart dependency as version 1 shows it.
+ * A chart that a chart depends on.
  *
  * @generated from message platform.registry.v1.ChartDependency
  */
@@ -4063,7 +4065,7 @@ export const ChartDependencySchema: GenMessage<ChartDependency, {jsonType: Chart
   messageDesc(file_platform_registry_v1_registry, 67);
 
 /**
- * A chart image as version 1 shows it.
+ * An image that a chart uses, from its annotations or its values.
  *
  * @generated from message platform.registry.v1.ChartImage
  */
@@ -4085,7 +4087,7 @@ export type ChartImage = Message<"platform.registry.v1.ChartImage"> & {
 };
 
 /**
- * A chart image as version 1 shows it.
+ * An image that a chart uses, from its annotations or its values.
  *
  * @generated from message platform.registry.v1.ChartImage
  */
@@ -4176,7 +4178,7 @@ export const ListChartsByImageRepoResponseSchema: GenMessage<ListChartsByImageRe
   messageDesc(file_platform_registry_v1_registry, 70);
 
 /**
- * A chart image binding as version 1 shows it.
+ * A chart that uses images of a repository, by the name of its own repository.
  *
  * @generated from message platform.registry.v1.ChartImageBinding
  */
@@ -4193,7 +4195,7 @@ export type ChartImageBinding = Message<"platform.registry.v1.ChartImageBinding"
 };
 
 /**
- * A chart image binding as version 1 shows it.
+ * A chart that uses images of a repository, by the name of its own repository.
  *
  * @generated from message platform.registry.v1.ChartImageBinding
  */
@@ -4879,7 +4881,7 @@ export const Registry: GenService<{
     output: typeof TagHistoryListSchema;
   },
   /**
-   * Returns the sbom.
+   * Returns the newest SBOM that is attached to an image, as a graph. Version 2 has no SBOMs.
    *
    * @generated from rpc platform.registry.v1.Registry.GetSbom
    */
@@ -4889,7 +4891,8 @@ export const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Returns the helm.
+   * Returns a chart's name, version and default values; for an image, those of the newest chart that uses the image's
+   * repository. Version 2 has no charts.
    *
    * @generated from rpc platform.registry.v1.Registry.GetHelm
    */
@@ -4899,7 +4902,7 @@ export const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * Returns the chart.
+   * Returns what a Helm chart says about itself, with its images. Version 2 has no charts.
    *
    * @generated from rpc platform.registry.v1.Registry.GetChart
    */
@@ -4909,7 +4912,7 @@ export const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Lists charts by image repo.
+   * Lists the charts of the organization that use images of a repository. Version 2 has no charts.
    *
    * @generated from rpc platform.registry.v1.Registry.ListChartsByImageRepo
    */
@@ -4919,7 +4922,7 @@ export const Registry: GenService<{
     output: typeof ListChartsByImageRepoResponseSchema;
   },
   /**
-   * Returns the image config.
+   * Returns how a container of an image runs, from the config of the image. Version 2 has no configs.
    *
    * @generated from rpc platform.registry.v1.Registry.GetImageConfig
    */
@@ -4929,7 +4932,7 @@ export const Registry: GenService<{
     output: typeof ImageConfigSchema;
   },
   /**
-   * Returns the archs.
+   * Lists the architectures of an image, as GetArchitectures of version 2 does.
    *
    * @generated from rpc platform.registry.v1.Registry.GetArchs
    */
@@ -4939,7 +4942,7 @@ export const Registry: GenService<{
     output: typeof ArchsSchema;
   },
   /**
-   * Returns the size.
+   * Returns the size of an image for one architecture, as version 2 does.
    *
    * @generated from rpc platform.registry.v1.Registry.GetSize
    */
@@ -4949,7 +4952,7 @@ export const Registry: GenService<{
     output: typeof SizeSchema;
   },
   /**
-   * Returns the raw sbom.
+   * Returns the newest SBOM that is attached to an image, as it was pushed. Version 2 has no SBOMs.
    *
    * @generated from rpc platform.registry.v1.Registry.GetRawSbom
    */
@@ -4969,7 +4972,8 @@ export const Registry: GenService<{
     output: typeof VulnReportSchema;
   },
   /**
-   * Lists manifest metadata.
+   * Lists the packages of several images, without pages. Version 2 has no packages; holt.v1.ImagePackagesService lists
+   * those of one image in pages.
    *
    * @generated from rpc platform.registry.v1.Registry.ListManifestMetadata
    */
@@ -4989,7 +4993,7 @@ export const Registry: GenService<{
     output: typeof ManifestDigestCountSchema;
   },
   /**
-   * Returns the package version metadata.
+   * Returns the versions of a package in the images that the caller may read. Version 2 has no versions.
    *
    * @generated from rpc platform.registry.v1.Registry.GetPackageVersionMetadata
    */
@@ -4999,7 +5003,7 @@ export const Registry: GenService<{
     output: typeof PackageVersionMetadataSchema;
   },
   /**
-   * Lists build reports.
+   * Lists the builds that provenance in repositories describes, the newest first; without times, those of the last day.
    *
    * @generated from rpc platform.registry.v1.Registry.ListBuildReports
    */
@@ -5009,7 +5013,7 @@ export const Registry: GenService<{
     output: typeof BuildReportListSchema;
   },
   /**
-   * Returns the build status.
+   * Counts failed builds. Provenance describes builds that succeeded, so there are none.
    *
    * @generated from rpc platform.registry.v1.Registry.GetBuildStatus
    */

@@ -17,7 +17,7 @@ export const file_platform_tenant_v1_sboms: GenFile = /*@__PURE__*/
   fileDesc("Ch5wbGF0Zm9ybS90ZW5hbnQvdjEvc2JvbXMucHJvdG8SEnBsYXRmb3JtLnRlbmFudC52MSKRAwoFU2JvbTISCgoCaWQYASABKAkSEAoIcmF3X3Nib20YAiABKAwSMQoFZ3JhcGgYAyABKAsyIi5wbGF0Zm9ybS50ZW5hbnQudjEuQ29tcG9uZW50R3JhcGgSLQoJbGFzdF9zZWVuGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0b29sGAUgASgJEg4KBmZvcm1hdBgGIAEoCRIwCgxnZW5lcmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2F1dGhvcnMYCCABKAkSMAoGc291cmNlGAkgASgOMiAucGxhdGZvcm0udGVuYW50LnYxLlNib20yLlNvdXJjZRIMCgRuYW1lGAogASgJEhMKC2Rlc2NyaXB0aW9uGAsgASgJEhMKBmRpZ2VzdBgMIAEoCUgAiAEBIjIKBlNvdXJjZRILCgdVTktOT1dOEAASDAoISU5HRVNURUQQARINCglHRU5FUkFURUQQAkIJCgdfZGlnZXN0IrcDCg5Db21wb25lbnRHcmFwaBI2CgVub2RlcxgBIAMoCzInLnBsYXRmb3JtLnRlbmFudC52MS5Db21wb25lbnRHcmFwaC5Ob2RlEjYKBWVkZ2VzGAIgAygLMicucGxhdGZvcm0udGVuYW50LnYxLkNvbXBvbmVudEdyYXBoLkVkZ2UacAoETm9kZRIvCgdwYWNrYWdlGAEgASgLMhwucGxhdGZvcm0udGVuYW50LnYxLlBhY2thZ2UySAASKQoEZmlsZRgCIAEoCzIZLnBsYXRmb3JtLnRlbmFudC52MS5GaWxlMkgAQgwKCnR5cGVkX25vZGUawgEKBEVkZ2USEgoKc3ViamVjdF9pZBgBIAEoCRIUCgxwcmVkaWNhdGVfaWQYAiABKAkSOgoEdHlwZRgDIAEoDjIsLnBsYXRmb3JtLnRlbmFudC52MS5Db21wb25lbnRHcmFwaC5FZGdlLlR5cGUiVAoEVHlwZRILCgdVTktOT1dOEAASDQoJREVTQ1JJQkVTEAESDAoIQ09OVEFJTlMQAhIOCgpERVBFTkRTX09OEAMSEgoOR0VORVJBVEVEX0ZST00QBCJpCghQYWNrYWdlMhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDwoHbGljZW5zZRgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCRIMCgRwdXJsGAYgASgJIjYKBUZpbGUyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdHlwZXMYBCADKAlKBAgDEAQiNQoJU2JvbTJMaXN0EigKBWl0ZW1zGAEgAygLMhkucGxhdGZvcm0udGVuYW50LnYxLlNib20yIpMBCgtTYm9tMkZpbHRlchIKCgJpZBgBIAEoCRIsCgR1aWRwGAIgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXISMAoMYWN0aXZlX3NpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBpbmNsdWRlX3Jhd19zYm9tGAQgASgIYgZwcm90bzM", [file_google_protobuf_timestamp, file_platform_common_v1_uidp]);
 
 /**
- * A sbom2 as version 1 shows it.
+ * An SBOM. Its id is the digest of its document; `raw_sbom` is empty above 1 MiB.
  *
  * @generated from message platform.tenant.v1.Sbom2
  */
@@ -84,7 +84,7 @@ export type Sbom2 = Message<"platform.tenant.v1.Sbom2"> & {
 };
 
 /**
- * A sbom2 as version 1 shows it.
+ * An SBOM. Its id is the digest of its document; `raw_sbom` is empty above 1 MiB.
  *
  * @generated from message platform.tenant.v1.Sbom2
  */
@@ -200,7 +200,7 @@ export const Sbom2_SourceSchema: GenEnum<Sbom2_Source, Sbom2_SourceJson> = /*@__
   enumDesc(file_platform_tenant_v1_sboms, 0, 0);
 
 /**
- * A component graph as version 1 shows it.
+ * The packages and files of an SBOM, with their relationships.
  *
  * @generated from message platform.tenant.v1.ComponentGraph
  */
@@ -217,7 +217,7 @@ export type ComponentGraph = Message<"platform.tenant.v1.ComponentGraph"> & {
 };
 
 /**
- * A component graph as version 1 shows it.
+ * The packages and files of an SBOM, with their relationships.
  *
  * @generated from message platform.tenant.v1.ComponentGraph
  */
@@ -392,7 +392,7 @@ export const ComponentGraph_Edge_TypeSchema: GenEnum<ComponentGraph_Edge_Type, C
   enumDesc(file_platform_tenant_v1_sboms, 1, 1, 0);
 
 /**
- * A package2 as version 1 shows it.
+ * A package of an SBOM.
  *
  * @generated from message platform.tenant.v1.Package2
  */
@@ -429,7 +429,7 @@ export type Package2 = Message<"platform.tenant.v1.Package2"> & {
 };
 
 /**
- * A package2 as version 1 shows it.
+ * A package of an SBOM.
  *
  * @generated from message platform.tenant.v1.Package2
  */
@@ -473,7 +473,7 @@ export const Package2Schema: GenMessage<Package2, {jsonType: Package2Json}> = /*
   messageDesc(file_platform_tenant_v1_sboms, 2);
 
 /**
- * A file2 as version 1 shows it.
+ * A file of an SBOM.
  *
  * @generated from message platform.tenant.v1.File2
  */
@@ -495,7 +495,7 @@ export type File2 = Message<"platform.tenant.v1.File2"> & {
 };
 
 /**
- * A file2 as version 1 shows it.
+ * A file of an SBOM.
  *
  * @generated from message platform.tenant.v1.File2
  */
