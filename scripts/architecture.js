@@ -29,7 +29,12 @@ export const folders = [
   { folder: "events", rung: 11, kind: "domain", holds: "subscriptions, deliveries to webhooks, the feed of events" },
   { folder: "registry", rung: 11, kind: "domain", holds: "the container registry: names, manifests, tags, collection, packages in images" },
   { folder: "libraries", rung: 11, kind: "domain", holds: "Python and Java packages: publishing, serving, importing" },
-  { folder: "advisories", rung: 11, kind: "domain", holds: "advisories: writing, importing, mirrors, documents, feeds, reports" },
+  {
+    folder: "advisories",
+    rung: 11,
+    kind: "domain",
+    holds: "advisories: writing, importing, mirrors, documents, feeds, reports, open vulnerabilities",
+  },
   { folder: "scim", rung: 11, kind: "domain", holds: "SCIM 2.0: what a company's directory provisions" },
   { folder: "sign-in", rung: 11, kind: "domain", holds: "signing in with a browser, on a device, or without a screen" },
   { folder: "cli", rung: 12, kind: "composition", holds: "the commands beside the server" },

@@ -17,6 +17,7 @@ import { createFeeds } from "./feeds/feeds.ts";
 import { FEEDS_PATH } from "./feeds/http/feed-path.ts";
 import { createFeedsHandler } from "./feeds/http/feeds-handler.ts";
 import { startMatching } from "./findings/matching-worker.ts";
+import { startPruningFindings } from "./findings/prune.ts";
 import { startRemoteImports } from "./import/remote/remote-imports.ts";
 import { advisories } from "./migrations/010-advisories.ts";
 import { remoteImports } from "./migrations/012-remote-imports.ts";
@@ -62,6 +63,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const client = platform.own(createOutboundClient({ allowCidrs }));
   const files = createStagedFiles({ dataDir, log });
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
+  platform.own(startPruningFindings({ store, clock, log }));
   platform.own(startMatching({ store, clock, log, publication, names: platform.names }));
   const feeds = platform.own(createFeeds({ store, dataDir, clock, log, baseUrl }));
   const { transferIdleMs } = platform.limits;

@@ -11,6 +11,7 @@ import { falsePositive, putAdvisories } from "../harness/advisories/advisories.t
 import { CRITICAL, createFindingsWorld, type FindingsWorld, HIGH, LOW, osv } from "../harness/advisories/findings-world.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { listImageVulnerabilities, listVulnerabilities, listVulnerabilityCounts } = VulnerabilitiesService.method;
@@ -160,9 +161,10 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     await given.importAdvisories([wolfi("CVE-2024-1007", "shared", "2")], world.orgUid);
     const { advisories } = await world.must(AdvisoriesService.method.listAdvisories, { advisoryIds: ["CVE-2024-1007"] });
     assert.equal(advisories.length, 1);
-    const settled = async () =>
-      (await world.store.reader.selectFrom("match_request").select("name").where("org_uid", "=", world.orgUid).execute()).length === 0;
-    while (!(await settled())) await given.settle();
+    await until(async () => {
+      const waiting = await world.store.reader.selectFrom("match_request").select("name").where("org_uid", "=", world.orgUid).execute();
+      return waiting.length === 0;
+    });
     assert.deepEqual(await given.found(digest), ["CVE-2024-1007 shared 1.0-r0 UNKNOWN OPEN"]);
   });
 

@@ -17,9 +17,9 @@ export interface Candidate {
 
 export type Claim =
   | { readonly kind: "affected"; readonly fixed: readonly string[]; readonly fixState: FixState }
-  | { readonly kind: "fixed"; readonly note: string }
   | {
-      readonly kind: "not_affected";
+      readonly kind: "fixed" | "not_affected";
+      /** The empty string if there is none. */
       readonly justification: string;
       readonly note: string;
       /** Whether the version would be affected without the statement. */
@@ -49,12 +49,13 @@ function claimOfRanges(
   // The ranges contain the fixes that an import added as events.
   const later = advisory.events.filter(({ time }) => time > modifiedTime);
   const statement = fixIn(later, type, version);
-  return statement ?? { kind: "affected", fixed: fixes.flat(), fixState: fixStateOf(advisory.latest, fixes.flat()) };
+  if (statement !== undefined) return { ...fixedBy(statement), wouldMatch: true };
+  return { kind: "affected", fixed: fixes.flat(), fixState: fixStateOf(advisory.latest, fixes.flat()) };
 }
 
 function claimOfEvents({ events, latest }: PublishedAdvisory, { type, version }: ComparedPackage): Claim | undefined {
   const statement = fixIn(events, type, version);
-  if (statement !== undefined) return statement;
+  if (statement !== undefined) return fixedBy(statement);
   const all = events.filter(({ kind }) => kind === "fixed").flatMap(({ versions }) => versions);
   const fixed = all.filter((fix) => isSameRelease(type, fix, version));
   // The fixes are those of other releases of the distribution.
@@ -64,12 +65,15 @@ function claimOfEvents({ events, latest }: PublishedAdvisory, { type, version }:
 }
 
 /** The statement that fixes this version. Versions that cannot be compared are compared for equality. */
-function fixIn(events: readonly PublishedEvent[], type: string, version: string): Claim | undefined {
-  const fix = events.find(({ kind, versions }) => {
+function fixIn(events: readonly PublishedEvent[], type: string, version: string): PublishedEvent | undefined {
+  return events.find(({ kind, versions }) => {
     if (kind === "patched") return versions.includes(version);
     return kind === "fixed" && versions.some((each) => isSameRelease(type, each, version) && isAtMost(type, each, version));
   });
-  return fix && { kind: "fixed", note: fix.note };
+}
+
+function fixedBy({ note }: PublishedEvent): Claim & { readonly kind: "fixed" | "not_affected" } {
+  return { kind: "fixed", justification: "", note, wouldMatch: false };
 }
 
 function isAtMost(type: string, fixed: string, version: string): boolean {

@@ -116,7 +116,7 @@ test("the ranges of a record decide, not the events that its import added", () =
 test("a fix that the owner adds after the import counts", () => {
   const given = { ranges: { Wolfi: until("2") }, events: [["truePositiveDetermination"], ["fixed", "1.8"]] as const };
   assert.deepEqual(find("1.7", [given]), ["CVE-1 fixed 2"]);
-  assert.deepEqual(find("1.8", [given]), ["CVE-1 fixed 2 fixed"]);
+  assert.deepEqual(find("1.8", [given]), ["CVE-1 unknown fixed"]);
 });
 
 test("the ranges of an image's own distribution and release count", () => {

@@ -68,7 +68,7 @@ function joinAliases(said: Map<string, Said[]>): void {
 }
 
 function findingOf(vulnerability: string, said: readonly Said[], { orgUid }: FindOptions): Unscored | undefined {
-  const affected = said.filter(({ claim }) => claim.kind === "affected" || (claim.kind === "not_affected" && claim.wouldMatch));
+  const affected = said.filter(({ claim }) => claim.kind === "affected" || claim.wouldMatch);
   if (affected.length === 0) return undefined;
   const suppression = suppressionOf(said, orgUid);
   const ids = [...new Set(said.flatMap(({ candidate: { advisory } }) => [advisory.advisoryId, ...advisory.aliases]))].sort();
@@ -107,8 +107,7 @@ function suppressionOf(said: readonly Said[], orgUid: string): Suppression | und
   const statement = own.find(isStatement) ?? (own.some(({ claim }) => claim.kind === "affected") ? undefined : said.find(isNotAffected));
   if (statement === undefined || statement.claim.kind === "affected") return undefined;
   const { candidate, claim } = statement;
-  const justification = claim.kind === "not_affected" ? claim.justification : "";
-  return { status: claim.kind, justification, note: claim.note, advisory: candidate.advisory.uid };
+  return { status: claim.kind, justification: claim.justification, note: claim.note, advisory: candidate.advisory.uid };
 }
 
 function isNotAffected({ claim }: Said): boolean {

@@ -109,6 +109,5 @@ function suppressionBy(
   const [claim] = claims;
   if (claim === undefined || claims.some((each) => each === undefined || each.kind === "affected") || claim.kind === "affected")
     return undefined;
-  const justification = claim.kind === "not_affected" ? claim.justification : "";
-  return { status: claim.kind, justification, note: claim.note, advisory: advisory.uid };
+  return { status: claim.kind, justification: claim.justification, note: claim.note, advisory: advisory.uid };
 }
