@@ -65,6 +65,8 @@ export interface ResourceSample {
   readonly ownFields: readonly string[];
   /** Strings that only the answer to Create contains. */
   readonly shownOnce: readonly string[];
+  /** Output-only messages that a new one lacks. */
+  readonly absentAtFirst: readonly string[];
   /** Writable fields that an update of all fields leaves as they are. */
   readonly keptFields: readonly string[];
   /** Output-only fields that change with a writable one: names of writable fields to names of output-only fields. */
@@ -139,6 +141,7 @@ const COMMON = {
   parentMayBeName: false,
   ownFields: ["name"],
   shownOnce: [],
+  absentAtFirst: [],
   keptFields: [],
   derivedFields: {},
   valuesInLists: {},

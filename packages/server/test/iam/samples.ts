@@ -277,6 +277,7 @@ export const resourceSamples: readonly ResourceSample[] = [
     isImmutable: true,
     ownFields: ["name", "userName"],
     shownOnce: ["password"],
+    absentAtFirst: ["rotateTime", "previousExpireTime", "lastUseTime"],
     body: async (_world, _group, name) => ({
       name,
       description: "Line one\n  line two",
@@ -290,7 +291,7 @@ export const resourceSamples: readonly ResourceSample[] = [
 ];
 
 /** A call about a pull token of the owner. */
-function pullTokenCall(method: DescMethodUnary): OperationSample {
+function pullTokenCall(method: DescMethodUnary, request: JsonObject): OperationSample {
   return {
     method,
     checksScopeItself: true,
@@ -299,7 +300,7 @@ function pullTokenCall(method: DescMethodUnary): OperationSample {
         const group = await world.group(world.orgUid);
         const pullToken = { name: "sample", rights: [PullToken_Right.IMAGES_PULL] };
         const { uid } = await world.must(PullTokensService.method.createPullToken, { parent: group, pullToken });
-        return { request: { uid, independent: true }, subject: () => uid, group: () => group };
+        return { request: { uid, ...request }, subject: () => uid, group: () => group };
       },
       failing: async (world) => ({ uid: `${world.orgUid}/0123456789abcdef` }),
     },
@@ -440,8 +441,8 @@ function membershipCall(method: DescMethodUnary, ofBinding = false): OperationSa
 export const operationSamples: readonly OperationSample[] = [
   { method: PullTokensService.method.getPullToken, checksScopeItself: true },
   { method: PullTokensService.method.deletePullToken, checksScopeItself: true },
-  pullTokenCall(PullTokensService.method.rotatePullToken),
-  pullTokenCall(PullTokensService.method.adoptPullToken),
+  pullTokenCall(PullTokensService.method.rotatePullToken, {}),
+  pullTokenCall(PullTokensService.method.adoptPullToken, { independent: true }),
   membershipCall(MembershipsService.method.acceptMembership),
   membershipCall(MembershipsService.method.leaveMembership),
   membershipCall(MembershipsService.method.leaveRoleBinding, true),

@@ -6,11 +6,14 @@ import type { IsProxy } from "../../http/proxy-addresses.ts";
 import { networkOf } from "../../http/remote-network.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { Lru } from "../../lib/lru.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 
 const WINDOW_MS = 60_000;
 const MAX_WRONG_PER_USER_NAME = 20;
 const MAX_WRONG_PER_ADDRESS = 200;
+/** Limits the memory for callers who have many addresses. */
+const MAX_COUNTERS = 100_000;
 
 export interface GuessLimit {
   /** @throws RESOURCE_EXHAUSTED after too many wrong passwords within a minute */
@@ -20,9 +23,8 @@ export interface GuessLimit {
 
 /** @param isProxy whether the address is a reverse proxy's, behind which all callers are; it has no limit */
 export function createGuessLimit(clock: Clock, isProxy: IsProxy): GuessLimit {
-  // Both have at most as many entries as there were wrong passwords in the window, and no address adds more than its limit.
-  const wrongOfUser = new Map<string, number>();
-  const wrongOfAddress = new Map<string, number>();
+  const wrongOfUser = new Lru<string, number>(MAX_COUNTERS);
+  const wrongOfAddress = new Lru<string, number>(MAX_COUNTERS);
   let until = 0;
 
   function openWindow(now: number): void {
@@ -58,6 +60,6 @@ export function createGuessLimit(clock: Clock, isProxy: IsProxy): GuessLimit {
   };
 }
 
-function increment(counts: Map<string, number>, key: string): void {
+function increment(counts: Lru<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }

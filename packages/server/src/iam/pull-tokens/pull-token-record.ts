@@ -31,13 +31,20 @@ export interface PullTokenRecord {
 
 /** The token of the password with this hash, whether or not it has expired. */
 export async function findByPassword(db: ReadDb, hash: string): Promise<PullTokenRecord | undefined> {
-  return recordFromRow(await selectRecords(db).where("secret.password_hash", "=", hash).executeTakeFirst());
+  return recordFromRow(await selectByPassword(db, hash).executeTakeFirst());
 }
 
 /** The same token, as long as the password has not been revoked. */
 export async function findBySecret(db: ReadDb, uid: string, secretId: string): Promise<PullTokenRecord | undefined> {
-  const query = selectRecords(db).where("secret.pull_token_uid", "=", uid).where("secret.id", "=", secretId);
-  return recordFromRow(await query.executeTakeFirst());
+  return recordFromRow(await selectBySecret(db, uid, secretId).executeTakeFirst());
+}
+
+export function selectByPassword(db: ReadDb, hash: string) {
+  return selectRecords(db).where("secret.password_hash", "=", hash);
+}
+
+export function selectBySecret(db: ReadDb, uid: string, secretId: string) {
+  return selectRecords(db).where("secret.pull_token_uid", "=", uid).where("secret.id", "=", secretId);
 }
 
 function selectRecords(db: ReadDb) {
