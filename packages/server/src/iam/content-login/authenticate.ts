@@ -95,7 +95,7 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
     if (!isUid(user))
       throw unauthenticated(
-        `the user must be ${TOKEN_USER}, with an access token as its password, a pull token's, or the uid of an identity`,
+        `the user must be ${TOKEN_USER}, with an access token as its password, that of a pull token, or the uid of an identity`,
       );
     return callerFromPrincipal(await exchangeCached(user, password).catch(throwUnauthenticated));
   }
