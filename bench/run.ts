@@ -16,6 +16,7 @@ import { exchange } from "./parts/exchange.ts";
 import { grpcGet, restGet } from "./parts/get.ts";
 import { restList } from "./parts/list.ts";
 import { start } from "./parts/start.ts";
+import { versionOne } from "./parts/version-one.ts";
 import { registryParts } from "./registry/parts.ts";
 import { type Line, printLines } from "./report.ts";
 import { scale } from "./scale.ts";
@@ -29,6 +30,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   deep: deepLists,
   exchange,
   create: restCreate,
+  "version-one": versionOne,
   authorization,
   import: importAdvisories,
   ...registryParts,

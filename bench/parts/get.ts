@@ -62,7 +62,7 @@ export function ratioLine(measured: string, store: StoreName, [holt, bare]: read
 }
 
 /** uids of identities from the whole tree. */
-async function someUids({ fetch, contents }: Served): Promise<string[]> {
+export async function someUids({ fetch, contents }: Served): Promise<string[]> {
   const pages = Array.from({ length: 5 }, (_, i) => Math.floor((contents.rows * i) / 10));
   const bodies = await Promise.all(pages.map((skip) => fetch("GET", `/iam/v2/identities?page_size=200&order_by=name&skip=${skip}`)));
   return bodies.flatMap((body) => (JSON.parse(body) as { identities: { uid: string }[] }).identities.map(({ uid }) => uid));

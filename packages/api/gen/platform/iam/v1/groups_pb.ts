@@ -114,7 +114,7 @@ export const GroupSchema: GenMessage<Group, {jsonType: GroupJson}> = /*@__PURE__
   messageDesc(file_platform_iam_v1_groups, 0);
 
 /**
- * The answer of a list of groups.
+ * All groups that match.
  *
  * @generated from message platform.iam.v1.GroupList
  */
@@ -126,7 +126,7 @@ export type GroupList = Message<"platform.iam.v1.GroupList"> & {
 };
 
 /**
- * The answer of a list of groups.
+ * All groups that match.
  *
  * @generated from message platform.iam.v1.GroupList
  */
@@ -145,7 +145,7 @@ export const GroupListSchema: GenMessage<GroupList, {jsonType: GroupListJson}> =
   messageDesc(file_platform_iam_v1_groups, 1);
 
 /**
- * Selects groups.
+ * Selects groups that match all given fields.
  *
  * @generated from message platform.iam.v1.GroupFilter
  */
@@ -167,7 +167,7 @@ export type GroupFilter = Message<"platform.iam.v1.GroupFilter"> & {
 };
 
 /**
- * Selects groups.
+ * Selects groups that match all given fields.
  *
  * @generated from message platform.iam.v1.GroupFilter
  */
@@ -196,7 +196,7 @@ export const GroupFilterSchema: GenMessage<GroupFilter, {jsonType: GroupFilterJs
   messageDesc(file_platform_iam_v1_groups, 2);
 
 /**
- * The request of CreateGroup.
+ * The parent is a uid, a part of a uid, or the name of a group; empty for an organization.
  *
  * @generated from message platform.iam.v1.CreateGroupRequest
  */
@@ -213,7 +213,7 @@ export type CreateGroupRequest = Message<"platform.iam.v1.CreateGroupRequest"> &
 };
 
 /**
- * The request of CreateGroup.
+ * The parent is a uid, a part of a uid, or the name of a group; empty for an organization.
  *
  * @generated from message platform.iam.v1.CreateGroupRequest
  */
@@ -237,7 +237,7 @@ export const CreateGroupRequestSchema: GenMessage<CreateGroupRequest, {jsonType:
   messageDesc(file_platform_iam_v1_groups, 3);
 
 /**
- * The request of DeleteGroup.
+ * Names the group to delete.
  *
  * @generated from message platform.iam.v1.DeleteGroupRequest
  */
@@ -249,7 +249,7 @@ export type DeleteGroupRequest = Message<"platform.iam.v1.DeleteGroupRequest"> &
 };
 
 /**
- * The request of DeleteGroup.
+ * Names the group to delete.
  *
  * @generated from message platform.iam.v1.DeleteGroupRequest
  */
@@ -268,7 +268,7 @@ export const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest, {jsonType:
   messageDesc(file_platform_iam_v1_groups, 4);
 
 /**
- * Asks for a lookup group.
+ * The email address is that of the caller's token.
  *
  * @generated from message platform.iam.v1.LookupGroupRequest
  */
@@ -276,7 +276,7 @@ export type LookupGroupRequest = Message<"platform.iam.v1.LookupGroupRequest"> &
 };
 
 /**
- * Asks for a lookup group.
+ * The email address is that of the caller's token.
  *
  * @generated from message platform.iam.v1.LookupGroupRequest
  */
@@ -291,7 +291,7 @@ export const LookupGroupRequestSchema: GenMessage<LookupGroupRequest, {jsonType:
   messageDesc(file_platform_iam_v1_groups, 5);
 
 /**
- * The answer of LookupGroup.
+ * The organization that was found.
  *
  * @generated from message platform.iam.v1.LookupGroupResponse
  */
@@ -303,7 +303,7 @@ export type LookupGroupResponse = Message<"platform.iam.v1.LookupGroupResponse">
 };
 
 /**
- * The answer of LookupGroup.
+ * The organization that was found.
  *
  * @generated from message platform.iam.v1.LookupGroupResponse
  */
@@ -322,7 +322,7 @@ export const LookupGroupResponseSchema: GenMessage<LookupGroupResponse, {jsonTyp
   messageDesc(file_platform_iam_v1_groups, 6);
 
 /**
- * Asks for a request group access.
+ * Names the organization.
  *
  * @generated from message platform.iam.v1.RequestGroupAccessRequest
  */
@@ -334,7 +334,7 @@ export type RequestGroupAccessRequest = Message<"platform.iam.v1.RequestGroupAcc
 };
 
 /**
- * Asks for a request group access.
+ * Names the organization.
  *
  * @generated from message platform.iam.v1.RequestGroupAccessRequest
  */
@@ -353,7 +353,7 @@ export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessReque
   messageDesc(file_platform_iam_v1_groups, 7);
 
 /**
- * The answer of RequestGroupAccess.
+ * Empty: the owners decide later.
  *
  * @generated from message platform.iam.v1.RequestGroupAccessResponse
  */
@@ -361,7 +361,7 @@ export type RequestGroupAccessResponse = Message<"platform.iam.v1.RequestGroupAc
 };
 
 /**
- * The answer of RequestGroupAccess.
+ * Empty: the owners decide later.
  *
  * @generated from message platform.iam.v1.RequestGroupAccessResponse
  */
@@ -376,7 +376,7 @@ export const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResp
   messageDesc(file_platform_iam_v1_groups, 8);
 
 /**
- * Asks for a check eligibility.
+ * The email address is that of the caller's token.
  *
  * @generated from message platform.iam.v1.CheckEligibilityRequest
  */
@@ -384,7 +384,7 @@ export type CheckEligibilityRequest = Message<"platform.iam.v1.CheckEligibilityR
 };
 
 /**
- * Asks for a check eligibility.
+ * The email address is that of the caller's token.
  *
  * @generated from message platform.iam.v1.CheckEligibilityRequest
  */
@@ -399,7 +399,7 @@ export const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest, 
   messageDesc(file_platform_iam_v1_groups, 9);
 
 /**
- * The answer of CheckEligibility.
+ * Whether the caller is eligible.
  *
  * @generated from message platform.iam.v1.CheckEligibilityResponse
  */
@@ -411,7 +411,7 @@ export type CheckEligibilityResponse = Message<"platform.iam.v1.CheckEligibility
 };
 
 /**
- * The answer of CheckEligibility.
+ * Whether the caller is eligible.
  *
  * @generated from message platform.iam.v1.CheckEligibilityResponse
  */
@@ -548,13 +548,13 @@ export const OrgKindSchema: GenEnum<OrgKind, OrgKindJson> = /*@__PURE__*/
   enumDesc(file_platform_iam_v1_groups, 1);
 
 /**
- * Groups in version 1 of the API.
+ * Groups in version 1 of the API: a view of platform.iam.v2.GroupsService. There is no Get; List with the id serves as one.
  *
  * @generated from service platform.iam.v1.Groups
  */
 export const Groups: GenService<{
   /**
-   * Creates a group.
+   * Creates a folder in the parent. Without a parent it creates an organization, and the caller becomes its owner.
    *
    * @generated from rpc platform.iam.v1.Groups.Create
    */
@@ -564,7 +564,7 @@ export const Groups: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Replaces a group.
+   * Replaces name, description and, for the operator, verified. Without a kind the group keeps its kind.
    *
    * @generated from rpc platform.iam.v1.Groups.Update
    */
@@ -574,7 +574,7 @@ export const Groups: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Lists groups.
+   * Lists all groups that the caller may see, without pages. A group comes before the groups below it.
    *
    * @generated from rpc platform.iam.v1.Groups.List
    */
@@ -584,7 +584,7 @@ export const Groups: GenService<{
     output: typeof GroupListSchema;
   },
   /**
-   * Deletes a group.
+   * Deletes a group without children.
    *
    * @generated from rpc platform.iam.v1.Groups.Delete
    */
@@ -594,7 +594,7 @@ export const Groups: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Finds a group.
+   * Finds the organization that owns the domain of the caller's email address.
    *
    * @generated from rpc platform.iam.v1.Groups.LookupGroup
    */
@@ -604,7 +604,7 @@ export const Groups: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Request group access.
+   * Asks the owners of the organization that LookupGroup finds for access.
    *
    * @generated from rpc platform.iam.v1.Groups.RequestGroupAccess
    */
@@ -614,7 +614,7 @@ export const Groups: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Check eligibility.
+   * Says whether the email address of the caller qualifies for looking up an organization.
    *
    * @generated from rpc platform.iam.v1.Groups.CheckEligibility
    */

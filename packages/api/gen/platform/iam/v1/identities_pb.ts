@@ -19,7 +19,7 @@ export const file_platform_iam_v1_identities: GenFile = /*@__PURE__*/
   fileDesc("CiBwbGF0Zm9ybS9pYW0vdjEvaWRlbnRpdGllcy5wcm90bxIPcGxhdGZvcm0uaWFtLnYxIpMJCghJZGVudGl0eRIQCgJpZBgBIAEoCUIEiLUYARIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOwoLY2xhaW1fbWF0Y2gYCiABKAsyJC5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHkuQ2xhaW1NYXRjaEgAEjYKBnN0YXRpYxgLIAEoCzIkLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eS5TdGF0aWNLZXlzSAASPgoRc2VydmljZV9wcmluY2lwYWwYDCABKA4yIS5wbGF0Zm9ybS5pYW0udjEuU2VydmljZVByaW5jaXBhbEgAEj0KDGF3c19pZGVudGl0eRgNIAEoCzIlLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eS5BV1NJZGVudGl0eUgAGqMDCgpDbGFpbU1hdGNoEhAKBmlzc3VlchgBIAEoCUgAEhgKDmlzc3Vlcl9wYXR0ZXJuGAIgASgJSAASEQoHc3ViamVjdBgDIAEoCUgBEhkKD3N1YmplY3RfcGF0dGVybhgEIAEoCUgBEhIKCGF1ZGllbmNlGAUgASgJSAISGgoQYXVkaWVuY2VfcGF0dGVybhgGIAEoCUgCEkAKBmNsYWltcxgHIAMoCzIwLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eS5DbGFpbU1hdGNoLkNsYWltc0VudHJ5Ek8KDmNsYWltX3BhdHRlcm5zGAggAygLMjcucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5LkNsYWltTWF0Y2guQ2xhaW1QYXR0ZXJuc0VudHJ5Gi0KC0NsYWltc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQ2xhaW1QYXR0ZXJuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBQoDaXNzQgUKA3N1YkIFCgNhdWQahQEKClN0YXRpY0tleXMSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEwoLaXNzdWVyX2tleXMYBCABKAkSLgoKZXhwaXJhdGlvbhgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJYXVkaWVuY2VzGAYgAygJGpABCgtBV1NJZGVudGl0eRITCgthd3NfYWNjb3VudBgBIAEoCRINCgNhcm4YAyABKAlIABIVCgthcm5fcGF0dGVybhgEIAEoCUgAEhEKB3VzZXJfaWQYBSABKAlIARIZCg91c2VyX2lkX3BhdHRlcm4YBiABKAlIAUIJCgdhd3NfYXJuQg0KC2F3c191c2VyX2lkQg4KDHJlbGF0aW9uc2hpcCJdChVDcmVhdGVJZGVudGl0eVJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEisKCGlkZW50aXR5GAIgASgLMhkucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5IikKFURlbGV0ZUlkZW50aXR5UmVxdWVzdBIQCgJpZBgBIAEoCUIEiLUYASI4CgxJZGVudGl0eUxpc3QSKAoFaXRlbXMYASADKAsyGS5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHkiSgoOSWRlbnRpdHlGaWx0ZXISLAoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyEgoKAmlkGAIgASgJIjAKDUxvb2t1cFJlcXVlc3QSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkq9gEKEFNlcnZpY2VQcmluY2lwYWwSCwoHVU5LTk9XThAAEgwKCENPU0lHTkVEEAESDAoISU5HRVNURVIQAhISCg5DQVRBTE9HX1NZTkNFUhADEhAKDEFQS09fQlVJTERFUhAEEhYKEkVOVElUTEVNRU5UX1NZTkNFUhAFEhIKDlRFTkFOVF9TQ0FOTkVSEAYSEQoNU0VESU1FTlRPTE9HWRAHEgsKB1NLSUxMVVAQCBIQCgxNQVRFUklBTElaRVIQCRINCglNSUNST0ZMT1cQChINCglHVUFSREVORVIQCxILCgdNSUNST1ZNEAwSCgoGU0tJTExTEA0y4gUKCklkZW50aXRpZXMStAEKBkNyZWF0ZRImLnBsYXRmb3JtLmlhbS52MS5DcmVhdGVJZGVudGl0eVJlcXVlc3QaGS5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHkiZ4q1GAYKBAoChQeStRgmChthcGkuaWFtLmlkZW50aXR5LmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAi06CGlkZW50aXR5IiEvaWFtL3YxL2lkZW50aXRpZXMve3BhcmVudF9pZD0qKn0SmQEKBlVwZGF0ZRIZLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eRoZLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eSJZirUYBgoECgKGB5K1GCYKG2FwaS5pYW0uaWRlbnRpdHkudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCHzoBKhoaL2lhbS92MS9pZGVudGl0aWVzL3tpZD0qKn0SbgoETGlzdBIfLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eUZpbHRlchodLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eUxpc3QiJoq1GAgKBgoChwcQAYLT5JMCFBISL2lhbS92MS9pZGVudGl0aWVzEm4KBkxvb2t1cBIeLnBsYXRmb3JtLmlhbS52MS5Mb29rdXBSZXF1ZXN0GhkucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5IimKtRgECgIQAYLT5JMCGxIZL2lhbS92MS9pZGVudGl0aWVzL2xvb2t1cBKgAQoGRGVsZXRlEiYucGxhdGZvcm0uaWFtLnYxLkRlbGV0ZUlkZW50aXR5UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJWirUYBgoECgKIB5K1GCYKG2FwaS5pYW0uaWRlbnRpdHkuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCHCoaL2lhbS92MS9pZGVudGl0aWVzL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * An identity as version 1 shows it.
+ * An identity as version 1 shows it. See platform.iam.v2.Identity for the meaning.
  *
  * @generated from message platform.iam.v1.Identity
  */
@@ -85,7 +85,7 @@ export type Identity = Message<"platform.iam.v1.Identity"> & {
 };
 
 /**
- * An identity as version 1 shows it.
+ * An identity as version 1 shows it. See platform.iam.v2.Identity for the meaning.
  *
  * @generated from message platform.iam.v1.Identity
  */
@@ -149,7 +149,7 @@ export const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}> = /*
   messageDesc(file_platform_iam_v1_identities, 0);
 
 /**
- * A claim match as version 1 shows it.
+ * The tokens that may act as the identity, by exact values or patterns of their claims.
  *
  * @generated from message platform.iam.v1.Identity.ClaimMatch
  */
@@ -217,7 +217,7 @@ export type Identity_ClaimMatch = Message<"platform.iam.v1.Identity.ClaimMatch">
 };
 
 /**
- * A claim match as version 1 shows it.
+ * The tokens that may act as the identity, by exact values or patterns of their claims.
  *
  * @generated from message platform.iam.v1.Identity.ClaimMatch
  */
@@ -271,7 +271,7 @@ export const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch, {jsonTyp
   messageDesc(file_platform_iam_v1_identities, 0, 0);
 
 /**
- * A static keys as version 1 shows it.
+ * Keys that verify the tokens of the identity, in place of those that the issuer publishes.
  *
  * @generated from message platform.iam.v1.Identity.StaticKeys
  */
@@ -303,7 +303,7 @@ export type Identity_StaticKeys = Message<"platform.iam.v1.Identity.StaticKeys">
 };
 
 /**
- * A static keys as version 1 shows it.
+ * Keys that verify the tokens of the identity, in place of those that the issuer publishes.
  *
  * @generated from message platform.iam.v1.Identity.StaticKeys
  */
@@ -342,7 +342,7 @@ export const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys, {jsonTyp
   messageDesc(file_platform_iam_v1_identities, 0, 1);
 
 /**
- * An awsidentity as version 1 shows it.
+ * The AWS callers that may act as the identity.
  *
  * @generated from message platform.iam.v1.Identity.AWSIdentity
  */
@@ -388,7 +388,7 @@ export type Identity_AWSIdentity = Message<"platform.iam.v1.Identity.AWSIdentity
 };
 
 /**
- * An awsidentity as version 1 shows it.
+ * The AWS callers that may act as the identity.
  *
  * @generated from message platform.iam.v1.Identity.AWSIdentity
  */
@@ -427,7 +427,7 @@ export const Identity_AWSIdentitySchema: GenMessage<Identity_AWSIdentity, {jsonT
   messageDesc(file_platform_iam_v1_identities, 0, 2);
 
 /**
- * The request of CreateIdentity.
+ * The parent is the uid of a group.
  *
  * @generated from message platform.iam.v1.CreateIdentityRequest
  */
@@ -444,7 +444,7 @@ export type CreateIdentityRequest = Message<"platform.iam.v1.CreateIdentityReque
 };
 
 /**
- * The request of CreateIdentity.
+ * The parent is the uid of a group.
  *
  * @generated from message platform.iam.v1.CreateIdentityRequest
  */
@@ -468,7 +468,7 @@ export const CreateIdentityRequestSchema: GenMessage<CreateIdentityRequest, {jso
   messageDesc(file_platform_iam_v1_identities, 1);
 
 /**
- * The request of DeleteIdentity.
+ * Names the identity to delete.
  *
  * @generated from message platform.iam.v1.DeleteIdentityRequest
  */
@@ -480,7 +480,7 @@ export type DeleteIdentityRequest = Message<"platform.iam.v1.DeleteIdentityReque
 };
 
 /**
- * The request of DeleteIdentity.
+ * Names the identity to delete.
  *
  * @generated from message platform.iam.v1.DeleteIdentityRequest
  */
@@ -499,7 +499,7 @@ export const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest, {jso
   messageDesc(file_platform_iam_v1_identities, 2);
 
 /**
- * The answer of a list of identities.
+ * All identities that match.
  *
  * @generated from message platform.iam.v1.IdentityList
  */
@@ -511,7 +511,7 @@ export type IdentityList = Message<"platform.iam.v1.IdentityList"> & {
 };
 
 /**
- * The answer of a list of identities.
+ * All identities that match.
  *
  * @generated from message platform.iam.v1.IdentityList
  */
@@ -530,7 +530,7 @@ export const IdentityListSchema: GenMessage<IdentityList, {jsonType: IdentityLis
   messageDesc(file_platform_iam_v1_identities, 3);
 
 /**
- * Selects identities.
+ * Selects identities that match all given fields.
  *
  * @generated from message platform.iam.v1.IdentityFilter
  */
@@ -547,7 +547,7 @@ export type IdentityFilter = Message<"platform.iam.v1.IdentityFilter"> & {
 };
 
 /**
- * Selects identities.
+ * Selects identities that match all given fields.
  *
  * @generated from message platform.iam.v1.IdentityFilter
  */
@@ -571,7 +571,7 @@ export const IdentityFilterSchema: GenMessage<IdentityFilter, {jsonType: Identit
   messageDesc(file_platform_iam_v1_identities, 4);
 
 /**
- * Asks for a lookup.
+ * The issuer and the subject of the user's tokens.
  *
  * @generated from message platform.iam.v1.LookupRequest
  */
@@ -588,7 +588,7 @@ export type LookupRequest = Message<"platform.iam.v1.LookupRequest"> & {
 };
 
 /**
- * Asks for a lookup.
+ * The issuer and the subject of the user's tokens.
  *
  * @generated from message platform.iam.v1.LookupRequest
  */
@@ -612,7 +612,7 @@ export const LookupRequestSchema: GenMessage<LookupRequest, {jsonType: LookupReq
   messageDesc(file_platform_iam_v1_identities, 5);
 
 /**
- * The service principal.
+ * Services of the platform that may act as an identity.
  *
  * @generated from enum platform.iam.v1.ServicePrincipal
  */
@@ -689,14 +689,14 @@ export const ServicePrincipal = {
 } as const;
 
 /**
- * The service principal.
+ * Services of the platform that may act as an identity.
  *
  * @generated from enum platform.iam.v1.ServicePrincipal
  */
 export type ServicePrincipal = (typeof ServicePrincipal)[keyof typeof ServicePrincipal] | UnknownEnum;
 
 /**
- * The service principal.
+ * Services of the platform that may act as an identity.
  *
  * @generated from enum platform.iam.v1.ServicePrincipal
  */
@@ -709,13 +709,13 @@ export const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePrincipalJ
   enumDesc(file_platform_iam_v1_identities, 0);
 
 /**
- * Identities in version 1 of the API.
+ * Identities in version 1 of the API: a view of platform.iam.v2.IdentitiesService. They have neither email nor company.
  *
  * @generated from service platform.iam.v1.Identities
  */
 export const Identities: GenService<{
   /**
-   * Creates an identity.
+   * Creates an identity in a group.
    *
    * @generated from rpc platform.iam.v1.Identities.Create
    */
@@ -725,7 +725,7 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Replaces an identity.
+   * Replaces name, description and the whole relationship.
    *
    * @generated from rpc platform.iam.v1.Identities.Update
    */
@@ -735,7 +735,7 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Lists identities.
+   * Lists all identities that the caller may see, without pages.
    *
    * @generated from rpc platform.iam.v1.Identities.List
    */
@@ -745,7 +745,7 @@ export const Identities: GenService<{
     output: typeof IdentityListSchema;
   },
   /**
-   * Finds an identity.
+   * Finds a registered user. In version 2, any user has a uid; here, one who has not registered is NOT_FOUND.
    *
    * @generated from rpc platform.iam.v1.Identities.Lookup
    */
@@ -755,7 +755,7 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity.
+   * Deletes an identity and its role bindings.
    *
    * @generated from rpc platform.iam.v1.Identities.Delete
    */

@@ -19,7 +19,7 @@ export const file_platform_iam_v1_identity_providers: GenFile = /*@__PURE__*/
   fileDesc("CihwbGF0Zm9ybS9pYW0vdjEvaWRlbnRpdHlfcHJvdmlkZXJzLnByb3RvEg9wbGF0Zm9ybS5pYW0udjEipwgKEElkZW50aXR5UHJvdmlkZXISEAoCaWQYASABKAlCBIi1GAESDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxkZWZhdWx0X3JvbGUYBCABKAkSNgoEb2lkYxgUIAEoCzImLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eVByb3ZpZGVyLk9JRENIABI0CgRzY2ltGBUgASgLMiYucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5UHJvdmlkZXIuU0NJTRruAgoET0lEQxIOCgZpc3N1ZXIYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhoKDWNsaWVudF9zZWNyZXQYAyABKAlCA4ABARIZChFhZGRpdGlvbmFsX3Njb3BlcxgEIAMoCRIUCgxncm91cHNfY2xhaW0YBSABKAkSUAoQY29ycmVsYXRpb25fcnVsZRgGIAEoDjI2LnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eVByb3ZpZGVyLk9JREMuQ29ycmVsYXRpb25SdWxlEhQKDHBrY2VfZW5hYmxlZBgHIAEoCCKNAQoPQ29ycmVsYXRpb25SdWxlEiAKHENPUlJFTEFUSU9OX1JVTEVfVU5TUEVDSUZJRUQQABIrCidDT1JSRUxBVElPTl9SVUxFX1NVQl9FUVVBTFNfRVhURVJOQUxfSUQQARIrCidDT1JSRUxBVElPTl9SVUxFX09JRF9FUVVBTFNfRVhURVJOQUxfSUQQAhrXAwoEU0NJTRIPCgdlbmFibGVkGAEgASgIEhQKDGVuZHBvaW50X3VybBgDIAEoCRI1ChF0b2tlbl9leHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASPgoacHJldmlvdXNfdG9rZW5fZXhwaXJlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wElAKEGNyZWRlbnRpYWxfc3RhdGUYBiABKA4yNi5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHlQcm92aWRlci5TQ0lNLkNyZWRlbnRpYWxTdGF0ZRIMCgRldGFnGAcgASgJIsoBCg9DcmVkZW50aWFsU3RhdGUSIAocQ1JFREVOVElBTF9TVEFURV9VTlNQRUNJRklFRBAAEh8KG0NSRURFTlRJQUxfU1RBVEVfTk9UX0lTU1VFRBABEhkKFUNSRURFTlRJQUxfU1RBVEVfTElWRRACEhwKGENSRURFTlRJQUxfU1RBVEVfRVhQSVJFRBADEhwKGENSRURFTlRJQUxfU1RBVEVfUkVWT0tFRBAEEh0KGUNSRURFTlRJQUxfU1RBVEVfUk9UQVRJTkcQBUoECAIQA0IPCg1jb25maWd1cmF0aW9uInYKHUNyZWF0ZUlkZW50aXR5UHJvdmlkZXJSZXF1ZXN0EhcKCXBhcmVudF9pZBgBIAEoCUIEiLUYARI8ChFpZGVudGl0eV9wcm92aWRlchgCIAEoCzIhLnBsYXRmb3JtLmlhbS52MS5JZGVudGl0eVByb3ZpZGVyIjEKHURlbGV0ZUlkZW50aXR5UHJvdmlkZXJSZXF1ZXN0EhAKAmlkGAEgASgJQgSItRgBImAKFklkZW50aXR5UHJvdmlkZXJGaWx0ZXISCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIsCgR1aWRwGAMgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXIiSAoUSWRlbnRpdHlQcm92aWRlckxpc3QSMAoFaXRlbXMYASADKAsyIS5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHlQcm92aWRlciKGAQoYR2VuZXJhdGVTY2ltVG9rZW5SZXF1ZXN0EiIKFGlkZW50aXR5X3Byb3ZpZGVyX2lkGAEgASgJQgSItRgBEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1uZXZlcl9leHBpcmVzGAMgASgIIqIBChlHZW5lcmF0ZVNjaW1Ub2tlblJlc3BvbnNlEhIKBXRva2VuGAEgASgJQgOAAQESFAoMZW5kcG9pbnRfdXJsGAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRpZGVudGl0eV9wcm92aWRlcl9pZBgEIAEoCRIMCgRldGFnGAUgASgJIsIBChpSZWdlbmVyYXRlU2NpbVRva2VuUmVxdWVzdBIiChRpZGVudGl0eV9wcm92aWRlcl9pZBgBIAEoCUIEiLUYARIqCgdvdmVybGFwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAQgASgJEhUKDW5ldmVyX2V4cGlyZXMYBSABKAgimgIKG1JlZ2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZRISCgV0b2tlbhgBIAEoCUIDgAEBEhQKDGVuZHBvaW50X3VybBgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYBCABKAkSDAoEZXRhZxgFIAEoCRI+ChpwcmV2aW91c190b2tlbl9leHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoRcmVxdWVzdGVkX292ZXJsYXAYByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iQgoWUmV2b2tlU2NpbVRva2VuUmVxdWVzdBIiChRpZGVudGl0eV9wcm92aWRlcl9pZBgBIAEoCUIEiLUYAUoECAIQAyKHAQoXUmV2b2tlU2NpbVRva2VuUmVzcG9uc2USHAoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYASABKAkSDAoEZXRhZxgCIAEoCRIPCgdlbmFibGVkGAMgASgIEi8KC3Jldm9rZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChVTZXRTY2ltRW5hYmxlZFJlcXVlc3QSIgoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYASABKAlCBIi1GAESDwoHZW5hYmxlZBgCIAEoCBIMCgRldGFnGAMgASgJIlUKFlNldFNjaW1FbmFibGVkUmVzcG9uc2USHAoUaWRlbnRpdHlfcHJvdmlkZXJfaWQYASABKAkSDwoHZW5hYmxlZBgCIAEoCBIMCgRldGFnGAMgASgJMqIOChFJZGVudGl0eVByb3ZpZGVycxLhAQoGQ3JlYXRlEi4ucGxhdGZvcm0uaWFtLnYxLkNyZWF0ZUlkZW50aXR5UHJvdmlkZXJSZXF1ZXN0GiEucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5UHJvdmlkZXIigwGKtRgICgYKBJUKkQOStRgwCiVhcGkuaWFtLmlkZW50aXR5X3Byb3ZpZGVycy5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwI9OhFpZGVudGl0eV9wcm92aWRlciIoL2lhbS92MS9pZGVudGl0eVByb3ZpZGVycy97cGFyZW50X2lkPSoqfRK8AQoGVXBkYXRlEiEucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5UHJvdmlkZXIaIS5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHlQcm92aWRlciJsirUYCAoGCgSWCpEDkrUYMAolYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCJjoBKhohL2lhbS92MS9pZGVudGl0eVByb3ZpZGVycy97aWQ9Kip9EoUBCgRMaXN0EicucGxhdGZvcm0uaWFtLnYxLklkZW50aXR5UHJvdmlkZXJGaWx0ZXIaJS5wbGF0Zm9ybS5pYW0udjEuSWRlbnRpdHlQcm92aWRlckxpc3QiLYq1GAgKBgoClwoQAYLT5JMCGxIZL2lhbS92MS9pZGVudGl0eVByb3ZpZGVycxK5AQoGRGVsZXRlEi4ucGxhdGZvcm0uaWFtLnYxLkRlbGV0ZUlkZW50aXR5UHJvdmlkZXJSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5ImeKtRgGCgQKApgKkrUYMAolYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCIyohL2lhbS92MS9pZGVudGl0eVByb3ZpZGVycy97aWQ9Kip9EooCChFHZW5lcmF0ZVNjaW1Ub2tlbhIpLnBsYXRmb3JtLmlhbS52MS5HZW5lcmF0ZVNjaW1Ub2tlblJlcXVlc3QaKi5wbGF0Zm9ybS5pYW0udjEuR2VuZXJhdGVTY2ltVG9rZW5SZXNwb25zZSKdAYq1GAgKBgoEmQqXCpK1GD0KMmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW1fdG9rZW4uZ2VuZXJhdGVkLnYxEgVncm91cBgBgtPkkwJKOgEqIkUvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlcl9pZD0qKn06Z2VuZXJhdGVTY2ltVG9rZW4SlAIKE1JlZ2VuZXJhdGVTY2ltVG9rZW4SKy5wbGF0Zm9ybS5pYW0udjEuUmVnZW5lcmF0ZVNjaW1Ub2tlblJlcXVlc3QaLC5wbGF0Zm9ybS5pYW0udjEuUmVnZW5lcmF0ZVNjaW1Ub2tlblJlc3BvbnNlIqEBirUYCAoGCgSZCpcKkrUYPwo0YXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuc2NpbV90b2tlbi5yZWdlbmVyYXRlZC52MRIFZ3JvdXAYAYLT5JMCTDoBKiJHL2lhbS92MS9pZGVudGl0eVByb3ZpZGVycy97aWRlbnRpdHlfcHJvdmlkZXJfaWQ9Kip9OnJlZ2VuZXJhdGVTY2ltVG9rZW4SgAIKD1Jldm9rZVNjaW1Ub2tlbhInLnBsYXRmb3JtLmlhbS52MS5SZXZva2VTY2ltVG9rZW5SZXF1ZXN0GigucGxhdGZvcm0uaWFtLnYxLlJldm9rZVNjaW1Ub2tlblJlc3BvbnNlIpkBirUYCAoGCgSZCpcKkrUYOwowYXBpLmlhbS5pZGVudGl0eV9wcm92aWRlcnMuc2NpbV90b2tlbi5yZXZva2VkLnYxEgVncm91cBgBgtPkkwJIOgEqIkMvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlcl9pZD0qKn06cmV2b2tlU2NpbVRva2VuEv4BCg5TZXRTY2ltRW5hYmxlZBImLnBsYXRmb3JtLmlhbS52MS5TZXRTY2ltRW5hYmxlZFJlcXVlc3QaJy5wbGF0Zm9ybS5pYW0udjEuU2V0U2NpbUVuYWJsZWRSZXNwb25zZSKaAYq1GAgKBgoEmQqXCpK1GD0KMmFwaS5pYW0uaWRlbnRpdHlfcHJvdmlkZXJzLnNjaW1fZW5hYmxlZC51cGRhdGVkLnYxEgVncm91cBgBgtPkkwJHOgEqIkIvaWFtL3YxL2lkZW50aXR5UHJvdmlkZXJzL3tpZGVudGl0eV9wcm92aWRlcl9pZD0qKn06c2V0U2NpbUVuYWJsZWRiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * An identity provider as version 1 shows it.
+ * An identity provider as version 1 shows it. Its default role is optional: without one, users get no role by signing in.
  *
  * @generated from message platform.iam.v1.IdentityProvider
  */
@@ -62,7 +62,7 @@ export type IdentityProvider = Message<"platform.iam.v1.IdentityProvider"> & {
 };
 
 /**
- * An identity provider as version 1 shows it.
+ * An identity provider as version 1 shows it. Its default role is optional: without one, users get no role by signing in.
  *
  * @generated from message platform.iam.v1.IdentityProvider
  */
@@ -106,7 +106,7 @@ export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: Ide
   messageDesc(file_platform_iam_v1_identity_providers, 0);
 
 /**
- * An oidc as version 1 shows it.
+ * The client of an OpenID provider. The secret is never answered.
  *
  * @generated from message platform.iam.v1.IdentityProvider.OIDC
  */
@@ -148,7 +148,7 @@ export type IdentityProvider_OIDC = Message<"platform.iam.v1.IdentityProvider.OI
 };
 
 /**
- * An oidc as version 1 shows it.
+ * The client of an OpenID provider. The secret is never answered.
  *
  * @generated from message platform.iam.v1.IdentityProvider.OIDC
  */
@@ -197,7 +197,7 @@ export const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC, {jso
   messageDesc(file_platform_iam_v1_identity_providers, 0, 0);
 
 /**
- * The correlation rule of an oidc.
+ * The claim that equals the external id of a provisioned user.
  *
  * @generated from enum platform.iam.v1.IdentityProvider.OIDC.CorrelationRule
  */
@@ -219,14 +219,14 @@ export const IdentityProvider_OIDC_CorrelationRule = {
 } as const;
 
 /**
- * The correlation rule of an oidc.
+ * The claim that equals the external id of a provisioned user.
  *
  * @generated from enum platform.iam.v1.IdentityProvider.OIDC.CorrelationRule
  */
 export type IdentityProvider_OIDC_CorrelationRule = (typeof IdentityProvider_OIDC_CorrelationRule)[keyof typeof IdentityProvider_OIDC_CorrelationRule] | UnknownEnum;
 
 /**
- * The correlation rule of an oidc.
+ * The claim that equals the external id of a provisioned user.
  *
  * @generated from enum platform.iam.v1.IdentityProvider.OIDC.CorrelationRule
  */
@@ -239,7 +239,7 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<IdentityProvid
   enumDesc(file_platform_iam_v1_identity_providers, 0, 0, 0);
 
 /**
- * A scim as version 1 shows it.
+ * Provisioning by SCIM; set by the server alone.
  *
  * @generated from message platform.iam.v1.IdentityProvider.SCIM
  */
@@ -276,7 +276,7 @@ export type IdentityProvider_SCIM = Message<"platform.iam.v1.IdentityProvider.SC
 };
 
 /**
- * A scim as version 1 shows it.
+ * Provisioning by SCIM; set by the server alone.
  *
  * @generated from message platform.iam.v1.IdentityProvider.SCIM
  */
@@ -320,7 +320,7 @@ export const IdentityProvider_SCIMSchema: GenMessage<IdentityProvider_SCIM, {jso
   messageDesc(file_platform_iam_v1_identity_providers, 0, 1);
 
 /**
- * The credential state of a scim.
+ * The state of the SCIM token.
  *
  * @generated from enum platform.iam.v1.IdentityProvider.SCIM.CredentialState
  */
@@ -357,14 +357,14 @@ export const IdentityProvider_SCIM_CredentialState = {
 } as const;
 
 /**
- * The credential state of a scim.
+ * The state of the SCIM token.
  *
  * @generated from enum platform.iam.v1.IdentityProvider.SCIM.CredentialState
  */
 export type IdentityProvider_SCIM_CredentialState = (typeof IdentityProvider_SCIM_CredentialState)[keyof typeof IdentityProvider_SCIM_CredentialState] | UnknownEnum;
 
 /**
- * The credential state of a scim.
+ * The state of the SCIM token.
  *
  * @generated from enum platform.iam.v1.IdentityProvider.SCIM.CredentialState
  */
@@ -377,7 +377,7 @@ export const IdentityProvider_SCIM_CredentialStateSchema: GenEnum<IdentityProvid
   enumDesc(file_platform_iam_v1_identity_providers, 0, 1, 0);
 
 /**
- * The request of CreateIdentityProvider.
+ * The parent is the uid of an organization.
  *
  * @generated from message platform.iam.v1.CreateIdentityProviderRequest
  */
@@ -394,7 +394,7 @@ export type CreateIdentityProviderRequest = Message<"platform.iam.v1.CreateIdent
 };
 
 /**
- * The request of CreateIdentityProvider.
+ * The parent is the uid of an organization.
  *
  * @generated from message platform.iam.v1.CreateIdentityProviderRequest
  */
@@ -418,7 +418,7 @@ export const CreateIdentityProviderRequestSchema: GenMessage<CreateIdentityProvi
   messageDesc(file_platform_iam_v1_identity_providers, 1);
 
 /**
- * The request of DeleteIdentityProvider.
+ * Names the identity provider to delete.
  *
  * @generated from message platform.iam.v1.DeleteIdentityProviderRequest
  */
@@ -430,7 +430,7 @@ export type DeleteIdentityProviderRequest = Message<"platform.iam.v1.DeleteIdent
 };
 
 /**
- * The request of DeleteIdentityProvider.
+ * Names the identity provider to delete.
  *
  * @generated from message platform.iam.v1.DeleteIdentityProviderRequest
  */
@@ -449,7 +449,7 @@ export const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdentityProvi
   messageDesc(file_platform_iam_v1_identity_providers, 2);
 
 /**
- * Selects identity providers.
+ * Selects identity providers that match all given fields.
  *
  * @generated from message platform.iam.v1.IdentityProviderFilter
  */
@@ -471,7 +471,7 @@ export type IdentityProviderFilter = Message<"platform.iam.v1.IdentityProviderFi
 };
 
 /**
- * Selects identity providers.
+ * Selects identity providers that match all given fields.
  *
  * @generated from message platform.iam.v1.IdentityProviderFilter
  */
@@ -500,7 +500,7 @@ export const IdentityProviderFilterSchema: GenMessage<IdentityProviderFilter, {j
   messageDesc(file_platform_iam_v1_identity_providers, 3);
 
 /**
- * The answer of a list of identity providers.
+ * All identity providers that match.
  *
  * @generated from message platform.iam.v1.IdentityProviderList
  */
@@ -512,7 +512,7 @@ export type IdentityProviderList = Message<"platform.iam.v1.IdentityProviderList
 };
 
 /**
- * The answer of a list of identity providers.
+ * All identity providers that match.
  *
  * @generated from message platform.iam.v1.IdentityProviderList
  */
@@ -531,7 +531,7 @@ export const IdentityProviderListSchema: GenMessage<IdentityProviderList, {jsonT
   messageDesc(file_platform_iam_v1_identity_providers, 4);
 
 /**
- * The request of GenerateScimToken.
+ * Without an expiration, the token expires after a year.
  *
  * @generated from message platform.iam.v1.GenerateScimTokenRequest
  */
@@ -553,7 +553,7 @@ export type GenerateScimTokenRequest = Message<"platform.iam.v1.GenerateScimToke
 };
 
 /**
- * The request of GenerateScimToken.
+ * Without an expiration, the token expires after a year.
  *
  * @generated from message platform.iam.v1.GenerateScimTokenRequest
  */
@@ -582,7 +582,7 @@ export const GenerateScimTokenRequestSchema: GenMessage<GenerateScimTokenRequest
   messageDesc(file_platform_iam_v1_identity_providers, 5);
 
 /**
- * The answer of GenerateScimToken.
+ * The new token.
  *
  * @generated from message platform.iam.v1.GenerateScimTokenResponse
  */
@@ -614,7 +614,7 @@ export type GenerateScimTokenResponse = Message<"platform.iam.v1.GenerateScimTok
 };
 
 /**
- * The answer of GenerateScimToken.
+ * The new token.
  *
  * @generated from message platform.iam.v1.GenerateScimTokenResponse
  */
@@ -653,7 +653,7 @@ export const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTokenRespon
   messageDesc(file_platform_iam_v1_identity_providers, 6);
 
 /**
- * The request of RegenerateScimToken.
+ * The etag must be the current one. Without an overlap, the old token stays usable for an hour.
  *
  * @generated from message platform.iam.v1.RegenerateScimTokenRequest
  */
@@ -685,7 +685,7 @@ export type RegenerateScimTokenRequest = Message<"platform.iam.v1.RegenerateScim
 };
 
 /**
- * The request of RegenerateScimToken.
+ * The etag must be the current one. Without an overlap, the old token stays usable for an hour.
  *
  * @generated from message platform.iam.v1.RegenerateScimTokenRequest
  */
@@ -724,7 +724,7 @@ export const RegenerateScimTokenRequestSchema: GenMessage<RegenerateScimTokenReq
   messageDesc(file_platform_iam_v1_identity_providers, 7);
 
 /**
- * The answer of RegenerateScimToken.
+ * The new token, and the end of the old one.
  *
  * @generated from message platform.iam.v1.RegenerateScimTokenResponse
  */
@@ -766,7 +766,7 @@ export type RegenerateScimTokenResponse = Message<"platform.iam.v1.RegenerateSci
 };
 
 /**
- * The answer of RegenerateScimToken.
+ * The new token, and the end of the old one.
  *
  * @generated from message platform.iam.v1.RegenerateScimTokenResponse
  */
@@ -815,7 +815,7 @@ export const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenRe
   messageDesc(file_platform_iam_v1_identity_providers, 8);
 
 /**
- * The request of RevokeScimToken.
+ * Names the identity provider.
  *
  * @generated from message platform.iam.v1.RevokeScimTokenRequest
  */
@@ -827,7 +827,7 @@ export type RevokeScimTokenRequest = Message<"platform.iam.v1.RevokeScimTokenReq
 };
 
 /**
- * The request of RevokeScimToken.
+ * Names the identity provider.
  *
  * @generated from message platform.iam.v1.RevokeScimTokenRequest
  */
@@ -846,7 +846,7 @@ export const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenRequest, {j
   messageDesc(file_platform_iam_v1_identity_providers, 9);
 
 /**
- * The answer of RevokeScimToken.
+ * The state after the revocation.
  *
  * @generated from message platform.iam.v1.RevokeScimTokenResponse
  */
@@ -873,7 +873,7 @@ export type RevokeScimTokenResponse = Message<"platform.iam.v1.RevokeScimTokenRe
 };
 
 /**
- * The answer of RevokeScimToken.
+ * The state after the revocation.
  *
  * @generated from message platform.iam.v1.RevokeScimTokenResponse
  */
@@ -907,7 +907,7 @@ export const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenResponse, 
   messageDesc(file_platform_iam_v1_identity_providers, 10);
 
 /**
- * Asks for a set scim enabled.
+ * The etag must be the current one.
  *
  * @generated from message platform.iam.v1.SetScimEnabledRequest
  */
@@ -929,7 +929,7 @@ export type SetScimEnabledRequest = Message<"platform.iam.v1.SetScimEnabledReque
 };
 
 /**
- * Asks for a set scim enabled.
+ * The etag must be the current one.
  *
  * @generated from message platform.iam.v1.SetScimEnabledRequest
  */
@@ -958,7 +958,7 @@ export const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest, {jso
   messageDesc(file_platform_iam_v1_identity_providers, 11);
 
 /**
- * The answer of SetScimEnabled.
+ * The state after the change.
  *
  * @generated from message platform.iam.v1.SetScimEnabledResponse
  */
@@ -980,7 +980,7 @@ export type SetScimEnabledResponse = Message<"platform.iam.v1.SetScimEnabledResp
 };
 
 /**
- * The answer of SetScimEnabled.
+ * The state after the change.
  *
  * @generated from message platform.iam.v1.SetScimEnabledResponse
  */
@@ -1009,13 +1009,13 @@ export const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResponse, {j
   messageDesc(file_platform_iam_v1_identity_providers, 12);
 
 /**
- * Identity providers in version 1 of the API.
+ * Identity providers in version 1 of the API: a view of platform.iam.v2.IdentityProvidersService.
  *
  * @generated from service platform.iam.v1.IdentityProviders
  */
 export const IdentityProviders: GenService<{
   /**
-   * Creates an identity provider.
+   * Creates an identity provider of an organization.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.Create
    */
@@ -1025,7 +1025,7 @@ export const IdentityProviders: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Replaces an identity provider.
+   * Replaces name, description, default role and configuration. An empty client secret keeps the stored one.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.Update
    */
@@ -1035,7 +1035,7 @@ export const IdentityProviders: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Lists identity providers.
+   * Lists all identity providers that the caller may see, without pages and without the state of SCIM tokens.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.List
    */
@@ -1055,7 +1055,7 @@ export const IdentityProviders: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Generate scim token.
+   * Creates the first SCIM token. It is shown only once.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.GenerateScimToken
    */
@@ -1065,7 +1065,7 @@ export const IdentityProviders: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Regenerate scim token.
+   * Replaces the SCIM token. The old one stays usable during the overlap.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.RegenerateScimToken
    */
@@ -1075,7 +1075,7 @@ export const IdentityProviders: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Revoke scim token.
+   * Revokes the current and the previous SCIM token at once.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.RevokeScimToken
    */
@@ -1085,7 +1085,7 @@ export const IdentityProviders: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Set scim enabled.
+   * Enables or disables provisioning by SCIM.
    *
    * @generated from rpc platform.iam.v1.IdentityProviders.SetScimEnabled
    */

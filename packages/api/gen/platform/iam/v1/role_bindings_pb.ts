@@ -23,7 +23,7 @@ export const file_platform_iam_v1_role_bindings: GenFile = /*@__PURE__*/
   fileDesc("CiNwbGF0Zm9ybS9pYW0vdjEvcm9sZV9iaW5kaW5ncy5wcm90bxIPcGxhdGZvcm0uaWFtLnYxIlIKC1JvbGVCaW5kaW5nEhAKAmlkGAEgASgJQgSItRgBEhAKCGlkZW50aXR5GAIgASgJEhEKBWdyb3VwGAMgASgJQgIYARIMCgRyb2xlGAQgASgJItICCg9Sb2xlQmluZGluZ0xpc3QSNwoFaXRlbXMYASADKAsyKC5wbGF0Zm9ybS5pYW0udjEuUm9sZUJpbmRpbmdMaXN0LkJpbmRpbmcahQIKB0JpbmRpbmcSCgoCaWQYASABKAkSJQoFZ3JvdXAYAiABKAsyFi5wbGF0Zm9ybS5pYW0udjEuR3JvdXASEAoIaWRlbnRpdHkYAyABKAkSIwoEcm9sZRgEIAEoCzIVLnBsYXRmb3JtLmlhbS52MS5Sb2xlEg0KBWVtYWlsGAUgASgJEhoKEmNsYWltX21hdGNoX2lzc3VlchgGIAEoCRIbChNjbGFpbV9tYXRjaF9zdWJqZWN0GAcgASgJEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKEGVtYWlsX3VudmVyaWZpZWQYCSABKAkiTQoRUm9sZUJpbmRpbmdGaWx0ZXISCgoCaWQYASABKAkSLAoEdWlkcBgCIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyImQKGENyZWF0ZVJvbGVCaW5kaW5nUmVxdWVzdBIUCgZwYXJlbnQYASABKAlCBIi1GAESMgoMcm9sZV9iaW5kaW5nGAIgASgLMhwucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nImoKHUNyZWF0ZVJvbGVCaW5kaW5nQmF0Y2hSZXF1ZXN0EhQKBnBhcmVudBgBIAEoCUIEiLUYARIzCg1yb2xlX2JpbmRpbmdzGAIgAygLMhwucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nIkcKEFJvbGVCaW5kaW5nQmF0Y2gSMwoNcm9sZV9iaW5kaW5ncxgBIAMoCzIcLnBsYXRmb3JtLmlhbS52MS5Sb2xlQmluZGluZyIsChhEZWxldGVSb2xlQmluZGluZ1JlcXVlc3QSEAoCaWQYASABKAlCBIi1GAEy/gYKDFJvbGVCaW5kaW5ncxLBAQoGQ3JlYXRlEikucGxhdGZvcm0uaWFtLnYxLkNyZWF0ZVJvbGVCaW5kaW5nUmVxdWVzdBocLnBsYXRmb3JtLmlhbS52MS5Sb2xlQmluZGluZyJuirUYBgoECgKRA5K1GCoKH2FwaS5pYW0ucm9sZWJpbmRpbmdzLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAjA6DHJvbGVfYmluZGluZyIgL2lhbS92MS9yb2xlYmluZGluZ3Mve3BhcmVudD0qKn0S3QEKC0NyZWF0ZUJhdGNoEi4ucGxhdGZvcm0uaWFtLnYxLkNyZWF0ZVJvbGVCaW5kaW5nQmF0Y2hSZXF1ZXN0GiEucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nQmF0Y2gie4q1GAYKBAoCkQOStRgwCiVhcGkuaWFtLnJvbGViaW5kaW5ncy5jcmVhdGVkLmJhdGNoLnYxEgVncm91cBgBgtPkkwI3Og1yb2xlX2JpbmRpbmdzIiYvaWFtL3YxL3JvbGViaW5kaW5ncy9iYXRjaC97cGFyZW50PSoqfRKlAQoGVXBkYXRlEhwucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nGhwucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nIl+KtRgGCgQKApIDkrUYKgofYXBpLmlhbS5yb2xlYmluZGluZ3MudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCIToBKhocL2lhbS92MS9yb2xlYmluZGluZ3Mve2lkPSoqfRJ2CgRMaXN0EiIucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nRmlsdGVyGiAucGxhdGZvcm0uaWFtLnYxLlJvbGVCaW5kaW5nTGlzdCIoirUYCAoGCgKTAxABgtPkkwIWEhQvaWFtL3YxL3JvbGViaW5kaW5ncxKpAQoGRGVsZXRlEikucGxhdGZvcm0uaWFtLnYxLkRlbGV0ZVJvbGVCaW5kaW5nUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJcirUYBgoECgKUA5K1GCoKH2FwaS5pYW0ucm9sZWJpbmRpbmdzLmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAh4qHC9pYW0vdjEvcm9sZWJpbmRpbmdzL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp, file_platform_iam_v1_groups, file_platform_iam_v1_roles]);
 
 /**
- * A role binding as version 1 shows it.
+ * A role binding by its uids. The group is that of the id; it is ignored in requests.
  *
  * @generated from message platform.iam.v1.RoleBinding
  */
@@ -51,7 +51,7 @@ export type RoleBinding = Message<"platform.iam.v1.RoleBinding"> & {
 };
 
 /**
- * A role binding as version 1 shows it.
+ * A role binding by its uids. The group is that of the id; it is ignored in requests.
  *
  * @generated from message platform.iam.v1.RoleBinding
  */
@@ -86,7 +86,7 @@ export const RoleBindingSchema: GenMessage<RoleBinding, {jsonType: RoleBindingJs
   messageDesc(file_platform_iam_v1_role_bindings, 0);
 
 /**
- * The answer of a list of role bindings.
+ * All role bindings that match.
  *
  * @generated from message platform.iam.v1.RoleBindingList
  */
@@ -98,7 +98,7 @@ export type RoleBindingList = Message<"platform.iam.v1.RoleBindingList"> & {
 };
 
 /**
- * The answer of a list of role bindings.
+ * All role bindings that match.
  *
  * @generated from message platform.iam.v1.RoleBindingList
  */
@@ -117,7 +117,7 @@ export const RoleBindingListSchema: GenMessage<RoleBindingList, {jsonType: RoleB
   messageDesc(file_platform_iam_v1_role_bindings, 1);
 
 /**
- * A binding as version 1 shows it.
+ * A role binding with what it refers to. A person who has not joined the organization is shown by its uid alone.
  *
  * @generated from message platform.iam.v1.RoleBindingList.Binding
  */
@@ -169,7 +169,7 @@ export type RoleBindingList_Binding = Message<"platform.iam.v1.RoleBindingList.B
 };
 
 /**
- * A binding as version 1 shows it.
+ * A role binding with what it refers to. A person who has not joined the organization is shown by its uid alone.
  *
  * @generated from message platform.iam.v1.RoleBindingList.Binding
  */
@@ -228,7 +228,7 @@ export const RoleBindingList_BindingSchema: GenMessage<RoleBindingList_Binding, 
   messageDesc(file_platform_iam_v1_role_bindings, 1, 0);
 
 /**
- * Selects role bindings.
+ * Selects role bindings that match all given fields.
  *
  * @generated from message platform.iam.v1.RoleBindingFilter
  */
@@ -245,7 +245,7 @@ export type RoleBindingFilter = Message<"platform.iam.v1.RoleBindingFilter"> & {
 };
 
 /**
- * Selects role bindings.
+ * Selects role bindings that match all given fields.
  *
  * @generated from message platform.iam.v1.RoleBindingFilter
  */
@@ -269,7 +269,7 @@ export const RoleBindingFilterSchema: GenMessage<RoleBindingFilter, {jsonType: R
   messageDesc(file_platform_iam_v1_role_bindings, 2);
 
 /**
- * The request of CreateRoleBinding.
+ * The parent is the group of the binding.
  *
  * @generated from message platform.iam.v1.CreateRoleBindingRequest
  */
@@ -286,7 +286,7 @@ export type CreateRoleBindingRequest = Message<"platform.iam.v1.CreateRoleBindin
 };
 
 /**
- * The request of CreateRoleBinding.
+ * The parent is the group of the binding.
  *
  * @generated from message platform.iam.v1.CreateRoleBindingRequest
  */
@@ -310,7 +310,7 @@ export const CreateRoleBindingRequestSchema: GenMessage<CreateRoleBindingRequest
   messageDesc(file_platform_iam_v1_role_bindings, 3);
 
 /**
- * The request of CreateRoleBindingBatch.
+ * The parent is the group of all bindings.
  *
  * @generated from message platform.iam.v1.CreateRoleBindingBatchRequest
  */
@@ -327,7 +327,7 @@ export type CreateRoleBindingBatchRequest = Message<"platform.iam.v1.CreateRoleB
 };
 
 /**
- * The request of CreateRoleBindingBatch.
+ * The parent is the group of all bindings.
  *
  * @generated from message platform.iam.v1.CreateRoleBindingBatchRequest
  */
@@ -351,7 +351,7 @@ export const CreateRoleBindingBatchRequestSchema: GenMessage<CreateRoleBindingBa
   messageDesc(file_platform_iam_v1_role_bindings, 4);
 
 /**
- * A role binding batch as version 1 shows it.
+ * The created role bindings.
  *
  * @generated from message platform.iam.v1.RoleBindingBatch
  */
@@ -363,7 +363,7 @@ export type RoleBindingBatch = Message<"platform.iam.v1.RoleBindingBatch"> & {
 };
 
 /**
- * A role binding batch as version 1 shows it.
+ * The created role bindings.
  *
  * @generated from message platform.iam.v1.RoleBindingBatch
  */
@@ -382,7 +382,7 @@ export const RoleBindingBatchSchema: GenMessage<RoleBindingBatch, {jsonType: Rol
   messageDesc(file_platform_iam_v1_role_bindings, 5);
 
 /**
- * The request of DeleteRoleBinding.
+ * Names the role binding to delete.
  *
  * @generated from message platform.iam.v1.DeleteRoleBindingRequest
  */
@@ -394,7 +394,7 @@ export type DeleteRoleBindingRequest = Message<"platform.iam.v1.DeleteRoleBindin
 };
 
 /**
- * The request of DeleteRoleBinding.
+ * Names the role binding to delete.
  *
  * @generated from message platform.iam.v1.DeleteRoleBindingRequest
  */
@@ -413,13 +413,13 @@ export const DeleteRoleBindingRequestSchema: GenMessage<DeleteRoleBindingRequest
   messageDesc(file_platform_iam_v1_role_bindings, 6);
 
 /**
- * Role bindings in version 1 of the API.
+ * Role bindings in version 1 of the API: a view of platform.iam.v2.RoleBindingsService. They are flat when they are written.
  *
  * @generated from service platform.iam.v1.RoleBindings
  */
 export const RoleBindings: GenService<{
   /**
-   * Creates a role binding.
+   * Binds an identity to a role at the parent and below.
    *
    * @generated from rpc platform.iam.v1.RoleBindings.Create
    */
@@ -429,7 +429,7 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Creates a batch.
+   * Creates up to 250 role bindings, all or none, and answers them in the order of the request.
    *
    * @generated from rpc platform.iam.v1.RoleBindings.CreateBatch
    */
@@ -439,7 +439,7 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingBatchSchema;
   },
   /**
-   * Replaces a role binding.
+   * Replaces identity and role. The group is part of the id and stays.
    *
    * @generated from rpc platform.iam.v1.RoleBindings.Update
    */
@@ -449,7 +449,7 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Lists role bindings.
+   * Lists role bindings with their groups and roles, without pages.
    *
    * @generated from rpc platform.iam.v1.RoleBindings.List
    */
@@ -459,7 +459,7 @@ export const RoleBindings: GenService<{
     output: typeof RoleBindingListSchema;
   },
   /**
-   * Deletes a role binding.
+   * Deletes a role binding. In version 2, deleting a missing one succeeds; here it is NOT_FOUND.
    *
    * @generated from rpc platform.iam.v1.RoleBindings.Delete
    */

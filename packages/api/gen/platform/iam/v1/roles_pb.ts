@@ -88,7 +88,7 @@ export const RoleSchema: GenMessage<Role, {jsonType: RoleJson}> = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_roles, 0);
 
 /**
- * The answer of a list of roles.
+ * All roles that match, built-in roles first.
  *
  * @generated from message platform.iam.v1.RoleList
  */
@@ -100,7 +100,7 @@ export type RoleList = Message<"platform.iam.v1.RoleList"> & {
 };
 
 /**
- * The answer of a list of roles.
+ * All roles that match, built-in roles first.
  *
  * @generated from message platform.iam.v1.RoleList
  */
@@ -119,7 +119,7 @@ export const RoleListSchema: GenMessage<RoleList, {jsonType: RoleListJson}> = /*
   messageDesc(file_platform_iam_v1_roles, 1);
 
 /**
- * Selects roles.
+ * Selects roles that match all given fields. The parent is the uid of a group, or "/" for built-in roles.
  *
  * @generated from message platform.iam.v1.RoleFilter
  */
@@ -146,7 +146,7 @@ export type RoleFilter = Message<"platform.iam.v1.RoleFilter"> & {
 };
 
 /**
- * Selects roles.
+ * Selects roles that match all given fields. The parent is the uid of a group, or "/" for built-in roles.
  *
  * @generated from message platform.iam.v1.RoleFilter
  */
@@ -180,7 +180,7 @@ export const RoleFilterSchema: GenMessage<RoleFilter, {jsonType: RoleFilterJson}
   messageDesc(file_platform_iam_v1_roles, 2);
 
 /**
- * The request of CreateRole.
+ * The parent is the uid of a group.
  *
  * @generated from message platform.iam.v1.CreateRoleRequest
  */
@@ -197,7 +197,7 @@ export type CreateRoleRequest = Message<"platform.iam.v1.CreateRoleRequest"> & {
 };
 
 /**
- * The request of CreateRole.
+ * The parent is the uid of a group.
  *
  * @generated from message platform.iam.v1.CreateRoleRequest
  */
@@ -221,7 +221,7 @@ export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest, {jsonType: C
   messageDesc(file_platform_iam_v1_roles, 3);
 
 /**
- * The request of DeleteRole.
+ * Names the role to delete.
  *
  * @generated from message platform.iam.v1.DeleteRoleRequest
  */
@@ -233,7 +233,7 @@ export type DeleteRoleRequest = Message<"platform.iam.v1.DeleteRoleRequest"> & {
 };
 
 /**
- * The request of DeleteRole.
+ * Names the role to delete.
  *
  * @generated from message platform.iam.v1.DeleteRoleRequest
  */
@@ -252,13 +252,13 @@ export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jsonType: D
   messageDesc(file_platform_iam_v1_roles, 4);
 
 /**
- * Roles in version 1 of the API.
+ * Roles in version 1 of the API: a view of platform.iam.v2.RolesService. Capabilities have string names.
  *
  * @generated from service platform.iam.v1.Roles
  */
 export const Roles: GenService<{
   /**
-   * Creates a role.
+   * Creates a custom role in a group.
    *
    * @generated from rpc platform.iam.v1.Roles.Create
    */
@@ -268,7 +268,7 @@ export const Roles: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Replaces a role.
+   * Replaces name, description and capabilities.
    *
    * @generated from rpc platform.iam.v1.Roles.Update
    */
@@ -278,7 +278,7 @@ export const Roles: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Lists roles.
+   * Lists the built-in roles and all custom roles that the caller may see, without pages.
    *
    * @generated from rpc platform.iam.v1.Roles.List
    */
@@ -288,7 +288,7 @@ export const Roles: GenService<{
     output: typeof RoleListSchema;
   },
   /**
-   * Deletes a role.
+   * Deletes a custom role that is neither bound nor mapped.
    *
    * @generated from rpc platform.iam.v1.Roles.Delete
    */
