@@ -17,7 +17,7 @@ export const file_platform_events_v1_identities: GenFile = /*@__PURE__*/
   fileDesc("CiNwbGF0Zm9ybS9ldmVudHMvdjEvaWRlbnRpdGllcy5wcm90bxIScGxhdGZvcm0uZXZlbnRzLnYxInwKCElkZW50aXR5EgoKAmlkGAEgASgJEg8KB3N1YmplY3QYAiABKAkSDgoGaXNzdWVyGAMgASgJEhMKC2lzc3Vlcl9rZXlzGAQgASgJEi4KCmV4cGlyYXRpb24YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvEDChBJZGVudGl0eU1ldGFkYXRhElYKFG9uYm9hcmRpbmdfcXVlc3Rpb25zGAEgASgLMjgucGxhdGZvcm0uZXZlbnRzLnYxLklkZW50aXR5TWV0YWRhdGEuT25ib2FyZGluZ1F1ZXN0aW9ucxIMCgRuYW1lGAIgASgJEhIKCmdpdmVuX25hbWUYBCABKAkSEwoLZmFtaWx5X25hbWUYBSABKAkSFAoMdXBkYXRlc09wdEluGAMgASgIGrcCChNPbmJvYXJkaW5nUXVlc3Rpb25zEhQKDGNvbXBhbnlfbmFtZRgBIAEoCRIRCglwcm92aWRlcnMYAiADKAkSDwoHcHJvZHVjdBgDIAEoCRIRCglqb2JfdGl0bGUYBCABKAkSFAoMdXRtX2NhbXBhaWduGAcgASgJEhMKC3V0bV9jb250ZW50GAggASgJEhIKCnV0bV9tZWRpdW0YCSABKAkSEgoKdXRtX3NvdXJjZRgKIAEoCRIQCgh1dG1fdGVybRgLIAEoCRIeChZsYXRlc3RfZm9ybV9zdWJtaXRfdXJsGAwgASgJEiUKHWxhdGVzdF9pbnRlcm5hbF9yZWZlcnJpbmdfdXJsGA0gASgJEhMKC2h1YnNwb3RfdXRrGA4gASgJEhIKCnNlbGZfc2VydmUYDyABKAgyuAIKCklkZW50aXRpZXMSbwoGQ3JlYXRlEhwucGxhdGZvcm0uZXZlbnRzLnYxLklkZW50aXR5GhwucGxhdGZvcm0uZXZlbnRzLnYxLklkZW50aXR5IimKtRgICgYKAoUHEAGC0+STAhc6ASoiEi9pYW0vdjEvaWRlbnRpdGllcxK4AQoOVXBkYXRlTWV0YWRhdGESJC5wbGF0Zm9ybS5ldmVudHMudjEuSWRlbnRpdHlNZXRhZGF0YRokLnBsYXRmb3JtLmV2ZW50cy52MS5JZGVudGl0eU1ldGFkYXRhIlqKtRgECgIQAZK1GCgKJGFwaS5pYW0uaWRlbnRpdHkubWV0YWRhdGEudXBkYXRlZC52MRgCgtPkkwIgOgEqMhsvaWFtL3YxL2lkZW50aXRpZXMvbWV0YWRhdGFiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * An identity as version 1 shows it.
+ * A registered user.
  *
  * @generated from message platform.events.v1.Identity
  */
@@ -38,18 +38,22 @@ export type Identity = Message<"platform.events.v1.Identity"> & {
   issuer: string;
 
   /**
+   * Must be empty: identities with keys stand in a group.
+   *
    * @generated from field: string issuer_keys = 4;
    */
   issuerKeys: string;
 
   /**
+   * Must be absent, too.
+   *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
   expiration?: Timestamp | undefined;
 };
 
 /**
- * An identity as version 1 shows it.
+ * A registered user.
  *
  * @generated from message platform.events.v1.Identity
  */
@@ -70,11 +74,15 @@ export type IdentityJson = {
   issuer?: string;
 
   /**
+   * Must be empty: identities with keys stand in a group.
+   *
    * @generated from field: string issuer_keys = 4;
    */
   issuerKeys?: string;
 
   /**
+   * Must be absent, too.
+   *
    * @generated from field: google.protobuf.Timestamp expiration = 5;
    */
   expiration?: TimestampJson;
@@ -88,17 +96,21 @@ export const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}> = /*
   messageDesc(file_platform_events_v1_identities, 0);
 
 /**
- * An identity metadata as version 1 shows it.
+ * A user's own profile.
  *
  * @generated from message platform.events.v1.IdentityMetadata
  */
 export type IdentityMetadata = Message<"platform.events.v1.IdentityMetadata"> & {
   /**
+   * If absent, the answers stay as they are.
+   *
    * @generated from field: platform.events.v1.IdentityMetadata.OnboardingQuestions onboarding_questions = 1;
    */
   onboardingQuestions?: IdentityMetadata_OnboardingQuestions | undefined;
 
   /**
+   * From the issuer of the user, like the other two names. Ignored in requests.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
@@ -120,17 +132,21 @@ export type IdentityMetadata = Message<"platform.events.v1.IdentityMetadata"> & 
 };
 
 /**
- * An identity metadata as version 1 shows it.
+ * A user's own profile.
  *
  * @generated from message platform.events.v1.IdentityMetadata
  */
 export type IdentityMetadataJson = {
   /**
+   * If absent, the answers stay as they are.
+   *
    * @generated from field: platform.events.v1.IdentityMetadata.OnboardingQuestions onboarding_questions = 1;
    */
   onboardingQuestions?: IdentityMetadata_OnboardingQuestionsJson;
 
   /**
+   * From the issuer of the user, like the other two names. Ignored in requests.
+   *
    * @generated from field: string name = 2;
    */
   name?: string;
@@ -159,7 +175,7 @@ export const IdentityMetadataSchema: GenMessage<IdentityMetadata, {jsonType: Ide
   messageDesc(file_platform_events_v1_identities, 1);
 
 /**
- * An onboarding questions as version 1 shows it.
+ * What the user has answered.
  *
  * @generated from message platform.events.v1.IdentityMetadata.OnboardingQuestions
  */
@@ -170,6 +186,8 @@ export type IdentityMetadata_OnboardingQuestions = Message<"platform.events.v1.I
   companyName: string;
 
   /**
+   * Repeated in the answer, and not kept.
+   *
    * @generated from field: repeated string providers = 2;
    */
   providers: string[];
@@ -220,6 +238,8 @@ export type IdentityMetadata_OnboardingQuestions = Message<"platform.events.v1.I
   latestInternalReferringUrl: string;
 
   /**
+   * Not kept.
+   *
    * @generated from field: string hubspot_utk = 14;
    */
   hubspotUtk: string;
@@ -231,7 +251,7 @@ export type IdentityMetadata_OnboardingQuestions = Message<"platform.events.v1.I
 };
 
 /**
- * An onboarding questions as version 1 shows it.
+ * What the user has answered.
  *
  * @generated from message platform.events.v1.IdentityMetadata.OnboardingQuestions
  */
@@ -242,6 +262,8 @@ export type IdentityMetadata_OnboardingQuestionsJson = {
   companyName?: string;
 
   /**
+   * Repeated in the answer, and not kept.
+   *
    * @generated from field: repeated string providers = 2;
    */
   providers?: string[];
@@ -292,6 +314,8 @@ export type IdentityMetadata_OnboardingQuestionsJson = {
   latestInternalReferringUrl?: string;
 
   /**
+   * Not kept.
+   *
    * @generated from field: string hubspot_utk = 14;
    */
   hubspotUtk?: string;
@@ -310,13 +334,13 @@ export const IdentityMetadata_OnboardingQuestionsSchema: GenMessage<IdentityMeta
   messageDesc(file_platform_events_v1_identities, 1, 0);
 
 /**
- * Identities in version 1 of the API.
+ * Users and their own metadata, in version 1 of the API.
  *
  * @generated from service platform.events.v1.Identities
  */
 export const Identities: GenService<{
   /**
-   * Creates an identity.
+   * Register a user by issuer and subject, before the user signs in. Only for the operator of the server.
    *
    * @generated from rpc platform.events.v1.Identities.Create
    */
@@ -326,7 +350,7 @@ export const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Replaces a metadata.
+   * Change the profile data of the calling user.
    *
    * @generated from rpc platform.events.v1.Identities.UpdateMetadata
    */

@@ -19,7 +19,7 @@ export const file_platform_events_v1_subscriptions: GenFile = /*@__PURE__*/
   fileDesc("CiZwbGF0Zm9ybS9ldmVudHMvdjEvc3Vic2NyaXB0aW9ucy5wcm90bxIScGxhdGZvcm0uZXZlbnRzLnYxImwKGUNyZWF0ZVN1YnNjcmlwdGlvblJlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEjYKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLnBsYXRmb3JtLmV2ZW50cy52MS5TdWJzY3JpcHRpb24iLgoMU3Vic2NyaXB0aW9uEhAKAmlkGAEgASgJQgSItRgBEgwKBHNpbmsYAiABKAkiQwoQU3Vic2NyaXB0aW9uTGlzdBIvCgVpdGVtcxgBIAMoCzIgLnBsYXRmb3JtLmV2ZW50cy52MS5TdWJzY3JpcHRpb24iTgoSU3Vic2NyaXB0aW9uRmlsdGVyEgoKAmlkGAEgASgJEiwKBHVpZHAYAiABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlciItChlEZWxldGVTdWJzY3JpcHRpb25SZXF1ZXN0EhAKAmlkGAEgASgJQgSItRgBMqEECg1TdWJzY3JpcHRpb25zEtMBCgZDcmVhdGUSLS5wbGF0Zm9ybS5ldmVudHMudjEuQ3JlYXRlU3Vic2NyaXB0aW9uUmVxdWVzdBogLnBsYXRmb3JtLmV2ZW50cy52MS5TdWJzY3JpcHRpb24ieIq1GAYKBAoC3QuStRgtCiJhcGkuZXZlbnRzLnN1YnNjcmlwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwI3OgxzdWJzY3JpcHRpb24iJy9ldmVudHMvdjEvc3Vic2NyaXB0aW9ucy97cGFyZW50X2lkPSoqfRKCAQoETGlzdBImLnBsYXRmb3JtLmV2ZW50cy52MS5TdWJzY3JpcHRpb25GaWx0ZXIaJC5wbGF0Zm9ybS5ldmVudHMudjEuU3Vic2NyaXB0aW9uTGlzdCIsirUYCAoGCgLfCxABgtPkkwIaEhgvZXZlbnRzL3YxL3N1YnNjcmlwdGlvbnMStAEKBkRlbGV0ZRItLnBsYXRmb3JtLmV2ZW50cy52MS5EZWxldGVTdWJzY3JpcHRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5ImOKtRgGCgQKAuALkrUYLQoiYXBpLmV2ZW50cy5zdWJzY3JpcHRpb24uZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCIiogL2V2ZW50cy92MS9zdWJzY3JpcHRpb25zL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * The request of CreateSubscription.
+ * A new subscription and the group to create it in.
  *
  * @generated from message platform.events.v1.CreateSubscriptionRequest
  */
@@ -36,7 +36,7 @@ export type CreateSubscriptionRequest = Message<"platform.events.v1.CreateSubscr
 };
 
 /**
- * The request of CreateSubscription.
+ * A new subscription and the group to create it in.
  *
  * @generated from message platform.events.v1.CreateSubscriptionRequest
  */
@@ -60,7 +60,7 @@ export const CreateSubscriptionRequestSchema: GenMessage<CreateSubscriptionReque
   messageDesc(file_platform_events_v1_subscriptions, 0);
 
 /**
- * A subscription as version 1 shows it.
+ * A webhook.
  *
  * @generated from message platform.events.v1.Subscription
  */
@@ -71,13 +71,15 @@ export type Subscription = Message<"platform.events.v1.Subscription"> & {
   id: string;
 
   /**
+   * URL that the events are posted to.
+   *
    * @generated from field: string sink = 2;
    */
   sink: string;
 };
 
 /**
- * A subscription as version 1 shows it.
+ * A webhook.
  *
  * @generated from message platform.events.v1.Subscription
  */
@@ -88,6 +90,8 @@ export type SubscriptionJson = {
   id?: string;
 
   /**
+   * URL that the events are posted to.
+   *
    * @generated from field: string sink = 2;
    */
   sink?: string;
@@ -101,7 +105,7 @@ export const SubscriptionSchema: GenMessage<Subscription, {jsonType: Subscriptio
   messageDesc(file_platform_events_v1_subscriptions, 1);
 
 /**
- * The answer of a list of subscriptions.
+ * All matching subscriptions.
  *
  * @generated from message platform.events.v1.SubscriptionList
  */
@@ -113,7 +117,7 @@ export type SubscriptionList = Message<"platform.events.v1.SubscriptionList"> & 
 };
 
 /**
- * The answer of a list of subscriptions.
+ * All matching subscriptions.
  *
  * @generated from message platform.events.v1.SubscriptionList
  */
@@ -132,7 +136,7 @@ export const SubscriptionListSchema: GenMessage<SubscriptionList, {jsonType: Sub
   messageDesc(file_platform_events_v1_subscriptions, 2);
 
 /**
- * Selects subscriptions.
+ * Selects subscriptions. An empty field does not filter.
  *
  * @generated from message platform.events.v1.SubscriptionFilter
  */
@@ -149,7 +153,7 @@ export type SubscriptionFilter = Message<"platform.events.v1.SubscriptionFilter"
 };
 
 /**
- * Selects subscriptions.
+ * Selects subscriptions. An empty field does not filter.
  *
  * @generated from message platform.events.v1.SubscriptionFilter
  */
@@ -173,7 +177,7 @@ export const SubscriptionFilterSchema: GenMessage<SubscriptionFilter, {jsonType:
   messageDesc(file_platform_events_v1_subscriptions, 3);
 
 /**
- * The request of DeleteSubscription.
+ * Names the subscription to delete.
  *
  * @generated from message platform.events.v1.DeleteSubscriptionRequest
  */
@@ -185,7 +189,7 @@ export type DeleteSubscriptionRequest = Message<"platform.events.v1.DeleteSubscr
 };
 
 /**
- * The request of DeleteSubscription.
+ * Names the subscription to delete.
  *
  * @generated from message platform.events.v1.DeleteSubscriptionRequest
  */
@@ -204,13 +208,13 @@ export const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionReque
   messageDesc(file_platform_events_v1_subscriptions, 4);
 
 /**
- * Subscriptions in version 1 of the API.
+ * Webhooks for the events of a group and below, in version 1 of the API. There is no Get: list by id.
  *
  * @generated from service platform.events.v1.Subscriptions
  */
 export const Subscriptions: GenService<{
   /**
-   * Creates a subscription.
+   * Subscribe a webhook to the events of a group and the groups below it.
    *
    * @generated from rpc platform.events.v1.Subscriptions.Create
    */
@@ -220,7 +224,7 @@ export const Subscriptions: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Lists subscriptions.
+   * List the subscriptions that the caller may see.
    *
    * @generated from rpc platform.events.v1.Subscriptions.List
    */
@@ -230,7 +234,7 @@ export const Subscriptions: GenService<{
     output: typeof SubscriptionListSchema;
   },
   /**
-   * Deletes a subscription.
+   * Delete a subscription, so that nothing more is delivered. NOT_FOUND if it is gone.
    *
    * @generated from rpc platform.events.v1.Subscriptions.Delete
    */

@@ -17,12 +17,14 @@ export const file_platform_iam_v1_account_associations: GenFile = /*@__PURE__*/
   fileDesc("CipwbGF0Zm9ybS9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMucHJvdG8SD3BsYXRmb3JtLmlhbS52MSKmCQoTQWNjb3VudEFzc29jaWF0aW9ucxITCgVncm91cBgBIAEoCUIEiLUYARI7CgZhbWF6b24YAiABKAsyKy5wbGF0Zm9ybS5pYW0udjEuQWNjb3VudEFzc29jaWF0aW9ucy5BbWF6b24SOwoGZ29vZ2xlGAMgASgLMisucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnMuR29vZ2xlEkMKCmNoYWluZ3VhcmQYByABKAsyLy5wbGF0Zm9ybS5pYW0udjEuQWNjb3VudEFzc29jaWF0aW9ucy5DaGFpbmd1YXJkEjkKBWF6dXJlGAggASgLMioucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnMuQXp1cmUSDAoEbmFtZRgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCRI7CgZnaXRodWIYCSABKAsyKy5wbGF0Zm9ybS5pYW0udjEuQWNjb3VudEFzc29jaWF0aW9ucy5HaXRIdWIaGQoGQW1hem9uEg8KB2FjY291bnQYASABKAkaNAoGR29vZ2xlEhIKCnByb2plY3RfaWQYASABKAkSFgoOcHJvamVjdF9udW1iZXIYAiABKAka3AEKBkdpdEh1YhJcChFhcHBfaW5zdGFsbGF0aW9ucxgCIAMoCzJBLnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zLkdpdEh1Yi5BcHBJbnN0YWxsYXRpb25zRW50cnkadAoVQXBwSW5zdGFsbGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoAxJKCgV2YWx1ZRgCIAEoCzI7LnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zLkdpdEh1YkFwcEluc3RhbGxhdGlvbnM6AjgBGmgKFkdpdEh1YkFwcEluc3RhbGxhdGlvbnMSTgoNaW5zdGFsbGF0aW9ucxgBIAMoCzI3LnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zLkdpdEh1Ykluc3RhbGxhdGlvbho7ChJHaXRIdWJJbnN0YWxsYXRpb24SFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgDEgwKBG5hbWUYAiABKAkapAEKCkNoYWluZ3VhcmQSXgoQc2VydmljZV9iaW5kaW5ncxgBIAMoCzJELnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zLkNoYWluZ3VhcmQuU2VydmljZUJpbmRpbmdzRW50cnkaNgoUU2VydmljZUJpbmRpbmdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARqbAQoFQXp1cmUSEQoJdGVuYW50X2lkGAEgASgJEk0KCmNsaWVudF9pZHMYAiADKAsyOS5wbGF0Zm9ybS5pYW0udjEuQWNjb3VudEFzc29jaWF0aW9ucy5BenVyZS5DbGllbnRJZHNFbnRyeRowCg5DbGllbnRJZHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBSgQIBhAHIk4KF0FjY291bnRBc3NvY2lhdGlvbnNMaXN0EjMKBWl0ZW1zGAEgAygLMiQucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnMiOAoZQWNjb3VudEFzc29jaWF0aW9uc0ZpbHRlchINCgVncm91cBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKIERlbGV0ZUFjY291bnRBc3NvY2lhdGlvbnNSZXF1ZXN0EhMKBWdyb3VwGAEgASgJQgSItRgBIqwBChlBY2NvdW50QXNzb2NpYXRpb25zU3RhdHVzEj8KBXJlYWR5GAEgASgOMjAucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnNTdGF0dXMuU3RhdGUSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkiLQoFU3RhdGUSCwoHVU5LTk9XThAAEgkKBVJlYWR5EAESDAoITm90UmVhZHkQAiLJAQofQWNjb3VudEFzc29jaWF0aW9uc0NoZWNrUmVxdWVzdBITCgVncm91cBgBIAEoCUIEiLUYARJSCgxhY2NvdW50X3R5cGUYAiABKA4yPC5wbGF0Zm9ybS5pYW0udjEuQWNjb3VudEFzc29jaWF0aW9uc0NoZWNrUmVxdWVzdC5BY2NvdW50VHlwZSI9CgtBY2NvdW50VHlwZRILCgdVTktOT1dOEAASCgoGR09PR0xFEAESCgoGQU1BWk9OEAISCQoFQVpVUkUQAzK0BwoYR3JvdXBBY2NvdW50QXNzb2NpYXRpb25zEsgBCgZDcmVhdGUSJC5wbGF0Zm9ybS5pYW0udjEuQWNjb3VudEFzc29jaWF0aW9ucxokLnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zInKKtRgGCgQKAr0FkrUYMgonYXBpLmlhbS5hY2NvdW50X2Fzc29jaWF0aW9ucy5jcmVhdGVkLnYxEgVncm91cBgBgtPkkwIsOgEqIicvaWFtL3YxL2FjY291bnRfYXNzb2NpYXRpb25zL3tncm91cD0qKn0SyAEKBlVwZGF0ZRIkLnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zGiQucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnMicoq1GAYKBAoCvgWStRgyCidhcGkuaWFtLmFjY291bnRfYXNzb2NpYXRpb25zLnVwZGF0ZWQudjESBWdyb3VwGAGC0+STAiw6ASoaJy9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMve2dyb3VwPSoqfRKOAQoETGlzdBIqLnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zRmlsdGVyGigucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnNMaXN0IjCKtRgICgYKAr8FEAGC0+STAh4SHC9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMSxAEKBkRlbGV0ZRIxLnBsYXRmb3JtLmlhbS52MS5EZWxldGVBY2NvdW50QXNzb2NpYXRpb25zUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJvirUYBgoECgLABZK1GDIKJ2FwaS5pYW0uYWNjb3VudF9hc3NvY2lhdGlvbnMuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCKSonL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy97Z3JvdXA9Kip9EqkBCgVDaGVjaxIwLnBsYXRmb3JtLmlhbS52MS5BY2NvdW50QXNzb2NpYXRpb25zQ2hlY2tSZXF1ZXN0GioucGxhdGZvcm0uaWFtLnYxLkFjY291bnRBc3NvY2lhdGlvbnNTdGF0dXMiQoq1GAYKBAoCvwWC0+STAjI6ASoiLS9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMve2dyb3VwPSoqfTpjaGVja2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty, file_platform_annotations_annotations]);
 
 /**
- * An account associations as version 1 shows it.
+ * The accounts of a group at cloud providers and code hosts.
  *
  * @generated from message platform.iam.v1.AccountAssociations
  */
 export type AccountAssociations = Message<"platform.iam.v1.AccountAssociations"> & {
   /**
+   * uid of the group.
+   *
    * @generated from field: string group = 1;
    */
   group: string;
@@ -64,12 +66,14 @@ export type AccountAssociations = Message<"platform.iam.v1.AccountAssociations">
 };
 
 /**
- * An account associations as version 1 shows it.
+ * The accounts of a group at cloud providers and code hosts.
  *
  * @generated from message platform.iam.v1.AccountAssociations
  */
 export type AccountAssociationsJson = {
   /**
+   * uid of the group.
+   *
    * @generated from field: string group = 1;
    */
   group?: string;
@@ -118,24 +122,28 @@ export const AccountAssociationsSchema: GenMessage<AccountAssociations, {jsonTyp
   messageDesc(file_platform_iam_v1_account_associations, 0);
 
 /**
- * An amazon as version 1 shows it.
+ * An AWS account.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Amazon
  */
 export type AccountAssociations_Amazon = Message<"platform.iam.v1.AccountAssociations.Amazon"> & {
   /**
+   * 12 digits.
+   *
    * @generated from field: string account = 1;
    */
   account: string;
 };
 
 /**
- * An amazon as version 1 shows it.
+ * An AWS account.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Amazon
  */
 export type AccountAssociations_AmazonJson = {
   /**
+   * 12 digits.
+   *
    * @generated from field: string account = 1;
    */
   account?: string;
@@ -149,7 +157,7 @@ export const AccountAssociations_AmazonSchema: GenMessage<AccountAssociations_Am
   messageDesc(file_platform_iam_v1_account_associations, 0, 0);
 
 /**
- * A google as version 1 shows it.
+ * A Google Cloud project.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Google
  */
@@ -166,7 +174,7 @@ export type AccountAssociations_Google = Message<"platform.iam.v1.AccountAssocia
 };
 
 /**
- * A google as version 1 shows it.
+ * A Google Cloud project.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Google
  */
@@ -190,24 +198,28 @@ export const AccountAssociations_GoogleSchema: GenMessage<AccountAssociations_Go
   messageDesc(file_platform_iam_v1_account_associations, 0, 1);
 
 /**
- * A git hub as version 1 shows it.
+ * Installations of GitHub apps.
  *
  * @generated from message platform.iam.v1.AccountAssociations.GitHub
  */
 export type AccountAssociations_GitHub = Message<"platform.iam.v1.AccountAssociations.GitHub"> & {
   /**
+   * By the id of the app.
+   *
    * @generated from field: map<int64, platform.iam.v1.AccountAssociations.GitHubAppInstallations> app_installations = 2;
    */
   appInstallations: { [key: string]: AccountAssociations_GitHubAppInstallations };
 };
 
 /**
- * A git hub as version 1 shows it.
+ * Installations of GitHub apps.
  *
  * @generated from message platform.iam.v1.AccountAssociations.GitHub
  */
 export type AccountAssociations_GitHubJson = {
   /**
+   * By the id of the app.
+   *
    * @generated from field: map<int64, platform.iam.v1.AccountAssociations.GitHubAppInstallations> app_installations = 2;
    */
   appInstallations?: { [key: string]: AccountAssociations_GitHubAppInstallationsJson };
@@ -221,7 +233,7 @@ export const AccountAssociations_GitHubSchema: GenMessage<AccountAssociations_Gi
   messageDesc(file_platform_iam_v1_account_associations, 0, 2);
 
 /**
- * A git hub app installations as version 1 shows it.
+ * The installations of one app.
  *
  * @generated from message platform.iam.v1.AccountAssociations.GitHubAppInstallations
  */
@@ -233,7 +245,7 @@ export type AccountAssociations_GitHubAppInstallations = Message<"platform.iam.v
 };
 
 /**
- * A git hub app installations as version 1 shows it.
+ * The installations of one app.
  *
  * @generated from message platform.iam.v1.AccountAssociations.GitHubAppInstallations
  */
@@ -252,7 +264,7 @@ export const AccountAssociations_GitHubAppInstallationsSchema: GenMessage<Accoun
   messageDesc(file_platform_iam_v1_account_associations, 0, 3);
 
 /**
- * A git hub installation as version 1 shows it.
+ * One installation; its name is only informative.
  *
  * @generated from message platform.iam.v1.AccountAssociations.GitHubInstallation
  */
@@ -269,7 +281,7 @@ export type AccountAssociations_GitHubInstallation = Message<"platform.iam.v1.Ac
 };
 
 /**
- * A git hub installation as version 1 shows it.
+ * One installation; its name is only informative.
  *
  * @generated from message platform.iam.v1.AccountAssociations.GitHubInstallation
  */
@@ -293,24 +305,28 @@ export const AccountAssociations_GitHubInstallationSchema: GenMessage<AccountAss
   messageDesc(file_platform_iam_v1_account_associations, 0, 4);
 
 /**
- * A chainguard as version 1 shows it.
+ * The identities that services of this server use.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Chainguard
  */
 export type AccountAssociations_Chainguard = Message<"platform.iam.v1.AccountAssociations.Chainguard"> & {
   /**
+   * Name of a service principal, such as CATALOG_SYNCER, to the uid of an identity directly in the group.
+   *
    * @generated from field: map<string, string> service_bindings = 1;
    */
   serviceBindings: { [key: string]: string };
 };
 
 /**
- * A chainguard as version 1 shows it.
+ * The identities that services of this server use.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Chainguard
  */
 export type AccountAssociations_ChainguardJson = {
   /**
+   * Name of a service principal, such as CATALOG_SYNCER, to the uid of an identity directly in the group.
+   *
    * @generated from field: map<string, string> service_bindings = 1;
    */
   serviceBindings?: { [key: string]: string };
@@ -324,7 +340,7 @@ export const AccountAssociations_ChainguardSchema: GenMessage<AccountAssociation
   messageDesc(file_platform_iam_v1_account_associations, 0, 5);
 
 /**
- * An azure as version 1 shows it.
+ * An Azure tenant.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Azure
  */
@@ -335,13 +351,15 @@ export type AccountAssociations_Azure = Message<"platform.iam.v1.AccountAssociat
   tenantId: string;
 
   /**
+   * Name of a component to the id of its application.
+   *
    * @generated from field: map<string, string> client_ids = 2;
    */
   clientIds: { [key: string]: string };
 };
 
 /**
- * An azure as version 1 shows it.
+ * An Azure tenant.
  *
  * @generated from message platform.iam.v1.AccountAssociations.Azure
  */
@@ -352,6 +370,8 @@ export type AccountAssociations_AzureJson = {
   tenantId?: string;
 
   /**
+   * Name of a component to the id of its application.
+   *
    * @generated from field: map<string, string> client_ids = 2;
    */
   clientIds?: { [key: string]: string };
@@ -365,7 +385,7 @@ export const AccountAssociations_AzureSchema: GenMessage<AccountAssociations_Azu
   messageDesc(file_platform_iam_v1_account_associations, 0, 6);
 
 /**
- * The answer of a list of account associations.
+ * All matching account associations.
  *
  * @generated from message platform.iam.v1.AccountAssociationsList
  */
@@ -377,7 +397,7 @@ export type AccountAssociationsList = Message<"platform.iam.v1.AccountAssociatio
 };
 
 /**
- * The answer of a list of account associations.
+ * All matching account associations.
  *
  * @generated from message platform.iam.v1.AccountAssociationsList
  */
@@ -396,12 +416,14 @@ export const AccountAssociationsListSchema: GenMessage<AccountAssociationsList, 
   messageDesc(file_platform_iam_v1_account_associations, 1);
 
 /**
- * Selects account associations.
+ * Selects account associations. An empty field does not filter.
  *
  * @generated from message platform.iam.v1.AccountAssociationsFilter
  */
 export type AccountAssociationsFilter = Message<"platform.iam.v1.AccountAssociationsFilter"> & {
   /**
+   * Only that of exactly this group.
+   *
    * @generated from field: string group = 1;
    */
   group: string;
@@ -413,12 +435,14 @@ export type AccountAssociationsFilter = Message<"platform.iam.v1.AccountAssociat
 };
 
 /**
- * Selects account associations.
+ * Selects account associations. An empty field does not filter.
  *
  * @generated from message platform.iam.v1.AccountAssociationsFilter
  */
 export type AccountAssociationsFilterJson = {
   /**
+   * Only that of exactly this group.
+   *
    * @generated from field: string group = 1;
    */
   group?: string;
@@ -437,7 +461,7 @@ export const AccountAssociationsFilterSchema: GenMessage<AccountAssociationsFilt
   messageDesc(file_platform_iam_v1_account_associations, 2);
 
 /**
- * The request of DeleteAccountAssociations.
+ * Names the group whose account association to delete.
  *
  * @generated from message platform.iam.v1.DeleteAccountAssociationsRequest
  */
@@ -449,7 +473,7 @@ export type DeleteAccountAssociationsRequest = Message<"platform.iam.v1.DeleteAc
 };
 
 /**
- * The request of DeleteAccountAssociations.
+ * Names the group whose account association to delete.
  *
  * @generated from message platform.iam.v1.DeleteAccountAssociationsRequest
  */
@@ -468,7 +492,7 @@ export const DeleteAccountAssociationsRequestSchema: GenMessage<DeleteAccountAss
   messageDesc(file_platform_iam_v1_account_associations, 3);
 
 /**
- * An account associations status as version 1 shows it.
+ * Whether an association works, and if not, why.
  *
  * @generated from message platform.iam.v1.AccountAssociationsStatus
  */
@@ -490,7 +514,7 @@ export type AccountAssociationsStatus = Message<"platform.iam.v1.AccountAssociat
 };
 
 /**
- * An account associations status as version 1 shows it.
+ * Whether an association works, and if not, why.
  *
  * @generated from message platform.iam.v1.AccountAssociationsStatus
  */
@@ -519,7 +543,7 @@ export const AccountAssociationsStatusSchema: GenMessage<AccountAssociationsStat
   messageDesc(file_platform_iam_v1_account_associations, 4);
 
 /**
- * The state of an account associations status.
+ * The outcome of a check.
  *
  * @generated from enum platform.iam.v1.AccountAssociationsStatus.State
  */
@@ -541,14 +565,14 @@ export const AccountAssociationsStatus_State = {
 } as const;
 
 /**
- * The state of an account associations status.
+ * The outcome of a check.
  *
  * @generated from enum platform.iam.v1.AccountAssociationsStatus.State
  */
 export type AccountAssociationsStatus_State = (typeof AccountAssociationsStatus_State)[keyof typeof AccountAssociationsStatus_State] | UnknownEnum;
 
 /**
- * The state of an account associations status.
+ * The outcome of a check.
  *
  * @generated from enum platform.iam.v1.AccountAssociationsStatus.State
  */
@@ -561,7 +585,7 @@ export const AccountAssociationsStatus_StateSchema: GenEnum<AccountAssociationsS
   enumDesc(file_platform_iam_v1_account_associations, 4, 0);
 
 /**
- * Asks for an account associations check.
+ * The association to check, and at which cloud provider.
  *
  * @generated from message platform.iam.v1.AccountAssociationsCheckRequest
  */
@@ -578,7 +602,7 @@ export type AccountAssociationsCheckRequest = Message<"platform.iam.v1.AccountAs
 };
 
 /**
- * Asks for an account associations check.
+ * The association to check, and at which cloud provider.
  *
  * @generated from message platform.iam.v1.AccountAssociationsCheckRequest
  */
@@ -602,7 +626,7 @@ export const AccountAssociationsCheckRequestSchema: GenMessage<AccountAssociatio
   messageDesc(file_platform_iam_v1_account_associations, 5);
 
 /**
- * The account type of an account associations check request.
+ * The cloud providers that can be checked.
  *
  * @generated from enum platform.iam.v1.AccountAssociationsCheckRequest.AccountType
  */
@@ -629,14 +653,14 @@ export const AccountAssociationsCheckRequest_AccountType = {
 } as const;
 
 /**
- * The account type of an account associations check request.
+ * The cloud providers that can be checked.
  *
  * @generated from enum platform.iam.v1.AccountAssociationsCheckRequest.AccountType
  */
 export type AccountAssociationsCheckRequest_AccountType = (typeof AccountAssociationsCheckRequest_AccountType)[keyof typeof AccountAssociationsCheckRequest_AccountType] | UnknownEnum;
 
 /**
- * The account type of an account associations check request.
+ * The cloud providers that can be checked.
  *
  * @generated from enum platform.iam.v1.AccountAssociationsCheckRequest.AccountType
  */
@@ -649,13 +673,13 @@ export const AccountAssociationsCheckRequest_AccountTypeSchema: GenEnum<AccountA
   enumDesc(file_platform_iam_v1_account_associations, 5, 0);
 
 /**
- * Group account associations in version 1 of the API.
+ * Account associations in version 1 of the API, which names an association by its group. There is no Get: list by group.
  *
  * @generated from service platform.iam.v1.GroupAccountAssociations
  */
 export const GroupAccountAssociations: GenService<{
   /**
-   * Creates a group account association.
+   * Create the account association of a group. ALREADY_EXISTS if the group has one.
    *
    * @generated from rpc platform.iam.v1.GroupAccountAssociations.Create
    */
@@ -665,7 +689,7 @@ export const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsSchema;
   },
   /**
-   * Replaces a group account association.
+   * Replace the account association of a group. Accounts that the request leaves out are removed.
    *
    * @generated from rpc platform.iam.v1.GroupAccountAssociations.Update
    */
@@ -675,7 +699,7 @@ export const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsSchema;
   },
   /**
-   * Lists group account associations.
+   * List the account associations that the caller may see, by uid of the group.
    *
    * @generated from rpc platform.iam.v1.GroupAccountAssociations.List
    */
@@ -685,7 +709,7 @@ export const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsListSchema;
   },
   /**
-   * Deletes a group account association.
+   * Delete the account association of a group. Succeeds if there is none.
    *
    * @generated from rpc platform.iam.v1.GroupAccountAssociations.Delete
    */
@@ -695,7 +719,7 @@ export const GroupAccountAssociations: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Check.
+   * Check whether the association of a group with one cloud provider works.
    *
    * @generated from rpc platform.iam.v1.GroupAccountAssociations.Check
    */

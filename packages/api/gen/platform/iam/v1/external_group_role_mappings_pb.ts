@@ -19,7 +19,7 @@ export const file_platform_iam_v1_external_group_role_mappings: GenFile = /*@__P
   fileDesc("CjJwbGF0Zm9ybS9pYW0vdjEvZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5wcm90bxIPcGxhdGZvcm0uaWFtLnYxIrMBChhFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcSCgoCaWQYASABKAkSHgoWaWRlbnRpdHlfcHJvdmlkZXJfdWlkcBgCIAEoCRIZChFleHRlcm5hbF9ncm91cF9pZBgDIAEoCRIRCglyb2xlX3VpZHAYBCABKAkSDQoFc2NvcGUYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiWAocRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nTGlzdBI4CgVpdGVtcxgBIAMoCzIpLnBsYXRmb3JtLmlhbS52MS5FeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcibgoeRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nRmlsdGVyEiwKBHVpZHAYASABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlchIeChZpZGVudGl0eV9wcm92aWRlcl91aWRwGAIgASgJInwKJUNyZWF0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEjoKB21hcHBpbmcYAiABKAsyKS5wbGF0Zm9ybS5pYW0udjEuRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nIjcKIkdldEV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QSEQoDdWlkGAEgASgJQgSItRgBIjkKJURlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QSEAoCaWQYASABKAlCBIi1GAEiUworQmF0Y2hEZWxldGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzUmVxdWVzdBIXCglwYXJlbnRfaWQYASABKAlCBIi1GAESCwoDaWRzGAIgAygJInsKLEJhdGNoRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1Jlc3BvbnNlEhEKCXBhcmVudF9pZBgBIAEoCRI4CgVpdGVtcxgCIAMoCzIpLnBsYXRmb3JtLmlhbS52MS5FeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmcygAkKGUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3MSiwIKBkNyZWF0ZRI2LnBsYXRmb3JtLmlhbS52MS5DcmVhdGVFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0GikucGxhdGZvcm0uaWFtLnYxLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZyKdAYq1GAgKBgoElQqRA5K1GEwKL2FwaS5pYW0uZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5jcmVhdGVkLnYxEgVncm91cBIQaWRlbnRpdHlwcm92aWRlchgBgtPkkwI7OgdtYXBwaW5nIjAvaWFtL3YxL2V4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3Mve3BhcmVudF9pZD0qKn0SowEKA0dldBIzLnBsYXRmb3JtLmlhbS52MS5HZXRFeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdSZXF1ZXN0GikucGxhdGZvcm0uaWFtLnYxLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZyI8irUYBgoECgKXCoLT5JMCLBIqL2lhbS92MS9leHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdzL3t1aWQ9Kip9Ep0BCgRMaXN0Ei8ucGxhdGZvcm0uaWFtLnYxLkV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ0ZpbHRlchotLnBsYXRmb3JtLmlhbS52MS5FeHRlcm5hbEdyb3VwUm9sZU1hcHBpbmdMaXN0IjWKtRgICgYKApcKEAGC0+STAiMSIS9pYW0vdjEvZXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncxLmAQoGRGVsZXRlEjYucGxhdGZvcm0uaWFtLnYxLkRlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiiwGKtRgGCgQKApgKkrUYTAovYXBpLmlhbS5leHRlcm5hbF9ncm91cF9yb2xlX21hcHBpbmdzLmRlbGV0ZWQudjESBWdyb3VwEhBpZGVudGl0eXByb3ZpZGVyGAGC0+STAisqKS9pYW0vdjEvZXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5ncy97aWQ9Kip9EqUCCgtCYXRjaERlbGV0ZRI8LnBsYXRmb3JtLmlhbS52MS5CYXRjaERlbGV0ZUV4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3NSZXF1ZXN0Gj0ucGxhdGZvcm0uaWFtLnYxLkJhdGNoRGVsZXRlRXh0ZXJuYWxHcm91cFJvbGVNYXBwaW5nc1Jlc3BvbnNlIpgBirUYBgoECgKYCpK1GFIKNWFwaS5pYW0uZXh0ZXJuYWxfZ3JvdXBfcm9sZV9tYXBwaW5ncy5kZWxldGVkLmJhdGNoLnYxEgVncm91cBIQaWRlbnRpdHlwcm92aWRlchgBgtPkkwIyOgEqIi0vaWFtL3YxL2V4dGVybmFsR3JvdXBSb2xlTWFwcGluZ3M6YmF0Y2hEZWxldGViBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
- * An external group role mapping as version 1 shows it.
+ * Gives a role for one session to users whom an identity provider assigns to a group.
  *
  * @generated from message platform.iam.v1.ExternalGroupRoleMapping
  */
@@ -30,11 +30,15 @@ export type ExternalGroupRoleMapping = Message<"platform.iam.v1.ExternalGroupRol
   id: string;
 
   /**
+   * The parent of id. Ignored in requests.
+   *
    * @generated from field: string identity_provider_uidp = 2;
    */
   identityProviderUidp: string;
 
   /**
+   * The group as the identity provider names it.
+   *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId: string;
@@ -45,6 +49,8 @@ export type ExternalGroupRoleMapping = Message<"platform.iam.v1.ExternalGroupRol
   roleUidp: string;
 
   /**
+   * uid of the group at which the role is given: the organization.
+   *
    * @generated from field: string scope = 5;
    */
   scope: string;
@@ -56,7 +62,7 @@ export type ExternalGroupRoleMapping = Message<"platform.iam.v1.ExternalGroupRol
 };
 
 /**
- * An external group role mapping as version 1 shows it.
+ * Gives a role for one session to users whom an identity provider assigns to a group.
  *
  * @generated from message platform.iam.v1.ExternalGroupRoleMapping
  */
@@ -67,11 +73,15 @@ export type ExternalGroupRoleMappingJson = {
   id?: string;
 
   /**
+   * The parent of id. Ignored in requests.
+   *
    * @generated from field: string identity_provider_uidp = 2;
    */
   identityProviderUidp?: string;
 
   /**
+   * The group as the identity provider names it.
+   *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId?: string;
@@ -82,6 +92,8 @@ export type ExternalGroupRoleMappingJson = {
   roleUidp?: string;
 
   /**
+   * uid of the group at which the role is given: the organization.
+   *
    * @generated from field: string scope = 5;
    */
   scope?: string;
@@ -100,7 +112,7 @@ export const ExternalGroupRoleMappingSchema: GenMessage<ExternalGroupRoleMapping
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 0);
 
 /**
- * The answer of a list of external group role mappings.
+ * All matching external group role mappings.
  *
  * @generated from message platform.iam.v1.ExternalGroupRoleMappingList
  */
@@ -112,7 +124,7 @@ export type ExternalGroupRoleMappingList = Message<"platform.iam.v1.ExternalGrou
 };
 
 /**
- * The answer of a list of external group role mappings.
+ * All matching external group role mappings.
  *
  * @generated from message platform.iam.v1.ExternalGroupRoleMappingList
  */
@@ -131,7 +143,7 @@ export const ExternalGroupRoleMappingListSchema: GenMessage<ExternalGroupRoleMap
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 1);
 
 /**
- * Selects external group role mappings.
+ * Selects external group role mappings. An empty field does not filter.
  *
  * @generated from message platform.iam.v1.ExternalGroupRoleMappingFilter
  */
@@ -148,7 +160,7 @@ export type ExternalGroupRoleMappingFilter = Message<"platform.iam.v1.ExternalGr
 };
 
 /**
- * Selects external group role mappings.
+ * Selects external group role mappings. An empty field does not filter.
  *
  * @generated from message platform.iam.v1.ExternalGroupRoleMappingFilter
  */
@@ -172,7 +184,7 @@ export const ExternalGroupRoleMappingFilterSchema: GenMessage<ExternalGroupRoleM
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 2);
 
 /**
- * The request of CreateExternalGroupRoleMapping.
+ * A new mapping and the identity provider it is for.
  *
  * @generated from message platform.iam.v1.CreateExternalGroupRoleMappingRequest
  */
@@ -189,7 +201,7 @@ export type CreateExternalGroupRoleMappingRequest = Message<"platform.iam.v1.Cre
 };
 
 /**
- * The request of CreateExternalGroupRoleMapping.
+ * A new mapping and the identity provider it is for.
  *
  * @generated from message platform.iam.v1.CreateExternalGroupRoleMappingRequest
  */
@@ -213,7 +225,7 @@ export const CreateExternalGroupRoleMappingRequestSchema: GenMessage<CreateExter
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 3);
 
 /**
- * The request of GetExternalGroupRoleMapping.
+ * Names the mapping to read.
  *
  * @generated from message platform.iam.v1.GetExternalGroupRoleMappingRequest
  */
@@ -225,7 +237,7 @@ export type GetExternalGroupRoleMappingRequest = Message<"platform.iam.v1.GetExt
 };
 
 /**
- * The request of GetExternalGroupRoleMapping.
+ * Names the mapping to read.
  *
  * @generated from message platform.iam.v1.GetExternalGroupRoleMappingRequest
  */
@@ -244,7 +256,7 @@ export const GetExternalGroupRoleMappingRequestSchema: GenMessage<GetExternalGro
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 4);
 
 /**
- * The request of DeleteExternalGroupRoleMapping.
+ * Names the mapping to delete.
  *
  * @generated from message platform.iam.v1.DeleteExternalGroupRoleMappingRequest
  */
@@ -256,7 +268,7 @@ export type DeleteExternalGroupRoleMappingRequest = Message<"platform.iam.v1.Del
 };
 
 /**
- * The request of DeleteExternalGroupRoleMapping.
+ * Names the mapping to delete.
  *
  * @generated from message platform.iam.v1.DeleteExternalGroupRoleMappingRequest
  */
@@ -275,7 +287,7 @@ export const DeleteExternalGroupRoleMappingRequestSchema: GenMessage<DeleteExter
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 5);
 
 /**
- * Asks for a batch delete external group role mappings.
+ * The mappings of one identity provider to delete.
  *
  * @generated from message platform.iam.v1.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -292,7 +304,7 @@ export type BatchDeleteExternalGroupRoleMappingsRequest = Message<"platform.iam.
 };
 
 /**
- * Asks for a batch delete external group role mappings.
+ * The mappings of one identity provider to delete.
  *
  * @generated from message platform.iam.v1.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -316,7 +328,7 @@ export const BatchDeleteExternalGroupRoleMappingsRequestSchema: GenMessage<Batch
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 6);
 
 /**
- * The answer of BatchDeleteExternalGroupRoleMappings.
+ * The mappings that were deleted.
  *
  * @generated from message platform.iam.v1.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -333,7 +345,7 @@ export type BatchDeleteExternalGroupRoleMappingsResponse = Message<"platform.iam
 };
 
 /**
- * The answer of BatchDeleteExternalGroupRoleMappings.
+ * The mappings that were deleted.
  *
  * @generated from message platform.iam.v1.BatchDeleteExternalGroupRoleMappingsResponse
  */
@@ -357,13 +369,13 @@ export const BatchDeleteExternalGroupRoleMappingsResponseSchema: GenMessage<Batc
   messageDesc(file_platform_iam_v1_external_group_role_mappings, 7);
 
 /**
- * External group role mappings in version 1 of the API.
+ * Mappings of groups of an identity provider to roles, in version 1 of the API.
  *
  * @generated from service platform.iam.v1.ExternalGroupRoleMappings
  */
 export const ExternalGroupRoleMappings: GenService<{
   /**
-   * Creates an external group role mapping.
+   * Create an external group role mapping. The caller must hold all capabilities of the role.
    *
    * @generated from rpc platform.iam.v1.ExternalGroupRoleMappings.Create
    */
@@ -373,7 +385,7 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Returns an external group role mapping.
+   * Get an external group role mapping by its uid.
    *
    * @generated from rpc platform.iam.v1.ExternalGroupRoleMappings.Get
    */
@@ -383,7 +395,7 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Lists external group role mappings.
+   * List the external group role mappings that the caller may see.
    *
    * @generated from rpc platform.iam.v1.ExternalGroupRoleMappings.List
    */
@@ -393,7 +405,7 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingListSchema;
   },
   /**
-   * Deletes an external group role mapping.
+   * Delete an external group role mapping.
    *
    * @generated from rpc platform.iam.v1.ExternalGroupRoleMappings.Delete
    */
@@ -403,7 +415,8 @@ export const ExternalGroupRoleMappings: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Batch delete.
+   * Delete several mappings of one identity provider at once. Deletes nothing if an id is outside the parent; skips
+   * mappings that no longer exist.
    *
    * @generated from rpc platform.iam.v1.ExternalGroupRoleMappings.BatchDelete
    */

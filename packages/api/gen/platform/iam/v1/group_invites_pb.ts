@@ -16,10 +16,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file platform/iam/v1/group_invites.proto.
  */
 export const file_platform_iam_v1_group_invites: GenFile = /*@__PURE__*/
-  fileDesc("CiNwbGF0Zm9ybS9pYW0vdjEvZ3JvdXBfaW52aXRlcy5wcm90bxIPcGxhdGZvcm0uaWFtLnYxIt8BChNSZWdpc3RyYXRpb25SZXF1ZXN0EjsKBWh1bWFuGAEgASgLMioucGxhdGZvcm0uaWFtLnYxLlJlZ2lzdHJhdGlvblJlcXVlc3QuSHVtYW5IABI/CgdjbHVzdGVyGAIgASgLMiwucGxhdGZvcm0uaWFtLnYxLlJlZ2lzdHJhdGlvblJlcXVlc3QuQ2x1c3RlckgAGhUKBUh1bWFuEgwKBGNvZGUYASABKAkaKwoHQ2x1c3RlchIMCgRjb2RlGAEgASgJEhIKCmNsdXN0ZXJfaWQYAiABKAlCBgoEa2luZCKMAQoLR3JvdXBJbnZpdGUSCgoCaWQYASABKAkSLgoKZXhwaXJhdGlvbhgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGa2V5X2lkGAMgASgJEiMKBHJvbGUYBCABKAsyFS5wbGF0Zm9ybS5pYW0udjEuUm9sZRIMCgRjb2RlGAUgASgJItcBChFTdG9yZWRHcm91cEludml0ZRIKCgJpZBgBIAEoCRIuCgpleHBpcmF0aW9uGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZrZXlfaWQYAyABKAkSIwoEcm9sZRgEIAEoCzIVLnBsYXRmb3JtLmlhbS52MS5Sb2xlEg0KBWVtYWlsGAUgASgJEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpbmdsZV91c2UYByABKAgiRAoPR3JvdXBJbnZpdGVMaXN0EjEKBWl0ZW1zGAEgAygLMiIucGxhdGZvcm0uaWFtLnYxLlN0b3JlZEdyb3VwSW52aXRlIoIBChJHcm91cEludml0ZVJlcXVlc3QSEwoFZ3JvdXAYASABKAlCBIi1GAESJgoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEgwKBHJvbGUYAyABKAkSDQoFZW1haWwYBCABKAkSEgoKc2luZ2xlX3VzZRgFIAEoCCIsChhEZWxldGVHcm91cEludml0ZVJlcXVlc3QSEAoCaWQYASABKAlCBIi1GAEiPgoRR3JvdXBJbnZpdGVGaWx0ZXISDQoFZ3JvdXAYASABKAkSCgoCaWQYAiABKAkSDgoGa2V5X2lkGAMgASgJMs8ECgxHcm91cEludml0ZXMSsgEKBkNyZWF0ZRIjLnBsYXRmb3JtLmlhbS52MS5Hcm91cEludml0ZVJlcXVlc3QaHC5wbGF0Zm9ybS5pYW0udjEuR3JvdXBJbnZpdGUiZYq1GAgKBgoEyQGRA5K1GCoKH2FwaS5pYW0uZ3JvdXBfaW52aXRlLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAiU6ASoiIC9pYW0vdjEvZ3JvdXBfaW52aXRlcy97Z3JvdXA9Kip9EmQKD0NyZWF0ZVdpdGhHcm91cBIjLnBsYXRmb3JtLmlhbS52MS5Hcm91cEludml0ZVJlcXVlc3QaHC5wbGF0Zm9ybS5pYW0udjEuR3JvdXBJbnZpdGUiDoq1GAoKCAoEyQGRAxABEncKBExpc3QSIi5wbGF0Zm9ybS5pYW0udjEuR3JvdXBJbnZpdGVGaWx0ZXIaIC5wbGF0Zm9ybS5pYW0udjEuR3JvdXBJbnZpdGVMaXN0IimKtRgICgYKAssBEAGC0+STAhcSFS9pYW0vdjEvZ3JvdXBfaW52aXRlcxKqAQoGRGVsZXRlEikucGxhdGZvcm0uaWFtLnYxLkRlbGV0ZUdyb3VwSW52aXRlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJdirUYBgoECgLMAZK1GCoKH2FwaS5pYW0uZ3JvdXBfaW52aXRlLmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAh8qHS9pYW0vdjEvZ3JvdXBfaW52aXRlcy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_iam_v1_roles]);
+  fileDesc("CiNwbGF0Zm9ybS9pYW0vdjEvZ3JvdXBfaW52aXRlcy5wcm90bxIPcGxhdGZvcm0uaWFtLnYxIt8BChNSZWdpc3RyYXRpb25SZXF1ZXN0EjsKBWh1bWFuGAEgASgLMioucGxhdGZvcm0uaWFtLnYxLlJlZ2lzdHJhdGlvblJlcXVlc3QuSHVtYW5IABI/CgdjbHVzdGVyGAIgASgLMiwucGxhdGZvcm0uaWFtLnYxLlJlZ2lzdHJhdGlvblJlcXVlc3QuQ2x1c3RlckgAGhUKBUh1bWFuEgwKBGNvZGUYASABKAkaKwoHQ2x1c3RlchIMCgRjb2RlGAEgASgJEhIKCmNsdXN0ZXJfaWQYAiABKAlCBgoEa2luZCKRAQoLR3JvdXBJbnZpdGUSCgoCaWQYASABKAkSLgoKZXhwaXJhdGlvbhgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGa2V5X2lkGAMgASgJEiMKBHJvbGUYBCABKAsyFS5wbGF0Zm9ybS5pYW0udjEuUm9sZRIRCgRjb2RlGAUgASgJQgOAAQEi1wEKEVN0b3JlZEdyb3VwSW52aXRlEgoKAmlkGAEgASgJEi4KCmV4cGlyYXRpb24YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmtleV9pZBgDIAEoCRIjCgRyb2xlGAQgASgLMhUucGxhdGZvcm0uaWFtLnYxLlJvbGUSDQoFZW1haWwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2luZ2xlX3VzZRgHIAEoCCJECg9Hcm91cEludml0ZUxpc3QSMQoFaXRlbXMYASADKAsyIi5wbGF0Zm9ybS5pYW0udjEuU3RvcmVkR3JvdXBJbnZpdGUiggEKEkdyb3VwSW52aXRlUmVxdWVzdBITCgVncm91cBgBIAEoCUIEiLUYARImCgN0dGwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDAoEcm9sZRgDIAEoCRINCgVlbWFpbBgEIAEoCRISCgpzaW5nbGVfdXNlGAUgASgIIiwKGERlbGV0ZUdyb3VwSW52aXRlUmVxdWVzdBIQCgJpZBgBIAEoCUIEiLUYASI+ChFHcm91cEludml0ZUZpbHRlchINCgVncm91cBgBIAEoCRIKCgJpZBgCIAEoCRIOCgZrZXlfaWQYAyABKAkyzwQKDEdyb3VwSW52aXRlcxKyAQoGQ3JlYXRlEiMucGxhdGZvcm0uaWFtLnYxLkdyb3VwSW52aXRlUmVxdWVzdBocLnBsYXRmb3JtLmlhbS52MS5Hcm91cEludml0ZSJlirUYCAoGCgTJAZEDkrUYKgofYXBpLmlhbS5ncm91cF9pbnZpdGUuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCJToBKiIgL2lhbS92MS9ncm91cF9pbnZpdGVzL3tncm91cD0qKn0SZAoPQ3JlYXRlV2l0aEdyb3VwEiMucGxhdGZvcm0uaWFtLnYxLkdyb3VwSW52aXRlUmVxdWVzdBocLnBsYXRmb3JtLmlhbS52MS5Hcm91cEludml0ZSIOirUYCgoICgTJAZEDEAESdwoETGlzdBIiLnBsYXRmb3JtLmlhbS52MS5Hcm91cEludml0ZUZpbHRlchogLnBsYXRmb3JtLmlhbS52MS5Hcm91cEludml0ZUxpc3QiKYq1GAgKBgoCywEQAYLT5JMCFxIVL2lhbS92MS9ncm91cF9pbnZpdGVzEqoBCgZEZWxldGUSKS5wbGF0Zm9ybS5pYW0udjEuRGVsZXRlR3JvdXBJbnZpdGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Il2KtRgGCgQKAswBkrUYKgofYXBpLmlhbS5ncm91cF9pbnZpdGUuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCHyodL2lhbS92MS9ncm91cF9pbnZpdGVzL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_iam_v1_roles]);
 
 /**
- * Asks for a registration.
+ * Not used by any method.
  *
  * @generated from message platform.iam.v1.RegistrationRequest
  */
@@ -43,7 +43,7 @@ export type RegistrationRequest = Message<"platform.iam.v1.RegistrationRequest">
 };
 
 /**
- * Asks for a registration.
+ * Not used by any method.
  *
  * @generated from message platform.iam.v1.RegistrationRequest
  */
@@ -67,7 +67,7 @@ export const RegistrationRequestSchema: GenMessage<RegistrationRequest, {jsonTyp
   messageDesc(file_platform_iam_v1_group_invites, 0);
 
 /**
- * A human as version 1 shows it.
+ * A person with an invite code.
  *
  * @generated from message platform.iam.v1.RegistrationRequest.Human
  */
@@ -79,7 +79,7 @@ export type RegistrationRequest_Human = Message<"platform.iam.v1.RegistrationReq
 };
 
 /**
- * A human as version 1 shows it.
+ * A person with an invite code.
  *
  * @generated from message platform.iam.v1.RegistrationRequest.Human
  */
@@ -98,7 +98,7 @@ export const RegistrationRequest_HumanSchema: GenMessage<RegistrationRequest_Hum
   messageDesc(file_platform_iam_v1_group_invites, 0, 0);
 
 /**
- * A cluster as version 1 shows it.
+ * A cluster with an invite code.
  *
  * @generated from message platform.iam.v1.RegistrationRequest.Cluster
  */
@@ -115,7 +115,7 @@ export type RegistrationRequest_Cluster = Message<"platform.iam.v1.RegistrationR
 };
 
 /**
- * A cluster as version 1 shows it.
+ * A cluster with an invite code.
  *
  * @generated from message platform.iam.v1.RegistrationRequest.Cluster
  */
@@ -139,7 +139,7 @@ export const RegistrationRequest_ClusterSchema: GenMessage<RegistrationRequest_C
   messageDesc(file_platform_iam_v1_group_invites, 0, 1);
 
 /**
- * A group invite as version 1 shows it.
+ * A new invite, with its code.
  *
  * @generated from message platform.iam.v1.GroupInvite
  */
@@ -165,13 +165,15 @@ export type GroupInvite = Message<"platform.iam.v1.GroupInvite"> & {
   role?: Role | undefined;
 
   /**
+   * The secret to pass on.
+   *
    * @generated from field: string code = 5;
    */
   code: string;
 };
 
 /**
- * A group invite as version 1 shows it.
+ * A new invite, with its code.
  *
  * @generated from message platform.iam.v1.GroupInvite
  */
@@ -197,6 +199,8 @@ export type GroupInviteJson = {
   role?: RoleJson;
 
   /**
+   * The secret to pass on.
+   *
    * @generated from field: string code = 5;
    */
   code?: string;
@@ -210,7 +214,7 @@ export const GroupInviteSchema: GenMessage<GroupInvite, {jsonType: GroupInviteJs
   messageDesc(file_platform_iam_v1_group_invites, 1);
 
 /**
- * A stored group invite as version 1 shows it.
+ * An invite in a list, without its code.
  *
  * @generated from message platform.iam.v1.StoredGroupInvite
  */
@@ -252,7 +256,7 @@ export type StoredGroupInvite = Message<"platform.iam.v1.StoredGroupInvite"> & {
 };
 
 /**
- * A stored group invite as version 1 shows it.
+ * An invite in a list, without its code.
  *
  * @generated from message platform.iam.v1.StoredGroupInvite
  */
@@ -301,7 +305,7 @@ export const StoredGroupInviteSchema: GenMessage<StoredGroupInvite, {jsonType: S
   messageDesc(file_platform_iam_v1_group_invites, 2);
 
 /**
- * The answer of a list of group invites.
+ * All matching group invites.
  *
  * @generated from message platform.iam.v1.GroupInviteList
  */
@@ -313,7 +317,7 @@ export type GroupInviteList = Message<"platform.iam.v1.GroupInviteList"> & {
 };
 
 /**
- * The answer of a list of group invites.
+ * All matching group invites.
  *
  * @generated from message platform.iam.v1.GroupInviteList
  */
@@ -332,7 +336,7 @@ export const GroupInviteListSchema: GenMessage<GroupInviteList, {jsonType: Group
   messageDesc(file_platform_iam_v1_group_invites, 3);
 
 /**
- * Asks for a group invite.
+ * A new group invite.
  *
  * @generated from message platform.iam.v1.GroupInviteRequest
  */
@@ -343,28 +347,36 @@ export type GroupInviteRequest = Message<"platform.iam.v1.GroupInviteRequest"> &
   group: string;
 
   /**
+   * How long the code is valid. Required.
+   *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
   ttl?: Duration | undefined;
 
   /**
+   * uid of the role.
+   *
    * @generated from field: string role = 3;
    */
   role: string;
 
   /**
+   * Only a user with this verified address may accept. If empty, any user may accept.
+   *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
+   * The invite ends when the first user joins.
+   *
    * @generated from field: bool single_use = 5;
    */
   singleUse: boolean;
 };
 
 /**
- * Asks for a group invite.
+ * A new group invite.
  *
  * @generated from message platform.iam.v1.GroupInviteRequest
  */
@@ -375,21 +387,29 @@ export type GroupInviteRequestJson = {
   group?: string;
 
   /**
+   * How long the code is valid. Required.
+   *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
   ttl?: DurationJson;
 
   /**
+   * uid of the role.
+   *
    * @generated from field: string role = 3;
    */
   role?: string;
 
   /**
+   * Only a user with this verified address may accept. If empty, any user may accept.
+   *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
+   * The invite ends when the first user joins.
+   *
    * @generated from field: bool single_use = 5;
    */
   singleUse?: boolean;
@@ -403,7 +423,7 @@ export const GroupInviteRequestSchema: GenMessage<GroupInviteRequest, {jsonType:
   messageDesc(file_platform_iam_v1_group_invites, 4);
 
 /**
- * The request of DeleteGroupInvite.
+ * Names the group invite to delete.
  *
  * @generated from message platform.iam.v1.DeleteGroupInviteRequest
  */
@@ -415,7 +435,7 @@ export type DeleteGroupInviteRequest = Message<"platform.iam.v1.DeleteGroupInvit
 };
 
 /**
- * The request of DeleteGroupInvite.
+ * Names the group invite to delete.
  *
  * @generated from message platform.iam.v1.DeleteGroupInviteRequest
  */
@@ -434,12 +454,14 @@ export const DeleteGroupInviteRequestSchema: GenMessage<DeleteGroupInviteRequest
   messageDesc(file_platform_iam_v1_group_invites, 5);
 
 /**
- * Selects group invites.
+ * Selects group invites. An empty field does not filter.
  *
  * @generated from message platform.iam.v1.GroupInviteFilter
  */
 export type GroupInviteFilter = Message<"platform.iam.v1.GroupInviteFilter"> & {
   /**
+   * Only invites of exactly this group.
+   *
    * @generated from field: string group = 1;
    */
   group: string;
@@ -456,12 +478,14 @@ export type GroupInviteFilter = Message<"platform.iam.v1.GroupInviteFilter"> & {
 };
 
 /**
- * Selects group invites.
+ * Selects group invites. An empty field does not filter.
  *
  * @generated from message platform.iam.v1.GroupInviteFilter
  */
 export type GroupInviteFilterJson = {
   /**
+   * Only invites of exactly this group.
+   *
    * @generated from field: string group = 1;
    */
   group?: string;
@@ -485,13 +509,13 @@ export const GroupInviteFilterSchema: GenMessage<GroupInviteFilter, {jsonType: G
   messageDesc(file_platform_iam_v1_group_invites, 6);
 
 /**
- * Group invites in version 1 of the API.
+ * Invites to join a group, in version 1 of the API. There is no Get: list by id.
  *
  * @generated from service platform.iam.v1.GroupInvites
  */
 export const GroupInvites: GenService<{
   /**
-   * Creates a group invite.
+   * Create an invite to join a group with a role. The answer holds the code; no other answer does.
    *
    * @generated from rpc platform.iam.v1.GroupInvites.Create
    */
@@ -501,7 +525,8 @@ export const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Creates a with group.
+   * Create an organization without making the caller its owner, and an invite for its owner. Only for the operator of the
+   * server. The group of the request is the name of the organization.
    *
    * @generated from rpc platform.iam.v1.GroupInvites.CreateWithGroup
    */
@@ -511,7 +536,7 @@ export const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Lists group invites.
+   * List the pending invites of the groups that the caller may see, newest first. Never returns codes.
    *
    * @generated from rpc platform.iam.v1.GroupInvites.List
    */
@@ -521,7 +546,7 @@ export const GroupInvites: GenService<{
     output: typeof GroupInviteListSchema;
   },
   /**
-   * Deletes a group invite.
+   * Delete a group invite, so that its code no longer works.
    *
    * @generated from rpc platform.iam.v1.GroupInvites.Delete
    */

@@ -18,7 +18,7 @@ export const file_platform_iam_v1_terms: GenFile = /*@__PURE__*/
   fileDesc("ChtwbGF0Zm9ybS9pYW0vdjEvdGVybXMucHJvdG8SD3BsYXRmb3JtLmlhbS52MSI/ChJBY2NlcHRUZXJtc1JlcXVlc3QSEwoFZ3JvdXAYASABKAlCBIi1GAESFAoMZG9jdW1lbnRfaWRzGAIgAygJIkQKE0FjY2VwdFRlcm1zUmVzcG9uc2USEgoFZ3JvdXAYASABKAlCA+BBAxIZCgxkb2N1bWVudF9pZHMYAiADKAlCA+BBAyIiCgtUZXJtc0ZpbHRlchITCgVncm91cBgBIAEoCUIEiLUYASJrChNUZXJtc0RvY3VtZW50U3RhdHVzEg4KBmRvY19pZBgBIAEoCRITCgthY2NlcHRlZF9ieRgCIAEoCRIvCgthY2NlcHRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoJVGVybXNMaXN0EjMKBWl0ZW1zGAEgAygLMiQucGxhdGZvcm0uaWFtLnYxLlRlcm1zRG9jdW1lbnRTdGF0dXMiOQoPTWlzc2luZ0RvY3VtZW50EgoKAmlkGAEgASgJEg0KBWxhYmVsGAIgASgJEgsKA3VybBgDIAEoCSJLChZUZXJtc05vdEFjY2VwdGVkRGV0YWlsEjEKB21pc3NpbmcYASADKAsyIC5wbGF0Zm9ybS5pYW0udjEuTWlzc2luZ0RvY3VtZW50Mq8CCgVUZXJtcxKvAQoLQWNjZXB0VGVybXMSIy5wbGF0Zm9ybS5pYW0udjEuQWNjZXB0VGVybXNSZXF1ZXN0GiQucGxhdGZvcm0uaWFtLnYxLkFjY2VwdFRlcm1zUmVzcG9uc2UiVYq1GAYKBAoCmRGStRgkChlhcGkuaWFtLnRlcm1zLmFjY2VwdGVkLnYxEgVncm91cBgBgtPkkwIdOgEqIhgvaWFtL3YxL3Rlcm1zL3tncm91cD0qKn0SdAoMTGlzdEFjY2VwdGVkEhwucGxhdGZvcm0uaWFtLnYxLlRlcm1zRmlsdGVyGhoucGxhdGZvcm0uaWFtLnYxLlRlcm1zTGlzdCIqirUYBgoECgKaEYLT5JMCGhIYL2lhbS92MS90ZXJtcy97Z3JvdXA9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * Asks for an accept terms.
+ * The documents that a group accepts.
  *
  * @generated from message platform.iam.v1.AcceptTermsRequest
  */
@@ -35,7 +35,7 @@ export type AcceptTermsRequest = Message<"platform.iam.v1.AcceptTermsRequest"> &
 };
 
 /**
- * Asks for an accept terms.
+ * The documents that a group accepts.
  *
  * @generated from message platform.iam.v1.AcceptTermsRequest
  */
@@ -59,7 +59,7 @@ export const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest, {jsonType:
   messageDesc(file_platform_iam_v1_terms, 0);
 
 /**
- * The answer of AcceptTerms.
+ * The recorded acceptances.
  *
  * @generated from message platform.iam.v1.AcceptTermsResponse
  */
@@ -76,7 +76,7 @@ export type AcceptTermsResponse = Message<"platform.iam.v1.AcceptTermsResponse">
 };
 
 /**
- * The answer of AcceptTerms.
+ * The recorded acceptances.
  *
  * @generated from message platform.iam.v1.AcceptTermsResponse
  */
@@ -100,7 +100,7 @@ export const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse, {jsonTyp
   messageDesc(file_platform_iam_v1_terms, 1);
 
 /**
- * Selects terms.
+ * The group whose acceptances to list.
  *
  * @generated from message platform.iam.v1.TermsFilter
  */
@@ -112,7 +112,7 @@ export type TermsFilter = Message<"platform.iam.v1.TermsFilter"> & {
 };
 
 /**
- * Selects terms.
+ * The group whose acceptances to list.
  *
  * @generated from message platform.iam.v1.TermsFilter
  */
@@ -131,7 +131,7 @@ export const TermsFilterSchema: GenMessage<TermsFilter, {jsonType: TermsFilterJs
   messageDesc(file_platform_iam_v1_terms, 2);
 
 /**
- * A terms document status as version 1 shows it.
+ * The acceptance of one document.
  *
  * @generated from message platform.iam.v1.TermsDocumentStatus
  */
@@ -142,6 +142,8 @@ export type TermsDocumentStatus = Message<"platform.iam.v1.TermsDocumentStatus">
   docId: string;
 
   /**
+   * uid of the identity.
+   *
    * @generated from field: string accepted_by = 2;
    */
   acceptedBy: string;
@@ -153,7 +155,7 @@ export type TermsDocumentStatus = Message<"platform.iam.v1.TermsDocumentStatus">
 };
 
 /**
- * A terms document status as version 1 shows it.
+ * The acceptance of one document.
  *
  * @generated from message platform.iam.v1.TermsDocumentStatus
  */
@@ -164,6 +166,8 @@ export type TermsDocumentStatusJson = {
   docId?: string;
 
   /**
+   * uid of the identity.
+   *
    * @generated from field: string accepted_by = 2;
    */
   acceptedBy?: string;
@@ -182,7 +186,7 @@ export const TermsDocumentStatusSchema: GenMessage<TermsDocumentStatus, {jsonTyp
   messageDesc(file_platform_iam_v1_terms, 3);
 
 /**
- * The answer of a list of terms.
+ * All acceptances of a group and the groups above it.
  *
  * @generated from message platform.iam.v1.TermsList
  */
@@ -194,7 +198,7 @@ export type TermsList = Message<"platform.iam.v1.TermsList"> & {
 };
 
 /**
- * The answer of a list of terms.
+ * All acceptances of a group and the groups above it.
  *
  * @generated from message platform.iam.v1.TermsList
  */
@@ -213,7 +217,7 @@ export const TermsListSchema: GenMessage<TermsList, {jsonType: TermsListJson}> =
   messageDesc(file_platform_iam_v1_terms, 4);
 
 /**
- * A missing document as version 1 shows it.
+ * A document that has to be accepted first.
  *
  * @generated from message platform.iam.v1.MissingDocument
  */
@@ -235,7 +239,7 @@ export type MissingDocument = Message<"platform.iam.v1.MissingDocument"> & {
 };
 
 /**
- * A missing document as version 1 shows it.
+ * A document that has to be accepted first.
  *
  * @generated from message platform.iam.v1.MissingDocument
  */
@@ -264,7 +268,7 @@ export const MissingDocumentSchema: GenMessage<MissingDocument, {jsonType: Missi
   messageDesc(file_platform_iam_v1_terms, 5);
 
 /**
- * A terms not accepted detail as version 1 shows it.
+ * Error detail of a FAILED_PRECONDITION: the call requires documents that have not been accepted for the organization.
  *
  * @generated from message platform.iam.v1.TermsNotAcceptedDetail
  */
@@ -276,7 +280,7 @@ export type TermsNotAcceptedDetail = Message<"platform.iam.v1.TermsNotAcceptedDe
 };
 
 /**
- * A terms not accepted detail as version 1 shows it.
+ * Error detail of a FAILED_PRECONDITION: the call requires documents that have not been accepted for the organization.
  *
  * @generated from message platform.iam.v1.TermsNotAcceptedDetail
  */
@@ -295,13 +299,13 @@ export const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDetail, {j
   messageDesc(file_platform_iam_v1_terms, 6);
 
 /**
- * Terms in version 1 of the API.
+ * Legal documents that organizations have accepted, in version 1 of the API.
  *
  * @generated from service platform.iam.v1.Terms
  */
 export const Terms: GenService<{
   /**
-   * Accept terms.
+   * Record that the caller accepts legal documents for a group. Repeating it keeps the first acceptance.
    *
    * @generated from rpc platform.iam.v1.Terms.AcceptTerms
    */
@@ -311,7 +315,7 @@ export const Terms: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists accepted.
+   * List which legal documents a group and the groups above it have accepted.
    *
    * @generated from rpc platform.iam.v1.Terms.ListAccepted
    */

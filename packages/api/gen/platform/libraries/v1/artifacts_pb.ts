@@ -19,7 +19,7 @@ export const file_platform_libraries_v1_artifacts: GenFile = /*@__PURE__*/
   fileDesc("CiVwbGF0Zm9ybS9saWJyYXJpZXMvdjEvYXJ0aWZhY3RzLnByb3RvEhVwbGF0Zm9ybS5saWJyYXJpZXMudjEi/QEKCEFydGlmYWN0EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSMwoJZWNvc3lzdGVtGAQgASgOMiAucGxhdGZvcm0ubGlicmFyaWVzLnYxLkVjb3N5c3RlbRIWCg5sYXRlc3RfdmVyc2lvbhgFIAEoCRIVCg12ZXJzaW9uX2NvdW50GAYgASgFEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoEBCgxBcnRpZmFjdExpc3QSLgoFaXRlbXMYASADKAsyHy5wbGF0Zm9ybS5saWJyYXJpZXMudjEuQXJ0aWZhY3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhcKD3RvdGFsX2FydGlmYWN0cxgDIAEoBRIPCgdza2lwcGVkGAQgASgFIs4BCg5BcnRpZmFjdEZpbHRlchI0CgplY29zeXN0ZW1zGAEgAygOMiAucGxhdGZvcm0ubGlicmFyaWVzLnYxLkVjb3N5c3RlbRINCgVxdWVyeRgCIAEoCRIUCgxjdWRhX3ZlcnNpb24YAyABKAkSEgoKcmVtZWRpYXRlZBgEIAEoCBIYChBpbmNsdWRlX3Vwc3RyZWFtGAUgASgIEhEKCXBhZ2Vfc2l6ZRgKIAEoBRISCgpwYWdlX3Rva2VuGAsgASgJEgwKBHNraXAYDCABKAUiPQoVQXJ0aWZhY3RWZXJzaW9uRmlsdGVyEgoKAmlkGAEgASgJEhgKEGluY2x1ZGVfdXBzdHJlYW0YAiABKAgiTAoTQXJ0aWZhY3RWZXJzaW9uTGlzdBI1CgVpdGVtcxgBIAMoCzImLnBsYXRmb3JtLmxpYnJhcmllcy52MS5BcnRpZmFjdFZlcnNpb24i7gIKD0FydGlmYWN0VmVyc2lvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2l6ZV9ieXRlcxgHIAEoAxI2Cgtzb3VyY2VfdHlwZRgIIAEoDjIhLnBsYXRmb3JtLmxpYnJhcmllcy52MS5Tb3VyY2VUeXBlEhcKD21hbHdhcmVfc2Nhbm5lZBgJIAEoCBIZChFtYWx3YXJlX21hbGljaW91cxgKIAEoCBI7Chd1cHN0cmVhbV9wdWJsaXNoZWRfZGF0ZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoXR2V0QXJ0aWZhY3RDb3VudFJlcXVlc3QSNAoKZWNvc3lzdGVtcxgBIAMoDjIgLnBsYXRmb3JtLmxpYnJhcmllcy52MS5FY29zeXN0ZW0iuAEKGEdldEFydGlmYWN0Q291bnRSZXNwb25zZRJFCgZjb3VudHMYASADKAsyNS5wbGF0Zm9ybS5saWJyYXJpZXMudjEuR2V0QXJ0aWZhY3RDb3VudFJlc3BvbnNlLkNvdW50GlUKBUNvdW50EjMKCWVjb3N5c3RlbRgBIAEoDjIgLnBsYXRmb3JtLmxpYnJhcmllcy52MS5FY29zeXN0ZW0SFwoPdG90YWxfYXJ0aWZhY3RzGAIgASgFKosBCgpTb3VyY2VUeXBlEhsKF1NPVVJDRV9UWVBFX1VOU1BFQ0lGSUVEEAASGAoUU09VUkNFX1RZUEVfSU5URVJOQUwQARIjCh9TT1VSQ0VfVFlQRV9JTlRFUk5BTF9SRU1FRElBVEVEEAISIQodU09VUkNFX1RZUEVfVVBTVFJFQU1fUkVHSVNUUlkQAzLdAwoJQXJ0aWZhY3RzEn8KBExpc3QSJS5wbGF0Zm9ybS5saWJyYXJpZXMudjEuQXJ0aWZhY3RGaWx0ZXIaIy5wbGF0Zm9ybS5saWJyYXJpZXMudjEuQXJ0aWZhY3RMaXN0IiuKtRgICgYKAosOEAGC0+STAhkSFy9saWJyYXJpZXMvdjEvYXJ0aWZhY3RzEqUBCgxMaXN0VmVyc2lvbnMSLC5wbGF0Zm9ybS5saWJyYXJpZXMudjEuQXJ0aWZhY3RWZXJzaW9uRmlsdGVyGioucGxhdGZvcm0ubGlicmFyaWVzLnYxLkFydGlmYWN0VmVyc2lvbkxpc3QiO4q1GAgKBgoCiw4QAYLT5JMCKRInL2xpYnJhcmllcy92MS9hcnRpZmFjdHMve2lkPSp9L3ZlcnNpb25zEqYBChBHZXRBcnRpZmFjdENvdW50Ei4ucGxhdGZvcm0ubGlicmFyaWVzLnYxLkdldEFydGlmYWN0Q291bnRSZXF1ZXN0Gi8ucGxhdGZvcm0ubGlicmFyaWVzLnYxLkdldEFydGlmYWN0Q291bnRSZXNwb25zZSIxirUYCAoGCgKLDhABgtPkkwIfEh0vbGlicmFyaWVzL3YxL2FydGlmYWN0cy9jb3VudGIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_libraries_v1_entitlements]);
 
 /**
- * An artifact as version 1 shows it.
+ * A library.
  *
  * @generated from message platform.libraries.v1.Artifact
  */
@@ -66,7 +66,7 @@ export type Artifact = Message<"platform.libraries.v1.Artifact"> & {
 };
 
 /**
- * An artifact as version 1 shows it.
+ * A library.
  *
  * @generated from message platform.libraries.v1.Artifact
  */
@@ -120,7 +120,7 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_platform_libraries_v1_artifacts, 0);
 
 /**
- * The answer of a list of artifacts.
+ * One page of libraries.
  *
  * @generated from message platform.libraries.v1.ArtifactList
  */
@@ -147,7 +147,7 @@ export type ArtifactList = Message<"platform.libraries.v1.ArtifactList"> & {
 };
 
 /**
- * The answer of a list of artifacts.
+ * One page of libraries.
  *
  * @generated from message platform.libraries.v1.ArtifactList
  */
@@ -181,7 +181,7 @@ export const ArtifactListSchema: GenMessage<ArtifactList, {jsonType: ArtifactLis
   messageDesc(file_platform_libraries_v1_artifacts, 1);
 
 /**
- * Selects artifacts.
+ * Filters and paging for listing libraries. At least one ecosystem is required.
  *
  * @generated from message platform.libraries.v1.ArtifactFilter
  */
@@ -207,6 +207,8 @@ export type ArtifactFilter = Message<"platform.libraries.v1.ArtifactFilter"> & {
   remediated: boolean;
 
   /**
+   * Has no effect: this server lists only libraries that were published to it.
+   *
    * @generated from field: bool include_upstream = 5;
    */
   includeUpstream: boolean;
@@ -228,7 +230,7 @@ export type ArtifactFilter = Message<"platform.libraries.v1.ArtifactFilter"> & {
 };
 
 /**
- * Selects artifacts.
+ * Filters and paging for listing libraries. At least one ecosystem is required.
  *
  * @generated from message platform.libraries.v1.ArtifactFilter
  */
@@ -254,6 +256,8 @@ export type ArtifactFilterJson = {
   remediated?: boolean;
 
   /**
+   * Has no effect: this server lists only libraries that were published to it.
+   *
    * @generated from field: bool include_upstream = 5;
    */
   includeUpstream?: boolean;
@@ -282,7 +286,7 @@ export const ArtifactFilterSchema: GenMessage<ArtifactFilter, {jsonType: Artifac
   messageDesc(file_platform_libraries_v1_artifacts, 2);
 
 /**
- * Selects artifact versions.
+ * The library whose versions to list.
  *
  * @generated from message platform.libraries.v1.ArtifactVersionFilter
  */
@@ -299,7 +303,7 @@ export type ArtifactVersionFilter = Message<"platform.libraries.v1.ArtifactVersi
 };
 
 /**
- * Selects artifact versions.
+ * The library whose versions to list.
  *
  * @generated from message platform.libraries.v1.ArtifactVersionFilter
  */
@@ -323,7 +327,7 @@ export const ArtifactVersionFilterSchema: GenMessage<ArtifactVersionFilter, {jso
   messageDesc(file_platform_libraries_v1_artifacts, 3);
 
 /**
- * The answer of a list of artifact versions.
+ * All versions of a library.
  *
  * @generated from message platform.libraries.v1.ArtifactVersionList
  */
@@ -335,7 +339,7 @@ export type ArtifactVersionList = Message<"platform.libraries.v1.ArtifactVersion
 };
 
 /**
- * The answer of a list of artifact versions.
+ * All versions of a library.
  *
  * @generated from message platform.libraries.v1.ArtifactVersionList
  */
@@ -354,12 +358,14 @@ export const ArtifactVersionListSchema: GenMessage<ArtifactVersionList, {jsonTyp
   messageDesc(file_platform_libraries_v1_artifacts, 4);
 
 /**
- * An artifact version as version 1 shows it.
+ * One published version of a library.
  *
  * @generated from message platform.libraries.v1.ArtifactVersion
  */
 export type ArtifactVersion = Message<"platform.libraries.v1.ArtifactVersion"> & {
   /**
+   * `<id of the library>:<version>:<source>`, with the source INTERNAL or INTERNAL_REMEDIATED.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -416,12 +422,14 @@ export type ArtifactVersion = Message<"platform.libraries.v1.ArtifactVersion"> &
 };
 
 /**
- * An artifact version as version 1 shows it.
+ * One published version of a library.
  *
  * @generated from message platform.libraries.v1.ArtifactVersion
  */
 export type ArtifactVersionJson = {
   /**
+   * `<id of the library>:<version>:<source>`, with the source INTERNAL or INTERNAL_REMEDIATED.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
@@ -485,7 +493,7 @@ export const ArtifactVersionSchema: GenMessage<ArtifactVersion, {jsonType: Artif
   messageDesc(file_platform_libraries_v1_artifacts, 5);
 
 /**
- * The request of GetArtifactCount.
+ * The ecosystems to count. At least one is required.
  *
  * @generated from message platform.libraries.v1.GetArtifactCountRequest
  */
@@ -497,7 +505,7 @@ export type GetArtifactCountRequest = Message<"platform.libraries.v1.GetArtifact
 };
 
 /**
- * The request of GetArtifactCount.
+ * The ecosystems to count. At least one is required.
  *
  * @generated from message platform.libraries.v1.GetArtifactCountRequest
  */
@@ -516,7 +524,7 @@ export const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest, 
   messageDesc(file_platform_libraries_v1_artifacts, 6);
 
 /**
- * The answer of GetArtifactCount.
+ * One entry for each requested ecosystem, also for those without libraries.
  *
  * @generated from message platform.libraries.v1.GetArtifactCountResponse
  */
@@ -528,7 +536,7 @@ export type GetArtifactCountResponse = Message<"platform.libraries.v1.GetArtifac
 };
 
 /**
- * The answer of GetArtifactCount.
+ * One entry for each requested ecosystem, also for those without libraries.
  *
  * @generated from message platform.libraries.v1.GetArtifactCountResponse
  */
@@ -547,7 +555,7 @@ export const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse
   messageDesc(file_platform_libraries_v1_artifacts, 7);
 
 /**
- * A count as version 1 shows it.
+ * The count of one ecosystem.
  *
  * @generated from message platform.libraries.v1.GetArtifactCountResponse.Count
  */
@@ -564,7 +572,7 @@ export type GetArtifactCountResponse_Count = Message<"platform.libraries.v1.GetA
 };
 
 /**
- * A count as version 1 shows it.
+ * The count of one ecosystem.
  *
  * @generated from message platform.libraries.v1.GetArtifactCountResponse.Count
  */
@@ -588,7 +596,7 @@ export const GetArtifactCountResponse_CountSchema: GenMessage<GetArtifactCountRe
   messageDesc(file_platform_libraries_v1_artifacts, 7, 0);
 
 /**
- * The source type.
+ * Where a version comes from.
  *
  * @generated from enum platform.libraries.v1.SourceType
  */
@@ -615,14 +623,14 @@ export const SourceType = {
 } as const;
 
 /**
- * The source type.
+ * Where a version comes from.
  *
  * @generated from enum platform.libraries.v1.SourceType
  */
 export type SourceType = (typeof SourceType)[keyof typeof SourceType] | UnknownEnum;
 
 /**
- * The source type.
+ * Where a version comes from.
  *
  * @generated from enum platform.libraries.v1.SourceType
  */
@@ -635,13 +643,13 @@ export const SourceTypeSchema: GenEnum<SourceType, SourceTypeJson> = /*@__PURE__
   enumDesc(file_platform_libraries_v1_artifacts, 0);
 
 /**
- * Artifacts in version 1 of the API.
+ * The catalogue of language libraries, in version 1 of the API.
  *
  * @generated from service platform.libraries.v1.Artifacts
  */
 export const Artifacts: GenService<{
   /**
-   * Lists artifacts.
+   * List the libraries of one or more ecosystems, by name, in pages. Ecosystems that this server does not serve are empty.
    *
    * @generated from rpc platform.libraries.v1.Artifacts.List
    */
@@ -651,7 +659,7 @@ export const Artifacts: GenService<{
     output: typeof ArtifactListSchema;
   },
   /**
-   * Lists versions.
+   * List all versions of a library, newest first. The list of an unknown library is empty.
    *
    * @generated from rpc platform.libraries.v1.Artifacts.ListVersions
    */
@@ -661,7 +669,7 @@ export const Artifacts: GenService<{
     output: typeof ArtifactVersionListSchema;
   },
   /**
-   * Returns the artifact count.
+   * Count the libraries of one or more ecosystems.
    *
    * @generated from rpc platform.libraries.v1.Artifacts.GetArtifactCount
    */
