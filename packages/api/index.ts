@@ -5,11 +5,13 @@ import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
+import { ImageReferrersService } from "./gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "./gen/holt/v1/memberships_pb.ts";
 import { PullRecordingsService } from "./gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "./gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
+import { SignatureKeysService } from "./gen/holt/v1/signature_keys_pb.ts";
 import { SubscriptionSettingsService } from "./gen/holt/v1/subscriptions_pb.ts";
 import { VulnerabilitiesService } from "./gen/holt/v1/vulnerabilities_pb.ts";
 import { SecurityAdvisory as SecurityAdvisoryV1 } from "./gen/platform/advisory/v1/security_advisories_pb.ts";
@@ -134,6 +136,8 @@ export const services: readonly DescService[] = [
   PullTokensService,
   PullRecordingsService,
   PythonProjectsService,
+  SignatureKeysService,
+  ImageReferrersService,
   SubscriptionSettingsService,
   VulnerabilitiesService,
 ];

@@ -4,11 +4,13 @@ import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_p
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
+import { ImageReferrersService } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
+import { SignatureKeysService } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
 import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
 import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
 import { SecurityAdvisory } from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
@@ -129,11 +131,13 @@ export const servicesOfHolt = {
   deliveries: DeliveriesService,
   events: EventsService,
   imagePackages: ImagePackagesService,
+  imageReferrers: ImageReferrersService,
   imports: ImportsService,
   memberships: MembershipsService,
   pullRecordings: PullRecordingsService,
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
+  signatureKeys: SignatureKeysService,
   subscriptions: SubscriptionSettingsService,
   vulnerabilities: VulnerabilitiesService,
 } as const;

@@ -5,9 +5,11 @@ import type { Iam } from "../iam/iam.ts";
 import { rootOf } from "../lib/uid.ts";
 import { EventContexts } from "../outbox/event-context.ts";
 import { imagePackagesService } from "./api/image-packages.ts";
+import { imageReferrersService } from "./api/image-referrers.ts";
 import { imagesService } from "./api/images.ts";
 import { pullRecordingsService } from "./api/pull-recordings.ts";
 import { reposService } from "./api/repos.ts";
+import { signatureKeysService } from "./api/signature-keys.ts";
 import { tagsService } from "./api/tags.ts";
 import { registryV1 } from "./api/v1/registry.ts";
 import { createCollector } from "./collection/gc.ts";
@@ -26,6 +28,7 @@ import { pullCounts } from "./migrations/026-pull-counts.ts";
 import { repoSync } from "./migrations/028-repo-sync.ts";
 import { pushes } from "./migrations/031-pushes.ts";
 import { imageDocuments } from "./migrations/032-image-documents.ts";
+import { signatureKeys } from "./migrations/036-signature-keys.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
@@ -37,9 +40,23 @@ const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: roo
 
 export const registryDomain: Domain = {
   name: "registry",
-  migrations: [registry, imagePackages, indexPlatforms, readingTurns, scanLeases, pullCounts, repoSync, pushes, imageDocuments],
+  migrations: [
+    registry,
+    imagePackages,
+    indexPlatforms,
+    readingTurns,
+    scanLeases,
+    pullCounts,
+    repoSync,
+    pushes,
+    imageDocuments,
+    signatureKeys,
+  ],
   onGroupDelete: {
-    blockedBy: [{ table: "repo", what: "child repos" }],
+    blockedBy: [
+      { table: "repo", what: "child repos" },
+      { table: "signature_key", what: "child signature keys" },
+    ],
     alsoDeletes: [
       { table: "package_origin", column: "org_uid" },
       { table: "image_wait", column: "org_uid" },
@@ -120,6 +137,8 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
       imagePackagesService(collaborators),
       registryV1(collaborators),
       pullRecordingsService(settings.pullEvents),
+      imageReferrersService(collaborators),
+      signatureKeysService(collaborators),
     ],
     mounts: [
       { paths: ["/v2", "/v2/*"], serve: oci },

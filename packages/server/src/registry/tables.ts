@@ -25,6 +25,7 @@ declare module "../db/schema.ts" {
     build_report: BuildReportTable;
     chart_image: ChartImageTable;
     pull_recording: PullRecordingTable;
+    signature_key: ResourceTable;
   }
 
   interface PartialCounts {

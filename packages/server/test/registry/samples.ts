@@ -1,12 +1,15 @@
 /** What the conformance suites need to know of repos and tags. */
 
+import { generateKeyPairSync } from "node:crypto";
 import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
+import { SignatureKeysService } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { parentOf, rootOf } from "../../src/lib/uid.ts";
 import { repos, tags } from "../../src/registry/resources.ts";
+import { signatureKeys } from "../../src/registry/signatures/signature-key.ts";
 import { textOf } from "../harness/json.ts";
 import { defineSample, inGroup, type OperationSample, type ParentSample, type ResourceSample } from "../harness/samples.ts";
 import type { World } from "../harness/world.ts";
@@ -17,6 +20,10 @@ const overlayWith = (word: string) => ({
   environment: { TEXT: word },
   annotations: { "com.example.text": word },
 });
+
+function pemOf(namedCurve: string): string {
+  return generateKeyPairSync("ec", { namedCurve }).publicKey.export({ type: "spki", format: "pem" }) as string;
+}
 
 async function createRepo(world: World, parent: string, name: string): Promise<string> {
   return (await world.must(ReposService.method.createRepo, { parent, repo: { name } })).uid;
@@ -83,6 +90,14 @@ export const resourceSamples: readonly ResourceSample[] = [
     smallChange: { deprecated: true },
     // Subscriptions belong to groups, and a repo is not a group.
     eventGroup: rootOf,
+  }),
+  defineSample(signatureKeys, SignatureKeysService, {
+    title: "a signature key",
+    parent: inGroup,
+    capabilityNoun: "policies.policy",
+    sharesNames: false,
+    body: async (_world, _group, name) => ({ name, description: "Signs “é” & <b>.", publicKey: pemOf("P-256") }),
+    change: async () => ({ name: "renamed", description: "", publicKey: pemOf("P-384") }),
   }),
 ];
 

@@ -1,0 +1,111 @@
+/** The artifacts that are attached to an image, and whether trusted keys made their signatures. Read-only. */
+import { create } from "@bufbuild/protobuf";
+import {
+  type ImageReferrer,
+  ImageReferrerSchema,
+  ImageReferrersService,
+  type ImageSignature,
+  ImageSignatureSchema,
+  ListImageReferrersResponseSchema,
+  SignatureState,
+} from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
+import type { SignatureKey } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
+import { implement, read } from "../../api/call/implement.ts";
+import { parsePageRequest } from "../../api/resource/list.ts";
+import type { PageTokens } from "../../api/resource/page-token.ts";
+import { isDigest } from "../../blobs/digest.ts";
+import type { BlobStore } from "../../blobs/store.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { createConcurrencyLimit } from "../../jobs/limit.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
+import { timestampFromText } from "../../lib/clock.ts";
+import { notFound, resourceExhausted } from "../../lib/errors.ts";
+import { type CheckContext, type CheckedSignature, checkReferrer } from "../signatures/check-referrer.ts";
+import { type AttachedManifest, findAttached, readContent } from "../signatures/find-attached.ts";
+import { findKeysOfRepo } from "../signatures/signature-key.ts";
+
+/** A page ends after the referrer that reaches one of them. */
+const MAX_SIGNATURES_PER_PAGE = 100;
+const MAX_BYTES_PER_PAGE = 32 * 1024 * 1024;
+/** Calls that verify signatures at the same time: each holds a document of up to 16 MiB. */
+const MAX_CALLS = 8;
+
+export interface ImageReferrersCollaborators {
+  readonly pageTokens: PageTokens;
+  readonly blobs: BlobStore;
+  readonly parsers: Parsers;
+}
+
+export function imageReferrersService({ pageTokens, blobs, parsers }: ImageReferrersCollaborators) {
+  const calls = createConcurrencyLimit(MAX_CALLS, () =>
+    resourceExhausted("the server is verifying signatures already; try again shortly", 1),
+  );
+  return implement(
+    ImageReferrersService,
+    {
+      listImageReferrers: read(async ({ uid, digest, pageSize, pageToken }, { db, now, operation, principal }) => {
+        const { limit } = parsePageRequest({ pageSize, skip: 0 });
+        const binding = JSON.stringify([operation.name, principal?.uid, uid, digest]);
+        const after = pageToken === "" ? "" : (pageTokens.open(pageToken, binding, now)?.key ?? "");
+        if (!isDigest(digest) || (await readContent(db, uid, digest)) === undefined) throw notFound("Image", digest.slice(0, 200));
+        const found = await findAttached(db, { repoUid: uid, digest }, after, limit + 1);
+        const keys = await findKeysOfRepo(db, uid);
+        const referrers = await calls.run(() =>
+          checkPage(found.slice(0, limit), keys, { blobs, parsers, repoUid: uid, subject: digest, keys }, db),
+        );
+        const last = referrers.length < found.length ? referrers.at(-1)?.digest : undefined;
+        const nextPageToken = last === undefined ? "" : pageTokens.seal({ key: last, uid: "", skipped: 0 }, binding, now);
+        return create(ListImageReferrersResponseSchema, { referrers, nextPageToken });
+      }),
+    },
+    "Repo",
+  );
+}
+
+async function checkPage(
+  found: readonly AttachedManifest[],
+  keys: readonly SignatureKey[],
+  context: CheckContext,
+  db: ReadDb,
+): Promise<ImageReferrer[]> {
+  const referrers: ImageReferrer[] = [];
+  let signatures = 0;
+  let bytes = 0;
+  for (const manifest of found) {
+    if (signatures >= MAX_SIGNATURES_PER_PAGE || bytes >= MAX_BYTES_PER_PAGE) break;
+    const content = await readContent(db, context.repoUid, manifest.digest);
+    const checked = content === undefined ? [] : await checkReferrer(content, context);
+    referrers.push(referrerOf(manifest, checked, keys));
+    signatures += checked.length;
+    bytes += checked.reduce((sum, { size }) => sum + size, 0);
+  }
+  return referrers;
+}
+
+function referrerOf(manifest: AttachedManifest, checked: readonly CheckedSignature[], keys: readonly SignatureKey[]): ImageReferrer {
+  const signatures = checked.map((each) => signatureOf(each, keys));
+  return create(ImageReferrerSchema, {
+    digest: manifest.digest,
+    mediaType: manifest.media_type,
+    artifactType: manifest.artifact_type ?? "",
+    size: BigInt(manifest.size),
+    createTime: timestampFromText(manifest.create_time),
+    state: stateOf(signatures),
+    signatures,
+  });
+}
+
+function signatureOf({ layer: { digest, mediaType }, verdict }: CheckedSignature, keys: readonly SignatureKey[]): ImageSignature {
+  if (verdict.state !== "verified")
+    return create(ImageSignatureSchema, { digest, mediaType, state: STATES[verdict.state], reason: verdict.reason });
+  const { key: signatureKey, predicateType } = verdict;
+  const signatureKeyName = keys.find(({ uid }) => uid === signatureKey)?.name ?? "";
+  return create(ImageSignatureSchema, { digest, mediaType, predicateType, state: STATES.verified, signatureKey, signatureKeyName });
+}
+
+const STATES = { verified: SignatureState.VERIFIED, unverified: SignatureState.UNVERIFIED, invalid: SignatureState.INVALID } as const;
+
+function stateOf(signatures: readonly ImageSignature[]): SignatureState {
+  const order = [SignatureState.VERIFIED, SignatureState.INVALID, SignatureState.UNVERIFIED];
+  return order.find((state) => signatures.some((signature) => signature.state === state)) ?? SignatureState.UNSIGNED;
+}

@@ -1,0 +1,56 @@
+/** Verifies the signatures of one artifact that is attached to an image. */
+import { buffer } from "node:stream/consumers";
+import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
+import { Code, HoltError } from "../../lib/errors.ts";
+import type { SignatureLayer } from "./signature-layers.ts";
+import { signatureLayersParser, signatureParser } from "./signature-parsers.ts";
+import type { TrustedKey, Verdict } from "./verify-signature.ts";
+
+/** An attestation contains its SBOM. */
+const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
+
+export interface CheckContext {
+  readonly blobs: BlobStore;
+  readonly parsers: Parsers;
+  readonly repoUid: string;
+  /** Digest of the image. */
+  readonly subject: string;
+  readonly keys: readonly TrustedKey[];
+}
+
+export interface CheckedSignature {
+  readonly layer: SignatureLayer;
+  readonly verdict: Verdict;
+  /** Bytes that were read. */
+  readonly size: number;
+}
+
+/** @param content of the artifact's manifest */
+export async function checkReferrer(content: Uint8Array, context: CheckContext): Promise<readonly CheckedSignature[]> {
+  const layers = await context.parsers.run(signatureLayersParser, content, context.repoUid);
+  const checked: CheckedSignature[] = [];
+  // One after another: each may be large.
+  for (const layer of layers) checked.push(await checkLayer(layer, context));
+  return checked;
+}
+
+async function checkLayer(layer: SignatureLayer, { blobs, parsers, repoUid, subject, keys }: CheckContext): Promise<CheckedSignature> {
+  const { mediaType, signature, digest } = layer;
+  const size = (await blobs.stat(digest))?.size ?? 0;
+  if (size === 0) return { layer, size, verdict: { state: "unverified", reason: "its content is missing" } };
+  if (size > MAX_DOCUMENT_BYTES) return { layer, size: 0, verdict: { state: "unverified", reason: TOO_LARGE } };
+  try {
+    const content = await buffer(await blobs.read(digest));
+    const verdict = await parsers.run(signatureParser, { content, mediaType, signature, subject, keys }, repoUid);
+    return { layer, size, verdict };
+  } catch (error) {
+    if (error instanceof NoSuchBlob) return { layer, size: 0, verdict: { state: "unverified", reason: "its content is missing" } };
+    // One hostile document must not keep the others from being listed.
+    if (error instanceof HoltError && error.code === Code.INVALID_ARGUMENT)
+      return { layer, size, verdict: { state: "invalid", reason: error.message } };
+    throw error;
+  }
+}
+
+const TOO_LARGE = `it is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB`;
