@@ -20,6 +20,10 @@ const rules = [
     isBroken: (line) => /setTimeout as \w+.*timers\/promises|scheduler\.wait\(|new Promise\b.*=>\s*(?:void )?setTimeout\(/.test(line),
     advice: "wait for a condition with test/harness/wait.ts",
   },
+  {
+    isBroken: (line) => /AbortSignal\.timeout\(\d{1,2}_?000\)|\b(?:until|within)\(.*, \d{1,2}_?000\)/.test(line),
+    advice: "be as patient as PATIENCE_MS of test/harness/wait.ts: a slow machine needs it",
+  },
 ];
 
 /** Files that break a rule for a reason, and how many of their lines do. */
@@ -30,6 +34,7 @@ const exceptions = {
     lines: 5,
     reason: "runs for a given time, and accepts a refusal only of pushes that took longer than the grace period",
   },
+  "packages/server/test/robustness/silent-database.test.ts": { lines: 1, reason: "the documented limit of a statement is 30 s" },
   "packages/server/src/jobs/worker.test.ts": { lines: 1, reason: "the run of a job that lasts until its signal ends it" },
 };
 
@@ -42,6 +47,8 @@ const samples = {
     'import { setTimeout as sleep } from "node:timers/promises";',
     "await new Promise((resolve) => setTimeout(resolve, 300));",
     "await new Promise<void>((done) => void setTimeout(done, 5));",
+    "await until(() => isDone(), 10_000);",
+    "await once(socket, 'data', { signal: AbortSignal.timeout(5_000) });",
   ],
   accepted: [
     "const claims = { exp: -Date.now() };",

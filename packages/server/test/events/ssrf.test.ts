@@ -8,7 +8,7 @@ import { OutboundError, type OutboundReason } from "../../src/outbound/error.ts"
 import { type ConnectAttempts, watchConnectAttempts } from "../harness/events/connect-attempts.ts";
 import { deniedAddresses, deniedHosts, malformedHosts, publicAddresses } from "../harness/events/denied-hosts.ts";
 import { startServer } from "../harness/harness.ts";
-import { until } from "../harness/wait.ts";
+import { PATIENCE_MS, until } from "../harness/wait.ts";
 
 type Resolve = NonNullable<OutboundOptions["resolve"]>;
 
@@ -79,7 +79,7 @@ describe("an outbound request", () => {
 
   async function assertRefused(client: OutboundClient, url: string, ...reasons: OutboundReason[]): Promise<void> {
     attempts.forget();
-    const error = await client.request({ url, method: "POST", body: "{}", timeoutMs: 5000 }).then(
+    const error = await client.request({ url, method: "POST", body: "{}", timeoutMs: PATIENCE_MS }).then(
       () => assert.fail(`${url} was answered`),
       (thrown: unknown) => thrown,
     );
@@ -214,7 +214,7 @@ describe("an outbound request", () => {
   /** Asserts that the request is admitted; the watched socket then refuses the connection. */
   async function assertConnects(client: OutboundClient, url: string, addresses: readonly string[]): Promise<void> {
     attempts.forget();
-    await assert.rejects(client.request({ url, timeoutMs: 10_000 }), { reason: "connect" }, url);
+    await assert.rejects(client.request({ url, timeoutMs: PATIENCE_MS }), { reason: "connect" }, url);
     assert.deepEqual(attempts.addresses.toSorted(), addresses.toSorted(), url);
   }
 });

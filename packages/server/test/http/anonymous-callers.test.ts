@@ -7,16 +7,17 @@ import { gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { startServer, type TestServer } from "../harness/harness.ts";
 import { openHttp2, openSocket, talk } from "../harness/raw-clients.ts";
-import { never } from "../harness/wait.ts";
+import { never, PATIENCE_MS } from "../harness/wait.ts";
 
 let server: TestServer;
 before(async () => {
-  server = await startServer();
+  // A body never arrives in time, and none is late.
+  server = await startServer({ limits: { requestMs: 2 * PATIENCE_MS, stalledMs: 2 * PATIENCE_MS } });
 });
 after(() => server[Symbol.asyncDispose]());
 
 /** Makes a test fail if the response waits for the body. */
-const inTime = () => ({ signal: AbortSignal.timeout(5_000) });
+const inTime = () => ({ signal: AbortSignal.timeout(PATIENCE_MS) });
 
 const CREATE_GROUP = "/platform.iam.v2.GroupsService/CreateGroup";
 const EXCHANGE = "/platform.oidc.v1.SecurityTokenService/Exchange";

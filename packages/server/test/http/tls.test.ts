@@ -76,7 +76,6 @@ test("a client that does not speak TLS, or does not finish the handshake, is cut
   plain.write("GET / HTTP/1.1\r\nhost: holt\r\n\r\n");
   await untilClosed(plain);
   assert.equal(await untilClosed(openSocket(server.port)), "");
-  (await handshake(server.port)).destroy();
 });
 
 test("draining and disposing work over TLS as over clear text", async () => {

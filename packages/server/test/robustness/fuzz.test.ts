@@ -34,6 +34,7 @@ import {
   sendBytes,
 } from "../harness/robustness/fuzz-clients.ts";
 import { type GrpcRequest, grpcRequest, type Ingredients, type RestRequest, restRequest } from "../harness/robustness/fuzz-requests.ts";
+import { PATIENCE_MS } from "../harness/wait.ts";
 
 const SEED = seedOf(1);
 const REST_REQUESTS = 60_000;
@@ -357,7 +358,7 @@ describe("fuzzing of a server", () => {
     const socket = connect(port, "127.0.0.1");
     let text = "";
     const untilText = async (isEnough: () => boolean) => {
-      while (!isEnough()) text += String((await once(socket, "data", { signal: AbortSignal.timeout(10_000) }))[0]);
+      while (!isEnough()) text += String((await once(socket, "data", { signal: AbortSignal.timeout(PATIENCE_MS) }))[0]);
     };
     socket.write(
       `GET /openapi.json HTTP/1.1\r\nhost: h\r\n\r\nPOST /iam/v2/groups/${ingredients.uids[0]} HTTP/1.1\r\nhost: h\r\n${authorization}content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,

@@ -10,6 +10,7 @@ import type { Page } from "playwright-core";
 import { assertAccessible } from "../harness/sign-in/accessibility.ts";
 import { launchChromium, openBrowser, type Watched } from "../harness/sign-in/chromium.ts";
 import { type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
+import { PATIENCE_MS } from "../harness/wait.ts";
 
 const chromium = await launchChromium();
 const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
@@ -27,7 +28,7 @@ describe("sign-in with a real browser", { skip }, () => {
     test(title, async () => {
       assert.ok(chromium);
       await using watched = await openBrowser(chromium);
-      watched.page.setDefaultTimeout(15_000);
+      watched.page.setDefaultTimeout(PATIENCE_MS);
       await walk(watched.page, watched);
       assert.deepEqual(watched.violations, []);
       const known = (origin: string): boolean => origin === world.baseUrl || /^http:\/\/(127\.0\.0\.1|localhost|\[::1\]):\d+$/.test(origin);

@@ -53,7 +53,7 @@ function prepare(world: World): Feeds {
   const get = (uid: string) => world.must(getAdvisoryMirror, { uid });
   const pathOf = async (uid: string) => new URL((await get(uid)).url).pathname;
   const settled: Feeds["settled"] = async (uid, isAsked) => {
-    await until(async () => isAsked() && (await isIdle(world, uid)), 60_000);
+    await until(async () => isAsked() && (await isIdle(world, uid)));
     return get(uid);
   };
   return Object.assign(feeds, {
@@ -369,8 +369,7 @@ describe("advisory mirrors on two servers with one database", () => {
       }),
     );
     world.clock.advance(MINUTE);
-    for (const uid of uids)
-      await until(async () => Number((await world.must(getAdvisoryMirror, { uid })).status?.counts?.created) === 1, 60_000);
+    for (const uid of uids) await until(async () => Number((await world.must(getAdvisoryMirror, { uid })).status?.counts?.created) === 1);
     assert.deepEqual(
       paths.map((path) => feed.asked(path).length),
       Array(6).fill(1),
