@@ -1,9 +1,11 @@
 /** What the conformance suites need to know of advisories and their mirrors. */
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
+import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
 import { SecurityAdvisory } from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
 import { SecurityAdvisoryService } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import { advisoryMirrors } from "../../src/advisories/mirrors/mirror-resource.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { entitleOwner } from "../harness/advisories/entitle-owner.ts";
@@ -38,6 +40,14 @@ export const resourceSamples: readonly ResourceSample[] = [
 export const operationSamples: readonly OperationSample[] = [
   { method: ImportsService.method.createImport, answer: 0 },
   { method: ImportsService.method.listImports, answer: 0 },
+  // A place without images has an empty list.
+  { method: VulnerabilitiesService.method.listVulnerabilities, answer: 0 },
+  { method: VulnerabilitiesService.method.listVulnerabilityCounts, answer: 0 },
+  // The request names no image.
+  { method: Vulnerabilities.method.listVulnReports, answer: Code.INVALID_ARGUMENT },
+  { method: Vulnerabilities.method.getRawVulnReport, answer: Code.INVALID_ARGUMENT },
+  { method: Vulnerabilities.method.listVulnCountReports, answer: Code.INVALID_ARGUMENT },
+  { method: Vulnerabilities.method.listCumulativeVulnCountReports, answer: Code.INVALID_ARGUMENT },
   // The request names no days.
   { method: SecurityAdvisory.method.listResolvedVulnsReports, answer: Code.INVALID_ARGUMENT },
   { method: SecurityAdvisoryService.method.listResolvedVulnsReports, answer: Code.INVALID_ARGUMENT },

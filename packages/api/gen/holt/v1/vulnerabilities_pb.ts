@@ -649,7 +649,7 @@ export type ListImageVulnerabilitiesResponse = Message<"holt.v1.ListImageVulnera
   totalCount: bigint;
 
   /**
-   * Whether all packages of the image are read and compared with the present advisories. If not, list again later.
+   * Whether all packages of the image are read and compared. If not, list again later.
    *
    * @generated from field: bool complete = 4;
    */
@@ -689,7 +689,7 @@ export type ListImageVulnerabilitiesResponseJson = {
   totalCount?: string;
 
   /**
-   * Whether all packages of the image are read and compared with the present advisories. If not, list again later.
+   * Whether all packages of the image are read and compared. If not, list again later.
    *
    * @generated from field: bool complete = 4;
    */

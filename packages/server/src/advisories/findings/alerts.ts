@@ -1,6 +1,7 @@
 /** Emits an event when an image gains critical findings, and remembers of which ones subscribers know. */
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { HoltError } from "../../lib/errors.ts";
 import { parentOf, rangeAtOrBelow } from "../../lib/uid.ts";
 import { appendPlainEvents, type EventNames, type PlainEvent } from "../../outbox/outbox.ts";
 import { SEVERITY } from "./finding.ts";
@@ -64,7 +65,7 @@ async function lookAt(db: ReadDb, orgUid: string, digest: string): Promise<Look[
     .orderBy("repo_uid")
     .limit(MAX_REPOS)
     .execute();
-  const findings = await readImageFindings(db, { orgUid, digests: [digest], minSeverity: SEVERITY.critical });
+  const findings = await readCritical(db, orgUid, digest);
   const looks: Look[] = [];
   for (const { repo_uid: repoUid, subject } of repos) {
     const repoNames = await namesOfRepo(db, repoUid);
@@ -76,6 +77,16 @@ async function lookAt(db: ReadDb, orgUid: string, digest: string): Promise<Look[
     looks.push({ imageId: image.id, digest, repoUid, repository: repoNames.at(-1) ?? "", imageDigest, tags, critical });
   }
   return looks;
+}
+
+/** Empty for an image with so many that it has no report either: an event would say nothing that helps. */
+async function readCritical(db: ReadDb, orgUid: string, digest: string): Promise<readonly ImageFinding[]> {
+  try {
+    return await readImageFindings(db, { orgUid, digests: [digest], minSeverity: SEVERITY.critical });
+  } catch (error) {
+    if (error instanceof HoltError) return [];
+    throw error;
+  }
 }
 
 /** The tags of the image, and of the indexes that contain it. */

@@ -32,9 +32,18 @@ interface Said {
 }
 
 /** Sorted by vulnerability. */
-export function findVulnerabilities(given: ComparedPackage, options: FindOptions): Unscored[] {
-  const said = new Map<string, Said[]>();
-  for (const candidate of options.candidates) {
+export function findVulnerabilities(given: ComparedPackage, { orgUid, candidates }: FindOptions): Unscored[] {
+  const said: Claims = new Map();
+  collectClaims(given, candidates, said);
+  return findingsOf(said, orgUid);
+}
+
+/** What advisories say of a package, by vulnerability. */
+export type Claims = Map<string, Said[]>;
+
+/** Adds what these advisories say. A package can have thousands of advisories, so callers pass them in chunks. */
+export function collectClaims(given: ComparedPackage, candidates: readonly Candidate[], said: Claims): void {
+  for (const candidate of candidates) {
     const claim = claimOf(candidate, given);
     if (claim === undefined) continue;
     for (const id of vulnerabilitiesOf(candidate)) {
@@ -43,8 +52,12 @@ export function findVulnerabilities(given: ComparedPackage, options: FindOptions
       else known.push({ candidate, claim });
     }
   }
+}
+
+/** Sorted by vulnerability. */
+export function findingsOf(said: Claims, orgUid: string): Unscored[] {
   joinAliases(said);
-  return [...said.keys()].sort().flatMap((id) => findingOf(id, said.get(id) ?? [], options) ?? []);
+  return [...said.keys()].sort().flatMap((id) => findingOf(id, said.get(id) ?? [], orgUid) ?? []);
 }
 
 /** The CVEs of an advisory, or else its GHSA or its own id: one advisory can be about several CVEs. */
@@ -67,7 +80,7 @@ function joinAliases(said: Map<string, Said[]>): void {
   }
 }
 
-function findingOf(vulnerability: string, said: readonly Said[], { orgUid }: FindOptions): Unscored | undefined {
+function findingOf(vulnerability: string, said: readonly Said[], orgUid: string): Unscored | undefined {
   const affected = said.filter(({ claim }) => claim.kind === "affected" || claim.wouldMatch);
   if (affected.length === 0) return undefined;
   const suppression = suppressionOf(said, orgUid);

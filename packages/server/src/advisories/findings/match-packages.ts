@@ -3,8 +3,9 @@ import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { packageType } from "../export/ecosystems.ts";
-import type { MatchedPackageTable } from "../tables.ts";
-import { findVulnerabilities, type Unscored, withScores } from "./find.ts";
+import { insertRows } from "../storage/insert-rows.ts";
+import type { FindingTable, MatchedPackageTable } from "../tables.ts";
+import { type Claims, collectClaims, findingsOf, type Unscored, withScores } from "./find.ts";
 import { type Finding, SEVERITY } from "./finding.ts";
 import { loadCandidates, loadScores } from "./load-candidates.ts";
 import { applicableRoots, type MatchContext } from "./match-context.ts";
@@ -23,21 +24,30 @@ type MatchedPackage = Pick<MatchedPackageTable, "type" | "version" | "distributi
   readonly id: number;
 };
 
+/** Findings that are written per transaction. */
+const CHANGES_PER_TRANSACTION = 500;
+/** Advisories that are compared between other requests. */
+const CANDIDATES_PER_TURN = 500;
+
 export async function matchPackages(batch: Batch, context: MatchContext): Promise<void> {
   const { orgUid, requests } = batch;
   const { reader } = context.store;
-  const packages = await packagesOfKeys(
-    reader,
-    orgUid,
-    requests.map(({ name }) => name),
-  );
+  const keys = requests.map(({ name }) => name);
+  const packages = await packagesOfKeys(reader, orgUid, keys);
   const found = await findAll(packages, orgUid, context);
+  const changes = findChanges(found, await readOpen(reader, packages));
+  for (let start = 0; start < changes.length; start += CHANGES_PER_TRANSACTION) {
+    const chunk = changes.slice(start, start + CHANGES_PER_TRANSACTION);
+    await context.write(async (db) => {
+      await storeChanges(db, chunk, context.now());
+      const critical = chunk.filter(isCriticalChange).map(({ packageId }) => packageId);
+      await requestAlerts(db, orgUid, [...new Set(critical)]);
+    });
+  }
   await context.write(async (db) => {
-    const done = await removeRequests(db, batch);
-    const isDone = ({ match_name, match_origin }: MatchedPackage) => done.has(match_name) || done.has(match_origin);
-    const current = packages.filter(isDone);
-    const changed = await storeFindings(db, { packages: current, found, time: context.now() });
-    await requestAlerts(db, orgUid, changed);
+    // A request with another token stays, and its packages are compared again.
+    await removeRequests(db, batch);
+    await markMatched(db, packages);
   });
 }
 
@@ -64,19 +74,16 @@ async function findAll(
   const unscored = new Map<number, readonly Unscored[]>();
   for (const { id, type, version, distribution, match_name, match_origin } of packages) {
     const about = [...new Set([match_name, match_origin])].flatMap((key) => candidates.get(key) ?? []);
-    unscored.set(id, findVulnerabilities({ type: packageType(type), version, distribution }, { orgUid, candidates: about }));
-    // A package can have thousands of advisories.
-    await setImmediate();
+    const said: Claims = new Map();
+    for (let start = 0; start < about.length; start += CANDIDATES_PER_TURN) {
+      collectClaims({ type: packageType(type), version, distribution }, about.slice(start, start + CANDIDATES_PER_TURN), said);
+      await setImmediate();
+    }
+    unscored.set(id, findingsOf(said, orgUid));
   }
   const ids = [...unscored.values()].flat().flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]);
   const cvssOf = await loadScores(reader, ids);
   return new Map([...unscored].map(([id, all]) => [id, all.map((one) => withScores(one, cvssOf))]));
-}
-
-interface NewFindings {
-  readonly packages: readonly MatchedPackage[];
-  readonly found: ReadonlyMap<number, readonly Finding[]>;
-  readonly time: Date;
 }
 
 interface StoredFinding {
@@ -88,82 +95,96 @@ interface StoredFinding {
   readonly detail: string;
 }
 
-/** @returns ids of the packages whose open critical findings changed */
-async function storeFindings(db: WriteDb, { packages, found, time }: NewFindings): Promise<number[]> {
-  const ids = packages.map(({ id }) => ({ id }));
-  const wanted = db.dialect.rowsOf(ids, { id: "bigint" });
+/** By package and vulnerability. */
+type OpenFindings = ReadonlyMap<string, StoredFinding>;
+
+/** Only this worker writes findings of the organization, so they stay the same until it writes. */
+async function readOpen(db: ReadDb, packages: readonly MatchedPackage[]): Promise<OpenFindings> {
+  const wanted = idsOf(db, packages);
   const { rows } = await sql<StoredFinding>`
     select f.package_id, f.vulnerability, f.open_time, f.severity, f.is_suppressed, f.detail from ${wanted} as w
       cross join finding as f where f.package_id = w.id and f.close_time is null`.execute(db);
-  const before = new Map(rows.map((row) => [`${row.package_id} ${row.vulnerability}`, row]));
-  const critical = new Set<number>();
-  for (const { id } of packages) {
-    for (const finding of found.get(id) ?? []) {
-      const key = `${id} ${finding.vulnerability}`;
-      const known = before.get(key);
-      before.delete(key);
-      if (await storeFinding(db, { packageId: id, finding, known, time })) critical.add(id);
+  return new Map(rows.map((row) => [`${row.package_id} ${row.vulnerability}`, row]));
+}
+
+function idsOf(db: ReadDb, packages: readonly MatchedPackage[]) {
+  const ids = packages.map(({ id }) => ({ id }));
+  return db.dialect.rowsOf(ids, { id: "bigint" });
+}
+
+/** A finding that appears, changes or vanishes. */
+interface Change {
+  readonly packageId: number;
+  /** Undefined for a new one. */
+  readonly before: StoredFinding | undefined;
+  /** Undefined for one that vanishes. */
+  readonly after: Omit<StoredFinding, "open_time"> | undefined;
+}
+
+function findChanges(found: ReadonlyMap<number, readonly Finding[]>, open: OpenFindings): Change[] {
+  const gone = new Map(open);
+  const changes: Change[] = [];
+  for (const [packageId, findings] of found) {
+    for (const { vulnerability, severity, detail } of findings) {
+      const key = `${packageId} ${vulnerability}`;
+      const is_suppressed = detail.suppression === undefined ? 0 : 1;
+      const after = { package_id: packageId, vulnerability, severity, is_suppressed, detail: JSON.stringify(detail) };
+      const before = open.get(key);
+      gone.delete(key);
+      if (before === undefined || before.detail !== after.detail || !isSame(before, after)) changes.push({ packageId, before, after });
     }
   }
-  for (const gone of before.values()) {
-    await closeFinding(db, gone, time);
-    if (isCritical(gone)) critical.add(gone.package_id);
-  }
-  await sql`update matched_package set is_matched = 1 where is_matched = 0 and id in (select w.id from ${wanted} as w)`.execute(db);
-  return [...critical];
+  for (const before of gone.values()) changes.push({ packageId: before.package_id, before, after: undefined });
+  return changes;
 }
 
-interface FindingChange {
-  readonly packageId: number;
-  readonly finding: Finding;
-  /** Undefined for a new one. */
-  readonly known: StoredFinding | undefined;
-  readonly time: Date;
+type Counted = Pick<StoredFinding, "severity" | "is_suppressed">;
+
+/** Whether both count the same, so that the row need not be closed. */
+function isSame(before: Counted, after: Counted): boolean {
+  return before.severity === after.severity && before.is_suppressed === after.is_suppressed;
 }
 
-/** @returns whether an open critical finding appeared or vanished */
-async function storeFinding(db: WriteDb, { packageId, finding, known, time }: FindingChange): Promise<boolean> {
-  const { vulnerability, severity, detail } = finding;
-  const text = JSON.stringify(detail);
-  const is_suppressed = detail.suppression === undefined ? 0 : 1;
-  const isSame = known?.severity === severity && known.is_suppressed === is_suppressed;
-  if (known !== undefined && isSame) {
-    if (known.detail !== text) await replaceDetail(db, known, text);
-    return false;
+function isCriticalChange({ before, after }: Change): boolean {
+  return (before !== undefined && isCritical(before)) !== (after !== undefined && isCritical(after));
+}
+
+async function storeChanges(db: WriteDb, changes: readonly Change[], time: Date): Promise<void> {
+  const opened: FindingTable[] = [];
+  for (const { before, after } of changes) {
+    if (before !== undefined && after !== undefined && isSame(before, after)) {
+      await updateFinding(db, before, { detail: after.detail });
+      continue;
+    }
+    // Later than the time of opening, even if the clock went back.
+    const last = before === undefined ? 0 : Date.parse(before.open_time) + 1;
+    const now = new Date(Math.max(time.getTime(), last)).toISOString();
+    if (before !== undefined) await updateFinding(db, before, { close_time: now });
+    if (after !== undefined) opened.push({ ...after, open_time: now, close_time: null });
   }
-  const open_time = known === undefined ? time.toISOString() : await closeFinding(db, known, time);
-  const row = { package_id: packageId, vulnerability, open_time, close_time: null, severity, is_suppressed, detail: text };
+  await insertRows<FindingTable>(db, "finding", ["package_id", "vulnerability", "open_time"], opened);
+}
+
+async function updateFinding(
+  db: WriteDb,
+  { package_id, vulnerability, open_time }: StoredFinding,
+  change: { readonly detail: string } | { readonly close_time: string },
+): Promise<void> {
   await db
-    .insertInto("finding")
-    .values(row)
-    .onConflict((conflict) => conflict.columns(["package_id", "vulnerability", "open_time"]).doUpdateSet(row))
+    .updateTable("finding")
+    .set(change)
+    .where("package_id", "=", package_id)
+    .where("vulnerability", "=", vulnerability)
+    .where("open_time", "=", open_time)
     .execute();
-  return isCritical(row) || (known !== undefined && isCritical(known));
+}
+
+async function markMatched(db: WriteDb, packages: readonly MatchedPackage[]): Promise<void> {
+  await sql`update matched_package set is_matched = 1 where is_matched = 0 and id in (select w.id from ${idsOf(db, packages)} as w)`.execute(
+    db,
+  );
 }
 
 function isCritical({ severity, is_suppressed }: Pick<StoredFinding, "severity" | "is_suppressed">): boolean {
   return severity === SEVERITY.critical && is_suppressed === 0;
-}
-
-async function replaceDetail(db: WriteDb, { package_id, vulnerability, open_time }: StoredFinding, detail: string): Promise<void> {
-  await db
-    .updateTable("finding")
-    .set({ detail })
-    .where("package_id", "=", package_id)
-    .where("vulnerability", "=", vulnerability)
-    .where("open_time", "=", open_time)
-    .execute();
-}
-
-/** @returns the time of closing, which is later than that of opening even if the clock went back */
-async function closeFinding(db: WriteDb, { package_id, vulnerability, open_time }: StoredFinding, time: Date): Promise<string> {
-  const close_time = new Date(Math.max(time.getTime(), Date.parse(open_time) + 1)).toISOString();
-  await db
-    .updateTable("finding")
-    .set({ close_time })
-    .where("package_id", "=", package_id)
-    .where("vulnerability", "=", vulnerability)
-    .where("open_time", "=", open_time)
-    .execute();
-  return close_time;
 }
