@@ -3,6 +3,7 @@ import { type DescEnumValue, type DescService, getOption } from "@bufbuild/proto
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
+import { EndOfLifeService } from "./gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "./gen/holt/v1/image_referrers_pb.ts";
@@ -128,6 +129,7 @@ export const services: readonly DescService[] = [
   VulnerabilitiesV1,
   AccessService,
   DeliveriesService,
+  EndOfLifeService,
   EventsService,
   ImagePackagesService,
   ImportsService,

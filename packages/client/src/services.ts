@@ -2,6 +2,7 @@
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
+import { EndOfLifeService } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
@@ -129,6 +130,7 @@ export const servicesOfHolt = {
   access: AccessService,
   advisoryMirrors: AdvisoryMirrorsService,
   deliveries: DeliveriesService,
+  endOfLife: EndOfLifeService,
   events: EventsService,
   imagePackages: ImagePackagesService,
   imageReferrers: ImageReferrersService,

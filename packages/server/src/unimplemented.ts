@@ -18,33 +18,7 @@ const unimplementedServices: readonly string[] = [
   "platform.registry.v1.Policies",
 ];
 
-/** Single methods of services that are served otherwise. */
-const unimplementedMethods: readonly string[] = [
-  "platform.registry.v1.Registry/CreateRepo",
-  "platform.registry.v1.Registry/UpdateRepo",
-  "platform.registry.v1.Registry/ListRepos",
-  "platform.registry.v1.Registry/GetRepoCountBySource",
-  "platform.registry.v1.Registry/DeleteRepo",
-  "platform.registry.v1.Registry/CreateTag",
-  "platform.registry.v1.Registry/UpdateTag",
-  "platform.registry.v1.Registry/DeleteTag",
-  "platform.registry.v1.Registry/ListTags",
-  "platform.registry.v1.Registry/GetRepoTagsSummary",
-  "platform.registry.v1.Registry/ListEolTags",
-  "platform.registry.v1.Registry/ListTagHistory",
-  "platform.registry.v1.Registry/GetManifestDigestCount",
-  "platform.registry.v1.Registry/GetUpdateStatus",
-  "platform.registry.v1.Registry/GetSyncStatus",
-  "platform.registry.v1.Registry/ListSyncStatuses",
-  "platform.registry.v1.Registry/CreateDeployment",
-  "platform.registry.v1.Registry/UpdateDeployment",
-  "platform.registry.v1.Registry/GetDeployment",
-  "platform.registry.v1.Registry/GetRegistrySettings",
-  "platform.registry.v1.Registry/UpdateRegistrySettings",
-];
-
 /** Full names of methods. */
-export const unimplemented: ReadonlySet<string> = new Set([
-  ...services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
-  ...unimplementedMethods,
-]);
+export const unimplemented: ReadonlySet<string> = new Set(
+  services.filter((service) => unimplementedServices.includes(service.typeName)).flatMap((service) => service.methods.map(fullName)),
+);

@@ -4,6 +4,7 @@ import type { Domain, Platform, Served } from "../api/module.ts";
 import type { Iam } from "../iam/iam.ts";
 import { rootOf } from "../lib/uid.ts";
 import { EventContexts } from "../outbox/event-context.ts";
+import { endOfLifeService } from "./api/end-of-life.ts";
 import { imagePackagesService } from "./api/image-packages.ts";
 import { imageReferrersService } from "./api/image-referrers.ts";
 import { imagesService } from "./api/images.ts";
@@ -29,6 +30,7 @@ import { repoSync } from "./migrations/028-repo-sync.ts";
 import { pushes } from "./migrations/031-pushes.ts";
 import { imageDocuments } from "./migrations/032-image-documents.ts";
 import { signatureKeys } from "./migrations/036-signature-keys.ts";
+import { endOfLife } from "./migrations/037-end-of-life.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
@@ -37,6 +39,7 @@ import "./tables.ts";
 
 /** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
 const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: rootOf(uid) });
+const ofOrganizationV1 = ({ id }: { id: string }) => ofOrganization({ uid: id });
 
 export const registryDomain: Domain = {
   name: "registry",
@@ -51,6 +54,7 @@ export const registryDomain: Domain = {
     pushes,
     imageDocuments,
     signatureKeys,
+    endOfLife,
   ],
   onGroupDelete: {
     blockedBy: [
@@ -62,6 +66,7 @@ export const registryDomain: Domain = {
       { table: "image_wait", column: "org_uid" },
       { table: "image_turn", column: "org_uid" },
       { table: "pull_recording", column: "org_uid" },
+      { table: "registry_settings", column: "group_uid" },
     ],
   },
   blobReferences: [{ table: "repo_blob", column: "digest" }],
@@ -69,6 +74,9 @@ export const registryDomain: Domain = {
     "platform.registry.v2.Tag": ofOrganization,
     "platform.registry.v2.DeleteTagRequest": ofOrganization,
     "holt.v1.PullRecording": ofOrganization,
+    "platform.registry.v1.Tag": ofOrganizationV1,
+    "platform.registry.v1.DeleteTagRequest": ofOrganizationV1,
+    "holt.v1.EndOfLife": ofOrganization,
   },
 };
 
@@ -135,6 +143,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
       tagsService(collaborators),
       imagesService,
       imagePackagesService(collaborators),
+      endOfLifeService,
       registryV1(collaborators),
       pullRecordingsService(settings.pullEvents),
       imageReferrersService(collaborators),

@@ -26,6 +26,10 @@ declare module "../db/schema.ts" {
     chart_image: ChartImageTable;
     pull_recording: PullRecordingTable;
     signature_key: ResourceTable;
+    repo_deployment: RepoDeploymentTable;
+    repo_end_of_life: EndOfLifeTable;
+    tag_end_of_life: EndOfLifeTable;
+    registry_settings: RegistrySettingsTable;
   }
 
   interface PartialCounts {
@@ -275,4 +279,27 @@ export interface ChartImageTable {
 export interface PullRecordingTable {
   org_uid: string;
   recording: "blobs" | "manifests" | "hourly" | "off";
+}
+
+/** The charts that deploy a repo. A row without charts is a deployment that was cleared. */
+export interface RepoDeploymentTable {
+  repo_uid: string;
+  /** `platform.registry.v1.Deployment` as canonical proto-JSON. */
+  body: string;
+}
+
+/** What the owner has set on a repo or a tag; without a row, nothing. */
+export interface EndOfLifeTable {
+  /** Uid of the repo or the tag. */
+  uid: string;
+  /** `holt.v1.EndOfLife` as canonical proto-JSON. */
+  body: string;
+}
+
+/** Apply to the group and below, except where a lower group has settings of its own. */
+export interface RegistrySettingsTable {
+  group_uid: string;
+  /** 1 or 0, as is `eol_grace_period`. */
+  unique_tags: number;
+  eol_grace_period: number;
 }

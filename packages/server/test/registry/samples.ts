@@ -1,6 +1,8 @@
 /** What the conformance suites need to know of repos and tags. */
 
 import { generateKeyPairSync } from "node:crypto";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { EndOfLifeService } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { SignatureKeysService } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
@@ -11,7 +13,14 @@ import { parentOf, rootOf } from "../../src/lib/uid.ts";
 import { repos, tags } from "../../src/registry/resources.ts";
 import { signatureKeys } from "../../src/registry/signatures/signature-key.ts";
 import { textOf } from "../harness/json.ts";
-import { defineSample, inGroup, type OperationSample, type ParentSample, type ResourceSample } from "../harness/samples.ts";
+import {
+  defineSample,
+  type EventSample,
+  inGroup,
+  type OperationSample,
+  type ParentSample,
+  type ResourceSample,
+} from "../harness/samples.ts";
 import type { World } from "../harness/world.ts";
 
 const digestOf = (character: string) => `sha256:${character.repeat(64)}`;
@@ -101,6 +110,37 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
 ];
 
+const MISSING = "0123456789abcdef";
+
+/** Changes of a repo in version 1. */
+function repoEventV1(request: (id: string) => JsonObject): EventSample {
+  return {
+    succeeding: async (world) => {
+      const id = await createRepo(world, await world.group(world.orgUid), "before");
+      return { request: request(id), subject: () => id, group: () => parentOf(id) };
+    },
+    failing: async (world) => request(`${world.orgUid}/${MISSING}`),
+  };
+}
+
+/** Changes of a tag in version 1. */
+function tagEventV1(request: (id: string) => JsonObject): EventSample {
+  return {
+    succeeding: async (world) => {
+      const id = await createTag(world);
+      return { request: request(id), subject: () => id, group: () => rootOf(id) };
+    },
+    failing: async (world) => request(`${world.orgUid}/${MISSING}`),
+  };
+}
+
+async function createTag(world: World): Promise<string> {
+  const parent = await createRepo(world, await world.group(world.orgUid), "before");
+  return (await world.must(TagsService.method.createTag, { parent, tag: { name: "before", digest: digestOf("a") } })).uid;
+}
+
+const idOf = (answer: JsonObject) => textOf(answer.id);
+
 export const operationSamples: readonly OperationSample[] = [
   // Lists of version 1 are empty for unknown ids.
   { method: Registry.method.listChartsByImageRepo, answer: 0 },
@@ -130,4 +170,47 @@ export const operationSamples: readonly OperationSample[] = [
       failing: async (world) => ({ repoReadme: { uid: `${world.orgUid}/0123456789abcdef`, content: "text" } }),
     },
   },
+  {
+    method: Registry.method.createRepo,
+    event: {
+      succeeding: async (world) => {
+        const parentId = await world.group(world.orgUid);
+        return { request: { parentId, repo: { name: "repo", readme: "# Readme" } }, subject: idOf, group: () => parentId };
+      },
+      failing: async (world) => ({ parentId: world.orgUid, repo: {} }),
+    },
+  },
+  { method: Registry.method.updateRepo, event: repoEventV1((id) => ({ id, name: "after", readme: "# Readme" })) },
+  { method: Registry.method.deleteRepo, event: repoEventV1((id) => ({ id })) },
+  {
+    method: Registry.method.createTag,
+    event: {
+      succeeding: async (world) => {
+        const repoId = await createRepo(world, await world.group(world.orgUid), "before");
+        return { request: { repoId, tag: { name: "latest" } }, subject: idOf, group: () => rootOf(repoId) };
+      },
+      failing: async (world) => ({ repoId: `${world.orgUid}/${MISSING}`, tag: { name: "latest" } }),
+    },
+  },
+  { method: Registry.method.updateTag, event: tagEventV1((id) => ({ id, deprecated: true })) },
+  { method: Registry.method.deleteTag, event: tagEventV1((id) => ({ id })) },
+  {
+    method: EndOfLifeService.method.updateEndOfLife,
+    event: {
+      succeeding: async (world) => {
+        const uid = await createTag(world);
+        return { request: { endOfLife: { uid, mainPackageName: "python" } }, subject: () => uid, group: () => rootOf(uid) };
+      },
+      failing: async (world) => ({ endOfLife: { uid: `${world.orgUid}/${MISSING}` } }),
+    },
+  },
+  { method: Registry.method.getRepoCountBySource, answer: 0 },
+  { method: Registry.method.listTagHistory, answer: 0 },
+  { method: Registry.method.getRepoTagsSummary, answer: 0 },
+  { method: Registry.method.getUpdateStatus, answer: 0 },
+  { method: Registry.method.getManifestDigestCount, answer: 0 },
+  { method: Registry.method.listSyncStatuses, answer: 0 },
+  { method: Registry.method.createDeployment, answer: Code.NOT_FOUND },
+  { method: Registry.method.getRegistrySettings, answer: 0 },
+  { method: Registry.method.updateRegistrySettings, answer: 0 },
 ];

@@ -75,9 +75,9 @@ export function atOrBelow(scopes: readonly string[], table: string, column: stri
 }
 
 /** The capabilities of a List: its rows are those below the groups where the caller holds them. */
-export function listCapabilities({ operation }: Call): bigint {
-  if (operation.access.mode !== "unscoped") throw new Error(`${operation.name}: a list must be unscoped`);
-  return operation.access.capabilities;
+export function listCapabilities({ operation: { access, name } }: Call): bigint {
+  if (!("capabilities" in access)) throw new Error(`${name}: a list must need capabilities`);
+  return access.capabilities;
 }
 
 /** Tests one uid after the other. */

@@ -6,7 +6,7 @@ import type { WriteCall } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { assertName, assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
-import { standardMethods } from "../../api/resource/standard-methods.ts";
+import { type Reading, standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate, prepareUpdate, remove, save } from "../../api/resource/write.ts";
 import { dropCounts, subtractCounts } from "../../db/resource-count.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
@@ -22,7 +22,7 @@ import { repoViolations } from "./fields.ts";
 import { checkReadme, getReadme, readmeOf, storeReadme, updateReadme } from "./readmes.ts";
 import { applySyncConfig, type SyncConfigCollaborators } from "./sync-config.ts";
 
-export interface ReposCollaborators extends SyncConfigCollaborators {
+export interface ReposCollaborators extends SyncConfigCollaborators, Pick<Reading, "show"> {
   readonly pageTokens: PageTokens;
   readonly profile: VendorProfile;
   readonly emptyRepo: EmptyRepo;
@@ -39,7 +39,7 @@ export function reposService(collaborators: ReposCollaborators) {
 
     createRepo: write(async ({ parent, repo: given }, call) => {
       const repo = prepareCreate(repos, given, call.now);
-      const sourceBy = await applySyncConfig(repo, undefined, call, collaborators);
+      const sourceBy = await applySyncConfig({ next: repo, current: undefined, place: parent }, call, collaborators);
       await assertNameFree(parent, repo, call);
       const created = await create(repos, parent, repo, call);
       await recordSourceBy(repo.uid, sourceBy, call);
@@ -49,7 +49,7 @@ export function reposService(collaborators: ReposCollaborators) {
     updateRepo: write(async ({ repo, updateMask }, call) => {
       const update = await prepareUpdate(repos, repo, updateMask, call);
       const { current, next } = update;
-      const sourceBy = await applySyncConfig(next, current, call, collaborators);
+      const sourceBy = await applySyncConfig({ next, current, place: next.uid }, call, collaborators);
       if (next.name !== current.name) await assertNameFree(parentOf(next.uid), next, call);
       // When syncing ends, the repo keeps the readme of its source.
       if (next.syncConfig === undefined && current.syncConfig !== undefined)

@@ -2,11 +2,12 @@
 import { fromJsonString } from "@bufbuild/protobuf";
 import { CatalogTier, type Repo, RepoSchema, type SyncConfig } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
-import { timestampFromDate } from "../../lib/clock.ts";
+import { parseTime, timestampFromDate } from "../../lib/clock.ts";
 import { type FieldViolation, type HoltError, invalidArgument, invalidArguments } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
 import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
+import { registrySettingsOf } from "../registry-settings.ts";
 import { inherit, inherited, isSameValue } from "../sync/inherited-fields.ts";
 import { LIST_REPOS, mayFollow, type SyncGrants } from "../sync/sync-right.ts";
 
@@ -18,18 +19,26 @@ export interface SyncConfigCollaborators {
   readonly grants: SyncGrants;
   /** Host, with its port where it has one, by which references to images name this server. */
   readonly registryHost: string;
+  /** Whether callers set the fields that version 2 only shows, as they may in version 1. */
+  readonly acceptsSyncOutputs?: boolean;
+}
+
+export interface SyncChange {
+  readonly next: Repo;
+  /** The stored repo; undefined for a new one. */
+  readonly current: Repo | undefined;
+  /** Uid of the repo's group or, of a stored repo, its own. */
+  readonly place: string;
 }
 
 /**
  * Applies the sync configuration of a repo before the repo is stored: the source becomes a uid, the server's own fields are set, and the
  * fields of the source are copied.
- * @param current the stored repo; undefined for a new one
  * @returns uid of the identity for which the repo is synced; null if it is not synced, or if that is not known
  * @throws INVALID_ARGUMENT if the source is not a repo, or a field contradicts the source
  */
 export async function applySyncConfig(
-  next: Repo,
-  current: Repo | undefined,
+  { next, current, place }: SyncChange,
   call: WriteCall,
   collaborators: SyncConfigCollaborators,
 ): Promise<string | null> {
@@ -39,7 +48,7 @@ export async function applySyncConfig(
   // A caller who changes other fields need not see the source, and the source need not exist any more.
   const sourceUid = config.source === before?.source ? config.source : await resolveSource(config.source, call, collaborators);
   config.source = sourceUid;
-  keepOutputs(config, before?.source === sourceUid ? before : undefined, call.now);
+  await setOutputs(config, { before: before?.source === sourceUid ? before : undefined, place }, call, collaborators);
   if (sourceUid !== before?.source) await assertNoCircle(next.uid, sourceUid, call);
   const isUnchanged = before?.source === sourceUid;
   const follower = isUnchanged ? await followerOf(next.uid, sourceUid, call, collaborators.grants) : callerAsFollower(call);
@@ -80,12 +89,32 @@ function invalidSource(description: string): HoltError {
   return invalidArgument("sync_config.source", description);
 }
 
-/** A mask that names all of sync_config includes the client's copy of the output fields. */
-function keepOutputs(config: SyncConfig, before: SyncConfig | undefined, now: Date): void {
-  config.uniqueTags = before?.uniqueTags ?? false;
-  config.gracePeriod = before?.gracePeriod ?? false;
-  config.apkoOverlay = before?.apkoOverlay ?? "";
-  config.expirationTime = before?.expirationTime ?? timestampFromDate(new Date(now.getTime() + DAYS_OF_SYNCING * 24 * 60 * 60 * 1000));
+interface Syncing {
+  /** The stored configuration; undefined for another source. */
+  readonly before: SyncConfig | undefined;
+  readonly place: string;
+}
+
+/**
+ * Sets the fields that version 2 only shows. A mask that names all of sync_config includes the client's copy of them. A
+ * new sync begins with the settings of the registry.
+ */
+async function setOutputs(
+  config: SyncConfig,
+  { before, place }: Syncing,
+  call: WriteCall,
+  collaborators: SyncConfigCollaborators,
+): Promise<void> {
+  const settings = before === undefined ? await registrySettingsOf(place, call.db) : { uniqueTags: false, eolGracePeriod: false };
+  const given = collaborators.acceptsSyncOutputs ? config : before;
+  config.uniqueTags = (given?.uniqueTags ?? false) || settings.uniqueTags;
+  config.gracePeriod = (given?.gracePeriod ?? false) || settings.eolGracePeriod;
+  config.apkoOverlay = given?.apkoOverlay ?? "";
+  config.expirationTime =
+    given?.expirationTime ??
+    before?.expirationTime ??
+    timestampFromDate(new Date(call.now.getTime() + DAYS_OF_SYNCING * 24 * 60 * 60 * 1000));
+  parseTime("sync_config.expiration", config.expirationTime);
 }
 
 async function assertNoCircle(uid: string, sourceUid: string, { db }: WriteCall): Promise<void> {

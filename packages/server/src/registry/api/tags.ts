@@ -14,28 +14,38 @@ import type { Dialect } from "../../db/dialect.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import { removeTag, upsertTag } from "../content/tags.ts";
+import { showDeprecation } from "../end-of-life/deprecation.ts";
 import { TagClass, tags } from "../resources.ts";
 import { bundleViolations, digestViolations, tagNameViolations } from "./fields.ts";
 
 const ALL_CLASSES = TagClass.REFERRER | TagClass.DATE | TagClass.EPOCH;
 
-export function tagsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
+export interface TagsCollaborators {
+  readonly pageTokens: PageTokens;
+  /** Whether a tag may be created without a digest, and a digest that is left out keeps the present one. */
+  readonly allowsNoDigest?: boolean;
+}
+
+export function tagsService({ pageTokens, allowsNoDigest = false }: TagsCollaborators) {
   return implement(TagsService, {
     ...standardMethods(TagsService, tags, {
       pageTokens,
-      listTerms: (request: ListTagsRequest, call) => termsOf(request, call.db.dialect),
+      listTerms: (request: ListTagsRequest, call) => listTermsOf(request, call.db.dialect),
+      show: showDeprecation,
     }),
 
     // Creates the tag, or moves the existing one of that name: a publisher need not know which.
     createTag: write(async ({ parent, tag: given }, call) => {
       const { name, digest, deprecated, bundles } = given as Tag;
       assertNone(tagNameViolations(name));
-      assertNone([...digestViolations(digest), ...bundleViolations(bundles)]);
+      const hasDigest = digest !== "" || !allowsNoDigest;
+      assertNone([...(hasDigest ? digestViolations(digest) : []), ...bundleViolations(bundles)]);
       const { db, now, principal } = call;
       const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", parent)).executeTakeFirst();
       if (repo === undefined) throw notFound("Repo", parent);
       const fields = { deprecated, bundles };
-      const move = await upsertTag(db, { repoUid: parent, name, digest, fields, now, actor: principal?.uid ?? "" });
+      const actor = principal?.uid ?? "";
+      const move = await upsertTag(db, { repoUid: parent, name, digest: hasDigest ? digest : undefined, fields, now, actor });
       call.changed = move.changed;
       return move.tag;
     }),
@@ -48,7 +58,10 @@ export function tagsService({ pageTokens }: { readonly pageTokens: PageTokens })
 }
 
 /** Tags that machines create are left out, unless the request includes their class or gives the name of a tag. */
-function termsOf({ name, includeReferrers, includeDates, includeEpochs, updatedSince }: ListTagsRequest, dialect: Dialect): ListTerms {
+export function listTermsOf(
+  { name, includeReferrers, includeDates, includeEpochs, updatedSince }: ListTagsRequest,
+  dialect: Dialect,
+): ListTerms {
   const since = updatedSince === undefined ? [] : [updatedFrom(parseTime("updated_since", updatedSince), dialect)];
   const shown = (includeReferrers ? TagClass.REFERRER : 0) | (includeDates ? TagClass.DATE : 0) | (includeEpochs ? TagClass.EPOCH : 0);
   if (name !== "" || shown === ALL_CLASSES) return { conditions: since };

@@ -25,6 +25,8 @@ export async function listTags(exchange: OciRequest, { store }: OciParts): Promi
     .select("name")
     .where("parent", "=", repoUid)
     .where("name", ">", query.get("last") ?? "")
+    // Clients pull every tag that is listed.
+    .where("digest", "<>", "")
     .orderBy("name")
     .limit(limit + 1)
     .execute();

@@ -1,0 +1,97 @@
+/** Handlers of version 1 for repos: a repo contains its readme, and Create updates a repo of the same name. */
+
+import { create } from "@bufbuild/protobuf";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import {
+  type CreateRepoRequest,
+  type Registry,
+  Registry as RegistryService,
+  type Repo,
+  RepoCountSchema,
+} from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
+import { UpdateRepoReadmeRequestSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { capabilitySet } from "../../../access/capability-set.ts";
+import { assertHolds } from "../../../api/call/authorize.ts";
+import { type Call, messageOf, type Reply, type WriteCall } from "../../../api/call/call.ts";
+import { type Handlers, read, type WriteHandler } from "../../../api/call/implement.ts";
+import { deriveMethods } from "../../../api/v1/derive-methods.ts";
+import { checkReadme, readmeOf, updateReadme } from "../readmes.ts";
+import { type ReposCollaborators, reposService } from "../repos.ts";
+import { registryDifferences as differences } from "./differences.ts";
+import { showReadmes } from "./show-readmes.ts";
+
+const UPDATE = capabilitySet([Capability.CAP_REPO_UPDATE]);
+
+type Method = typeof Registry.method;
+type Derived = { readonly createRepo: WriteHandler<Method["createRepo"]>; readonly updateRepo: WriteHandler<Method["updateRepo"]> };
+
+export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof Registry> {
+  const { grants, parsers } = collaborators;
+  const show = (bodies: readonly string[], { db }: Call) => showReadmes(bodies, db, grants);
+  const v2 = reposService({ ...collaborators, acceptsSyncOutputs: true, show });
+  const derived = deriveMethods(RegistryService, { services: [v2], kind: "Repo", differences });
+  const { createRepo, updateRepo } = derived as Derived;
+  const prepare = (readme: string, call: Call) =>
+    readme === "" ? Promise.resolve(undefined) : checkReadme(readmeRequest("", readme), call, parsers);
+
+  return {
+    ...derived,
+
+    createRepo: {
+      kind: "write",
+      prepare: ({ repo }, call) => prepare(repo?.readme ?? "", call),
+      async handle(request, call) {
+        const id = request.preventExisting ? undefined : await lockExisting(request, call);
+        if (id === undefined) return withReadme(await createRepo.handle(request, call, undefined), request.repo?.readme ?? "", call);
+        const updated = await update({ ...(request.repo as Repo), id }, call);
+        if (call.changed) await assertHolds({ kind: "Repo", uid: id }, UPDATE, call.access, call.db);
+        return updated;
+      },
+    },
+
+    updateRepo: {
+      kind: "write",
+      prepare: ({ readme }, call) => prepare(readme, call),
+      handle: update,
+    },
+
+    getRepoCountBySource: read(async ({ id }, { db }) => {
+      const { n } = await db
+        .selectFrom("repo")
+        .select((eb) => eb.fn.countAll().as("n"))
+        .where("source", "=", id)
+        .executeTakeFirstOrThrow();
+      return create(RepoCountSchema, { count: BigInt(n) });
+    }),
+  };
+
+  async function update(given: Repo, call: WriteCall): Promise<Repo> {
+    const reply = await updateRepo.handle(given, call, undefined);
+    const { syncConfig } = messageOf(reply) as Repo;
+    // An update that leaves out the readme of a synced repo asks for no change: it is that of its source.
+    if (given.readme === "" && syncConfig !== undefined) return withReadme(reply, await readmeOf(given.id, call.db, grants), call);
+    const { changed } = call;
+    await updateReadme(readmeRequest(given.id, given.readme), call, grants);
+    call.changed ||= changed;
+    return Object.assign(messageOf(reply) as Repo, { readme: given.readme });
+  }
+
+  async function withReadme(reply: Reply, readme: string, call: WriteCall): Promise<Repo> {
+    const repo = messageOf(reply) as Repo;
+    if (readme !== "") await updateReadme(readmeRequest(repo.id, readme), call, grants);
+    repo.readme = repo.syncConfig === undefined ? readme : await readmeOf(repo.id, call.db, grants);
+    return repo;
+  }
+}
+
+/** The repo of that name. Creations of version 1 wait for each other, so that none finds the name taken. */
+async function lockExisting({ parentId, repo }: CreateRepoRequest, { db }: WriteCall): Promise<string | undefined> {
+  await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", parentId)).execute();
+  const name = repo?.name ?? "";
+  const row = await db.selectFrom("repo").select("uid").where("parent", "=", parentId).where("name", "=", name).executeTakeFirst();
+  return row?.uid;
+}
+
+function readmeRequest(uid: string, content: string) {
+  return create(UpdateRepoReadmeRequestSchema, { repoReadme: { uid, content }, updateMask: { paths: ["content"] } });
+}

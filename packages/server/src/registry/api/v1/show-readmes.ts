@@ -1,0 +1,61 @@
+/** Adds the readme to the bodies of repos, because a repo of version 1 contains it. */
+import { MAX_PAGE_BYTES } from "../../../api/resource/page-bytes.ts";
+import type { ReadDb } from "../../../db/store.ts";
+import type { SyncGrants } from "../../sync/sync-right.ts";
+import { readmeOf } from "../readmes.ts";
+
+/** @param bodies as stored @returns the same with the member `readme`; after a full page, bodies without it, which the page leaves out */
+export async function showReadmes(bodies: readonly string[], db: ReadDb, grants: SyncGrants): Promise<readonly string[]> {
+  const uids = bodies.map(uidOfBody);
+  const rows = await findReadmes(uids, db);
+  const shown: string[] = [];
+  let bytes = 0;
+  const own: string[] = [];
+  for (const [at, uid] of uids.entries()) {
+    if (bytes > MAX_PAGE_BYTES) break;
+    const row = rows.get(uid);
+    const synced = row?.is_synced ? await readmeOf(uid, db, grants) : "";
+    if (row !== undefined && !row.is_synced && row.bytes > 0) own.push(uid);
+    shown.push(synced);
+    bytes += (bodies[at] as string).length + synced.length + (row?.bytes ?? 0);
+  }
+  const contents = await readContents(own, db);
+  return bodies.map((body, at) => (at < shown.length ? withReadme(body, contents.get(uids[at] as string) ?? (shown[at] as string)) : body));
+}
+
+interface ReadmeRow {
+  readonly is_synced: boolean;
+  readonly bytes: number;
+}
+
+/** The sizes only: a page of large readmes would be many times larger than what the page can hold. */
+async function findReadmes(uids: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, ReadmeRow>> {
+  const rows = await db
+    .selectFrom("repo")
+    .leftJoin("repo_readme", "repo_readme.uid", "repo.uid")
+    .select(["repo.uid as uid", "repo.source as source"])
+    .select((eb) => eb.fn<number | null>("octet_length", ["repo_readme.content"]).as("bytes"))
+    .where("repo.uid", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(uids).as("wanted")).select("wanted.value"))
+    .execute();
+  return new Map(rows.map(({ uid, source, bytes }) => [uid, { is_synced: source !== null, bytes: Number(bytes ?? 0) }]));
+}
+
+async function readContents(uids: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, string>> {
+  if (uids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("repo_readme")
+    .select(["uid", "content"])
+    .where("uid", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(uids).as("wanted")).select("wanted.value"))
+    .execute();
+  return new Map(rows.map(({ uid, content }) => [uid, content]));
+}
+
+/** The uid is the first field of every stored body. */
+function uidOfBody(body: string): string {
+  const start = '{"uid":"'.length;
+  return body.slice(start, body.indexOf('"', start));
+}
+
+function withReadme(body: string, readme: string): string {
+  return `${body.slice(0, -1)},"readme":${JSON.stringify(readme)}}`;
+}

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { beforeEach, it } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { CatalogTier, Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
+import { parse, textOf } from "../harness/json.ts";
+import { describeWithWorld } from "../harness/world.ts";
+
+const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource, updateRegistrySettings } = Registry.method;
+
+describeWithWorld("repos in version 1", (world) => {
+  let group: string;
+  beforeEach(async () => {
+    group = await world.group(world.orgUid);
+  });
+  const raw = async (verb: string, path: string, body?: unknown) => {
+    const answer = await world.raw(verb, path, body);
+    assert.equal(answer.status, 200, answer.text);
+    return parse(answer.text);
+  };
+  const make = (repo: JsonObject, query = "") => raw("POST", `/registry/v1/repos/${group}${query}`, repo);
+  const put = (id: unknown, repo: JsonObject) => raw("PUT", `/registry/v1/repos/${String(id)}`, repo);
+  const show = async (id: unknown) => ((await raw("GET", `/registry/v1/repos?id=${String(id)}`)).items as JsonObject[])[0];
+
+  const EMPTY = { catalogTier: "UNKNOWN", bundles: [], readme: "", aliases: [], activeTags: [], description: "" };
+  const FULL = {
+    catalogTier: "FIPS",
+    bundles: ["fips", "base", "fips"],
+    readme: "# Readme\n\nof “é” & <b>\n",
+    customOverlay: {
+      contents: { packages: ["curl"], runtimeRepositories: [], runtimeKeyring: [] },
+      environment: { TEXT: "a" },
+      annotations: { "com.example.a": "b" },
+      accounts: {
+        groups: [{ gid: 65532, groupName: "nonroot", members: ["a"] }],
+        users: [{ uid: 65532, userName: "nonroot", gid: 65532, groupName: "nonroot", shell: "/bin/sh", homeDir: "/home/nonroot" }],
+        runAs: "nonroot",
+      },
+      certificates: { additional: [{ name: "ca", content: "PEM" }], providers: ["a"] },
+    },
+    aliases: ["b/image:1", "a:2"],
+    activeTags: ["latest", "1.0"],
+    description: "An image",
+  };
+
+  it("a repo of version 1 is complete in version 2 and in a list, byte for byte", async () => {
+    const made = await make({ name: "1password", ...FULL });
+    const { id, createTime, ...rest } = made;
+    assert.deepEqual(rest, { name: "1password", ...FULL });
+    assert.equal(createTime, world.clock.now().toISOString());
+    assert.deepEqual(await show(id), made);
+    const v2 = await raw("GET", `/registry/v2/repos/${textOf(id)}`);
+    assert.deepEqual(
+      [v2.uid, v2.catalogTier, v2.bundles, v2.aliases, v2.activeTags, v2.createTime],
+      [id, "CATALOG_TIER_FIPS", FULL.bundles, FULL.aliases, FULL.activeTags, createTime],
+    );
+    assert.deepEqual(((v2.customOverlay as JsonObject).accounts as JsonObject).users, [
+      { username: "nonroot", uid: 65532, gid: 65532, groupName: "nonroot", shell: "/bin/sh", homeDir: "/home/nonroot" },
+    ]);
+    assert.equal((await raw("GET", `/registry/v2/repos/${textOf(id)}/readme`)).content, FULL.readme);
+    const { items } = answerOf(await world.grpc.call(listRepos, { id: textOf(id) }, world.owner.token));
+    assert.deepEqual([items[0]?.readme, items[0]?.catalogTier], [FULL.readme, CatalogTier.FIPS]);
+  });
+
+  it("a repo of version 2 is complete in version 1, and what was not sent stays empty", async () => {
+    const { uid } = await world.must(ReposService.method.createRepo, { parent: group, repo: { name: "plain" } });
+    const { id, createTime, ...rest } = (await show(uid)) as JsonObject;
+    assert.deepEqual(rest, { name: "plain", ...EMPTY });
+    assert.deepEqual([id, createTime], [uid, world.clock.now().toISOString()]);
+    assert.deepEqual(await show(`${group}/0123456789abcdef`), undefined);
+  });
+
+  it("every tier has the same name in both versions", async () => {
+    for (const tier of ["APPLICATION", "BASE", "FIPS", "AI", "DEVTOOLS", "COMMERCIAL"]) {
+      const { id, catalogTier } = await make({ name: tier.toLowerCase(), catalogTier: tier });
+      assert.equal(catalogTier, tier);
+      assert.equal((await raw("GET", `/registry/v2/repos/${textOf(id)}`)).catalogTier, `CATALOG_TIER_${tier}`);
+    }
+    const unknown = { parentId: group, repo: { name: "x", catalogTier: 1 as CatalogTier } };
+    assert.equal(errorOf(await world.grpc.call(createRepo, unknown, world.owner.token)).code, Code.INVALID_ARGUMENT);
+  });
+
+  it("creating a repo again updates it, unless the request prevents that", async () => {
+    const made = await make({ name: "nginx", ...FULL });
+    world.clock.advance(5000);
+    const again = await make({ name: "nginx", description: "later" });
+    const { customOverlay } = FULL;
+    assert.deepEqual(again, { ...EMPTY, id: made.id, name: "nginx", description: "later", customOverlay, createTime: made.createTime });
+    assert.deepEqual(await show(made.id), again);
+    const refused = await world.raw("POST", `/registry/v1/repos/${group}?prevent_existing=true`, { name: "nginx" });
+    assert.equal(refused.status, 409, refused.text);
+    assert.equal((await make({ name: "other" }, "?preventExisting=true")).name, "other");
+  });
+
+  it("creating a repo again changes it only for callers who may update it", async () => {
+    await make({ name: "nginx", description: "first" });
+    const creator = await world.robot(world.orgUid, [Capability.CAP_REPO_CREATE]);
+    for (const client of world.clients) {
+      const ask = async (description: string) =>
+        codeOf(await client.call(createRepo, { parentId: group, repo: { name: "nginx", description } }, creator.token));
+      assert.equal(await ask("second"), Code.PERMISSION_DENIED);
+      assert.equal(await ask("first"), 0);
+    }
+  });
+
+  it("many concurrent creations of a repo result in one repo", async () => {
+    const request = { parentId: group, repo: { name: "race" } };
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => world.grpc.call(createRepo, request, world.owner.token)));
+    assert.equal(new Set(outcomes.map((outcome) => answerOf(outcome).id)).size, 1);
+  });
+
+  it("an update replaces the repo but leaves an absent sync configuration and overlay alone", async () => {
+    const source = await make({ name: "source", bundles: ["ai"] });
+    const { id } = await make({ name: "nginx", sync_config: { source: source.id ?? "" }, customOverlay: FULL.customOverlay });
+    const updated = await put(id, { name: "renamed", description: "new" });
+    assert.deepEqual([updated.name, updated.description, updated.bundles], ["renamed", "new", ["ai"]]);
+    assert.deepEqual(updated.customOverlay, FULL.customOverlay);
+    assert.equal((updated.sync_config as JsonObject).source, source.id);
+    const cleared = await put(id, { name: "renamed", sync_config: {}, customOverlay: {} });
+    assert.deepEqual([cleared.sync_config, cleared.customOverlay], [undefined, undefined]);
+    assert.deepEqual(await show(id), cleared);
+    assert.equal((await put(id, { description: "without a name" })).name, "renamed");
+  });
+
+  it("an update changes the readme, and refuses unsafe HTML", async () => {
+    const { id } = await make({ name: "nginx", readme: "# One" });
+    assert.equal((await put(id, { name: "nginx", readme: "# Two" })).readme, "# Two");
+    const answer = await world.raw("PUT", `/registry/v1/repos/${textOf(id)}`, { name: "nginx", readme: "<script>x</script>" });
+    assert.equal(answer.status, 400);
+    assert.match(answer.text, /readme contained unsafe html content/);
+    assert.equal((await show(id))?.readme, "# Two");
+    assert.equal((await put(id, { name: "nginx" })).readme, "");
+    assert.equal((await raw("GET", `/registry/v2/repos/${textOf(id)}/readme`)).content, "");
+  });
+
+  it("a synced repo keeps what version 1 sets, and shows the readme of its source", async () => {
+    const source = await make({ name: "source", readme: "# Source" });
+    const sync = {
+      source: source.id ?? "",
+      uniqueTags: true,
+      expiration: "2031-02-03T04:05:06.000Z",
+      google: "g",
+      amazon: "a",
+      azure: "z",
+      syncApks: false,
+      apkoOverlay: "overlay",
+      gracePeriod: true,
+    };
+    const made = await make({ name: "copy", sync_config: sync });
+    assert.deepEqual([made.sync_config, made.readme], [sync, "# Source"]);
+    assert.deepEqual(await show(made.id), made);
+    const { readme, ...echo } = made;
+    assert.deepEqual(await put(made.id, { ...echo, readme: readme ?? "" }), made);
+    assert.deepEqual(await put(made.id, echo), made);
+    const refused = await world.raw("PUT", `/registry/v1/repos/${textOf(made.id)}`, { ...echo, readme: "# Other" });
+    assert.equal(refused.status, 400);
+    const count = (uid: unknown) => world.must(getRepoCountBySource, { id: String(uid) });
+    assert.equal((await count(source.id)).count, 1n);
+    assert.equal((await count(made.id)).count, 0n);
+  });
+
+  it("a new sync begins with the settings of the registry", async () => {
+    const keeper = await world.robot(world.orgUid, [Capability.CAP_REGISTRY_SETTINGS_UPDATE]);
+    answerOf(await world.grpc.call(updateRegistrySettings, { registryId: group, uniqueTags: true, eolGracePeriod: true }, keeper.token));
+    const source = await make({ name: "source" });
+    const { uid } = await world.must(ReposService.method.createRepo, {
+      parent: group,
+      repo: { name: "copy", syncConfig: { source: textOf(source.id) } },
+    });
+    const shown = ((await show(uid)) as JsonObject).sync_config as JsonObject;
+    assert.deepEqual([shown.uniqueTags, shown.gracePeriod], [true, true]);
+    const changed = await put(uid, { name: "copy", sync_config: { source: source.id ?? "" } });
+    assert.equal((changed.sync_config as JsonObject).uniqueTags, false);
+  });
+
+  it("large readmes of a list do not leave out a repo or a readme", async () => {
+    const readme = "x".repeat(200_000);
+    const names = Array.from({ length: 12 }, (_, i) => `large-${i}`);
+    for (const name of names) await make({ name, readme });
+    for (const client of world.clients) {
+      const { items } = answerOf(await client.call(listRepos, { uidp: { childrenOf: group } }, world.owner.token));
+      assert.deepEqual(items.map(({ name }) => name).sort(), names.toSorted());
+      assert.ok(items.every((item) => item.readme === readme));
+    }
+  });
+
+  it("deleting a repo answers an empty object, and a missing one is NOT_FOUND", async () => {
+    const { id } = await make({ name: "gone" });
+    assert.deepEqual(await raw("DELETE", `/registry/v1/repos/${textOf(id)}`), {});
+    for (const client of world.clients) {
+      assert.equal(codeOf(await client.call(deleteRepo, { id: textOf(id) }, world.owner.token)), Code.NOT_FOUND);
+      assert.equal(codeOf(await client.call(updateRepo, { id: textOf(id), name: "x" }, world.owner.token)), Code.NOT_FOUND);
+    }
+    assert.deepEqual(await raw("GET", `/registry/v1/repos?id=${textOf(id)}`), { items: [] });
+  });
+
+  it("each change of a repo emits one event with the repo of version 1", async () => {
+    const { id } = await make({ name: "nginx", readme: "# A" });
+    await make({ name: "nginx", readme: "# A" });
+    await put(id, { name: "nginx", readme: "# B" });
+    await put(id, { name: "nginx", readme: "# B" });
+    await raw("DELETE", `/registry/v1/repos/${textOf(id)}`);
+    const events = await world.store.reader
+      .selectFrom("outbox")
+      .select(["type", "group_uid", "body_type", "data"])
+      .where("subject", "=", textOf(id))
+      .orderBy("seq")
+      .execute();
+    assert.deepEqual(
+      events.map(({ type, body_type }) => [type.split(".").at(-2), body_type.split(".").at(-1)]),
+      [
+        ["created", "Repo"],
+        ["updated", "Repo"],
+        ["deleted", "DeleteRepoRequest"],
+      ],
+    );
+    assert.ok(events.every(({ group_uid }) => group_uid === group));
+    assert.equal(JSON.parse(events[1]?.data ?? "").body.readme, "# B");
+  });
+});
