@@ -25,7 +25,7 @@ export const file_platform_registry_v1_registry: GenFile = /*@__PURE__*/
   fileDesc("CiNwbGF0Zm9ybS9yZWdpc3RyeS92MS9yZWdpc3RyeS5wcm90bxIUcGxhdGZvcm0ucmVnaXN0cnkudjEi7QIKBFJlcG8SEAoCaWQYASABKAlCBIi1GAESDAoEbmFtZRgCIAEoCRI3CgxjYXRhbG9nX3RpZXIYAyABKA4yIS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5DYXRhbG9nVGllchIPCgdidW5kbGVzGAQgAygJEg4KBnJlYWRtZRgFIAEoCRJCCgtzeW5jX2NvbmZpZxgGIAEoCzIgLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlN5bmNDb25maWdSC3N5bmNfY29uZmlnEjsKDmN1c3RvbV9vdmVybGF5GAcgASgLMiMucGxhdGZvcm0ucmVnaXN0cnkudjEuQ3VzdG9tT3ZlcmxheRIPCgdhbGlhc2VzGAggAygJEi8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgthY3RpdmVfdGFncxgKIAMoCRITCgtkZXNjcmlwdGlvbhgLIAEoCSLTAQoKU3luY0NvbmZpZxIOCgZzb3VyY2UYASABKAkSEwoLdW5pcXVlX3RhZ3MYAiABKAgSLgoKZXhwaXJhdGlvbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZ29vZ2xlGAQgASgJEg4KBmFtYXpvbhgFIAEoCRINCgVhenVyZRgGIAEoCRIVCglzeW5jX2Fwa3MYByABKAhCAhgBEhQKDGFwa29fb3ZlcmxheRgIIAEoCRIUCgxncmFjZV9wZXJpb2QYCSABKAgi9QQKDUN1c3RvbU92ZXJsYXkSNQoIY29udGVudHMYASABKAsyIy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5JbWFnZUNvbnRlbnRzEkkKC2Vudmlyb25tZW50GAIgAygLMjQucGxhdGZvcm0ucmVnaXN0cnkudjEuQ3VzdG9tT3ZlcmxheS5FbnZpcm9ubWVudEVudHJ5EkkKC2Fubm90YXRpb25zGAMgAygLMjQucGxhdGZvcm0ucmVnaXN0cnkudjEuQ3VzdG9tT3ZlcmxheS5Bbm5vdGF0aW9uc0VudHJ5EjsKCGFjY291bnRzGAQgASgLMikucGxhdGZvcm0ucmVnaXN0cnkudjEuQXBrb0NvbmZpZy5BY2NvdW50cxJGCgxjZXJ0aWZpY2F0ZXMYDyABKAsyMC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5DdXN0b21PdmVybGF5LkNlcnRpZmljYXRlcxoyChBFbnZpcm9ubWVudEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGqkBCgxDZXJ0aWZpY2F0ZXMSVAoKYWRkaXRpb25hbBgBIAMoCzJALnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkN1c3RvbU92ZXJsYXkuQ2VydGlmaWNhdGVzLkFkZGl0aW9uYWxFbnRyeRIRCglwcm92aWRlcnMYAiADKAkaMAoPQWRkaXRpb25hbEVudHJ5EgwKBG5hbWUYASABKAkSDwoHY29udGVudBgCIAEoCSLHAQoNSW1hZ2VDb250ZW50cxIQCghwYWNrYWdlcxgBIAMoCRIcChRydW50aW1lX3JlcG9zaXRvcmllcxgCIAMoCRJQCg9ydW50aW1lX2tleXJpbmcYAyADKAsyNy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5JbWFnZUNvbnRlbnRzLlJ1bnRpbWVLZXlyaW5nRW50cnkaNAoTUnVudGltZUtleXJpbmdFbnRyeRIMCgRuYW1lGAEgASgJEg8KB2NvbnRlbnQYAiABKAkicAoRQ3JlYXRlUmVwb1JlcXVlc3QSFwoJcGFyZW50X2lkGAEgASgJQgSItRgBEigKBHJlcG8YAiABKAsyGi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SZXBvEhgKEHByZXZlbnRfZXhpc3RpbmcYAyABKAgiLwobR2V0UmVwb0NvdW50QnlTb3VyY2VSZXF1ZXN0EhAKAmlkGAEgASgJQgSItRgBIhoKCVJlcG9Db3VudBINCgVjb3VudBgBIAEoAyIlChFEZWxldGVSZXBvUmVxdWVzdBIQCgJpZBgBIAEoCUIEiLUYASI1CghSZXBvTGlzdBIpCgVpdGVtcxgBIAMoCzIaLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlJlcG8iVAoKUmVwb0ZpbHRlchIsCgR1aWRwGAEgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXISDAoEbmFtZRgCIAEoCRIKCgJpZBgDIAEoCSJRChBDcmVhdGVUYWdSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESJgoDdGFnGAIgASgLMhkucGxhdGZvcm0ucmVnaXN0cnkudjEuVGFnIiQKEERlbGV0ZVRhZ1JlcXVlc3QSEAoCaWQYASABKAlCBIi1GAEijAEKA1RhZxIQCgJpZBgBIAEoCUIEiLUYARIMCgRuYW1lGAIgASgJEg4KBmRpZ2VzdBgDIAEoCRIwCgxsYXN0X3VwZGF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmRlcHJlY2F0ZWQYBSABKAgSDwoHYnVuZGxlcxgGIAMoCSLLAgoGRW9sVGFnEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSGQoRbWFpbl9wYWNrYWdlX25hbWUYByABKAkSNgoKdGFnX3N0YXR1cxgOIAEoDjIiLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkVvbFRhZ1N0YXR1cxJCChRtYWluX3BhY2thZ2VfdmVyc2lvbhgNIAEoCzIkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlBhY2thZ2VWZXJzaW9uEkAKDGdyYWNlX3N0YXR1cxgJIAEoDjIqLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkVvbEdyYWNlUGVyaW9kU3RhdHVzEjwKGGdyYWNlX3BlcmlvZF9leHBpcnlfZGF0ZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBKBAgDEAdKBAgIEAlKBAgKEAwi4AEKCVRhZ0ZpbHRlchIsCgR1aWRwGAEgASgLMh4ucGxhdGZvcm0uY29tbW9uLnYxLlVJRFBGaWx0ZXISDAoEbmFtZRgCIAEoCRIxCg11cGRhdGVkX3NpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFleGNsdWRlX3JlZmVycmVycxgGIAEoCBIVCg1leGNsdWRlX2RhdGVzGAcgASgIEhYKDmV4Y2x1ZGVfZXBvY2hzGAggASgIEgoKAmlkGAkgASgJEg4KBmRpZ2VzdBgKIAEoCSKgAQoMRW9sVGFnRmlsdGVyEiwKBHVpZHAYASABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlchIMCgRuYW1lGAIgASgJEhIKCnBhZ2VfdG9rZW4YAyABKAkSEQoJcGFnZV9zaXplGAQgASgDEhUKDWV4Y2x1ZGVfZGF0ZXMYBSABKAgSFgoOZXhjbHVkZV9lcG9jaHMYBiABKAgiMwoHVGFnTGlzdBIoCgVpdGVtcxgBIAMoCzIZLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlRhZyKvAQoPUmVwb1RhZ3NTdW1tYXJ5EhAKAmlkGAEgASgJQgSItRgBEhEKCXRhZ19jb3VudBgCIAEoAxIwCgxsYXN0X3VwZGF0ZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCmxhdGVzdF90YWcYBCABKAsyGS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5UYWcSFgoObGF0ZXN0X3ZlcnNpb24YBSABKAkifAoZR2V0UmVwb1RhZ3NTdW1tYXJ5UmVxdWVzdBIVCgdyZXBvX2lkGAEgASgJQgSItRgBEhkKEWV4Y2x1ZGVfcmVmZXJyZXJzGAIgASgIEhUKDWV4Y2x1ZGVfZGF0ZXMYAyABKAgSFgoOZXhjbHVkZV9lcG9jaHMYBCABKAgiUgoKRW9sVGFnTGlzdBIrCgVpdGVtcxgBIAMoCzIcLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkVvbFRhZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkifwoQVGFnSGlzdG9yeUZpbHRlchIXCglwYXJlbnRfaWQYASABKAlCBIi1GAESKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQQoOVGFnSGlzdG9yeUxpc3QSLwoFaXRlbXMYASADKAsyIC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5UYWdIaXN0b3J5IlIKClRhZ0hpc3RvcnkSNAoQdXBkYXRlX3RpbWVzdGFtcBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZGlnZXN0GAIgASgJIqsBChFEaWZmSW1hZ2VSZXNwb25zZRI0CghwYWNrYWdlcxgBIAEoCzIiLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlBhY2thZ2VzRGlmZhJCCg92dWxuZXJhYmlsaXRpZXMYAiABKAsyKS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5WdWxuZXJhYmlsaXRpZXNEaWZmEhAKCHdhcm5pbmdzGAUgAygJSgQIAxAESgQIBBAFIkIKC1Nib21SZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESDgoGZGlnZXN0GAIgASgJEgwKBGFyY2gYAyABKAkiMAodUGFja2FnZVZlcnNpb25NZXRhZGF0YVJlcXVlc3QSDwoHcGFja2FnZRgBIAEoCSIWCgVBcmNocxINCgVhcmNocxgBIAMoCSIaCgpBcmNoRmlsdGVyEgwKBGFyY2gYASABKAkiIgoEU2l6ZRIMCgRzaXplGAEgASgDEgwKBGFyY2gYAiABKAkixQQKC0ltYWdlQ29uZmlnEgwKBHVzZXIYASABKAkSSgoNZXhwb3NlZF9wb3J0cxgCIAMoCzIzLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkltYWdlQ29uZmlnLkV4cG9zZWRQb3J0c0VudHJ5EgsKA2VudhgDIAMoCRISCgplbnRyeXBvaW50GAQgAygJEgsKA2NtZBgFIAMoCRI/Cgd2b2x1bWVzGAYgAygLMi4ucGxhdGZvcm0ucmVnaXN0cnkudjEuSW1hZ2VDb25maWcuVm9sdW1lc0VudHJ5EhMKC3dvcmtpbmdfZGlyGAcgASgJEj0KBmxhYmVscxgIIAMoCzItLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkltYWdlQ29uZmlnLkxhYmVsc0VudHJ5EhMKC3N0b3Bfc2lnbmFsGAkgASgJGmIKEUV4cG9zZWRQb3J0c0VudHJ5EgsKA2tleRgBIAEoCRI8CgV2YWx1ZRgCIAEoCzItLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkltYWdlQ29uZmlnLkV4cG9zZWRQb3J0OgI4ARpYCgxWb2x1bWVzRW50cnkSCwoDa2V5GAEgASgJEjcKBXZhbHVlGAIgASgLMigucGxhdGZvcm0ucmVnaXN0cnkudjEuSW1hZ2VDb25maWcuVm9sdW1lOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGg0KC0V4cG9zZWRQb3J0GggKBlZvbHVtZSLoAgoMUGFja2FnZXNEaWZmEjUKBWFkZGVkGAEgAygLMiYucGxhdGZvcm0ucmVnaXN0cnkudjEuUGFja2FnZVJlZmVyZW5jZRI3CgdyZW1vdmVkGAIgAygLMiYucGxhdGZvcm0ucmVnaXN0cnkudjEuUGFja2FnZVJlZmVyZW5jZRJLCgdjaGFuZ2VkGAMgAygLMjoucGxhdGZvcm0ucmVnaXN0cnkudjEuUGFja2FnZXNEaWZmLkNoYW5nZWRQYWNrYWdlUmVmZXJlbmNlGpoBChdDaGFuZ2VkUGFja2FnZVJlZmVyZW5jZRIMCgRuYW1lGAEgASgJEjcKB2N1cnJlbnQYAiABKAsyJi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5WZXJzaW9uUmVmZXJlbmNlEjgKCHByZXZpb3VzGAMgASgLMiYucGxhdGZvcm0ucmVnaXN0cnkudjEuVmVyc2lvblJlZmVyZW5jZSI2ChBWZXJzaW9uUmVmZXJlbmNlEg8KB3ZlcnNpb24YASABKAkSEQoJcmVmZXJlbmNlGAIgASgJIkQKEFBhY2thZ2VSZWZlcmVuY2USDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCXJlZmVyZW5jZRgDIAEoCSLKAQoTVnVsbmVyYWJpbGl0aWVzRGlmZhI7CgVhZGRlZBgBIAMoCzIsLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5lcmFiaWxpdHlSZWZlcmVuY2USPQoHcmVtb3ZlZBgCIAMoCzIsLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5lcmFiaWxpdHlSZWZlcmVuY2USNwoIbWV0YWRhdGEYAyADKAsyJS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TY2FubmVyTWV0YWRhdGEivgEKD1NjYW5uZXJNZXRhZGF0YRIOCgZkaWdlc3QYASABKAkSLAoHc2Nhbm5lchgCIAEoCzIbLnBsYXRmb3JtLnRlbmFudC52MS5TY2FubmVyEkQKIHZ1bG5lcmFiaWxpdHlfZGJfbGFzdF9idWlsZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCh92dWxuZXJhYmlsaXR5X2RiX3NjaGVtYV92ZXJzaW9uGAQgASgJIkkKFlZ1bG5lcmFiaWxpdHlSZWZlcmVuY2USCgoCaWQYASABKAkSEQoJcmVmZXJlbmNlGAIgASgJEhAKCHNldmVyaXR5GAMgASgJIjQKC0FyY2hSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESDgoGZGlnZXN0GAIgASgJIkIKC1NpemVSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESDgoGZGlnZXN0GAIgASgJEgwKBGFyY2gYAyABKAkiWwoSSW1hZ2VDb25maWdSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESDgoGZGlnZXN0GAIgASgJEgwKBGFyY2gYAyABKAkSEAoIcmVnaXN0cnkYBCABKAgiWAoOUmF3U2JvbVJlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEiLUYARIOCgZkaWdlc3QYAiABKAkSEQoJcmVmZXJlbmNlGAMgASgJEgwKBGFyY2gYBCABKAkiOgoRVnVsblJlcG9ydFJlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEiLUYARIOCgZkaWdlc3QYAiABKAkiOwobTWFuaWZlc3RNZXRhZGF0YUluZGV4RmlsdGVyEg4KBmRpZ2VzdBgBIAEoCRIMCgRhcmNoGAIgASgJIooBChtNYW5pZmVzdE1ldGFkYXRhRmlsdGVyRW50cnkSFgoMaW1hZ2VfZGlnZXN0GAEgASgJSAASSQoMaW5kZXhfZmlsdGVyGAIgASgLMjEucGxhdGZvcm0ucmVnaXN0cnkudjEuTWFuaWZlc3RNZXRhZGF0YUluZGV4RmlsdGVySABCCAoGZmlsdGVyInEKFk1hbmlmZXN0TWV0YWRhdGFGaWx0ZXISFQoHcmVwb19pZBgBIAEoCUIEiLUYARJACgVpdGVtcxgCIAMoCzIxLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLk1hbmlmZXN0TWV0YWRhdGFGaWx0ZXJFbnRyeSKkAQoLUGtnTWV0YWRhdGESDAoEcHVybBgBIAEoCRITCgtvcmlnaW5fcHVybBgCIAEoCRIsCghlb2xfZGF0ZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPYnVpbGRfdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdsaWNlbnNlGAUgASgJIlsKEE1hbmlmZXN0TWV0YWRhdGESDgoGZGlnZXN0GAEgASgJEjcKDHBrZ19tZXRhZGF0YRgCIAMoCzIhLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlBrZ01ldGFkYXRhIk0KFE1hbmlmZXN0TWV0YWRhdGFMaXN0EjUKBWl0ZW1zGAEgAygLMiYucGxhdGZvcm0ucmVnaXN0cnkudjEuTWFuaWZlc3RNZXRhZGF0YSI0ChlNYW5pZmVzdERpZ2VzdENvdW50RmlsdGVyEhcKCXBhcmVudF9pZBgBIAEoCUIEiLUYASIkChNNYW5pZmVzdERpZ2VzdENvdW50Eg0KBWNvdW50GAEgASgDIhoKB1Jhd1Nib20SDwoHcmF3U2JvbRgBIAEoCSLbAQoWUGFja2FnZVZlcnNpb25NZXRhZGF0YRI5Cgtlb2xWZXJzaW9ucxgBIAMoCzIkLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlBhY2thZ2VWZXJzaW9uEhwKFGxhc3RVcGRhdGVkVGltZXN0YW1wGAIgASgJEhUKDWxhdGVzdFZlcnNpb24YAyABKAkSNgoIdmVyc2lvbnMYBCADKAsyJC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5QYWNrYWdlVmVyc2lvbhIZChFncmFjZVBlcmlvZE1vbnRocxgFIAEoBSKmAgoOUGFja2FnZVZlcnNpb24SDwoHZW9sRGF0ZRgBIAEoCRIOCgZleGlzdHMYAiABKAgSDAoEZmlwcxgDIAEoCBISCgpsZWdhY3lfbHRzGAQgASgJEgsKA2x0cxgJIAEoCBITCgtyZWxlYXNlRGF0ZRgFIAEoCRIPCgd2ZXJzaW9uGAYgASgJEhEKCWVvbEJyb2tlbhgHIAEoCBIVCg1sYXRlc3RWZXJzaW9uGAggASgJEkkKDXZlcnNpb25Tb3VyY2UYCiABKAsyMi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5QYWNrYWdlVmVyc2lvbi5WZXJzaW9uU291cmNlGikKDVZlcnNpb25Tb3VyY2USCwoDcmVmGAEgASgJEgsKA3NoYRgCIAEoCSLRAQoRQnVpbGRSZXBvcnRGaWx0ZXISLAoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyEjEKDXN0YXJ0ZWRfc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDnN0YXJ0ZWRfYmVmb3JlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxleGNsdWRlX2xvZ3MYBCABKAgSEQoJcGFnZV9zaXplGAYgASgFIuYCCgtCdWlsZFJlcG9ydBIKCgJpZBgBIAEoCRISCgptZWRpYV90eXBlGAsgASgJEg4KBmNvbmZpZxgCIAEoCRIVCg1sb2NrZWRfY29uZmlnGAMgASgJEjgKBnJlc3VsdBgEIAEoDjIoLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkJ1aWxkUmVwb3J0LlJlc3VsdBIQCgh3YXJuaW5ncxgFIAMoCRILCgNsb2cYBiABKAkSDgoGZGlnZXN0GAcgASgJEhQKDGFwa29fdmVyc2lvbhgIIAEoCRIuCgpzdGFydGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxjb21wbGV0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi8KBlJlc3VsdBILCgdVbmtub3duEAASCwoHU3VjY2VzcxABEgsKB0ZhaWx1cmUQAiJFCg9CdWlsZFJlcG9ydExpc3QSMgoHcmVwb3J0cxgBIAMoCzIhLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkJ1aWxkUmVwb3J0IncKC0J1aWxkU3RhdHVzEjwKCGZhaWx1cmVzGAEgAygLMioucGxhdGZvcm0ucmVnaXN0cnkudjEuQnVpbGRTdGF0dXMuRmFpbHVyZXMaKgoIRmFpbHVyZXMSDwoHcmVwb19pZBgBIAEoCRINCgV0b3RhbBgCIAEoBSIsChNVcGRhdGVTdGF0dXNSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAEiKAoMVXBkYXRlU3RhdHVzEhgKEHJlY2VudGx5X3VwZGF0ZWQYASABKAgiLQoUR2V0U3luY1N0YXR1c1JlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEiLUYASI0ChdMaXN0U3luY1N0YXR1c2VzUmVxdWVzdBIZCgtyZWdpc3RyeV9pZBgBIAEoCUIEiLUYASK2AQoKU3luY1N0YXR1cxI3CgZzdGF0dXMYASABKA4yJy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TeW5jU3RhdHVzLlN0YXR1cxIvCgtjcmVhdGVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPgoGU3RhdHVzEgsKB1VOS05PV04QABIKCgZRVUVVRUQQARIPCgtJTl9QUk9HUkVTUxACEgoKBkZBSUxFRBADIlgKDlJlcG9TeW5jU3RhdHVzEg8KB3JlcG9faWQYASABKAkSNQoLcmVwb19zdGF0dXMYAiABKAsyIC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TeW5jU3RhdHVzIkUKDlN5bmNTdGF0dXNMaXN0EjMKBWl0ZW1zGAEgAygLMiQucGxhdGZvcm0ucmVnaXN0cnkudjEuUmVwb1N5bmNTdGF0dXMiQgoLSGVsbVJlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEiLUYARIOCgZkaWdlc3QYAiABKAkSDAoEYXJjaBgDIAEoCSJxCgRIZWxtEhIKCmNoYXJ0X25hbWUYASABKAkSFQoNY2hhcnRfdmVyc2lvbhgCIAEoCRIYChBjaGFydF9yZXBvc2l0b3J5GAMgASgJEhQKDGNoYXJ0X2RpZ2VzdBgEIAEoCRIOCgZ2YWx1ZXMYBSABKAkiOAoPR2V0Q2hhcnRSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESDgoGZGlnZXN0GAIgASgJIuYCCgVDaGFydBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEwoLYXBwX3ZlcnNpb24YAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSOwoMZGVwZW5kZW5jaWVzGAUgAygLMiUucGxhdGZvcm0ucmVnaXN0cnkudjEuQ2hhcnREZXBlbmRlbmN5EkEKC2Fubm90YXRpb25zGAYgAygLMiwucGxhdGZvcm0ucmVnaXN0cnkudjEuQ2hhcnQuQW5ub3RhdGlvbnNFbnRyeRIwCgZpbWFnZXMYZCADKAsyIC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5DaGFydEltYWdlEgsKA3JhdxhlIAEoCRIOCgZ2YWx1ZXMYZiABKAkSEQoJY2hhbmdlbG9nGGcgASgJGjIKEEFubm90YXRpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJECg9DaGFydERlcGVuZGVuY3kSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhIKCnJlcG9zaXRvcnkYAyABKAkiawoKQ2hhcnRJbWFnZRIMCgRuYW1lGAEgASgJEg0KBWltYWdlGAIgASgJEkAKC3JlcXVpcmVtZW50GAMgASgOMisucGxhdGZvcm0ucmVnaXN0cnkudjEuQ2hhcnRJbWFnZVJlcXVpcmVtZW50IjUKHExpc3RDaGFydHNCeUltYWdlUmVwb1JlcXVlc3QSFQoHcmVwb19pZBgBIAEoCUIEiLUYASJmCh1MaXN0Q2hhcnRzQnlJbWFnZVJlcG9SZXNwb25zZRJFChRjaGFydF9pbWFnZV9iaW5kaW5ncxgBIAMoCzInLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkNoYXJ0SW1hZ2VCaW5kaW5nImkKEUNoYXJ0SW1hZ2VCaW5kaW5nEhIKCmNoYXJ0X3JlcG8YASABKAkSQAoLcmVxdWlyZW1lbnQYAiABKA4yKy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5DaGFydEltYWdlUmVxdWlyZW1lbnQiTwoKRGVwbG95bWVudBIQCgJpZBgBIAEoCUIEiLUYARIvCgZjaGFydHMYAiADKAsyHy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5IZWxtQ2hhcnQiVwoJSGVsbUNoYXJ0EhMKBnNvdXJjZRgBIAEoCUgAiAEBEgwKBHJlcG8YAiABKAkSEgoFY2hhcnQYAyABKAlIAYgBAUIJCgdfc291cmNlQggKBl9jaGFydCJjChdDcmVhdGVEZXBsb3ltZW50UmVxdWVzdBIXCglwYXJlbnRfaWQYASABKAlCBIi1GAESLwoGY2hhcnRzGAIgAygLMh8ucGxhdGZvcm0ucmVnaXN0cnkudjEuSGVsbUNoYXJ0ImEKF1VwZGF0ZURlcGxveW1lbnRSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAESLwoGY2hhcnRzGAIgAygLMh8ucGxhdGZvcm0ucmVnaXN0cnkudjEuSGVsbUNoYXJ0Ii0KFEdldERlcGxveW1lbnRSZXF1ZXN0EhUKB3JlcG9faWQYASABKAlCBIi1GAEiXAoQUmVnaXN0cnlTZXR0aW5ncxIZCgtyZWdpc3RyeV9pZBgBIAEoCUIEiLUYARITCgt1bmlxdWVfdGFncxgCIAEoCBIYChBlb2xfZ3JhY2VfcGVyaW9kGAMgASgIIjcKGkdldFJlZ2lzdHJ5U2V0dGluZ3NSZXF1ZXN0EhkKC3JlZ2lzdHJ5X2lkGAEgASgJQgSItRgBIpgBCgtQb2xpY3lJbnB1dBIUCgxtYWluX3BhY2thZ2UYASABKAkSQgoUbWFpbl9wYWNrYWdlX3ZlcnNpb24YAiABKAsyJC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5QYWNrYWdlVmVyc2lvbhIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqZQoLQ2F0YWxvZ1RpZXISCwoHVU5LTk9XThAAEg8KC0FQUExJQ0FUSU9OEAQSCAoEQkFTRRAFEggKBEZJUFMQBhIGCgJBSRAHEgwKCERFVlRPT0xTEAgSDgoKQ09NTUVSQ0lBTBAJKkIKDEVvbFRhZ1N0YXR1cxIOCgpUQUdfQUNUSVZFEAASEAoMVEFHX0lOX0dSQUNFEAESEAoMVEFHX0lOQUNUSVZFEAIqeQoURW9sR3JhY2VQZXJpb2RTdGF0dXMSFgoSR1JBQ0VfTk9UX0VMSUdJQkxFEAASEgoOR1JBQ0VfRUxJR0lCTEUQARIQCgxHUkFDRV9BQ1RJVkUQAhIQCgxHUkFDRV9CUk9LRU4QAxIRCg1HUkFDRV9FWFBJUkVEEAQqaAoVQ2hhcnRJbWFnZVJlcXVpcmVtZW50EhsKF1JFUVVJUkVNRU5UX1VOU1BFQ0lGSUVEEAASGAoUUkVRVUlSRU1FTlRfUkVRVUlSRUQQARIYChRSRVFVSVJFTUVOVF9PUFRJT05BTBACMssrCghSZWdpc3RyeRLAAQoKQ3JlYXRlUmVwbxInLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkNyZWF0ZVJlcG9SZXF1ZXN0GhoucGxhdGZvcm0ucmVnaXN0cnkudjEuUmVwbyJtirUYBgoECgLDDJK1GDAKJWFwaS5wbGF0Zm9ybS5yZWdpc3RyeS5yZXBvLmNyZWF0ZWQudjESBWdyb3VwGAGC0+STAik6BHJlcG8iIS9yZWdpc3RyeS92MS9yZXBvcy97cGFyZW50X2lkPSoqfRKpAQoKVXBkYXRlUmVwbxIaLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlJlcG8aGi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SZXBvImOKtRgGCgQKAsQMkrUYMAolYXBpLnBsYXRmb3JtLnJlZ2lzdHJ5LnJlcG8udXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCHzoBKhoaL3JlZ2lzdHJ5L3YxL3JlcG9zL3tpZD0qKn0SdQoJTGlzdFJlcG9zEiAucGxhdGZvcm0ucmVnaXN0cnkudjEuUmVwb0ZpbHRlchoeLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlJlcG9MaXN0IiaKtRgICgYKAsUMEAGC0+STAhQSEi9yZWdpc3RyeS92MS9yZXBvcxKkAQoUR2V0UmVwb0NvdW50QnlTb3VyY2USMS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5HZXRSZXBvQ291bnRCeVNvdXJjZVJlcXVlc3QaHy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SZXBvQ291bnQiOIq1GAYKBAoCxQyC0+STAigSJi9yZWdpc3RyeS92MS9yZXBvY291bnRieXNvdXJjZS97aWQ9Kip9Eq8BCgpEZWxldGVSZXBvEicucGxhdGZvcm0ucmVnaXN0cnkudjEuRGVsZXRlUmVwb1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiYIq1GAYKBAoCxgyStRgwCiVhcGkucGxhdGZvcm0ucmVnaXN0cnkucmVwby5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIcKhovcmVnaXN0cnkvdjEvcmVwb3Mve2lkPSoqfRK4AQoJQ3JlYXRlVGFnEiYucGxhdGZvcm0ucmVnaXN0cnkudjEuQ3JlYXRlVGFnUmVxdWVzdBoZLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlRhZyJoirUYBgoECgLLDJK1GC8KJGFwaS5wbGF0Zm9ybS5yZWdpc3RyeS50YWcuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCJToDdGFnIh4vcmVnaXN0cnkvdjEvdGFncy97cmVwb19pZD0qKn0SpAEKCVVwZGF0ZVRhZxIZLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlRhZxoZLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlRhZyJhirUYBgoECgLMDJK1GC8KJGFwaS5wbGF0Zm9ybS5yZWdpc3RyeS50YWcudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCHjoBKhoZL3JlZ2lzdHJ5L3YxL3RhZ3Mve2lkPSoqfRKrAQoJRGVsZXRlVGFnEiYucGxhdGZvcm0ucmVnaXN0cnkudjEuRGVsZXRlVGFnUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJeirUYBgoECgLODJK1GC8KJGFwaS5wbGF0Zm9ybS5yZWdpc3RyeS50YWcuZGVsZXRlZC52MRIFZ3JvdXAYAYLT5JMCGyoZL3JlZ2lzdHJ5L3YxL3RhZ3Mve2lkPSoqfRJxCghMaXN0VGFncxIfLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlRhZ0ZpbHRlchodLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlRhZ0xpc3QiJYq1GAgKBgoCzQwQAYLT5JMCExIRL3JlZ2lzdHJ5L3YxL3RhZ3MSqQEKEkdldFJlcG9UYWdzU3VtbWFyeRIvLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkdldFJlcG9UYWdzU3VtbWFyeVJlcXVlc3QaJS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SZXBvVGFnc1N1bW1hcnkiO4q1GAYKBAoCzQyC0+STAisSKS9yZWdpc3RyeS92MS9yZXBvdGFnc3N1bW1hcnkve3JlcG9faWQ9Kip9En0KC0xpc3RFb2xUYWdzEiIucGxhdGZvcm0ucmVnaXN0cnkudjEuRW9sVGFnRmlsdGVyGiAucGxhdGZvcm0ucmVnaXN0cnkudjEuRW9sVGFnTGlzdCIoirUYCAoGCgLNDBABgtPkkwIWEhQvcmVnaXN0cnkvdjEvZW9sdGFncxKaAQoOTGlzdFRhZ0hpc3RvcnkSJi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5UYWdIaXN0b3J5RmlsdGVyGiQucGxhdGZvcm0ucmVnaXN0cnkudjEuVGFnSGlzdG9yeUxpc3QiOoq1GAYKBAoCzQyC0+STAioSKC9yZWdpc3RyeS92MS90YWdzL3twYXJlbnRfaWQ9Kip9L2hpc3RvcnkSlgEKB0dldFNib20SIS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TYm9tUmVxdWVzdBoZLnBsYXRmb3JtLnRlbmFudC52MS5TYm9tMiJNirUYCgoICgbFDIoFzwyC0+STAjkSNy9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L3Nib20SlQEKB0dldEhlbG0SIS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5IZWxtUmVxdWVzdBoaLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkhlbG0iS4q1GAgKBgoExQzNDILT5JMCORI3L3JlZ2lzdHJ5L3YxL3JlcG9zL3tyZXBvX2lkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vaGVsbRKcAQoIR2V0Q2hhcnQSJS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5HZXRDaGFydFJlcXVlc3QaGy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5DaGFydCJMirUYCAoGCgTFDMkMgtPkkwI6EjgvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9jaGFydBLIAQoVTGlzdENoYXJ0c0J5SW1hZ2VSZXBvEjIucGxhdGZvcm0ucmVnaXN0cnkudjEuTGlzdENoYXJ0c0J5SW1hZ2VSZXBvUmVxdWVzdBozLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkxpc3RDaGFydHNCeUltYWdlUmVwb1Jlc3BvbnNlIkaKtRgGCgQKAsUMgtPkkwI2EjQvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2NoYXJ0LWltYWdlLWJpbmRpbmdzErEBCg5HZXRJbWFnZUNvbmZpZxIoLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkltYWdlQ29uZmlnUmVxdWVzdBohLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkltYWdlQ29uZmlnIlKKtRgICgYKBMUMzwyC0+STAkASPi9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L2ltYWdlY29uZmlnEqABCghHZXRBcmNocxIhLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkFyY2hSZXF1ZXN0GhsucGxhdGZvcm0ucmVnaXN0cnkudjEuQXJjaHMiVIq1GAgKBgoExQzPDILT5JMCQhJAL3JlZ2lzdHJ5L3YxL3JlcG9zL3tyZXBvX2lkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vYXJjaGl0ZWN0dXJlcxKVAQoHR2V0U2l6ZRIhLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlNpemVSZXF1ZXN0GhoucGxhdGZvcm0ucmVnaXN0cnkudjEuU2l6ZSJLirUYCAoGCgTFDM8MgtPkkwI5EjcvcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9zaXplEqABCgpHZXRSYXdTYm9tEiQucGxhdGZvcm0ucmVnaXN0cnkudjEuUmF3U2JvbVJlcXVlc3QaHS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SYXdTYm9tIk2KtRgICgYKBMUMigWC0+STAjsSOS9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vZGlnZXN0L3tkaWdlc3Q9Kn0vcmF3c2JvbRKrAQoNR2V0VnVsblJlcG9ydBInLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5SZXBvcnRSZXF1ZXN0Gh4ucGxhdGZvcm0udGVuYW50LnYxLlZ1bG5SZXBvcnQiUYq1GAgKBgoExQyUBYLT5JMCPxI9L3JlZ2lzdHJ5L3YxL3JlcG9zL3tyZXBvX2lkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vdnVsbnJlcG9ydBKzAQoUTGlzdE1hbmlmZXN0TWV0YWRhdGESLC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5NYW5pZmVzdE1ldGFkYXRhRmlsdGVyGioucGxhdGZvcm0ucmVnaXN0cnkudjEuTWFuaWZlc3RNZXRhZGF0YUxpc3QiQYq1GAYKBAoCzwyC0+STAjESLy9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vbWFuaWZlc3RtZXRkYXRhEq8BChZHZXRNYW5pZmVzdERpZ2VzdENvdW50Ei8ucGxhdGZvcm0ucmVnaXN0cnkudjEuTWFuaWZlc3REaWdlc3RDb3VudEZpbHRlchopLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLk1hbmlmZXN0RGlnZXN0Q291bnQiOYq1GAYKBAoCzwyC0+STAikSJy9yZWdpc3RyeS92MS9kaWdlc3Rjb3VudC97cGFyZW50X2lkPSoqfRK2AQoZR2V0UGFja2FnZVZlcnNpb25NZXRhZGF0YRIzLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlBhY2thZ2VWZXJzaW9uTWV0YWRhdGFSZXF1ZXN0GiwucGxhdGZvcm0ucmVnaXN0cnkudjEuUGFja2FnZVZlcnNpb25NZXRhZGF0YSI2irUYCAoGCgL2DBABgtPkkwIkEiIvcmVnaXN0cnkvdjEvdmVyc2lvbnMve3BhY2thZ2U9Kip9EpEBChBMaXN0QnVpbGRSZXBvcnRzEicucGxhdGZvcm0ucmVnaXN0cnkudjEuQnVpbGRSZXBvcnRGaWx0ZXIaJS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5CdWlsZFJlcG9ydExpc3QiLYq1GAgKBgoChg0QAYLT5JMCGxIZL3JlZ2lzdHJ5L3YxL2J1aWxkcmVwb3J0cxKKAQoOR2V0QnVpbGRTdGF0dXMSJy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5CdWlsZFJlcG9ydEZpbHRlchohLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkJ1aWxkU3RhdHVzIiyKtRgICgYKAoYNEAGC0+STAhoSGC9yZWdpc3RyeS92MS9idWlsZHN0YXR1cxKgAQoPR2V0VXBkYXRlU3RhdHVzEikucGxhdGZvcm0ucmVnaXN0cnkudjEuVXBkYXRlU3RhdHVzUmVxdWVzdBoiLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlVwZGF0ZVN0YXR1cyI+irUYBgoECgLNDILT5JMCLhIsL3JlZ2lzdHJ5L3YxL3JlcG9zL3tyZXBvX2lkPSoqfTp1cGRhdGVzdGF0dXMSmwEKDUdldFN5bmNTdGF0dXMSKi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5HZXRTeW5jU3RhdHVzUmVxdWVzdBogLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlN5bmNTdGF0dXMiPIq1GAYKBAoCxQyC0+STAiwSKi9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn06c3luY3N0YXR1cxKUAQoQTGlzdFN5bmNTdGF0dXNlcxItLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkxpc3RTeW5jU3RhdHVzZXNSZXF1ZXN0GiQucGxhdGZvcm0ucmVnaXN0cnkudjEuU3luY1N0YXR1c0xpc3QiK4q1GAYKBAoCxQyC0+STAhsSGS9yZWdpc3RyeS92MS9zeW5jc3RhdHVzZXMSpgEKEENyZWF0ZURlcGxveW1lbnQSLS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5DcmVhdGVEZXBsb3ltZW50UmVxdWVzdBogLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkRlcGxveW1lbnQiQYq1GAYKBAoCng+C0+STAjE6ASoiLC9yZWdpc3RyeS92MS9yZXBvcy97cGFyZW50X2lkPSoqfS9kZXBsb3ltZW50EqQBChBVcGRhdGVEZXBsb3ltZW50Ei0ucGxhdGZvcm0ucmVnaXN0cnkudjEuVXBkYXRlRGVwbG95bWVudFJlcXVlc3QaIC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5EZXBsb3ltZW50Ij+KtRgGCgQKAp8PgtPkkwIvOgEqGiovcmVnaXN0cnkvdjEvcmVwb3Mve3JlcG9faWQ9Kip9L2RlcGxveW1lbnQSmwEKDUdldERlcGxveW1lbnQSKi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5HZXREZXBsb3ltZW50UmVxdWVzdBogLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkRlcGxveW1lbnQiPIq1GAYKBAoCoA+C0+STAiwSKi9yZWdpc3RyeS92MS9yZXBvcy97cmVwb19pZD0qKn0vZGVwbG95bWVudBKpAQoTR2V0UmVnaXN0cnlTZXR0aW5ncxIwLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLkdldFJlZ2lzdHJ5U2V0dGluZ3NSZXF1ZXN0GiYucGxhdGZvcm0ucmVnaXN0cnkudjEuUmVnaXN0cnlTZXR0aW5ncyI4irUYBgoECgKTDYLT5JMCKBImL3JlZ2lzdHJ5L3YxL3NldHRpbmdzL3tyZWdpc3RyeV9pZD0qKn0SpQEKFlVwZGF0ZVJlZ2lzdHJ5U2V0dGluZ3MSJi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SZWdpc3RyeVNldHRpbmdzGiYucGxhdGZvcm0ucmVnaXN0cnkudjEuUmVnaXN0cnlTZXR0aW5ncyI7irUYBgoECgKUDYLT5JMCKzoBKhomL3JlZ2lzdHJ5L3YxL3NldHRpbmdzL3tyZWdpc3RyeV9pZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations, file_platform_common_v1_uidp, file_platform_registry_v1_apko, file_platform_tenant_v1_sboms, file_platform_tenant_v1_vuln_reports]);
 
 /**
- * A repo as version 1 shows it.
+ * A repo. Unlike in version 2, it contains its readme, and has no update time.
  *
  * @generated from message platform.registry.v1.Repo
  */
@@ -87,7 +87,7 @@ export type Repo = Message<"platform.registry.v1.Repo"> & {
 };
 
 /**
- * A repo as version 1 shows it.
+ * A repo. Unlike in version 2, it contains its readme, and has no update time.
  *
  * @generated from message platform.registry.v1.Repo
  */
@@ -156,7 +156,7 @@ export const RepoSchema: GenMessage<Repo, {jsonType: RepoJson}> = /*@__PURE__*/
   messageDesc(file_platform_registry_v1_registry, 0);
 
 /**
- * A sync config as version 1 shows it.
+ * Keeps a repo in sync with another repo. Unlike in version 2, clients can set every field.
  *
  * @generated from message platform.registry.v1.SyncConfig
  */
@@ -172,6 +172,8 @@ export type SyncConfig = Message<"platform.registry.v1.SyncConfig"> & {
   uniqueTags: boolean;
 
   /**
+   * When syncing ends: 14 days after its beginning by default.
+   *
    * @generated from field: google.protobuf.Timestamp expiration = 3;
    */
   expiration?: Timestamp | undefined;
@@ -192,6 +194,8 @@ export type SyncConfig = Message<"platform.registry.v1.SyncConfig"> & {
   azure: string;
 
   /**
+   * Always false.
+   *
    * @generated from field: bool sync_apks = 7 [deprecated = true];
    * @deprecated
    */
@@ -209,7 +213,7 @@ export type SyncConfig = Message<"platform.registry.v1.SyncConfig"> & {
 };
 
 /**
- * A sync config as version 1 shows it.
+ * Keeps a repo in sync with another repo. Unlike in version 2, clients can set every field.
  *
  * @generated from message platform.registry.v1.SyncConfig
  */
@@ -225,6 +229,8 @@ export type SyncConfigJson = {
   uniqueTags?: boolean;
 
   /**
+   * When syncing ends: 14 days after its beginning by default.
+   *
    * @generated from field: google.protobuf.Timestamp expiration = 3;
    */
   expiration?: TimestampJson;
@@ -245,6 +251,8 @@ export type SyncConfigJson = {
   azure?: string;
 
   /**
+   * Always false.
+   *
    * @generated from field: bool sync_apks = 7 [deprecated = true];
    * @deprecated
    */
@@ -596,7 +604,7 @@ export const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceR
   messageDesc(file_platform_registry_v1_registry, 5);
 
 /**
- * A repo count as version 1 shows it.
+ * A number of repos.
  *
  * @generated from message platform.registry.v1.RepoCount
  */
@@ -608,7 +616,7 @@ export type RepoCount = Message<"platform.registry.v1.RepoCount"> & {
 };
 
 /**
- * A repo count as version 1 shows it.
+ * A number of repos.
  *
  * @generated from message platform.registry.v1.RepoCount
  */
@@ -812,7 +820,7 @@ export const DeleteTagRequestSchema: GenMessage<DeleteTagRequest, {jsonType: Del
   messageDesc(file_platform_registry_v1_registry, 11);
 
 /**
- * A tag as version 1 shows it.
+ * A name for a digest within a repo.
  *
  * @generated from message platform.registry.v1.Tag
  */
@@ -828,6 +836,8 @@ export type Tag = Message<"platform.registry.v1.Tag"> & {
   name: string;
 
   /**
+   * Empty if the tag names nothing yet.
+   *
    * @generated from field: string digest = 3;
    */
   digest: string;
@@ -838,6 +848,8 @@ export type Tag = Message<"platform.registry.v1.Tag"> & {
   lastUpdated?: Timestamp | undefined;
 
   /**
+   * Set by hand, or because the end of life of the tag is over.
+   *
    * @generated from field: bool deprecated = 5;
    */
   deprecated: boolean;
@@ -849,7 +861,7 @@ export type Tag = Message<"platform.registry.v1.Tag"> & {
 };
 
 /**
- * A tag as version 1 shows it.
+ * A name for a digest within a repo.
  *
  * @generated from message platform.registry.v1.Tag
  */
@@ -865,6 +877,8 @@ export type TagJson = {
   name?: string;
 
   /**
+   * Empty if the tag names nothing yet.
+   *
    * @generated from field: string digest = 3;
    */
   digest?: string;
@@ -875,6 +889,8 @@ export type TagJson = {
   lastUpdated?: TimestampJson;
 
   /**
+   * Set by hand, or because the end of life of the tag is over.
+   *
    * @generated from field: bool deprecated = 5;
    */
   deprecated?: boolean;
@@ -893,7 +909,7 @@ export const TagSchema: GenMessage<Tag, {jsonType: TagJson}> = /*@__PURE__*/
   messageDesc(file_platform_registry_v1_registry, 12);
 
 /**
- * An eol tag as version 1 shows it.
+ * A tag and its end of life.
  *
  * @generated from message platform.registry.v1.EolTag
  */
@@ -935,7 +951,7 @@ export type EolTag = Message<"platform.registry.v1.EolTag"> & {
 };
 
 /**
- * An eol tag as version 1 shows it.
+ * A tag and its end of life.
  *
  * @generated from message platform.registry.v1.EolTag
  */
@@ -1197,7 +1213,7 @@ export const TagListSchema: GenMessage<TagList, {jsonType: TagListJson}> = /*@__
   messageDesc(file_platform_registry_v1_registry, 16);
 
 /**
- * A repo tags summary as version 1 shows it.
+ * What the tags of a repo are under the filter. Without tags, only the count.
  *
  * @generated from message platform.registry.v1.RepoTagsSummary
  */
@@ -1218,18 +1234,22 @@ export type RepoTagsSummary = Message<"platform.registry.v1.RepoTagsSummary"> & 
   lastUpdated?: Timestamp | undefined;
 
   /**
+   * The tag "latest", or the tag that changed last.
+   *
    * @generated from field: platform.registry.v1.Tag latest_tag = 4;
    */
   latestTag?: Tag | undefined;
 
   /**
+   * The longest name with the digest of latest_tag, except "latest" and "latest-dev".
+   *
    * @generated from field: string latest_version = 5;
    */
   latestVersion: string;
 };
 
 /**
- * A repo tags summary as version 1 shows it.
+ * What the tags of a repo are under the filter. Without tags, only the count.
  *
  * @generated from message platform.registry.v1.RepoTagsSummary
  */
@@ -1250,11 +1270,15 @@ export type RepoTagsSummaryJson = {
   lastUpdated?: TimestampJson;
 
   /**
+   * The tag "latest", or the tag that changed last.
+   *
    * @generated from field: platform.registry.v1.Tag latest_tag = 4;
    */
   latestTag?: TagJson;
 
   /**
+   * The longest name with the digest of latest_tag, except "latest" and "latest-dev".
+   *
    * @generated from field: string latest_version = 5;
    */
   latestVersion?: string;
@@ -1452,7 +1476,7 @@ export const TagHistoryListSchema: GenMessage<TagHistoryList, {jsonType: TagHist
   messageDesc(file_platform_registry_v1_registry, 21);
 
 /**
- * A tag history as version 1 shows it.
+ * A digest that a tag has had.
  *
  * @generated from message platform.registry.v1.TagHistory
  */
@@ -1469,7 +1493,7 @@ export type TagHistory = Message<"platform.registry.v1.TagHistory"> & {
 };
 
 /**
- * A tag history as version 1 shows it.
+ * A digest that a tag has had.
  *
  * @generated from message platform.registry.v1.TagHistory
  */
@@ -2802,7 +2826,7 @@ export const ManifestDigestCountFilterSchema: GenMessage<ManifestDigestCountFilt
   messageDesc(file_platform_registry_v1_registry, 47);
 
 /**
- * A manifest digest count as version 1 shows it.
+ * A number of manifests. A manifest in two repos counts twice.
  *
  * @generated from message platform.registry.v1.ManifestDigestCount
  */
@@ -2814,7 +2838,7 @@ export type ManifestDigestCount = Message<"platform.registry.v1.ManifestDigestCo
 };
 
 /**
- * A manifest digest count as version 1 shows it.
+ * A number of manifests. A manifest in two repos counts twice.
  *
  * @generated from message platform.registry.v1.ManifestDigestCount
  */
@@ -3477,7 +3501,7 @@ export const UpdateStatusRequestSchema: GenMessage<UpdateStatusRequest, {jsonTyp
   messageDesc(file_platform_registry_v1_registry, 56);
 
 /**
- * An update status as version 1 shows it.
+ * Whether a repo is recently updated.
  *
  * @generated from message platform.registry.v1.UpdateStatus
  */
@@ -3489,7 +3513,7 @@ export type UpdateStatus = Message<"platform.registry.v1.UpdateStatus"> & {
 };
 
 /**
- * An update status as version 1 shows it.
+ * Whether a repo is recently updated.
  *
  * @generated from message platform.registry.v1.UpdateStatus
  */
@@ -3570,7 +3594,7 @@ export const ListSyncStatusesRequestSchema: GenMessage<ListSyncStatusesRequest, 
   messageDesc(file_platform_registry_v1_registry, 59);
 
 /**
- * A sync status as version 1 shows it.
+ * The state of a sync. Holt copies fields, not images.
  *
  * @generated from message platform.registry.v1.SyncStatus
  */
@@ -3587,7 +3611,7 @@ export type SyncStatus = Message<"platform.registry.v1.SyncStatus"> & {
 };
 
 /**
- * A sync status as version 1 shows it.
+ * The state of a sync. Holt copies fields, not images.
  *
  * @generated from message platform.registry.v1.SyncStatus
  */
@@ -3617,6 +3641,8 @@ export const SyncStatusSchema: GenMessage<SyncStatus, {jsonType: SyncStatusJson}
  */
 export const SyncStatus_Status = {
   /**
+   * Nothing is on its way.
+   *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
@@ -3632,6 +3658,8 @@ export const SyncStatus_Status = {
   IN_PROGRESS: 2,
 
   /**
+   * The source is gone or may not be read any more, or syncing has ended.
+   *
    * @generated from enum value: FAILED = 3;
    */
   FAILED: 3,
@@ -4219,7 +4247,7 @@ export const ChartImageBindingSchema: GenMessage<ChartImageBinding, {jsonType: C
   messageDesc(file_platform_registry_v1_registry, 71);
 
 /**
- * A deployment as version 1 shows it.
+ * The Helm charts that deploy a repo. Its id is that of the repo.
  *
  * @generated from message platform.registry.v1.Deployment
  */
@@ -4236,7 +4264,7 @@ export type Deployment = Message<"platform.registry.v1.Deployment"> & {
 };
 
 /**
- * A deployment as version 1 shows it.
+ * The Helm charts that deploy a repo. Its id is that of the repo.
  *
  * @generated from message platform.registry.v1.Deployment
  */
@@ -4260,7 +4288,7 @@ export const DeploymentSchema: GenMessage<Deployment, {jsonType: DeploymentJson}
   messageDesc(file_platform_registry_v1_registry, 72);
 
 /**
- * A helm chart as version 1 shows it.
+ * A chart of a chart repository. An unset text is distinct from an empty one.
  *
  * @generated from message platform.registry.v1.HelmChart
  */
@@ -4282,7 +4310,7 @@ export type HelmChart = Message<"platform.registry.v1.HelmChart"> & {
 };
 
 /**
- * A helm chart as version 1 shows it.
+ * A chart of a chart repository. An unset text is distinct from an empty one.
  *
  * @generated from message platform.registry.v1.HelmChart
  */
@@ -4424,7 +4452,7 @@ export const GetDeploymentRequestSchema: GenMessage<GetDeploymentRequest, {jsonT
   messageDesc(file_platform_registry_v1_registry, 76);
 
 /**
- * A registry settings as version 1 shows it.
+ * Settings of the repos in a group and below.
  *
  * @generated from message platform.registry.v1.RegistrySettings
  */
@@ -4435,18 +4463,22 @@ export type RegistrySettings = Message<"platform.registry.v1.RegistrySettings"> 
   registryId: string;
 
   /**
+   * The initial value of unique_tags in the sync configuration of a repo.
+   *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
+   * Tags have a grace period of six months after the end of life, and new syncs have grace_period.
+   *
    * @generated from field: bool eol_grace_period = 3;
    */
   eolGracePeriod: boolean;
 };
 
 /**
- * A registry settings as version 1 shows it.
+ * Settings of the repos in a group and below.
  *
  * @generated from message platform.registry.v1.RegistrySettings
  */
@@ -4457,11 +4489,15 @@ export type RegistrySettingsJson = {
   registryId?: string;
 
   /**
+   * The initial value of unique_tags in the sync configuration of a repo.
+   *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags?: boolean;
 
   /**
+   * Tags have a grace period of six months after the end of life, and new syncs have grace_period.
+   *
    * @generated from field: bool eol_grace_period = 3;
    */
   eolGracePeriod?: boolean;
@@ -4619,7 +4655,7 @@ export const CatalogTierSchema: GenEnum<CatalogTier, CatalogTierJson> = /*@__PUR
   enumDesc(file_platform_registry_v1_registry, 0);
 
 /**
- * The eol tag status.
+ * Where a tag is in its life.
  *
  * @generated from enum platform.registry.v1.EolTagStatus
  */
@@ -4630,25 +4666,29 @@ export const EolTagStatus = {
   TAG_ACTIVE: 0,
 
   /**
+   * The date is past, and the grace period is not over.
+   *
    * @generated from enum value: TAG_IN_GRACE = 1;
    */
   TAG_IN_GRACE: 1,
 
   /**
+   * The date and the grace period are over, or the owner has marked the tag as deprecated.
+   *
    * @generated from enum value: TAG_INACTIVE = 2;
    */
   TAG_INACTIVE: 2,
 } as const;
 
 /**
- * The eol tag status.
+ * Where a tag is in its life.
  *
  * @generated from enum platform.registry.v1.EolTagStatus
  */
 export type EolTagStatus = (typeof EolTagStatus)[keyof typeof EolTagStatus] | UnknownEnum;
 
 /**
- * The eol tag status.
+ * Where a tag is in its life.
  *
  * @generated from enum platform.registry.v1.EolTagStatus
  */
@@ -4661,17 +4701,21 @@ export const EolTagStatusSchema: GenEnum<EolTagStatus, EolTagStatusJson> = /*@__
   enumDesc(file_platform_registry_v1_registry, 1);
 
 /**
- * The eol grace period status.
+ * The state of a grace period.
  *
  * @generated from enum platform.registry.v1.EolGracePeriodStatus
  */
 export const EolGracePeriodStatus = {
   /**
+   * There is no grace period.
+   *
    * @generated from enum value: GRACE_NOT_ELIGIBLE = 0;
    */
   GRACE_NOT_ELIGIBLE: 0,
 
   /**
+   * It will begin at the date.
+   *
    * @generated from enum value: GRACE_ELIGIBLE = 1;
    */
   GRACE_ELIGIBLE: 1,
@@ -4682,6 +4726,8 @@ export const EolGracePeriodStatus = {
   GRACE_ACTIVE: 2,
 
   /**
+   * Never returned.
+   *
    * @generated from enum value: GRACE_BROKEN = 3;
    */
   GRACE_BROKEN: 3,
@@ -4693,14 +4739,14 @@ export const EolGracePeriodStatus = {
 } as const;
 
 /**
- * The eol grace period status.
+ * The state of a grace period.
  *
  * @generated from enum platform.registry.v1.EolGracePeriodStatus
  */
 export type EolGracePeriodStatus = (typeof EolGracePeriodStatus)[keyof typeof EolGracePeriodStatus] | UnknownEnum;
 
 /**
- * The eol grace period status.
+ * The state of a grace period.
  *
  * @generated from enum platform.registry.v1.EolGracePeriodStatus
  */
@@ -4761,7 +4807,8 @@ export const ChartImageRequirementSchema: GenEnum<ChartImageRequirement, ChartIm
  */
 export const Registry: GenService<{
   /**
-   * Creates a repo.
+   * Creates a repo. Updates the repo of that name if the group has one, as UpdateRepo does; the caller then needs
+   * repo.update as well. Version 2 refuses this.
    *
    * @generated from rpc platform.registry.v1.Registry.CreateRepo
    */
@@ -4771,7 +4818,7 @@ export const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Replaces a repo.
+   * Replaces a repo. An absent name, sync_config or custom_overlay stays; an empty message removes it.
    *
    * @generated from rpc platform.registry.v1.Registry.UpdateRepo
    */
@@ -4781,7 +4828,7 @@ export const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Lists repos.
+   * Lists repos with their readmes, in one answer.
    *
    * @generated from rpc platform.registry.v1.Registry.ListRepos
    */
@@ -4791,7 +4838,7 @@ export const Registry: GenService<{
     output: typeof RepoListSchema;
   },
   /**
-   * Returns the repo count by source.
+   * Counts the repos that are synced from a repo, in all organizations.
    *
    * @generated from rpc platform.registry.v1.Registry.GetRepoCountBySource
    */
@@ -4801,7 +4848,7 @@ export const Registry: GenService<{
     output: typeof RepoCountSchema;
   },
   /**
-   * Deletes a repo.
+   * Deletes a repo with its tags.
    *
    * @generated from rpc platform.registry.v1.Registry.DeleteRepo
    */
@@ -4811,7 +4858,8 @@ export const Registry: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Creates a tag.
+   * Creates a tag, or changes the tag of that name. Without a digest, an existing tag keeps its own, and a new tag has
+   * none: it cannot be pulled until it is pushed or updated.
    *
    * @generated from rpc platform.registry.v1.Registry.CreateTag
    */
@@ -4821,7 +4869,7 @@ export const Registry: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Replaces a tag.
+   * Replaces a tag. An absent name or digest stays.
    *
    * @generated from rpc platform.registry.v1.Registry.UpdateTag
    */
@@ -4841,7 +4889,7 @@ export const Registry: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists tags.
+   * Lists tags in one answer, also those that version 2 leaves out by default.
    *
    * @generated from rpc platform.registry.v1.Registry.ListTags
    */
@@ -4851,7 +4899,7 @@ export const Registry: GenService<{
     output: typeof TagListSchema;
   },
   /**
-   * Returns the repo tags summary.
+   * Sums up the tags of a repo.
    *
    * @generated from rpc platform.registry.v1.Registry.GetRepoTagsSummary
    */
@@ -4861,7 +4909,7 @@ export const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Lists eol tags.
+   * Lists tags with their end of life, in pages. holt.v1.EndOfLifeService sets it.
    *
    * @generated from rpc platform.registry.v1.Registry.ListEolTags
    */
@@ -4871,7 +4919,7 @@ export const Registry: GenService<{
     output: typeof EolTagListSchema;
   },
   /**
-   * Lists tag history.
+   * Lists the digests of a tag, the oldest first, 1,000 at most. For more, move start.
    *
    * @generated from rpc platform.registry.v1.Registry.ListTagHistory
    */
@@ -4983,7 +5031,7 @@ export const Registry: GenService<{
     output: typeof ManifestMetadataListSchema;
   },
   /**
-   * Returns the manifest digest count.
+   * Counts the manifests in a repo, or in all repos of a group and below.
    *
    * @generated from rpc platform.registry.v1.Registry.GetManifestDigestCount
    */
@@ -5023,7 +5071,7 @@ export const Registry: GenService<{
     output: typeof BuildStatusSchema;
   },
   /**
-   * Returns the update status.
+   * Tells whether a tag of the repo changed within the last 24 hours.
    *
    * @generated from rpc platform.registry.v1.Registry.GetUpdateStatus
    */
@@ -5033,7 +5081,7 @@ export const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * Returns the sync status.
+   * Returns whether changed fields of its source are on their way to a synced repo.
    *
    * @generated from rpc platform.registry.v1.Registry.GetSyncStatus
    */
@@ -5043,7 +5091,7 @@ export const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * Lists sync statuses.
+   * Lists the statuses of the synced repos in a group and below.
    *
    * @generated from rpc platform.registry.v1.Registry.ListSyncStatuses
    */
@@ -5053,7 +5101,7 @@ export const Registry: GenService<{
     output: typeof SyncStatusListSchema;
   },
   /**
-   * Creates a deployment.
+   * Sets the charts that deploy a repo. ALREADY_EXISTS if they were set before, also if they were cleared.
    *
    * @generated from rpc platform.registry.v1.Registry.CreateDeployment
    */
@@ -5063,7 +5111,7 @@ export const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Replaces a deployment.
+   * Replaces the charts that deploy a repo, also if there were none. An empty list clears them.
    *
    * @generated from rpc platform.registry.v1.Registry.UpdateDeployment
    */
@@ -5073,7 +5121,7 @@ export const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Returns the deployment.
+   * Returns the charts that deploy a repo; an empty list if there are none.
    *
    * @generated from rpc platform.registry.v1.Registry.GetDeployment
    */
@@ -5083,7 +5131,7 @@ export const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Returns the registry settings.
+   * Returns the settings that apply in a group: its own, or those of the nearest group above.
    *
    * @generated from rpc platform.registry.v1.Registry.GetRegistrySettings
    */
@@ -5093,7 +5141,7 @@ export const Registry: GenService<{
     output: typeof RegistrySettingsSchema;
   },
   /**
-   * Replaces a registry settings.
+   * Replaces the settings of a group.
    *
    * @generated from rpc platform.registry.v1.Registry.UpdateRegistrySettings
    */

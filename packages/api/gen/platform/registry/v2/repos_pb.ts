@@ -189,7 +189,7 @@ export type SyncConfig = Message<"platform.registry.v2.SyncConfig"> & {
   source: string;
 
   /**
-   * From the organization's registry settings.
+   * Initially that of the registry settings.
    *
    * @generated from field: bool unique_tags = 2;
    */
@@ -225,7 +225,7 @@ export type SyncConfig = Message<"platform.registry.v2.SyncConfig"> & {
   apkoOverlay: string;
 
   /**
-   * From the organization's registry settings.
+   * Initially that of the registry settings.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -247,7 +247,7 @@ export type SyncConfigJson = {
   source?: string;
 
   /**
-   * From the organization's registry settings.
+   * Initially that of the registry settings.
    *
    * @generated from field: bool unique_tags = 2;
    */
@@ -283,7 +283,7 @@ export type SyncConfigJson = {
   apkoOverlay?: string;
 
   /**
-   * From the organization's registry settings.
+   * Initially that of the registry settings.
    *
    * @generated from field: bool grace_period = 8;
    */

@@ -38,7 +38,8 @@ export type Tag = Message<"platform.registry.v2.Tag"> & {
   name: string;
 
   /**
-   * "sha256:" and 64 hex digits. The server does not check that the manifest exists.
+   * "sha256:" and 64 hex digits. The server does not check that the manifest exists. Empty only in answers, for a tag
+   * that version 1 created without a digest.
    *
    * @generated from field: string digest = 3;
    */
@@ -50,7 +51,7 @@ export type Tag = Message<"platform.registry.v2.Tag"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * The tag has reached its end of life.
+   * The tag has reached its end of life: set by hand, or by holt.v1.EndOfLifeService.
    *
    * @generated from field: bool deprecated = 5;
    */
@@ -83,7 +84,8 @@ export type TagJson = {
   name?: string;
 
   /**
-   * "sha256:" and 64 hex digits. The server does not check that the manifest exists.
+   * "sha256:" and 64 hex digits. The server does not check that the manifest exists. Empty only in answers, for a tag
+   * that version 1 created without a digest.
    *
    * @generated from field: string digest = 3;
    */
@@ -95,7 +97,7 @@ export type TagJson = {
   updateTime?: TimestampJson;
 
   /**
-   * The tag has reached its end of life.
+   * The tag has reached its end of life: set by hand, or by holt.v1.EndOfLifeService.
    *
    * @generated from field: bool deprecated = 5;
    */
