@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { it, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { Metadata } from "@grpc/grpc-js";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
-import { Groups } from "@holt/api/gen/platform/iam/v1/groups_pb.ts";
+import { type Group, Groups } from "@holt/api/gen/platform/iam/v1/groups_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { appendToCounts } from "../../src/db/resource-count.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
-import { describeWithWorld } from "../harness/world.ts";
+import { GrpcClient } from "../harness/raw-clients.ts";
+import { describeWithWorld, startWorld } from "../harness/world.ts";
 
 describeWithWorld("groups of version 1", (world) => {
   const path = "/iam/v1/groups";
@@ -141,4 +143,18 @@ describeWithWorld("groups of version 1", (world) => {
       }
     });
   }
+});
+
+test("with a vendor profile, the services of version 1 have names without a version", async () => {
+  await using world = await startWorld({ env: { HOLT_VENDOR_PROFILE: "chainguard" } });
+  using client = new GrpcClient(Number(new URL(world.baseUrl).port));
+  const metadata = new Metadata();
+  metadata.set("authorization", `Bearer ${world.owner.token}`);
+  const options = { service: "chainguard.platform.iam.Groups", metadata };
+  const { id } = await client.call(Groups.method.create, { parent: world.orgUid, group: { name: "of a vendor" } }, options);
+  const { items } = await client.call(Groups.method.list, { id: id as string }, options);
+  assert.deepEqual(
+    (items as Group[]).map(({ name }) => name),
+    ["of a vendor"],
+  );
 });

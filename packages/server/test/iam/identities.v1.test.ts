@@ -49,6 +49,21 @@ describeWithWorld("identities of version 1", (world) => {
     assert.equal((await put({})).status, 400);
   });
 
+  it("violations name the fields as version 1 does", async () => {
+    const past = { ...static_, expiration: "2001-01-01T00:00:00Z" };
+    const answer = await world.raw("POST", `${path}/${world.orgUid}`, { name: "robot", static: past });
+    assertInvalid(answer, "static.expiration");
+    assert.match(textOf(parse(answer.text).message), /static\.expiration: expiration must be in the future$/);
+    const binding = await world.raw("POST", `/iam/v1/rolebindings/${world.orgUid}`, { role: await builtInRole(world, "viewer") });
+    assertInvalid(binding, "identity");
+    const claimMatch = { issuer: "x", subject: "s", claimPatterns: { ref: "(" } };
+    assertInvalid(
+      await world.raw("POST", `${path}/${world.orgUid}`, { name: "robot", claimMatch }),
+      "claim_match.issuer",
+      "claim_match.claim_patterns.ref",
+    );
+  });
+
   it("lookup finds registered users only, and shows callers without rights no more than they asked with", async () => {
     const subject = "Someone@example.com";
     const find = (token: string, client = world.rest) => client.call(Identities.method.lookup, { issuer: world.issuer, subject }, token);

@@ -16,6 +16,7 @@ import { fullName } from "../call/operation.ts";
 import { compileValidator } from "../call/validate.ts";
 import { compileJsonConverter } from "./convert-json.ts";
 import { compileMask, compileMessageConverter, type MessageConverter } from "./convert-message.ts";
+import { type MessagePair, pairsOf, translateError } from "./field-names.ts";
 import type { Differences } from "./field-pairs.ts";
 import { listAll, textOf } from "./list-all.ts";
 
@@ -59,14 +60,19 @@ function findMethod(name: string, { services, kind, methods = {} }: Origin): Imp
 function derive(v1: DescMethodUnary, { method: v2, handler }: Implemented, differences: Differences): Handler {
   if (v2.input.field.pageToken !== undefined && v1.input.field.pageToken === undefined)
     return deriveList(v1, { method: v2, handler }, differences);
-  const request = compileRequest(v1.input, v2.input, differences);
+  const { convert: request, pairs } = compileRequest(v1.input, v2.input, differences);
   const reply = compileReply(v2.output, v1.output, differences);
-  if (handler.kind === "read") return { kind: "read", handle: async (given, call) => reply(await handler.handle(request(given), call)) };
+  const translated = <T>(run: () => Promise<T>): Promise<T> =>
+    run().catch((error) => {
+      throw translateError(error, pairs, differences);
+    });
+  if (handler.kind === "read")
+    return { kind: "read", handle: (given, call) => translated(async () => reply(await handler.handle(request(given), call))) };
   const { prepare, handle } = handler;
   return {
     kind: "write",
-    ...(prepare && { prepare: (given, call) => prepare(request(given), call) }),
-    handle: async (given, call, prepared) => reply(await handle(request(given), call, prepared)),
+    ...(prepare && { prepare: (given, call) => translated(async () => prepare(request(given), call)) }),
+    handle: (given, call, prepared) => translated(async () => reply(await handle(request(given), call, prepared))),
   };
 }
 
@@ -81,46 +87,59 @@ function deriveList(v1: DescMethodUnary, { method, handler }: Implemented, diffe
   return { kind: "read", handle: (filter, call) => listAll(list, v1.output, filter, call) };
 }
 
-/** Converts a request, or makes an update of a whole resource, and checks it as a request of version 2. */
-function compileRequest(v1: DescMessage, v2: DescMessage, differences: Differences): MessageConverter {
-  const mask = v2.fields.find((field) => field.message?.typeName === FieldMaskSchema.typeName);
-  const hasMask = v1.fields.some((field) => field.message?.typeName === FieldMaskSchema.typeName);
-  const isWhole = differences[v1.typeName]?.parent !== undefined;
-  const compileWithoutMask = isWhole ? compileCreate : compileMessageConverter;
-  const convert = mask === undefined || hasMask ? compileWithoutMask(v1, v2, differences) : compileUpdate(v1, v2, mask, differences);
+interface RequestConversion {
+  readonly convert: MessageConverter;
+  /** The messages that the fields in violations belong to. */
+  readonly pairs: readonly MessagePair[];
+}
+
+/** Converts a request, or makes one from a whole resource, and checks it as a request of version 2. */
+function compileRequest(v1: DescMessage, v2: DescMessage, differences: Differences): RequestConversion {
+  const { convert, pairs } = compileUnchecked(v1, v2, differences);
   const validate = compileValidator(v2);
-  return (given) => {
+  const checked = (given: Message): Message => {
     const request = convert(given);
     validate(request);
     return request;
   };
+  return { convert: checked, pairs };
+}
+
+function compileUnchecked(v1: DescMessage, v2: DescMessage, differences: Differences): RequestConversion {
+  const mask = v2.fields.find((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  const hasMask = v1.fields.some((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  if (mask !== undefined && !hasMask) return compileUpdate(v1, v2, mask, differences);
+  if (differences[v1.typeName]?.parent !== undefined) return compileCreate(v1, v2, differences);
+  return { convert: compileMessageConverter(v1, v2, differences), pairs: pairsOf({ v1, v2 }, differences) };
 }
 
 /** A request to create that is the whole resource, with its parent among the fields. */
-function compileCreate(v1: DescMessage, v2: DescMessage, differences: Differences): MessageConverter {
+function compileCreate(v1: DescMessage, v2: DescMessage, differences: Differences): RequestConversion {
   const parent = v1.fields.find(({ name }) => name === differences[v1.typeName]?.parent);
   const resource = v2.fields.find((field) => field.fieldKind === "message");
   if (parent === undefined || resource?.message === undefined) throw new Error(`${v1.typeName}: a new resource must have a parent`);
   const convert = compileMessageConverter(v1, resource.message, differences);
-  return (given) => {
+  const creation: MessageConverter = (given) => {
     const request = create(v2) as unknown as Record<string, unknown>;
     request.parent = (given as unknown as Record<string, unknown>)[parent.localName];
     request[resource.localName] = convert(given);
     return request as unknown as Message;
   };
+  return { convert: creation, pairs: [{ v1, v2: resource.message }] };
 }
 
-function compileUpdate(v1: DescMessage, v2: DescMessage, mask: DescField, differences: Differences): MessageConverter {
+function compileUpdate(v1: DescMessage, v2: DescMessage, mask: DescField, differences: Differences): RequestConversion {
   const resource = v2.fields.find((field) => field !== mask && field.fieldKind === "message");
   if (resource?.message === undefined) throw new Error(`${v2.typeName}: an update must have one resource`);
   const convert = compileMessageConverter(v1, resource.message, differences);
   const pathsOf = compileMask(v1, resource.message, differences);
-  return (given) => {
+  const update: MessageConverter = (given) => {
     const request = create(v2) as unknown as Record<string, unknown>;
     request[resource.localName] = convert(given);
     request[mask.localName] = create(FieldMaskSchema, { paths: pathsOf(given) });
     return request as unknown as Message;
   };
+  return { convert: update, pairs: [{ v1, v2: resource.message }] };
 }
 
 function compileReply(v2: DescMessage, v1: DescMessage, differences: Differences): (reply: Reply) => Reply {

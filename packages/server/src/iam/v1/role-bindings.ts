@@ -17,6 +17,7 @@ import { implement, write } from "../../api/call/implement.ts";
 import { compileJsonConverter } from "../../api/v1/convert-json.ts";
 import { compileMessageConverter } from "../../api/v1/convert-message.ts";
 import { deriveMethods } from "../../api/v1/derive-methods.ts";
+import { translateError } from "../../api/v1/field-names.ts";
 import type { Differences } from "../../api/v1/field-pairs.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
@@ -79,6 +80,8 @@ export function roleBindingsServiceV1(collaborators: RoleBindingsCollaborators) 
 }
 
 async function createOne(parent: string, given: Message, call: WriteCall, collaborators: RoleBindingsCollaborators): Promise<JsonObject> {
-  const { text } = await bind(parent, fromV1(given) as RoleBinding, call, collaborators);
+  const { text } = await bind(parent, fromV1(given) as RoleBinding, call, collaborators).catch((error) => {
+    throw translateError(error, [{ v1: RoleBindingV1Schema, v2: RoleBindingSchema }], differences);
+  });
   return toV1(JSON.parse(text) as JsonObject);
 }
