@@ -41,6 +41,7 @@ const SUSPICIOUS =
 /** Fields that look like secrets but are harmless, including all fields inside them, with the reason. */
 const HARMLESS: ReadonlyMap<string, string> = new Map([
   ["platform.iam.v2.Identity.static_keys", "public keys, and whose they are"],
+  ["platform.iam.v1.Identity.static", "public keys, and whose they are"],
   ["platform.registry.v2.CustomOverlay.ImageContents.runtime_keyring", "public keys: anything else is refused"],
 ]);
 
