@@ -32,11 +32,13 @@ export async function versionOne(store: StoreName): Promise<Line[]> {
         v1: (number) => get(`/iam/v1/identities?id=${uidOf(number)}`),
         v2: (number) => get(`/iam/v2/identities?uidp.ids=${uidOf(number)}`),
         calls: 2000,
+        hasTarget: true,
       }),
       await extraLine("List of 100 rows", store, holt, {
         v1: () => get(`/iam/v1/identities?${some.join("&")}`),
         v2: () => get(`/iam/v2/identities?page_size=100&${some.join("&")}`),
         calls: 500,
+        hasTarget: false,
       }),
       ...(team === undefined
         ? []
@@ -45,9 +47,15 @@ export async function versionOne(store: StoreName): Promise<Line[]> {
               v1: () => get(`/iam/v1/identities?uidp.descendants_of=${team}`),
               v2: () => readPages(holt, `/iam/v2/identities?page_size=200&uidp.descendants_of=${team}`),
               calls: 100,
+              hasTarget: false,
             }),
           ]),
-      await extraLine("Create of a group", store, holt, { v1: create("/iam/v1/groups"), v2: create("/iam/v2/groups"), calls: 1000 }),
+      await extraLine("Create of a group", store, holt, {
+        v1: create("/iam/v1/groups"),
+        v2: create("/iam/v2/groups"),
+        calls: 1000,
+        hasTarget: true,
+      }),
     ];
   } finally {
     await removeScratchGroup(holt, group);
@@ -67,9 +75,11 @@ interface Comparison {
   readonly v2: Work;
   /** Runs of each in a round. */
   readonly calls: number;
+  /** Long lists have no target: version 1 converts each row, and version 2 sends most bodies as they are stored. */
+  readonly hasTarget: boolean;
 }
 
-async function extraLine(measured: string, store: StoreName, holt: Served, { v1, v2, calls }: Comparison): Promise<Line> {
+async function extraLine(measured: string, store: StoreName, holt: Served, { v1, v2, calls, hasTarget }: Comparison): Promise<Line> {
   const rounds: number[][] = [];
   // The first round warms up.
   for (let round = 0; round <= scale.rounds; round++) {
@@ -82,8 +92,7 @@ async function extraLine(measured: string, store: StoreName, holt: Served, { v1,
     measured: `Version 1: ${measured}`,
     store,
     figure: `${short(first)} µs; version 2 ${short(second)} µs: ${(extra * 100).toFixed(1)} % more`,
-    target: `≤ ${MAX_EXTRA * 100} % more`,
-    holds: extra <= MAX_EXTRA,
+    ...(hasTarget && { target: `≤ ${MAX_EXTRA * 100} % more`, holds: extra <= MAX_EXTRA }),
   };
 }
 
