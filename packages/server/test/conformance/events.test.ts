@@ -20,7 +20,7 @@ import {
   methodOf,
   type ResourceSample,
 } from "../harness/samples.ts";
-import { createInV1, deleteInV1, isInVersionOne, methodInV1, type SampleInVersionOne, updateInV1 } from "../harness/samples-v1.ts";
+import { createInV1, deleteInV1, isInVersionOne, methodInV1, type SampleInVersionOne, uidInV1, updateInV1 } from "../harness/samples-v1.ts";
 import type { World } from "../harness/world.ts";
 import { operationSamples, resources, samples, startSampleWorld } from "./samples.ts";
 
@@ -127,7 +127,8 @@ async function succeedingCall(world: World, operation: ContractOperation): Promi
 
 async function callInV1(world: World, sample: SampleInVersionOne, write: Write, parent: string): Promise<EventedCall> {
   const body = await sample.body(world, parent, "before");
-  if (write === "Create") return { request: createInV1(sample, parent, body), ...eventOf(sample, write, (answer) => textOf(answer.id)) };
+  if (write === "Create")
+    return { request: createInV1(sample, parent, body), ...eventOf(sample, write, (answer) => uidInV1(sample, answer)) };
   const uid = textOf(parse((await createResource(world, sample, parent, "before")).text).uid);
   if (write === "Delete") return { request: deleteInV1(sample, uid), ...eventOf(sample, write, () => uid) };
   return { request: updateInV1(sample, uid, await sample.change(world, parent)), ...eventOf(sample, write, () => uid) };
@@ -167,7 +168,8 @@ function standardWriteOf({ name, method }: ContractOperation): { sample: Resourc
 
 /** The part of an answer that its event contains: redacted fields are for the caller alone. */
 function eventBodyOf({ output }: DescMethodUnary, answer: JsonObject): JsonObject {
-  const fields = samples.find(({ schema }) => schema === output)?.eventFields;
+  const inV1 = samples.filter(isInVersionOne).find((sample) => methodInV1(sample, "Create")?.output === output)?.v1;
+  const fields = (inV1 ?? samples.find(({ schema }) => schema === output))?.eventFields;
   const redacted = output.fields.filter(({ proto }) => proto.options?.debugRedact).map(({ jsonName }) => jsonName);
   return Object.fromEntries(Object.entries(answer).filter(([key]) => !redacted.includes(key) && (fields?.includes(key) ?? true)));
 }

@@ -23,6 +23,7 @@ import {
   methodInV1,
   requestInV1,
   type SampleInVersionOne,
+  uidInV1,
   updateInV1,
 } from "../harness/samples-v1.ts";
 import { describeWithSamples, resources, samples } from "./samples.ts";
@@ -42,7 +43,6 @@ describeWithSamples("version 1 of the API", (world) => {
   };
   const listV1 = async (client: Client, sample: SampleInVersionOne, request: JsonObject, token?: string) =>
     (await jsonV1(client, sample, "List", request, token)).items as JsonObject[];
-  const uidIn = (sample: SampleInVersionOne, answer: JsonObject) => textOf(answer[sample.hasUidOfGroup ? "group" : "id"]);
   const read = async (sample: SampleInVersionOne, uid: string) => parse((await world.raw("GET", `${collectionOf(sample)}/${uid}`)).text);
 
   for (const sample of samples.filter(isInVersionOne)) {
@@ -52,7 +52,7 @@ describeWithSamples("version 1 of the API", (world) => {
         const place = () => parentForOneMore(world, sample, places);
         const [parent, other] = [await place(), await place()];
         const body = await sample.body(world, parent, `alike ${client.protocol}`);
-        const uid = uidIn(sample, await jsonV1(client, sample, "Create", createInV1(sample, parent, body)));
+        const uid = uidInV1(sample, await jsonV1(client, sample, "Create", createInV1(sample, parent, body)));
         const twin = parse((await createResource(world, sample, other, `alike too ${client.protocol}`)).text);
         const withoutOwn = (resource: JsonObject) => without(resource, [...OWN, ...sample.ownFields]);
         const expected = without(withoutOwn(await read(sample, textOf(twin.uid))), missingIn(sample));
@@ -90,7 +90,7 @@ describeWithSamples("version 1 of the API", (world) => {
           for (const client of [world.rest, world.grpc]) {
             const items = await listV1(client, sample, { uidp }, token);
             assert.deepEqual(
-              items.map((item) => uidIn(sample, item)),
+              items.map((item) => uidInV1(sample, item)),
               rows.map(({ uid }) => uid),
               JSON.stringify(uidp),
             );

@@ -1,6 +1,7 @@
 /** What the conformance suites need to know of subscriptions and of the event feed. */
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
+import { Subscriptions } from "@holt/api/gen/platform/events/v1/subscriptions_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { subscriptions } from "../../src/events/api/subscriptions.ts";
 import { defineSample, inGroup, type OperationSample, type ResourceSample } from "../harness/samples.ts";
@@ -9,6 +10,7 @@ import type { World } from "../harness/world.ts";
 export const resourceSamples: readonly ResourceSample[] = [
   defineSample(subscriptions, SubscriptionsService, {
     title: "a subscription",
+    v1: { service: Subscriptions, body: (body) => body },
     parent: inGroup,
     capabilityNoun: "subscriptions",
     isImmutable: true,

@@ -1,5 +1,6 @@
 /** Calls version 1 of the API for the samples of resources. */
 import { type DescMethodUnary, type DescService, fromJson, type JsonObject, type Message } from "@bufbuild/protobuf";
+import { textOf } from "./json.ts";
 import { methodOf, type ResourceSample, type Verb } from "./samples.ts";
 
 /** A resource as version 1 names it. */
@@ -9,6 +10,8 @@ export interface VersionOneSample {
   body(v2: JsonObject): JsonObject;
   /** Fields of the body of version 2 that version 1 does not have. */
   readonly missing?: readonly string[];
+  /** Names of the fields that its events contain; undefined means all. */
+  readonly eventFields?: readonly string[];
 }
 
 export interface SampleInVersionOne extends ResourceSample {
@@ -42,6 +45,11 @@ export function updateInV1(sample: SampleInVersionOne, uid: string, body: JsonOb
 /** A request to delete the resource. */
 export function deleteInV1(sample: SampleInVersionOne, uid: string): JsonObject {
   return { [sample.hasUidOfGroup ? "group" : "id"]: uid };
+}
+
+/** The uid of the resource in an answer. */
+export function uidInV1({ hasUidOfGroup }: SampleInVersionOne, answer: JsonObject): string {
+  return textOf(answer[hasUidOfGroup ? "group" : "id"]);
 }
 
 export function requestInV1({ input }: DescMethodUnary, json: JsonObject): Message {

@@ -6,11 +6,16 @@ import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { Identities as EventIdentities } from "@holt/api/gen/platform/events/v1/identities_pb.ts";
+import { GroupAccountAssociations } from "@holt/api/gen/platform/iam/v1/account_associations_pb.ts";
+import { ExternalGroupRoleMappings } from "@holt/api/gen/platform/iam/v1/external_group_role_mappings_pb.ts";
+import { GroupInvites } from "@holt/api/gen/platform/iam/v1/group_invites_pb.ts";
 import { Groups } from "@holt/api/gen/platform/iam/v1/groups_pb.ts";
 import { Identities } from "@holt/api/gen/platform/iam/v1/identities_pb.ts";
 import { IdentityProviders } from "@holt/api/gen/platform/iam/v1/identity_providers_pb.ts";
 import { RoleBindings } from "@holt/api/gen/platform/iam/v1/role_bindings_pb.ts";
 import { Roles } from "@holt/api/gen/platform/iam/v1/roles_pb.ts";
+import { Terms } from "@holt/api/gen/platform/iam/v1/terms_pb.ts";
 import { AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
 import { ExternalGroupRoleMappingsService } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
@@ -122,6 +127,7 @@ function identitySample(form: string, relationship: JsonObject, changed: JsonObj
 
 const mappingSample = defineSample(externalGroupRoleMappings, ExternalGroupRoleMappingsService, {
   title: "an external group role mapping",
+  v1: { service: ExternalGroupRoleMappings, body: ({ roleUid = "", ...rest }) => ({ ...rest, roleUidp: roleUid }) },
   parent: inIdentityProvider,
   capabilityNoun: "identity_providers",
   sharesNames: false,
@@ -202,6 +208,11 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
   defineSample(groupInvites, GroupInvitesService, {
     title: "a group invite",
+    v1: {
+      service: GroupInvites,
+      body: ({ roleUid = "", ...rest }) => ({ ...rest, role: roleUid }),
+      eventFields: ["id", "expiration"],
+    },
     parent: inGroup,
     capabilityNoun: "group_invites",
     isImmutable: true,
@@ -220,6 +231,7 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
   defineSample(accountAssociations, AccountAssociationsService, {
     title: "an account association",
+    v1: { service: GroupAccountAssociations, body: (body) => body },
     parent: inGroup,
     capabilityNoun: "account_associations",
     deletesMissing: true,
@@ -326,6 +338,16 @@ const metadataUpdate: EventSample = {
   failing: async () => ({ identityMetadata: { company: "failing" }, updateMask: "nonsense" }),
 };
 
+/** In version 1 the message names no user. */
+const metadataUpdateV1: EventSample = {
+  succeeding: async (world) => ({
+    request: { onboardingQuestions: { companyName: `company ${world.clock.now().getTime()}`, hubspotUtk: "utk" } },
+    subject: () => "",
+    group: () => "",
+  }),
+  failing: async () => ({ onboardingQuestions: { companyName: "x".repeat(20_000) } }),
+};
+
 const termsAcceptance: EventSample = {
   succeeding: async (world) => {
     const group = await world.group(world.orgUid);
@@ -349,18 +371,19 @@ const batchOfBindings: EventSample = {
   },
 };
 
-const batchDeletionOfMappings: EventSample = {
+/** @param requestOf makes a request of the version */
+const batchDeletionOfMappings = (requestOf: (parent: string, uids: string[]) => JsonObject): EventSample => ({
   succeeding: async (world) => {
     const { provider, mapping } = await createMapping(world);
     return {
-      request: { parent: provider, names: [mapping] },
+      request: requestOf(provider, [mapping]),
       subject: () => provider,
       group: () => rootOf(provider),
       extensions: () => ({ identityprovider: provider }),
     };
   },
-  failing: async (world) => ({ parent: (await createMapping(world)).provider, names: [`${world.orgUid}/0123456789abcdef`] }),
-};
+  failing: async (world) => requestOf((await createMapping(world)).provider, [`${world.orgUid}/0123456789abcdef`]),
+});
 
 async function createMapping(world: World): Promise<{ provider: string; mapping: string }> {
   const provider = await createParent(world, mappingSample, world.orgUid);
@@ -469,7 +492,23 @@ export const operationSamples: readonly OperationSample[] = [
   { method: AccessService.method.testToken, answer: Code.INVALID_ARGUMENT },
   { method: IdentitiesService.method.updateIdentityMetadata, event: metadataUpdate },
   { method: RoleBindingsService.method.batchCreateRoleBindings, event: batchOfBindings },
-  { method: ExternalGroupRoleMappingsService.method.batchDeleteExternalGroupRoleMappings, event: batchDeletionOfMappings },
+  {
+    method: ExternalGroupRoleMappingsService.method.batchDeleteExternalGroupRoleMappings,
+    event: batchDeletionOfMappings((parent, names) => ({ parent, names })),
+  },
+  {
+    method: ExternalGroupRoleMappings.method.batchDelete,
+    answer: Code.INVALID_ARGUMENT,
+    event: batchDeletionOfMappings((parentId, ids) => ({ parentId, ids })),
+  },
+  { method: GroupAccountAssociations.method.delete, answer: 0 },
+  { method: GroupAccountAssociations.method.check, answer: Code.INVALID_ARGUMENT },
+  // The caller does not operate the server.
+  { method: GroupInvites.method.createWithGroup, answer: Code.PERMISSION_DENIED },
+  { method: EventIdentities.method.create, answer: Code.PERMISSION_DENIED },
+  { method: EventIdentities.method.updateMetadata, event: metadataUpdateV1 },
+  { method: Terms.method.acceptTerms, answer: Code.INVALID_ARGUMENT, event: termsAcceptance },
+  { method: Terms.method.listAccepted, answer: 0 },
   scimCall(IdentityProvidersService.method.generateScimToken, { neverExpires: true }, true),
   scimCall(IdentityProvidersService.method.regenerateScimToken, { overlap: "60s" }),
   scimCall(IdentityProvidersService.method.revokeScimToken, {}),

@@ -1,5 +1,6 @@
 /** Samples of libraries for the conformance suites. */
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
+import { Artifacts } from "@holt/api/gen/platform/libraries/v1/artifacts_pb.ts";
 import { ArtifactsService } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { upload, wheel } from "../harness/libraries/python-packages.ts";
@@ -23,6 +24,9 @@ async function publishProject(world: World): Promise<{ group: string; uid: strin
 export const operationSamples: readonly OperationSample[] = [
   // The artifact does not exist.
   { method: ArtifactsService.method.listArtifactVersions, answer: Code.NOT_FOUND },
+  // The request names no ecosystem.
+  { method: Artifacts.method.list, answer: Code.INVALID_ARGUMENT },
+  { method: Artifacts.method.getArtifactCount, answer: Code.INVALID_ARGUMENT },
   {
     method: updatePythonProject,
     event: {
