@@ -130,56 +130,6 @@ test("no manifest, index or config costs the main thread much", async () => {
   }
 });
 
-test("no SBOM, provenance, config or chart that is read on demand costs the main thread much", async () => {
-  using repo: ImageRepo = await createImageRepo(world, world.token, await world.group(group, "documents"));
-  const headers = { authorization: basic("_token", world.token), "content-type": MANIFEST };
-  const pushing = (content: object, tag: string) => ({
-    ...{ method: "PUT", path: `/v2/${repo.name}/manifests/${tag}`, headers, body: JSON.stringify(content) },
-  });
-  const reading = (digest: string, path: string) => ({
-    method: "GET",
-    path: `/registry/v1/repos/${repo.uid}/${path.replace("{}", digest)}`,
-  });
-  const empty = await registry.blob(repo.name, "{}", "application/vnd.oci.empty.v1+json");
-  const spdx = (key: string, element: (i: number) => string) => (bytes: number) =>
-    fill(bytes, (i) => `${element(i)},`, `{"spdxVersion":"SPDX-2.3","${key}":[`, "{}]}");
-  const documents = {
-    ...jsonTexts,
-    packages: spdx("packages", (i) => `{"SPDXID":"p${i}"}`),
-    relationships: spdx("relationships", (i) => `{"spdxElementId":"a","relatedSpdxElement":"b${i}"}`),
-    components: (bytes: number) =>
-      fill(bytes, (i) => `{"components":[{"name":"p${i}"}]},`, '{"bomFormat":"CycloneDX","components":[', "{}]}"),
-  };
-  for (const [name, textOf] of Object.entries(documents)) {
-    const subject = await repo.push([]);
-    const document = await registry.blob(repo.name, textOf(4 * MIB - 10), "application/vnd.in-toto+json");
-    const manifest = { schemaVersion: 2, mediaType: MANIFEST, config: empty, layers: [document], subject };
-    await assertCheap(`provenance of ${name}`, pushing(manifest, "document"));
-    for (const path of ["digests/{}/sbom", "digest/{}/rawsbom"]) await assertCheap(`${path} of ${name}`, reading(subject.digest, path));
-    const config = await registry.blob(repo.name, textOf(MIB - 40).replace("{", '{"architecture":"amd64","os":"linux",'), CONFIG);
-    const image = { schemaVersion: 2, mediaType: MANIFEST, config, layers: [] };
-    const { digest } = await registry.manifest(repo.name, image);
-    await assertCheap(`a config of ${name}`, reading(digest, "digests/{}/imageconfig"));
-  }
-  const helm = await registry.blob(repo.name, "{}", "application/vnd.cncf.helm.config.v1+json");
-  const values: Record<string, string> = {
-    "nested YAML": `a: ${"[".repeat(50_000)}`,
-    "aliases of YAML": fill(100 * KIB, "- *a\n", `a: &a [${"1,".repeat(1000)}1]\nb:\n`),
-    "deep YAML": fill(380 * KIB, (i) => `${" ".repeat(i % 500)}a${i}:\n`),
-    images: fill(380 * KIB, (i) => `a${i}: {image: {repository: r.io/a/${i}}}\n`),
-    "a long line": fill(380 * KIB, "a"),
-    "a large file": fill(MIB, "a: b\n"),
-  };
-  for (const [name, text] of Object.entries(values)) {
-    const layer = await layerOf({ "a/Chart.yaml": "name: a\n", "a/values.yaml": text });
-    const blob = await registry.blob(repo.name, layer, "application/vnd.cncf.helm.chart.content.v1.tar+gzip");
-    const chart = { schemaVersion: 2, mediaType: MANIFEST, config: helm, layers: [blob] };
-    const { digest } = await registry.manifest(repo.name, chart);
-    await assertCheap(`pushing a chart of ${name}`, pushing(chart, "chart"));
-    await assertCheap(`a chart of ${name}`, reading(digest, "digests/{}/chart"));
-  }
-});
-
 test("no JSON message and no query of the API costs the main thread much", async () => {
   const paths = [`/registry/v2/repos/${group}`, `/iam/v2/roles/${group}`, `/iam/v2/identities/${group}`, `/iam/v2/role_bindings/${group}`];
   for (const path of paths) await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({ method: "POST", path, body }));

@@ -12,7 +12,7 @@ export const EdgeType = ComponentGraph_Edge_Type;
 export type EdgeType = ComponentGraph_Edge_Type;
 
 /** Packages, files and relationships together. Real SBOMs of large images have fewer. */
-const MAX_ELEMENTS = 250_000;
+const MAX_ELEMENTS = 100_000;
 
 export interface GraphPackage {
   readonly id: string;
