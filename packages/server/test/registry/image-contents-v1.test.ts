@@ -256,6 +256,7 @@ describeWithWorld("contents of images in version 1", (world) => {
     assert.equal((await sbomOf(index.digest)).name, "of amd64");
     const ofArm = await sbomOf(index.digest, "arm64");
     assert.deepEqual([ofArm.name, ofArm.digest], ["of arm64", arm.digest]);
+    assert.equal((await sbomOf(arm.digest)).name, "of arm64");
     await attach(index, JSON.stringify({ ...SPDX_DOCUMENT, name: "of the index" }), SPDX);
     assert.equal((await sbomOf(index.digest)).name, "of the index");
     assert.equal((await sbomOf(index.digest, "arm64")).name, "of arm64");

@@ -2,6 +2,7 @@
  * Feeds the readers of documents in images with hostile inputs: SBOMs, provenance, configs and charts. One request must
  * cost the main thread little CPU time and the process little memory.
  */
+import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { layerOf } from "../harness/registry/image-content.ts";
 import { createImageRepo, type ImageRepo } from "../harness/registry/image-world.ts";
@@ -42,13 +43,14 @@ test("no SBOM, provenance, config or chart that is read on demand costs the main
   const empty = await registry.blob(repo.name, "{}", "application/vnd.oci.empty.v1+json");
   const spdx = (key: string, element: (i: number) => string) => (bytes: number) =>
     fill(bytes, (i) => `${element(i)},`, `{"spdxVersion":"SPDX-2.3","${key}":[`, "{}]}");
-  const documents = {
-    ...jsonTexts,
+  // Of 2 MiB, nearly as large as the limits of a graph allow.
+  const graphs = {
     packages: spdx("packages", (i) => `{"SPDXID":"p${i}"}`),
     relationships: spdx("relationships", (i) => `{"spdxElementId":"a","relatedSpdxElement":"b${i}"}`),
     components: (bytes: number) =>
       fill(bytes, (i) => `{"components":[{"name":"p${i}"}]},`, '{"bomFormat":"CycloneDX","components":[', "{}]}"),
   };
+  const documents = { ...jsonTexts, ...graphs };
   for (const [name, textOf] of Object.entries(documents)) {
     const subject = await repo.push([]);
     const document = await registry.blob(repo.name, textOf(4 * MIB - 10), "application/vnd.in-toto+json");
@@ -59,6 +61,12 @@ test("no SBOM, provenance, config or chart that is read on demand costs the main
     const image = { schemaVersion: 2, mediaType: MANIFEST, config, layers: [] };
     const { digest } = await registry.manifest(repo.name, image);
     await assertCheap(`a config of ${name}`, reading(digest, "digests/{}/imageconfig"));
+  }
+  for (const [name, textOf] of Object.entries(graphs)) {
+    const subject = await repo.push([]);
+    await repo.pushArtifact([[textOf(2 * MIB), "application/spdx+json"]], { subject });
+    const { status } = await assertCheap(`a graph of ${name}`, reading(subject.digest, "digests/{}/sbom"));
+    assert.equal(status, 200);
   }
   const helm = await registry.blob(repo.name, "{}", "application/vnd.cncf.helm.config.v1+json");
   const values: Record<string, string> = {

@@ -86,6 +86,24 @@ async function findAttached(db: ReadDb, repoUid: string, subjects: readonly stri
   ];
 }
 
+const MAX_INDEXES = 20;
+
+/** Digests of the attestations of an image in the indexes that contain it. */
+export async function findAttestations(db: ReadDb, repoUid: string, image: string): Promise<string[]> {
+  const indexes = await db
+    .selectFrom("manifest_reference as r")
+    .innerJoin("manifest as m", (join) => join.onRef("m.repo_uid", "=", "r.repo_uid").onRef("m.digest", "=", "r.manifest_digest"))
+    .select("m.content")
+    .where("r.repo_uid", "=", repoUid)
+    .where("r.digest", "=", image)
+    .where("r.kind", "=", "manifest")
+    .orderBy("r.manifest_digest")
+    .limit(MAX_INDEXES)
+    .execute();
+  const found = indexes.flatMap(({ content }) => attestationsIn(content));
+  return [...new Set(found.filter(([, subject]) => subject === image).map(([digest]) => digest))];
+}
+
 /** Attestations as BuildKit stores them: entries of the index whose annotations name another entry. */
 function attestationsIn(content: Uint8Array): [digest: string, subject: string][] {
   const { manifests } = JSON.parse(Buffer.from(content).toString("utf8")) as { manifests?: readonly ImageIndexEntry[] };

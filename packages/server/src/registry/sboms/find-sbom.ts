@@ -8,7 +8,7 @@ import { findBlobFile } from "../content/blob-file.ts";
 import { DEFAULT_ARCHITECTURE, findImages, imageFor } from "../content/find-images.ts";
 import type { Manifest } from "../content/manifest.ts";
 import { manifestParser } from "../content/manifest-parsers.ts";
-import { findDescriptions } from "../packages/descriptions.ts";
+import { findAttestations, findDescriptions } from "../packages/descriptions.ts";
 import { readingOf } from "../packages/reading-of.ts";
 import type { AttachedDocument } from "./read-sbom-document.ts";
 
@@ -54,7 +54,10 @@ async function* attachedDocuments(wanted: WantedSbom, db: ReadDb, collaborators:
   const descriptions = isDigest(digest) ? await findDescriptions(db, repoUid, digest) : undefined;
   if (descriptions === undefined) throw notFound("Image", digest.slice(0, 200));
   for (const image of await subjectsOf(wanted, db)) {
-    for (const { digest: attached } of descriptions.filter(({ isSbom, imageDigest }) => isSbom && imageDigest === image)) {
+    const described = descriptions.filter(({ isSbom, imageDigest }) => isSbom && imageDigest === image).map((each) => each.digest);
+    // An image that is requested by its own digest can have attestations in its indexes.
+    const attested = digest === image ? await findAttestations(db, repoUid, image) : [];
+    for (const attached of new Set([...described, ...attested])) {
       for await (const document of documentsOf(attached, image, repoUid, { db, ...collaborators }))
         if (reference === "" || reference === attached || reference === document.file.digest) yield document;
     }
