@@ -181,7 +181,7 @@ describeWithWorld("open vulnerabilities of images", (world) => {
   test("an index lists the vulnerabilities of each platform", async () => {
     const { repo } = given;
     await given.importAdvisories([wolfi("CVE-2024-1009", "multi", "2-r0")]);
-    const images = [await given.push(["multi 1-r0"]), await given.push(["multi 2-r0"])];
+    const images = [await given.push(["multi 1-r0"]), await given.push(["multi 2-r0"], "arm64")];
     const sizes = await world.store.reader
       .selectFrom("manifest")
       .select(["digest", "size", "media_type"])
@@ -298,39 +298,45 @@ describeWithWorld("open vulnerabilities of images", (world) => {
 
   test("counts by day show what was known at the end of each day, and cumulative ones what was known in the range", async () => {
     const { repo } = given;
-    const first = await given.push(["daily 1-r0"]);
-    const tag = async (digest: string) => {
-      const { content } = await world.store.reader
-        .selectFrom("manifest")
-        .select("content")
-        .where("digest", "=", digest)
-        .executeTakeFirstOrThrow();
-      await repo.client.manifest(repo.name, JSON.parse(Buffer.from(content).toString("utf8")), "daily");
-    };
-    await tag(first);
+    const digests = [await given.push(["daily 1-r0"]), await given.push(["daily 2-r0"])];
     await given.importAdvisories([wolfi("CVE-2024-3101", "daily", "2-r0"), wolfi("CVE-2024-3102", "daily", "2-r0")]);
     await given.score({ "CVE-2024-3101": HIGH });
     await given.settle();
+    // Moved to the past: the tag had the first image two days ago and the second since yesterday.
     const day = Math.floor(world.clock.now().getTime() / DAY_MS);
-    world.clock.advance(DAY_MS);
-    await given.push(["daily 2-r0"]).then(tag);
-    await given.settle();
+    const startOf = (offset: number) => new Date((day + offset) * DAY_MS).toISOString();
+    await world.store.transaction(async (db) => {
+      for (const [index, digest] of digests.entries())
+        await db
+          .insertInto("tag_history")
+          .values({ repo_uid: repo.uid, tag: "daily", digest, time: startOf(index - 2), actor: "" })
+          .execute();
+      const daily = db.selectFrom("matched_package").select("id").where("org_uid", "=", given.org).where("name", "=", "daily");
+      await db.deleteFrom("finding").where("package_id", "in", daily).where("close_time", "is not", null).execute();
+      await db
+        .updateTable("finding")
+        .set({ open_time: startOf(-2) })
+        .where("package_id", "in", daily)
+        .execute();
+    });
     const counts = async (cumulative: boolean) =>
       (await world.must(listVulnerabilityCounts, { uid: repo.uid, tag: "daily", cumulative })).counts.map(
         ({ date, highCount, unknownCount }) => [Number(date?.seconds) / 86_400 - day, Number(highCount), Number(unknownCount)],
       );
     assert.deepEqual(await counts(false), [
-      [0, 1, 1],
-      [1, 0, 0],
+      [-2, 1, 1],
+      [-1, 0, 0],
+      [0, 0, 0],
     ]);
     assert.deepEqual(await counts(true), [
+      [-2, 1, 1],
+      [-1, 1, 1],
       [0, 1, 1],
-      [1, 1, 1],
     ]);
     const references = [{ repo: repo.uid, tag: "daily" }];
     for (const [method, lists] of [
-      [Vulnerabilities.method.listVulnCountReports, [["CVE-2024-3101"], []]],
-      [Vulnerabilities.method.listCumulativeVulnCountReports, [["CVE-2024-3101"], ["CVE-2024-3101"]]],
+      [Vulnerabilities.method.listVulnCountReports, [["CVE-2024-3101"], [], []]],
+      [Vulnerabilities.method.listCumulativeVulnCountReports, [["CVE-2024-3101"], ["CVE-2024-3101"], ["CVE-2024-3101"]]],
     ] as const) {
       const { items } = answerOf(await world.grpc.call(method, { references }, world.owner.token));
       assert.deepEqual(

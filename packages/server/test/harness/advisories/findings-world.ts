@@ -16,7 +16,7 @@ export interface FindingsWorld extends Disposable {
   readonly org: string;
   readonly repo: ImageRepo;
   /** Pushes an image with these apk packages, each `name version` or `name version origin`. @returns its digest */
-  push(packages: readonly string[], distribution?: readonly [id: string, version: string]): Promise<string>;
+  push(packages: readonly string[], architecture?: string): Promise<string>;
   /** Imports records, each a document of a known format. */
   importAdvisories(documents: readonly object[], group?: string): Promise<void>;
   /** Imports the CVSS 3 vectors of vulnerabilities, by id. */
@@ -41,8 +41,9 @@ export async function createFindingsWorld(world: World): Promise<FindingsWorld> 
     world.must(VulnerabilitiesService.method.listImageVulnerabilities, { uid: repo.uid, digest, ...filters });
   const settle = () =>
     until(async () => {
-      const waiting = await world.store.reader.selectFrom("match_request").select("name").where("org_uid", "=", org).execute();
+      // In this order: what leaves the first table enters the second in the same transaction.
       const scans = await world.store.reader.selectFrom("image_wait").select("digest").where("org_uid", "=", org).execute();
+      const waiting = await world.store.reader.selectFrom("match_request").select("name").where("org_uid", "=", org).execute();
       return waiting.length + scans.length === 0;
     });
   const send = async (parent: string, kind: "advisories" | "vulnerabilities", documents: readonly object[]) => {
@@ -54,9 +55,9 @@ export async function createFindingsWorld(world: World): Promise<FindingsWorld> 
     repo,
     list,
     settle,
-    async push(packages, [id, version] = ["wolfi", "20230201"]) {
-      const layer = await layerOf({ [APK]: apkDatabase(...packages), "etc/os-release": osRelease(id, version) });
-      return (await repo.push([layer])).digest;
+    async push(packages, architecture = "amd64") {
+      const layer = await layerOf({ [APK]: apkDatabase(...packages), "etc/os-release": osRelease("wolfi", "20230201") });
+      return (await repo.push([layer], { architecture })).digest;
     },
     importAdvisories: (documents, group = org) => send(group, "advisories", documents),
     score: (vectors) =>
