@@ -5010,7 +5010,8 @@ export const Registry: GenService<{
     output: typeof RawSbomSchema;
   },
   /**
-   * Returns the vuln report.
+   * Get the vulnerabilities that are open in an image, of an index those of all its platforms. NOT_FOUND if the repo
+   * does not have the digest, or its packages are not read yet. Version 2 has no such operation.
    *
    * @generated from rpc platform.registry.v1.Registry.GetVulnReport
    */

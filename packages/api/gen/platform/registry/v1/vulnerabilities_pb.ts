@@ -17,7 +17,7 @@ export const file_platform_registry_v1_vulnerabilities: GenFile = /*@__PURE__*/
   fileDesc("CipwbGF0Zm9ybS9yZWdpc3RyeS92MS92dWxuZXJhYmlsaXRpZXMucHJvdG8SFHBsYXRmb3JtLnJlZ2lzdHJ5LnYxIi0KEFJlcG9UYWdSZWZlcmVuY2USDAoEcmVwbxgBIAEoCRILCgN0YWcYAiABKAkiwAEKFVZ1bG5Db3VudFJlcG9ydEZpbHRlchIMCgRyZXBvGAEgASgJEgsKA3RhZxgCIAEoCRIoCgRmcm9tGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoKcmVmZXJlbmNlcxgFIAMoCzImLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlJlcG9UYWdSZWZlcmVuY2UiSwoTVnVsbkNvdW50UmVwb3J0TGlzdBI0CgVpdGVtcxgBIAMoCzIlLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5Db3VudFJlcG9ydCK8AgoPVnVsbkNvdW50UmVwb3J0EgwKBHJlcG8YASABKAkSCwoDdGFnGAIgASgJEigKBGRhdGUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKC3Z1bG5fY291bnRzGAQgAygLMh8ucGxhdGZvcm0ucmVnaXN0cnkudjEuVnVsbkNvdW50EhIKCnNpemVfYnl0ZXMYBSABKAMSDwoHY3ZlX2lkcxgGIAMoCRITCgtsb3dfY3ZlX2lkcxgHIAMoCRITCgttZWRfY3ZlX2lkcxgIIAMoCRIUCgxoaWdoX2N2ZV9pZHMYCSADKAkSFAoMY3JpdF9jdmVfaWRzGAogAygJEhoKEm5lZ2xpZ2libGVfY3ZlX2lkcxgLIAMoCRIXCg91bmtub3duX2N2ZV9pZHMYDCADKAkiWgoJVnVsbkNvdW50Ej4KCHNldmVyaXR5GAEgASgOMiwucGxhdGZvcm0ucmVnaXN0cnkudjEuVnVsbmVyYWJpbGl0eS5TZXZlcml0eRINCgVjb3VudBgCIAEoBSKOAQoXR2V0UmF3VnVsblJlcG9ydFJlcXVlc3QSDgoGZGlnZXN0GAEgASgJEjMKB3NjYW5uZXIYAiABKA4yIi5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TY2FubmVyLk5hbWUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiqwEKDVJhd1Z1bG5SZXBvcnQSDgoGZGlnZXN0GAEgASgJEi4KB3NjYW5uZXIYAiABKAsyHS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TY2FubmVyEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJhd19yZXBvcnQYBCABKAkSFgoOcmF3X3JlcG9ydF91cmwYBSABKAkiugEKClZ1bG5SZXBvcnQSDgoGZGlnZXN0GAEgASgJEi4KB3NjYW5uZXIYAiABKAsyHS5wbGF0Zm9ybS5yZWdpc3RyeS52MS5TY2FubmVyEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjwKD3Z1bG5lcmFiaWxpdGllcxgEIAMoCzIjLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5lcmFiaWxpdHkiqgEKB1NjYW5uZXISMAoEbmFtZRgBIAEoDjIiLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlNjYW5uZXIuTmFtZRIPCgd2ZXJzaW9uGAIgASgJEjEKDWRiX2J1aWxkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIikKBE5hbWUSCwoHVU5LTk9XThAAEgkKBUdSWVBFEAESCQoFVFJJVlkQAiKjAQoQVnVsblJlcG9ydEZpbHRlchIPCgdyZXBvX2lkGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRILCgN0YWcYAyABKAkSLgoHc2Nhbm5lchgEIAEoCzIdLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlNjYW5uZXISMQoNY3JlYXRlZF9zaW5jZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQQoOVnVsblJlcG9ydExpc3QSLwoFaXRlbXMYASADKAsyIC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5WdWxuUmVwb3J0IswECg1WdWxuZXJhYmlsaXR5EgoKAmlkGAEgASgJEg8KB2FsaWFzZXMYAiADKAkSDQoFcHVybHMYAyADKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSDwoHZGV0YWlscxgFIAEoCRI+CghzZXZlcml0eRgGIAEoDjIsLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5lcmFiaWxpdHkuU2V2ZXJpdHkSNgoEY3ZzcxgHIAMoCzIoLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5lcmFiaWxpdHkuQ1ZTUxI0CgNmaXgYCCABKAsyJy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5WdWxuZXJhYmlsaXR5LkZpeBIUCgxyZWxhdGVkX3VybHMYCSADKAkSEQoJbG9jYXRpb25zGAogAygJGiYKBENWU1MSDQoFc2NvcmUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRqTAQoDRml4EhAKCHZlcnNpb25zGAEgAygJEjwKBXN0YXRlGAIgASgOMi0ucGxhdGZvcm0ucmVnaXN0cnkudjEuVnVsbmVyYWJpbGl0eS5GaXguU3RhdGUiPAoFU3RhdGUSCwoHVU5LTk9XThAAEgkKBUZJWEVEEAESDQoJTk9UX0ZJWEVEEAISDAoIV09OVF9GSVgQAyJUCghTZXZlcml0eRILCgdVTktOT1dOEAASBwoDTE9XEAESCgoGTUVESVVNEAISCAoESElHSBADEgwKCENSSVRJQ0FMEAQSDgoKTkVHTElHSUJMRRAFMqEFCg9WdWxuZXJhYmlsaXRpZXMSjgEKD0xpc3RWdWxuUmVwb3J0cxImLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5SZXBvcnRGaWx0ZXIaJC5wbGF0Zm9ybS5yZWdpc3RyeS52MS5WdWxuUmVwb3J0TGlzdCItirUYCAoGCgL9DBABgtPkkwIbEhkvcmVnaXN0cnkvdjEvdnVsbl9yZXBvcnRzEpkBChBHZXRSYXdWdWxuUmVwb3J0Ei0ucGxhdGZvcm0ucmVnaXN0cnkudjEuR2V0UmF3VnVsblJlcG9ydFJlcXVlc3QaIy5wbGF0Zm9ybS5yZWdpc3RyeS52MS5SYXdWdWxuUmVwb3J0IjGKtRgICgYKAv0MEAGC0+STAh8SHS9yZWdpc3RyeS92MS92dWxuX3JlcG9ydHMvcmF3EqQBChRMaXN0VnVsbkNvdW50UmVwb3J0cxIrLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5Db3VudFJlcG9ydEZpbHRlchopLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5Db3VudFJlcG9ydExpc3QiNIq1GAgKBgoC/QwQAYLT5JMCIhIgL3JlZ2lzdHJ5L3YxL3Z1bG5fcmVwb3J0cy9jb3VudHMSuQEKHkxpc3RDdW11bGF0aXZlVnVsbkNvdW50UmVwb3J0cxIrLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5Db3VudFJlcG9ydEZpbHRlchopLnBsYXRmb3JtLnJlZ2lzdHJ5LnYxLlZ1bG5Db3VudFJlcG9ydExpc3QiP4q1GAgKBgoC/QwQAYLT5JMCLRIrL3JlZ2lzdHJ5L3YxL3Z1bG5fcmVwb3J0cy9jb3VudHNfY3VtdWxhdGl2ZWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
- * A repo tag reference as version 1 shows it.
+ * A tag of a repo. The repo is a name, a path with the organization, or a uid. The tag is latest if empty.
  *
  * @generated from message platform.registry.v1.RepoTagReference
  */
@@ -34,7 +34,7 @@ export type RepoTagReference = Message<"platform.registry.v1.RepoTagReference"> 
 };
 
 /**
- * A repo tag reference as version 1 shows it.
+ * A tag of a repo. The repo is a name, a path with the organization, or a uid. The tag is latest if empty.
  *
  * @generated from message platform.registry.v1.RepoTagReference
  */
@@ -58,7 +58,8 @@ export const RepoTagReferenceSchema: GenMessage<RepoTagReference, {jsonType: Rep
   messageDesc(file_platform_registry_v1_vulnerabilities, 0);
 
 /**
- * Selects vuln count reports.
+ * Selects tags and days. references take precedence over repo and tag; a GET cannot carry them. Both ends of the range
+ * count; without them, the last 30 days.
  *
  * @generated from message platform.registry.v1.VulnCountReportFilter
  */
@@ -90,7 +91,8 @@ export type VulnCountReportFilter = Message<"platform.registry.v1.VulnCountRepor
 };
 
 /**
- * Selects vuln count reports.
+ * Selects tags and days. references take precedence over repo and tag; a GET cannot carry them. Both ends of the range
+ * count; without them, the last 30 days.
  *
  * @generated from message platform.registry.v1.VulnCountReportFilter
  */
@@ -129,7 +131,7 @@ export const VulnCountReportFilterSchema: GenMessage<VulnCountReportFilter, {jso
   messageDesc(file_platform_registry_v1_vulnerabilities, 1);
 
 /**
- * The answer of a list of vuln count reports.
+ * One count per tag and day on whose end the tag existed.
  *
  * @generated from message platform.registry.v1.VulnCountReportList
  */
@@ -141,7 +143,7 @@ export type VulnCountReportList = Message<"platform.registry.v1.VulnCountReportL
 };
 
 /**
- * The answer of a list of vuln count reports.
+ * One count per tag and day on whose end the tag existed.
  *
  * @generated from message platform.registry.v1.VulnCountReportList
  */
@@ -160,7 +162,7 @@ export const VulnCountReportListSchema: GenMessage<VulnCountReportList, {jsonTyp
   messageDesc(file_platform_registry_v1_vulnerabilities, 2);
 
 /**
- * A vuln count report as version 1 shows it.
+ * The vulnerabilities of a tag at the end of a day, with their ids by severity.
  *
  * @generated from message platform.registry.v1.VulnCountReport
  */
@@ -227,7 +229,7 @@ export type VulnCountReport = Message<"platform.registry.v1.VulnCountReport"> & 
 };
 
 /**
- * A vuln count report as version 1 shows it.
+ * The vulnerabilities of a tag at the end of a day, with their ids by severity.
  *
  * @generated from message platform.registry.v1.VulnCountReport
  */
@@ -301,7 +303,7 @@ export const VulnCountReportSchema: GenMessage<VulnCountReport, {jsonType: VulnC
   messageDesc(file_platform_registry_v1_vulnerabilities, 3);
 
 /**
- * A vuln count as version 1 shows it.
+ * The number of vulnerabilities of one severity.
  *
  * @generated from message platform.registry.v1.VulnCount
  */
@@ -318,7 +320,7 @@ export type VulnCount = Message<"platform.registry.v1.VulnCount"> & {
 };
 
 /**
- * A vuln count as version 1 shows it.
+ * The number of vulnerabilities of one severity.
  *
  * @generated from message platform.registry.v1.VulnCount
  */
@@ -342,7 +344,7 @@ export const VulnCountSchema: GenMessage<VulnCount, {jsonType: VulnCountJson}> =
   messageDesc(file_platform_registry_v1_vulnerabilities, 4);
 
 /**
- * The request of GetRawVulnReport.
+ * Names the image. The scanner is ignored.
  *
  * @generated from message platform.registry.v1.GetRawVulnReportRequest
  */
@@ -364,7 +366,7 @@ export type GetRawVulnReportRequest = Message<"platform.registry.v1.GetRawVulnRe
 };
 
 /**
- * The request of GetRawVulnReport.
+ * Names the image. The scanner is ignored.
  *
  * @generated from message platform.registry.v1.GetRawVulnReportRequest
  */
@@ -393,7 +395,7 @@ export const GetRawVulnReportRequestSchema: GenMessage<GetRawVulnReportRequest, 
   messageDesc(file_platform_registry_v1_vulnerabilities, 5);
 
 /**
- * A raw vuln report as version 1 shows it.
+ * A report as JSON. raw_report_url is always empty.
  *
  * @generated from message platform.registry.v1.RawVulnReport
  */
@@ -425,7 +427,7 @@ export type RawVulnReport = Message<"platform.registry.v1.RawVulnReport"> & {
 };
 
 /**
- * A raw vuln report as version 1 shows it.
+ * A report as JSON. raw_report_url is always empty.
  *
  * @generated from message platform.registry.v1.RawVulnReport
  */
@@ -464,7 +466,7 @@ export const RawVulnReportSchema: GenMessage<RawVulnReport, {jsonType: RawVulnRe
   messageDesc(file_platform_registry_v1_vulnerabilities, 6);
 
 /**
- * A vuln report as version 1 shows it.
+ * The open vulnerabilities of one image. Suppressed ones are left out.
  *
  * @generated from message platform.registry.v1.VulnReport
  */
@@ -491,7 +493,7 @@ export type VulnReport = Message<"platform.registry.v1.VulnReport"> & {
 };
 
 /**
- * A vuln report as version 1 shows it.
+ * The open vulnerabilities of one image. Suppressed ones are left out.
  *
  * @generated from message platform.registry.v1.VulnReport
  */
@@ -525,7 +527,7 @@ export const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}
   messageDesc(file_platform_registry_v1_vulnerabilities, 7);
 
 /**
- * A scanner as version 1 shows it.
+ * The program that made a report: version is holt, and name is UNKNOWN.
  *
  * @generated from message platform.registry.v1.Scanner
  */
@@ -547,7 +549,7 @@ export type Scanner = Message<"platform.registry.v1.Scanner"> & {
 };
 
 /**
- * A scanner as version 1 shows it.
+ * The program that made a report: version is holt, and name is UNKNOWN.
  *
  * @generated from message platform.registry.v1.Scanner
  */
@@ -618,7 +620,7 @@ export const Scanner_NameSchema: GenEnum<Scanner_Name, Scanner_NameJson> = /*@__
   enumDesc(file_platform_registry_v1_vulnerabilities, 8, 0);
 
 /**
- * Selects vuln reports.
+ * Selects images: repo_id or digest is required. With a digest, the tag is ignored. The scanner is ignored.
  *
  * @generated from message platform.registry.v1.VulnReportFilter
  */
@@ -650,7 +652,7 @@ export type VulnReportFilter = Message<"platform.registry.v1.VulnReportFilter"> 
 };
 
 /**
- * Selects vuln reports.
+ * Selects images: repo_id or digest is required. With a digest, the tag is ignored. The scanner is ignored.
  *
  * @generated from message platform.registry.v1.VulnReportFilter
  */
@@ -689,7 +691,7 @@ export const VulnReportFilterSchema: GenMessage<VulnReportFilter, {jsonType: Vul
   messageDesc(file_platform_registry_v1_vulnerabilities, 9);
 
 /**
- * The answer of a list of vuln reports.
+ * One report per image.
  *
  * @generated from message platform.registry.v1.VulnReportList
  */
@@ -701,7 +703,7 @@ export type VulnReportList = Message<"platform.registry.v1.VulnReportList"> & {
 };
 
 /**
- * The answer of a list of vuln reports.
+ * One report per image.
  *
  * @generated from message platform.registry.v1.VulnReportList
  */
@@ -720,7 +722,7 @@ export const VulnReportListSchema: GenMessage<VulnReportList, {jsonType: VulnRep
   messageDesc(file_platform_registry_v1_vulnerabilities, 10);
 
 /**
- * A vulnerability as version 1 shows it.
+ * A vulnerability of one package of an image.
  *
  * @generated from message platform.registry.v1.Vulnerability
  */
@@ -777,7 +779,7 @@ export type Vulnerability = Message<"platform.registry.v1.Vulnerability"> & {
 };
 
 /**
- * A vulnerability as version 1 shows it.
+ * A vulnerability of one package of an image.
  *
  * @generated from message platform.registry.v1.Vulnerability
  */
@@ -841,7 +843,7 @@ export const VulnerabilitySchema: GenMessage<Vulnerability, {jsonType: Vulnerabi
   messageDesc(file_platform_registry_v1_vulnerabilities, 11);
 
 /**
- * A cvss as version 1 shows it.
+ * A CVSS vector and its version, such as 3.1.
  *
  * @generated from message platform.registry.v1.Vulnerability.CVSS
  */
@@ -858,7 +860,7 @@ export type Vulnerability_CVSS = Message<"platform.registry.v1.Vulnerability.CVS
 };
 
 /**
- * A cvss as version 1 shows it.
+ * A CVSS vector and its version, such as 3.1.
  *
  * @generated from message platform.registry.v1.Vulnerability.CVSS
  */
@@ -882,7 +884,7 @@ export const Vulnerability_CVSSSchema: GenMessage<Vulnerability_CVSS, {jsonType:
   messageDesc(file_platform_registry_v1_vulnerabilities, 11, 0);
 
 /**
- * A fix as version 1 shows it.
+ * The versions that fix it.
  *
  * @generated from message platform.registry.v1.Vulnerability.Fix
  */
@@ -899,7 +901,7 @@ export type Vulnerability_Fix = Message<"platform.registry.v1.Vulnerability.Fix"
 };
 
 /**
- * A fix as version 1 shows it.
+ * The versions that fix it.
  *
  * @generated from message platform.registry.v1.Vulnerability.Fix
  */
@@ -1027,13 +1029,15 @@ export const Vulnerability_SeveritySchema: GenEnum<Vulnerability_Severity, Vulne
   enumDesc(file_platform_registry_v1_vulnerabilities, 11, 0);
 
 /**
- * Vulnerabilities in version 1 of the API.
+ * Reports of the vulnerabilities that are open in images, and counts by day. Version 2 has no such service;
+ * holt.v1.VulnerabilitiesService offers pages, filters and suppressed vulnerabilities, too.
  *
  * @generated from service platform.registry.v1.Vulnerabilities
  */
 export const Vulnerabilities: GenService<{
   /**
-   * Lists vuln reports.
+   * List the present reports of an image, or of the tagged images of a repo. An index has one report per platform.
+   * Images whose packages are unknown have none.
    *
    * @generated from rpc platform.registry.v1.Vulnerabilities.ListVulnReports
    */
@@ -1043,7 +1047,8 @@ export const Vulnerabilities: GenService<{
     output: typeof VulnReportListSchema;
   },
   /**
-   * Returns the raw vuln report.
+   * Get the present report of an image as JSON in the form of Grype. NOT_FOUND if created_at is before it, because
+   * earlier reports are not kept.
    *
    * @generated from rpc platform.registry.v1.Vulnerabilities.GetRawVulnReport
    */
@@ -1053,7 +1058,7 @@ export const Vulnerabilities: GenService<{
     output: typeof RawVulnReportSchema;
   },
   /**
-   * Lists vuln count reports.
+   * Count the vulnerabilities of tags at the end of each day, by date, repo and tag. A day counts what was known then.
    *
    * @generated from rpc platform.registry.v1.Vulnerabilities.ListVulnCountReports
    */
@@ -1063,7 +1068,7 @@ export const Vulnerabilities: GenService<{
     output: typeof VulnCountReportListSchema;
   },
   /**
-   * Lists cumulative vuln count reports.
+   * The same, but each day includes the vulnerabilities of the days before it in the range.
    *
    * @generated from rpc platform.registry.v1.Vulnerabilities.ListCumulativeVulnCountReports
    */

@@ -19,7 +19,7 @@ export const file_platform_tenant_v1_vuln_reports: GenFile = /*@__PURE__*/
   fileDesc("CiVwbGF0Zm9ybS90ZW5hbnQvdjEvdnVsbl9yZXBvcnRzLnByb3RvEhJwbGF0Zm9ybS50ZW5hbnQudjEi0gIKClZ1bG5SZXBvcnQSCgoCaWQYASABKAkSRAogdnVsbmVyYWJpbGl0eV9kYl9sYXN0X2J1aWxkX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkUKFXZ1bG5lcmFiaWxpdHlfbWF0Y2hlcxgDIAMoCzImLnBsYXRmb3JtLnRlbmFudC52MS5WdWxuZXJhYmlsaXR5TWF0Y2gSLAoHc2Nhbm5lchgEIAEoCzIbLnBsYXRmb3JtLnRlbmFudC52MS5TY2FubmVyEjUKEXJlcG9ydF9nZW5lcmF0aW9uGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9yYXdfdnVsbl9yZXBvcnQYBiABKAwSLQoJbGFzdF9zZWVuGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIoCgdTY2FubmVyEgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCSKyAQoSVnVsbmVyYWJpbGl0eU1hdGNoEj4KDXZ1bG5lcmFiaWxpdHkYASABKAsyJy5wbGF0Zm9ybS50ZW5hbnQudjEuVnVsbmVyYWJpbGl0eVJlY29yZBIpCgNwa2cYAiABKAsyHC5wbGF0Zm9ybS50ZW5hbnQudjEuUGFja2FnZTISKQoDZml4GAMgASgLMhcucGxhdGZvcm0udGVuYW50LnYxLkZpeEgAiAEBQgYKBF9maXgiggUKE1Z1bG5lcmFiaWxpdHlSZWNvcmQSCgoCaWQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSQgoIc2V2ZXJpdHkYAyABKA4yMC5wbGF0Zm9ybS50ZW5hbnQudjEuVnVsbmVyYWJpbGl0eVJlY29yZC5TZXZlcml0eRIOCgZzb3VyY2UYBCABKAkSOgoEY3ZzcxgFIAMoCzIsLnBsYXRmb3JtLnRlbmFudC52MS5WdWxuZXJhYmlsaXR5UmVjb3JkLkN2c3MSDwoHY3BlX3VyaRgGIAMoCRIUCgxyZWxhdGVkX3VybHMYByADKAkSSwoKYWR2aXNvcmllcxgIIAMoCzI3LnBsYXRmb3JtLnRlbmFudC52MS5WdWxuZXJhYmlsaXR5UmVjb3JkLkFkdmlzb3JpZXNFbnRyeRJdChdyZWxhdGVkX3Z1bG5lcmFiaWxpdGllcxgJIAMoCzI8LnBsYXRmb3JtLnRlbmFudC52MS5WdWxuZXJhYmlsaXR5UmVjb3JkLlJlbGF0ZWRWdWxuZXJhYmlsaXR5EhIKCmRpc3BsYXlfaWQYCiABKAkaMQoPQWR2aXNvcmllc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaJgoEQ3ZzcxINCgVzY29yZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGjIKFFJlbGF0ZWRWdWxuZXJhYmlsaXR5EgoKAmlkGAEgASgJEg4KBnNvdXJjZRgCIAEoCSJECghTZXZlcml0eRILCgdVTktOT1dOEAASBwoDTE9XEAESCgoGTUVESVVNEAISCAoESElHSBADEgwKCENSSVRJQ0FMEAQigwEKA0ZpeBIQCgh2ZXJzaW9ucxgBIAMoCRIsCgVzdGF0ZRgCIAEoDjIdLnBsYXRmb3JtLnRlbmFudC52MS5GaXguU3RhdGUiPAoFU3RhdGUSCwoHVU5LTk9XThAAEgkKBUZJWEVEEAESDQoJTk9UX0ZJWEVEEAISDAoIV09OVF9GSVgQAyI/Cg5WdWxuUmVwb3J0TGlzdBItCgVpdGVtcxgBIAMoCzIeLnBsYXRmb3JtLnRlbmFudC52MS5WdWxuUmVwb3J0IqsBChBWdWxuUmVwb3J0RmlsdGVyEgoKAmlkGAEgASgJEiwKBHVpZHAYAiABKAsyHi5wbGF0Zm9ybS5jb21tb24udjEuVUlEUEZpbHRlchIwCgxhY3RpdmVfc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh8KF2luY2x1ZGVfcmF3X3Z1bG5fcmVwb3J0GAYgASgISgQIAxAESgQIBBAFYgZwcm90bzM", [file_google_protobuf_timestamp, file_platform_common_v1_uidp, file_platform_tenant_v1_sboms]);
 
 /**
- * A vuln report as version 1 shows it.
+ * The open vulnerabilities of an image. The id is the digest; raw_vuln_report is JSON in the form of Grype.
  *
  * @generated from message platform.tenant.v1.VulnReport
  */
@@ -61,7 +61,7 @@ export type VulnReport = Message<"platform.tenant.v1.VulnReport"> & {
 };
 
 /**
- * A vuln report as version 1 shows it.
+ * The open vulnerabilities of an image. The id is the digest; raw_vuln_report is JSON in the form of Grype.
  *
  * @generated from message platform.tenant.v1.VulnReport
  */
@@ -110,7 +110,7 @@ export const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}
   messageDesc(file_platform_tenant_v1_vuln_reports, 0);
 
 /**
- * A scanner as version 1 shows it.
+ * The program that made a report.
  *
  * @generated from message platform.tenant.v1.Scanner
  */
@@ -127,7 +127,7 @@ export type Scanner = Message<"platform.tenant.v1.Scanner"> & {
 };
 
 /**
- * A scanner as version 1 shows it.
+ * The program that made a report.
  *
  * @generated from message platform.tenant.v1.Scanner
  */
@@ -151,7 +151,7 @@ export const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}> = /*@__
   messageDesc(file_platform_tenant_v1_vuln_reports, 1);
 
 /**
- * A vulnerability match as version 1 shows it.
+ * A vulnerability of one package.
  *
  * @generated from message platform.tenant.v1.VulnerabilityMatch
  */
@@ -173,7 +173,7 @@ export type VulnerabilityMatch = Message<"platform.tenant.v1.VulnerabilityMatch"
 };
 
 /**
- * A vulnerability match as version 1 shows it.
+ * A vulnerability of one package.
  *
  * @generated from message platform.tenant.v1.VulnerabilityMatch
  */
@@ -202,7 +202,7 @@ export const VulnerabilityMatchSchema: GenMessage<VulnerabilityMatch, {jsonType:
   messageDesc(file_platform_tenant_v1_vuln_reports, 2);
 
 /**
- * A vulnerability record as version 1 shows it.
+ * What is known of a vulnerability. A negligible one has the severity LOW.
  *
  * @generated from message platform.tenant.v1.VulnerabilityRecord
  */
@@ -259,7 +259,7 @@ export type VulnerabilityRecord = Message<"platform.tenant.v1.VulnerabilityRecor
 };
 
 /**
- * A vulnerability record as version 1 shows it.
+ * What is known of a vulnerability. A negligible one has the severity LOW.
  *
  * @generated from message platform.tenant.v1.VulnerabilityRecord
  */
