@@ -13,13 +13,14 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
     given = await createFindingsWorld(world);
   });
   after(() => given[Symbol.dispose]());
-  const { reader } = world.store;
+  // The store exists when the tests run.
+  const reader = () => world.store.reader;
 
   const wolfi = (id: string, name: string, fixed: string) =>
     osv(id, [{ ecosystem: "Wolfi", name, events: [{ introduced: "0" }, { fixed }] }]);
   const rows = async () => ({
-    packages: await reader.selectFrom("matched_package").select(["id", "name"]).where("org_uid", "=", given.org).execute(),
-    findings: await reader
+    packages: await reader().selectFrom("matched_package").select(["id", "name"]).where("org_uid", "=", given.org).execute(),
+    findings: await reader()
       .selectFrom("finding as f")
       .innerJoin("matched_package as p", "p.id", "f.package_id")
       .select(["f.vulnerability", "p.name", "f.close_time"])
@@ -45,7 +46,7 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
   test("an image that brings no new package compares nothing again", async () => {
     await given.push(["openssl 3.0.1-r0", "musl 1.2.4-r0"]);
     await given.settle();
-    const packages = await reader
+    const packages = await reader()
       .selectFrom("matched_package")
       .select("id")
       .where("org_uid", "=", given.org)

@@ -656,7 +656,7 @@ export type ListImageVulnerabilitiesResponse = Message<"holt.v1.ListImageVulnera
   complete: boolean;
 
   /**
-   * When the packages of the image were recorded last.
+   * When the packages of the image were recorded last. Absent if none were, for instance because it is not an image.
    *
    * @generated from field: google.protobuf.Timestamp match_time = 5;
    */
@@ -696,7 +696,7 @@ export type ListImageVulnerabilitiesResponseJson = {
   complete?: boolean;
 
   /**
-   * When the packages of the image were recorded last.
+   * When the packages of the image were recorded last. Absent if none were, for instance because it is not an image.
    *
    * @generated from field: google.protobuf.Timestamp match_time = 5;
    */

@@ -63,7 +63,7 @@ export async function readImageFindings(db: ReadDb, query: FindingQuery): Promis
 }
 
 export interface MatchState {
-  /** Whether all packages were compared with the present advisories. */
+  /** Whether nothing waits to be read or compared. */
   readonly isCurrent: boolean;
   /** The last time at which packages were read; undefined if none were. */
   readonly time: string | undefined;
@@ -81,5 +81,5 @@ export async function readMatchState(db: ReadDb, orgUid: string, digests: readon
       left join match_request as r on r.org_uid = ${orgUid} and r.kind = 'image' and r.name = s.digest`.execute(db);
   const times = rows.flatMap(({ match_time }) => match_time ?? []).sort();
   const isCurrent = rows.every(({ state, match_time, waits }) => state !== "pending" && match_time !== null && Number(waits) === 0);
-  return { isCurrent: isCurrent && rows.length > 0, time: times.at(-1) };
+  return { isCurrent, time: times.at(-1) };
 }

@@ -16,8 +16,6 @@ export interface ImageReport {
   /** The most severe first. */
   readonly findings: readonly ReportedFinding[];
   readonly state: MatchState;
-  /** Whether there is anything to read in the image. */
-  readonly isScanned: boolean;
 }
 
 interface PlatformSources {
@@ -45,7 +43,7 @@ export async function readReport(db: ReadDb, repoUid: string, digest: string): P
   });
   const findings = platforms.flatMap((platform) => findingsOf(platform, stated));
   const state = await readMatchState(db, orgUid, digests);
-  return { findings: findings.sort(bySeverity), state, isScanned: state.time !== undefined || !state.isCurrent };
+  return { findings: findings.sort(bySeverity), state };
 }
 
 function findingsOf({ digest: imageDigest, platform, sources }: PlatformSources, all: readonly ImageFinding[]): ReportedFinding[] {
