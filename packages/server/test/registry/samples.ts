@@ -34,6 +34,9 @@ function pemOf(namedCurve: string): string {
   return generateKeyPairSync("ec", { namedCurve }).publicKey.export({ type: "spki", format: "pem" }) as string;
 }
 
+const firstKey = pemOf("P-256");
+const secondKey = pemOf("P-384");
+
 async function createRepo(world: World, parent: string, name: string): Promise<string> {
   return (await world.must(ReposService.method.createRepo, { parent, repo: { name } })).uid;
 }
@@ -105,8 +108,8 @@ export const resourceSamples: readonly ResourceSample[] = [
     parent: inGroup,
     capabilityNoun: "policies.policy",
     sharesNames: false,
-    body: async (_world, _group, name) => ({ name, description: "Signs “é” & <b>.", publicKey: pemOf("P-256") }),
-    change: async () => ({ name: "renamed", description: "", publicKey: pemOf("P-384") }),
+    body: async (_world, _group, name) => ({ name, description: "Signs “é” & <b>.", publicKey: firstKey }),
+    change: async () => ({ name: "renamed", description: "", publicKey: secondKey }),
   }),
 ];
 
