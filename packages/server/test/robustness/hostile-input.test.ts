@@ -26,6 +26,7 @@ import { tarOfEntries, tarOfLongHeader, zipDirectory } from "../harness/robustne
 import { hostileRpmDatabase, rpmDatabases } from "../harness/robustness/hostile-databases.ts";
 import { fill, jsonTexts, readmes, xmlDocuments } from "../harness/robustness/hostile-documents.ts";
 import { type MeteredClient, startMeteredClient } from "../harness/robustness/metered-client.ts";
+import { startDirectory } from "../harness/scim/directory.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 const KIB = 1024;
@@ -130,6 +131,13 @@ test("no manifest, index or config costs the main thread much", async () => {
   }
 });
 
+test("no SCIM body costs the main thread much", async () => {
+  const { path, token } = await startDirectory(world);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/scim+json" };
+  for (const endpoint of ["Users", "Groups"])
+    await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({ method: "POST", path: `${path}/${endpoint}`, headers, body }));
+});
+
 test("no JSON message and no query of the API costs the main thread much", async () => {
   const paths = [`/registry/v2/repos/${group}`, `/iam/v2/roles/${group}`, `/iam/v2/identities/${group}`, `/iam/v2/role_bindings/${group}`];
   for (const path of paths) await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({ method: "POST", path, body }));
@@ -183,6 +191,25 @@ test("no key set and no discovery document of an issuer costs the main thread mu
     });
     assert.ok([401, 403, 503].includes(status), text);
     assert.ok(cpuMs <= MAX_CPU_MS, `${name}: ${cpuMs} ms`);
+  }
+});
+
+test("no signature and no attestation of an image costs the main thread much", async () => {
+  using repo: ImageRepo = await createImageRepo(world, world.token, await world.group(group, "signatures"));
+  const headers = { authorization: `Bearer ${world.token}` };
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const key = publicKey.export({ type: "spki", format: "pem" });
+  const created = await world.raw("POST", `/holt/v1/signatureKeys/${group}`, { name: "trusted", publicKey: key });
+  assert.equal(created.status, 200, created.text);
+  const payload = (bytes: number) => `{"payloadType":"","payload":"${"A".repeat(bytes)}","signatures":[{"sig":"AAAA"}]}`;
+  const signatures = (bytes: number) =>
+    fill(bytes, (i) => `{"sig":"${i}"},`, '{"payloadType":"","payload":"","signatures":[', '{"sig":""}]}');
+  for (const [name, textOf] of Object.entries({ ...jsonTexts, payload, signatures })) {
+    const subject = await repo.push([]);
+    await repo.pushArtifact([[textOf(2 * MIB), "application/vnd.dsse.envelope.v1+json"]], { subject });
+    const path = `/holt/v1/repos/${repo.uid}/digests/${subject.digest}/referrers`;
+    const { text } = await assertCheap(`a signature of ${name}`, { method: "GET", path, headers });
+    assert.match(text, /SIGNATURE_STATE_(INVALID|UNVERIFIED)/);
   }
 });
 

@@ -26,8 +26,6 @@ import { describeWithWorld, type World } from "../harness/world.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** Leaves room for what surrounds a document in its request. */
-const MAX_MESSAGE = 4 * MIB - 2 * KIB;
 
 describeWithWorld("hostile input to the database", (world) => {
   let client: MeteredClient;
@@ -77,23 +75,16 @@ describeWithWorld("hostile input to the database", (world) => {
           .where("repo_uid", "=", uid)
           .executeTakeFirstOrThrow();
         return Number(rows.n) === 80 * 82;
-      }, 30_000);
+      });
     });
   });
 
-  test("no SCIM body, filter or PATCH costs the main thread much", async () => {
+  test("no SCIM filter or PATCH costs the main thread much", async () => {
     const directory = await startDirectory(world);
     const headers = { authorization: `Bearer ${directory.token}`, "content-type": "application/scim+json" };
     const emails = Array.from({ length: 150 }, (_, i) => ({ value: `u${i}@example.com`, type: `t${i}` }));
     const user = (await directory.user({ emails })) as { id: string };
     const { id: groupId } = (await directory.group("g", [user.id])) as { id: string };
-    for (const endpoint of ["Users", "Groups"])
-      await assertAllCheap(jsonTexts, [KIB, MAX_MESSAGE], (body) => ({
-        method: "POST",
-        path: `${directory.path}/${endpoint}`,
-        headers,
-        body,
-      }));
     const filters: Record<string, (bytes: number) => string> = {
       parentheses: (bytes) => "(".repeat(bytes),
       terms: (bytes) => fill(bytes, (i) => `userName co "${i}" or `, "", 'userName eq "a"'),

@@ -40,10 +40,11 @@ export function createCostChecks(clientOf: () => MeteredClient): CostChecks {
   return {
     assertCheap,
     async assertAllCheap(documents, sizes, requestFor) {
-      for (const [name, documentOf] of Object.entries(documents)) {
-        await clientOf().send(requestFor(documentOf(64)));
+      const [first] = Object.values(documents);
+      // The first request compiles code and fills caches.
+      if (first !== undefined) await clientOf().send(requestFor(first(64)));
+      for (const [name, documentOf] of Object.entries(documents))
         for (const size of sizes) await assertCheap(`${name}, ${size} bytes`, requestFor(documentOf(size)));
-      }
     },
   };
 }
