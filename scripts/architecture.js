@@ -81,9 +81,18 @@ export const ownedNames = [
   },
 ];
 
+const domains = folders.filter(({ kind }) => kind === "domain").map(({ folder }) => folder);
+
 /** Files that only the composition may import, types included. */
 export const composedFiles = {
-  files: folders.filter(({ kind }) => kind === "domain").map(({ folder }) => `${folder}/module.ts`),
+  files: domains.flatMap((folder) => [`${folder}/module.ts`, `${folder}/domain.ts`]),
   importers: ["app.ts", "domains.ts"],
   why: "only app.ts and domains.ts know all domains",
+};
+
+/** Files that every command loads, and the files that they may import besides types. */
+export const lightFiles = {
+  files: ["domains.ts", ...domains.map((folder) => `${folder}/domain.ts`)],
+  imports: /^(lib\/|db\/migrate\.ts$|[\w-]+\/(migrations\/|tables\.ts$|domain\.ts$))/,
+  why: "every command loads this file, so it imports migrations, tables and lib/ only; the rest belongs in module.ts",
 };

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { composedFiles, folders, ownedNames, ownedPackages, publicOfIam } from "./architecture.js";
+import { composedFiles, folders, lightFiles, ownedNames, ownedPackages, publicOfIam } from "./architecture.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const src = join(root, "packages/server/src");
@@ -31,7 +31,9 @@ for (const file of sources(src)) {
     if (found.length > 0 && !importers.includes(file)) problems.push(`${file}: imports ${found.join(", ")}: ${why}`);
   }
   for (const { specifier, isType } of importsIn(text)) {
-    const why = specifier.startsWith(".") ? problemOfFile(file, targetOf(file, specifier)) : problemOfPackage(file, specifier, isType);
+    const why = specifier.startsWith(".")
+      ? (problemOfFile(file, targetOf(file, specifier)) ?? problemOfLoading(file, targetOf(file, specifier), isType))
+      : problemOfPackage(file, specifier, isType);
     if (why !== undefined) problems.push(`${file}: imports ${specifier}: ${why}`);
   }
 }
@@ -85,6 +87,11 @@ function problemOfFile(file, target) {
   if (from.kind === "domain" && to.kind === "domain") return problemBetweenDomains(to, target);
   if (to.rung >= from.rung) return `${to.folder || "the composition root"} is not below ${from.folder || "the composition root"}`;
   return undefined;
+}
+
+function problemOfLoading(file, target, isType) {
+  const isLight = isType || !lightFiles.files.includes(file) || lightFiles.imports.test(target);
+  return isLight ? undefined : lightFiles.why;
 }
 
 function problemBetweenDomains(to, target) {

@@ -1,14 +1,14 @@
 /** The domains of this server, and what follows from all of them together. */
-import { advisoriesDomain } from "./advisories/module.ts";
+import { advisoriesDomain } from "./advisories/domain.ts";
 import type { Domain } from "./api/module.ts";
 import { orderMigrations } from "./db/migrate.ts";
-import { eventsDomain } from "./events/module.ts";
-import { iamDomain } from "./iam/module.ts";
-import { librariesDomain } from "./libraries/module.ts";
+import { eventsDomain } from "./events/domain.ts";
+import { iamDomain } from "./iam/domain.ts";
+import { librariesDomain } from "./libraries/domain.ts";
 import type { EventSubjects } from "./outbox/subject.ts";
-import { registryDomain } from "./registry/module.ts";
-import { scimDomain } from "./scim/module.ts";
-import { signInDomain } from "./sign-in/module.ts";
+import { registryDomain } from "./registry/domain.ts";
+import { scimDomain } from "./scim/domain.ts";
+import { signInDomain } from "./sign-in/domain.ts";
 
 export const domains: readonly Domain[] = [
   iamDomain,

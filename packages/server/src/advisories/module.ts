@@ -1,6 +1,5 @@
 /** Advisories: writing and reviewing, imports, mirrors, published documents, feeds and reports. */
-import { sql } from "kysely";
-import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/module.ts";
 import { createStagedFiles } from "../blobs/staged-files.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createOutboundClient } from "../outbound/client.ts";
@@ -19,33 +18,6 @@ import { createFeedsHandler } from "./feeds/http/feeds-handler.ts";
 import { startMatching } from "./findings/matching-worker.ts";
 import { startPruningFindings } from "./findings/prune.ts";
 import { startRemoteImports } from "./import/remote/remote-imports.ts";
-import { advisories } from "./migrations/010-advisories.ts";
-import { remoteImports } from "./migrations/012-remote-imports.ts";
-import { feeds } from "./migrations/013-feeds.ts";
-import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
-import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
-import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-turns.ts";
-import { findings } from "./migrations/034-findings.ts";
-import "./tables.ts";
-
-export const advisoriesDomain: Domain = {
-  name: "advisories",
-  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings],
-  onGroupDelete: {
-    // A deleted advisory stays as a row with a time.
-    blockedBy: [{ table: "advisory", where: sql<boolean>`delete_time is null` }, { table: "advisory_mirror" }],
-    alsoDeletes: [
-      { table: "advisory", column: "parent" },
-      { table: "advisory_count", column: "group_uid" },
-      { table: "advisory_people_count", column: "group_uid" },
-      { table: "advisory_change", column: "group_uid" },
-      { table: "match_request", column: "org_uid" },
-      { table: "match_turn", column: "org_uid" },
-      { table: "matched_image", column: "org_uid" },
-      { table: "matched_package", column: "org_uid" },
-    ],
-  },
-};
 
 export interface AdvisorySettings {
   readonly dataDir: string;

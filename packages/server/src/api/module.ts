@@ -1,6 +1,6 @@
 /**
- * The interface between the platform and its domains. A domain has one `module.ts`: it exports a `Domain`, the facts that hold
- * without a running server, and a function that starts the domain's part of a server.
+ * The interface between the platform and its domains. A domain has one `domain.ts`, which exports a `Domain`: the facts that hold
+ * without a running server. It has one `module.ts` with a function that starts the domain's part of a server.
  */
 import type { RawBuilder } from "kysely";
 import type { BlobReference } from "../blobs/references.ts";

@@ -1,6 +1,5 @@
 /** The small commands. They work on the server's database, also while the server runs. */
 import { existsSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { capabilitySet } from "../access/capability-set.ts";
@@ -10,16 +9,12 @@ import { compactSqlite } from "../db/compact-sqlite.ts";
 import { lockDataFolder } from "../db/data-folder-lock.ts";
 import { sqlitePath } from "../db/open.ts";
 import type { WriteDb } from "../db/store.ts";
-import { blobReferences } from "../domains.ts";
 import { roleBindings } from "../iam/api/role-bindings.ts";
 import { builtInRoles } from "../iam/grants/built-in-roles.ts";
 import { join } from "../iam/joining/membership.ts";
 import { createAccessTokens, MAX_LIFETIME_SECONDS } from "../iam/tokens/access-token.ts";
 import { createAudienceList } from "../iam/tokens/audience.ts";
 import { newUid } from "../lib/uid.ts";
-import type { Garbage } from "../registry/collection/collection-walk.ts";
-import { type CollectionReport, type Collector, createCollector } from "../registry/collection/gc.ts";
-import { createUploads } from "../registry/content/uploads.ts";
 import { openInstallation } from "./open-installation.ts";
 
 /** Prints an access token of the bootstrap owner. Access to the database is proof enough. */
@@ -62,20 +57,6 @@ export async function rotateKeys(config: Config): Promise<void> {
   console.log(`New signing key ${after.kid}; ${before.kid} stays published for 24 hours.`);
 }
 
-/** Prints a line for each thing that is removed, or with `isDryRun` would be, and a summary. Waits while the running server collects. */
-export async function collectGarbage(config: Config, isDryRun: boolean): Promise<void> {
-  const { gcGraceMs: graceMs } = config;
-  await using installation = await openInstallation(config, { use: "command" });
-  const { store, clock, log } = installation;
-  const blobs = await installation.openBlobs();
-  const uploads = createUploads({ store, blobs, clock, graceMs });
-  const collector = createCollector({ store, blobs, references: blobReferences, uploads, clock, log, graceMs });
-  const report = isDryRun ? await collector.preview(printGarbage) : await runWhenFree(collector);
-  const { manifests, links, blobs: count, bytes, uploads: begun } = report;
-  const counts = `${manifests} manifests, ${links} links to blobs, ${count} blobs of ${bytes} bytes, ${begun} interrupted uploads`;
-  console.log(isDryRun ? `Would remove ${counts}.` : `Removed ${counts}.`);
-}
-
 /** For an operator whose folder of images is lost, or was moved without its id. */
 export async function adoptBlobs(config: Config): Promise<void> {
   await using installation = await openInstallation(config, { use: "command" });
@@ -93,23 +74,6 @@ export function compact({ databaseUrl, dataDir }: Config): void {
   using _lock = lockDataFolder(dataDir);
   const { bytesBefore, bytesAfter } = compactSqlite(path);
   console.log(`The database file had ${bytesBefore} bytes and has ${bytesAfter} now. From now on it shrinks while the server works.`);
-}
-
-const RETRY_MS = 500;
-
-async function runWhenFree(collector: Collector): Promise<CollectionReport> {
-  for (let isWaiting = false; ; isWaiting = true) {
-    const report = await collector.run(undefined, printGarbage);
-    if (report !== undefined) return report;
-    if (!isWaiting) console.error("waiting for a running collection");
-    await sleep(RETRY_MS);
-  }
-}
-
-function printGarbage(garbage: Garbage): void {
-  if (garbage.kind === "upload") console.log(`upload ${garbage.uid}`);
-  else if (garbage.kind === "blob") console.log(`blob ${garbage.digest} ${garbage.size}`);
-  else console.log(`${garbage.kind} ${garbage.repoUid} ${garbage.digest}`);
 }
 
 /**

@@ -3,7 +3,7 @@
  * invalidate their caches. With SQLite there is one server, and this does nothing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import type { Log } from "../lib/log.ts";
 import type { WriteDb } from "./store.ts";
 
@@ -101,7 +101,10 @@ export class AccessChangeListener implements AsyncDisposable {
 
   /** Resolves only when closed, and rejects when the connection is lost. */
   async #listen(onPoll: () => void): Promise<void> {
-    const client = new pg.Client({
+    // Commands and servers on SQLite do not need the driver.
+    const { default: driver } = await import("pg");
+    if (this.#isClosed) return;
+    const client = new driver.Client({
       connectionString: this.#options.url,
       application_name: "holt",
       connectionTimeoutMillis: 2000,

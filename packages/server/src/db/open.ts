@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import { isMigrated, type Migration, migrate } from "./migrate.ts";
-import { openPostgres } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 
@@ -31,7 +30,7 @@ export function sqlitePath(dataDir: string): string {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const file = sqlitePath(options.dataDir);
   if (options.url === "" && options.mustExist && !existsSync(file)) throw new MissingInstallation(options);
-  const store = options.url === "" ? await openSqlite(file, options.log, options.isForBulk) : openPostgres(withCheckedUrl(options));
+  const store = options.url === "" ? await openSqlite(file, options.log, options.isForBulk) : await openServer(withCheckedUrl(options));
   try {
     if (options.mustExist && !(await isMigrated(store))) throw new MissingInstallation(options);
     await migrate(store, options.log, options.migrations);
@@ -48,6 +47,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       { cause: error },
     );
   }
+}
+
+/** Loads the driver of PostgreSQL only where it is used. */
+async function openServer(options: StoreOptions): Promise<Store> {
+  const { openPostgres } = await import("./postgres.ts");
+  return openPostgres(options);
 }
 
 class MissingInstallation extends Error {

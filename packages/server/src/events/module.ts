@@ -1,5 +1,5 @@
 /** Events: subscriptions, their deliveries to webhooks, and the feed. */
-import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/module.ts";
 import type { Iam } from "../iam/iam.ts";
 import { signJwt } from "../iam/tokens/sign-jwt.ts";
 import { createOutboundClient } from "../outbound/client.ts";
@@ -9,18 +9,8 @@ import { subscriptionSettingsService } from "./api/subscription-settings.ts";
 import { subscriptionsService } from "./api/subscriptions.ts";
 import { startDelivery } from "./delivery/delivery.ts";
 import { createRedelivery } from "./delivery/redeliver.ts";
-import { deliveries } from "./migrations/003-deliveries.ts";
-import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
-import { eventContexts } from "./migrations/030-event-contexts.ts";
 import { subscriptionsServiceV1 } from "./v1/subscriptions.ts";
 import { createWebhook } from "./webhook/webhook.ts";
-import "./tables.ts";
-
-export const eventsDomain: Domain = {
-  name: "events",
-  migrations: [deliveries, subscriptionTypes, eventContexts],
-  onGroupDelete: { blockedBy: [{ table: "subscription" }] },
-};
 
 export interface EventSettings {
   readonly outboundAllowCidrs: readonly string[];

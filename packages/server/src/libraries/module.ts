@@ -1,27 +1,15 @@
 /** Libraries: Python and Java packages below `/libraries/`, and their catalogue in the API. */
 import type { RequiredTerms } from "../api/call/required-terms.ts";
-import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/module.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
 import type { Iam } from "../iam/iam.ts";
 import { artifactsService } from "./api/artifacts.ts";
 import { pythonProjectsService } from "./api/python-projects.ts";
 import { createLibrariesHandler } from "./http/libraries-handler.ts";
 import { serveJava } from "./java/http/java-protocol.ts";
-import { libraries } from "./migrations/009-libraries.ts";
-import { librarySearch } from "./migrations/015-library-search.ts";
-import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
-import { pythonProjects } from "./migrations/027-python-projects.ts";
 import { servePython } from "./python/http/python-protocol.ts";
 import { createStaging } from "./stage.ts";
 import { artifactsServiceV1 } from "./v1/artifacts.ts";
-import "./tables.ts";
-
-export const librariesDomain: Domain = {
-  name: "libraries",
-  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects],
-  onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
-  blobReferences: [{ table: "library_file", column: "digest" }],
-};
 
 export interface LibrarySettings {
   readonly requiredTerms: RequiredTerms;

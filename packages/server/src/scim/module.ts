@@ -1,11 +1,7 @@
 /** SCIM 2.0 at `/scim/v2/`: users and groups that a company's directory provisions. */
-import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/module.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createScimHandler } from "./http/scim-handler.ts";
-import { scim } from "./migrations/007-scim.ts";
-import "./tables.ts";
-
-export const scimDomain: Domain = { name: "scim", migrations: [scim] };
 
 export function startScim(platform: Platform, { grants }: Iam): Served {
   const { store, clock, memory, parsers, baseUrl, frame } = platform;

@@ -1,22 +1,14 @@
 /** Signing in with a browser: `/oauth` and all below, for programs, devices and machines without a browser. */
-import type { Domain, Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/module.ts";
 import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createDeviceGrant } from "./device-grant.ts";
 import { createSignInHandler } from "./http/sign-in-handler.ts";
-import { signIn } from "./migrations/006-sign-in.ts";
 import { PENDING_MS } from "./pending.ts";
 import { createProviders } from "./providers.ts";
 import { createSignIn } from "./sign-in.ts";
 import { createStartLimit } from "./start-limit.ts";
 import { createUpstreams } from "./upstream.ts";
-import "./tables.ts";
-
-export const signInDomain: Domain = {
-  name: "sign-in",
-  migrations: [signIn],
-  eventSubjects: { "platform.auth.v1.Session": ({ group }: { group: string }) => ({ subject: "", group }) },
-};
 
 /** Sign-ins that began within a quarter of an hour on this server; each takes about a kilobyte. */
 const MAX_SIGN_INS = 60_000;

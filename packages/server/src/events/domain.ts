@@ -1,0 +1,12 @@
+/** What holds of the domain `events` without a running server. Every command loads it, so it imports little. */
+import type { Domain } from "../api/module.ts";
+import { deliveries } from "./migrations/003-deliveries.ts";
+import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
+import { eventContexts } from "./migrations/030-event-contexts.ts";
+import "./tables.ts";
+
+export const eventsDomain: Domain = {
+  name: "events",
+  migrations: [deliveries, subscriptionTypes, eventContexts],
+  onGroupDelete: { blockedBy: [{ table: "subscription" }] },
+};

@@ -1,0 +1,89 @@
+/** What holds of the domain `iam` without a running server. Every command loads it, so it imports little. */
+import type { Domain } from "../api/module.ts";
+import { parentOf, rootOf } from "../lib/uid.ts";
+import { initial } from "./migrations/001-initial.ts";
+import { identityProviders } from "./migrations/004-identity-providers.ts";
+import { joining } from "./migrations/005-joining.ts";
+import { tokenMatching } from "./migrations/008-token-matching.ts";
+import { stateLeases } from "./migrations/020-state-leases.ts";
+import { groupKind } from "./migrations/023-group-kind.ts";
+import { spentLoginTokens } from "./migrations/024-spent-login-tokens.ts";
+import { memberships } from "./migrations/025-memberships.ts";
+import { pullTokens } from "./migrations/033-pull-tokens.ts";
+import { pendingBindings } from "./migrations/035-pending-bindings.ts";
+import "./tables.ts";
+
+const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
+const ofNamedGroup = ({ group }: { group: string }) => ofGroup({ uid: group });
+/** Users decide about their memberships, and the organization hears of it. */
+const ofMembership = ({ uid, identityUid }: { uid: string; identityUid: string }) => ({ subject: identityUid, group: uid });
+const ofProvider = ({ identityProviderUid: uid }: { identityProviderUid: string }) => ({ subject: uid, group: parentOf(uid) });
+const ofProviderV1 = ({ identityProviderId }: { identityProviderId: string }) => ofProvider({ identityProviderUid: identityProviderId });
+/** The parent of a mapping is an identity provider, not a group. */
+const ofMapping = (subject: string, identityprovider: string) => ({ subject, group: rootOf(subject), extensions: { identityprovider } });
+
+export const iamDomain: Domain = {
+  name: "iam",
+  migrations: [
+    initial,
+    identityProviders,
+    joining,
+    tokenMatching,
+    stateLeases,
+    groupKind,
+    spentLoginTokens,
+    memberships,
+    pullTokens,
+    pendingBindings,
+  ],
+  onGroupDelete: {
+    blockedBy: [
+      { table: "group", what: "child groups" },
+      { table: "identity" },
+      { table: "role" },
+      { table: "identity_provider" },
+      { table: "pull_token", what: "pull tokens" },
+    ],
+    alsoDeletes: [
+      { table: "terms_acceptance", column: "org_uid" },
+      { table: "access_request", column: "group_uid" },
+      { table: "membership", column: "org_uid" },
+    ],
+  },
+  eventSubjects: {
+    "platform.iam.v2.Group": ofGroup,
+    "platform.iam.v1.Group": ({ id }: { id: string }) => ofGroup({ uid: id }),
+    "platform.iam.v2.BatchCreateRoleBindingsResponse": ({ roleBindings }: { roleBindings: { uid: string }[] }) => {
+      const group = parentOf(roleBindings[0]?.uid ?? "");
+      return { subject: group, group };
+    },
+    "platform.iam.v1.RoleBindingBatch": ({ roleBindings }: { roleBindings: { id: string }[] }) => ({
+      subject: roleBindings.map(({ id }) => id).join(","),
+      group: parentOf(roleBindings[0]?.id ?? ""),
+    }),
+    "platform.iam.v1.GenerateScimTokenResponse": ofProviderV1,
+    "platform.iam.v1.RegenerateScimTokenResponse": ofProviderV1,
+    "platform.iam.v1.RevokeScimTokenResponse": ofProviderV1,
+    "platform.iam.v1.SetScimEnabledResponse": ofProviderV1,
+    "platform.events.v1.IdentityMetadata": () => ({ subject: "", group: "" }),
+    "platform.iam.v2.IdentityMetadata": ({ uid }: { uid: string }) => ({ subject: uid, group: "" }),
+    "platform.iam.v2.GenerateScimTokenResponse": ofProvider,
+    "platform.iam.v2.RegenerateScimTokenResponse": ofProvider,
+    "platform.iam.v2.RevokeScimTokenResponse": ofProvider,
+    "platform.iam.v2.SetScimEnabledResponse": ofProvider,
+    "platform.iam.v1.ExternalGroupRoleMapping": ({ id }: { id: string }) => ofMapping(id, parentOf(id)),
+    "platform.iam.v1.DeleteExternalGroupRoleMappingRequest": ({ id }: { id: string }) => ofMapping(id, parentOf(id)),
+    "platform.iam.v1.BatchDeleteExternalGroupRoleMappingsResponse": ({ parentId }: { parentId: string }) => ofMapping(parentId, parentId),
+    "platform.iam.v2.ExternalGroupRoleMapping": ({ uid }: { uid: string }) => ofMapping(uid, parentOf(uid)),
+    "platform.iam.v2.DeleteExternalGroupRoleMappingRequest": ({ uid }: { uid: string }) => ofMapping(uid, parentOf(uid)),
+    "platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse": ({ parent }: { parent: string }) => ofMapping(parent, parent),
+    // An account association has the uid of its group.
+    "platform.iam.v1.AccountAssociations": ofNamedGroup,
+    "platform.iam.v1.DeleteAccountAssociationsRequest": ofNamedGroup,
+    "platform.iam.v2.AccountAssociation": ofGroup,
+    "platform.iam.v2.DeleteAccountAssociationRequest": ofGroup,
+    "holt.v1.Membership": ofMembership,
+    "platform.iam.v1.AcceptTermsResponse": ofNamedGroup,
+    "platform.iam.v2.AcceptTermsResponse": ofNamedGroup,
+  },
+};

@@ -1,0 +1,14 @@
+/** What holds of the domain `libraries` without a running server. Every command loads it, so it imports little. */
+import type { Domain } from "../api/module.ts";
+import { libraries } from "./migrations/009-libraries.ts";
+import { librarySearch } from "./migrations/015-library-search.ts";
+import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
+import { pythonProjects } from "./migrations/027-python-projects.ts";
+import "./tables.ts";
+
+export const librariesDomain: Domain = {
+  name: "libraries",
+  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects],
+  onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
+  blobReferences: [{ table: "library_file", column: "digest" }],
+};

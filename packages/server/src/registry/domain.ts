@@ -1,0 +1,58 @@
+/** What holds of the domain `registry` without a running server. Every command loads it, so it imports little. */
+import type { Domain } from "../api/module.ts";
+import { rootOf } from "../lib/uid.ts";
+import { registry } from "./migrations/002-registry.ts";
+import { imagePackages } from "./migrations/011-image-packages.ts";
+import { indexPlatforms } from "./migrations/014-index-platforms.ts";
+import { readingTurns } from "./migrations/018-reading-turns.ts";
+import { scanLeases } from "./migrations/022-scan-leases.ts";
+import { pullCounts } from "./migrations/026-pull-counts.ts";
+import { repoSync } from "./migrations/028-repo-sync.ts";
+import { pushes } from "./migrations/031-pushes.ts";
+import { imageDocuments } from "./migrations/032-image-documents.ts";
+import { signatureKeys } from "./migrations/036-signature-keys.ts";
+import { endOfLife } from "./migrations/037-end-of-life.ts";
+import "./tables.ts";
+
+/** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
+const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: rootOf(uid) });
+const ofOrganizationV1 = ({ id }: { id: string }) => ofOrganization({ uid: id });
+
+export const registryDomain: Domain = {
+  name: "registry",
+  migrations: [
+    registry,
+    imagePackages,
+    indexPlatforms,
+    readingTurns,
+    scanLeases,
+    pullCounts,
+    repoSync,
+    pushes,
+    imageDocuments,
+    signatureKeys,
+    endOfLife,
+  ],
+  onGroupDelete: {
+    blockedBy: [
+      { table: "repo", what: "child repos" },
+      { table: "signature_key", what: "child signature keys" },
+    ],
+    alsoDeletes: [
+      { table: "package_origin", column: "org_uid" },
+      { table: "image_wait", column: "org_uid" },
+      { table: "image_turn", column: "org_uid" },
+      { table: "pull_recording", column: "org_uid" },
+      { table: "registry_settings", column: "group_uid" },
+    ],
+  },
+  blobReferences: [{ table: "repo_blob", column: "digest" }],
+  eventSubjects: {
+    "platform.registry.v2.Tag": ofOrganization,
+    "platform.registry.v2.DeleteTagRequest": ofOrganization,
+    "holt.v1.PullRecording": ofOrganization,
+    "platform.registry.v1.Tag": ofOrganizationV1,
+    "platform.registry.v1.DeleteTagRequest": ofOrganizationV1,
+    "holt.v1.EndOfLife": ofOrganization,
+  },
+};
