@@ -6,31 +6,94 @@ import { isShared, type OnWritten, SLICE_BYTES, SlicedOutput } from "./sliced-ou
 
 type Content = string | Uint8Array;
 
-export class MeteredHttp1Response extends ServerResponse implements AnswerCarrier {
-  answer: Answer | undefined;
+/** The methods of Node's own response, and how it ends one. */
+interface NodeResponse {
+  write(...given: unknown[]): boolean;
+  end(...given: unknown[]): unknown;
+  /**
+   * Whether `end` sends content and the end together: HTTP/1 does. Over HTTP/2, Node calls `write` and then ends the
+   * stream at once, so only an end without content may be passed on.
+   */
+  readonly endsWithContent: boolean;
+}
+
+type Metered = (ServerResponse | Http2ServerResponse) & { readonly answer: Answer | undefined };
+
+/** Replaces `write` and `end` of a response. Without an answer, and for what needs no counting, it leaves them to Node. */
+class MeteredOutput {
+  readonly #response: Metered;
+  readonly #node: NodeResponse;
   #output: SlicedOutput | undefined;
 
-  override write(chunk: Content, second?: unknown, third?: unknown): boolean {
-    if (this.answer === undefined) return super.write(chunk, second as never, third as never);
-    return this.#outputFor(this.answer).write(bytesOf(chunk, second), callbackOf([second, third]));
+  constructor(response: Metered, node: NodeResponse) {
+    this.#response = response;
+    this.#node = node;
   }
 
-  override end(chunk?: unknown, second?: unknown, third?: unknown): this {
-    const { answer } = this;
-    if (answer === undefined || !isContent(chunk)) {
-      if (this.#output?.isBusy !== true) return super.end(chunk as never, second as never, third as never);
-      return this.#endOutput(this.#output, callbackOf([chunk, second, third]));
+  write(given: readonly unknown[]): boolean {
+    const { answer } = this.#response;
+    const [chunk, encoding] = given;
+    return answer === undefined
+      ? this.#node.write(...given)
+      : this.#outputFor(answer).write(bytesOf(chunk as Content, encoding), callbackOf(given));
+  }
+
+  end(given: readonly unknown[]): void {
+    const { answer } = this.#response;
+    const [chunk, encoding] = given;
+    if (answer !== undefined && isContent(chunk) && lengthOf(chunk, encoding) > 0) {
+      if (!this.#writeLast(answer, chunk, given)) return;
+    } else if (this.#output?.isBusy !== true) {
+      this.#node.end(...given);
+      return;
     }
-    const length = lengthOf(chunk, second);
-    if (!this.headersSent) answer.reserveContent(length);
-    if (length <= SLICE_BYTES && this.#output?.isBusy !== true) {
-      if (!isShared(chunk)) answer.add(length);
-      return super.end(chunk, second as never, third as never);
+    const onEnd = callbackOf(given);
+    if (onEnd !== undefined) this.#response.once("finish", () => onEnd());
+    this.#output?.end();
+  }
+
+  /** @returns whether the response is still to be ended */
+  #writeLast(answer: Answer, chunk: Content, given: readonly unknown[]): boolean {
+    const response = this.#response;
+    const length = lengthOf(chunk, given[1]);
+    if (!response.headersSent) answer.reserveContent(length);
+    if (this.#node.endsWithContent) {
+      if (length <= SLICE_BYTES && this.#output?.isBusy !== true) {
+        if (!isShared(chunk)) answer.add(length);
+        this.#node.end(...given);
+        return false;
+      }
+      if (!response.headersSent && !response.hasHeader("content-length")) response.setHeader("content-length", length);
     }
-    if (!this.headersSent && !this.hasHeader("content-length")) this.setHeader("content-length", length);
-    const output = this.#outputFor(answer);
-    output.write(bytesOf(chunk, second));
-    return this.#endOutput(output, callbackOf([second, third]));
+    this.#outputFor(answer).write(bytesOf(chunk, given[1]));
+    return true;
+  }
+
+  #outputFor(answer: Answer): SlicedOutput {
+    this.#output ??= new SlicedOutput(answer, {
+      write: (bytes, onSent) => this.#node.write(bytes, onSent),
+      end: () => this.#node.end(),
+      emit: (event) => this.#response.emit(event),
+    });
+    return this.#output;
+  }
+}
+
+export class MeteredHttp1Response extends ServerResponse implements AnswerCarrier {
+  answer: Answer | undefined;
+  readonly #metered = new MeteredOutput(this, {
+    write: (...given) => super.write(...(given as [Content])),
+    end: (...given) => super.end(...(given as [])),
+    endsWithContent: true,
+  });
+
+  override write(...given: unknown[]): boolean {
+    return this.#metered.write(given);
+  }
+
+  override end(...given: unknown[]): this {
+    this.#metered.end(given);
+    return this;
   }
 
   /** A pipelined request gets the socket once the earlier responses are complete. */
@@ -41,57 +104,23 @@ export class MeteredHttp1Response extends ServerResponse implements AnswerCarrie
   breakOff(): void {
     this.req.socket.destroy();
   }
-
-  #outputFor(answer: Answer): SlicedOutput {
-    this.#output ??= new SlicedOutput(answer, {
-      write: (bytes, onSent) => super.write(bytes, onSent),
-      end: () => super.end(),
-      emit: (event) => this.emit(event),
-    });
-    return this.#output;
-  }
-
-  #endOutput(output: SlicedOutput, onEnd: OnWritten | undefined): this {
-    if (onEnd !== undefined) this.once("finish", () => onEnd());
-    output.end();
-    return this;
-  }
 }
 
 export class MeteredHttp2Response extends Http2ServerResponse {
   answer: Answer | undefined;
-  #output: SlicedOutput | undefined;
+  readonly #metered = new MeteredOutput(this, {
+    write: (...given) => super.write(...(given as [Content])),
+    end: (...given) => super.end(...(given as [])),
+    endsWithContent: false,
+  });
 
-  override write(chunk: Content, ...rest: unknown[]): boolean {
-    if (this.answer === undefined) return super.write(chunk, ...(rest as []));
-    return this.#outputFor(this.answer).write(bytesOf(chunk, rest[0]), callbackOf(rest));
+  override write(...given: unknown[]): boolean {
+    return this.#metered.write(given);
   }
 
-  /** Node's own method would call `write` and then end the stream at once. */
   override end(...given: unknown[]): this {
-    const { answer } = this;
-    const [chunk, ...rest] = given;
-    const hasContent = answer !== undefined && isContent(chunk) && lengthOf(chunk, rest[0]) > 0;
-    if (!hasContent && this.#output === undefined) return super.end(...(given as []));
-    const output = this.#outputFor(answer as Answer);
-    if (hasContent) {
-      const bytes = bytesOf(chunk, rest[0]);
-      if (!this.headersSent) answer.reserveContent(bytes.length);
-      output.write(bytes);
-    }
-    const onEnd = callbackOf(given);
-    if (onEnd !== undefined) this.once("finish", () => onEnd());
-    output.end();
+    this.#metered.end(given);
     return this;
-  }
-
-  #outputFor(answer: Answer): SlicedOutput {
-    this.#output ??= new SlicedOutput(answer, {
-      write: (bytes, onSent) => super.write(bytes, onSent),
-      end: () => super.end(),
-      emit: (event) => this.emit(event),
-    });
-    return this.#output;
   }
 }
 
