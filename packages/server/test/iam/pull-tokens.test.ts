@@ -118,6 +118,8 @@ describeWithWorld("pull tokens", (world) => {
     await world.must(methods.deletePullToken, { uid: token.uid });
     assert.equal((await send(bearer, "GET", "my-org/revoked/manifests/1")).status, 401);
     assert.equal(await statusOf(token, "GET", "my-org/revoked/manifests/1"), 401);
+    const left = await world.store.reader.selectFrom("pull_token_secret").select("id").where("pull_token_uid", "=", token.uid).execute();
+    assert.deepEqual(left, []);
   });
 
   it("a pull token loses the rights that its creator loses, and gets them back with it", async () => {
@@ -223,6 +225,13 @@ describeWithWorld("pull tokens", (world) => {
         [token.uid],
       );
       assert.equal(listed.totalCount, 1n);
+      if (role === "registry.pull_token_creator") {
+        // A narrowed access token does not act as the creator.
+        const narrowed = await world.narrow(creator, { cap: ["groups.list"] });
+        assert.deepEqual((await world.must(methods.listPullTokens, {}, narrowed.token)).pullTokens, []);
+        for (const method of [methods.getPullToken, methods.rotatePullToken, methods.deletePullToken])
+          assert.equal(codeOf(await world.rest.call(method, { uid: token.uid }, narrowed.token)), Code.PERMISSION_DENIED);
+      }
       for (const method of [methods.getPullToken, methods.rotatePullToken, methods.deletePullToken])
         assert.equal(codeOf(await world.rest.call(method, { uid: others.uid }, creator.token)), Code.PERMISSION_DENIED);
       const rotated = await world.must(methods.rotatePullToken, { uid: token.uid }, creator.token);

@@ -49,10 +49,13 @@ export interface VisibleTokens {
 export async function visibleTokens(call: Call): Promise<VisibleTokens> {
   const { access, db, principal } = call;
   const self = principal?.uid ?? "";
+  const places = access.scopes(0n);
+  const plain = { access, conditions: [] };
+  if (!actsAsCreator(call) || places.every((uid) => access.holds(LIST, uid))) return plain;
   const own = db.selectFrom("pull_token").select("uid").where("creator", "=", self).limit(1);
-  if (!actsAsCreator(call) || (await own.executeTakeFirst()) === undefined) return { access, conditions: [] };
+  if ((await own.executeTakeFirst()) === undefined) return plain;
   const listable = access.scopes(LIST).map(rangeAtOrBelow);
-  const everywhere = new Access(new Map(access.scopes(0n).map((uid) => [uid, LIST])));
+  const everywhere = new Access(new Map(places.map((uid) => [uid, LIST])));
   const seek = sql<boolean>`(creator = ${self} or ${within(listable, sql.ref("uid"), db.dialect)})`;
   const test = sql<boolean>`(${db.dialect.unindexed("creator")} = ${self} or ${within(listable, db.dialect.unindexed("uid"), db.dialect)})`;
   return { access: everywhere, conditions: [{ seek, test }] };

@@ -2,6 +2,7 @@
 import { Access, NO_ACCESS } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { RepositoryLimit } from "../../access/repository-patterns.ts";
+import { Lru } from "../../lib/lru.ts";
 import type { SessionRights } from "../grants/grants.ts";
 import { NOT_NARROWED } from "../tokens/narrowing.ts";
 import type { Creator, PullTokenRecord } from "./pull-token-record.ts";
@@ -22,10 +23,19 @@ export async function rightsOfPullToken(token: PullTokenRecord, now: Date, load:
   return exists ? { exists, access: boundedAccess(access, token), ...common } : NO_RIGHTS;
 }
 
+/** Bounded rights, cached as long as the rights of the creator. Creating them takes time linear in its bindings. */
+const bounded = new WeakMap<Access, Lru<string, Access>>();
+const MAX_BOUNDED_PER_CREATOR = 256;
+
 /** The capabilities of the token that the creator holds, at each place below the token's group. */
-export function boundedAccess(creator: Access, { groupUid, capabilities }: Pick<PullTokenRecord, "groupUid" | "capabilities">): Access {
+function boundedAccess(creator: Access, { groupUid, capabilities }: PullTokenRecord): Access {
+  const known = bounded.get(creator) ?? new Lru<string, Access>(MAX_BOUNDED_PER_CREATOR);
+  bounded.set(creator, known);
+  const key = `${groupUid} ${capabilities}`;
   // A token is a workload: the memberships of its creator say nothing about it.
-  return new Access(new Map(creator.narrowed(undefined, capabilities, groupUid).entries()));
+  const access = known.get(key) ?? new Access(new Map(creator.narrowed(undefined, capabilities, groupUid).entries()));
+  known.set(key, access);
+  return access;
 }
 
 function limitOf({ groupUid, repositories }: PullTokenRecord): RepositoryLimit {
