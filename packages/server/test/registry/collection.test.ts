@@ -13,6 +13,7 @@ import { type BlobStore, NoSuchBlob } from "../../src/blobs/store.ts";
 import type { Store } from "../../src/db/store.ts";
 import type { Garbage } from "../../src/registry/collection/collection-walk.ts";
 import type { CollectionReport } from "../../src/registry/collection/gc.ts";
+import { upsertTag } from "../../src/registry/content/tags.ts";
 import fc from "../harness/property.ts";
 import { createStorageFixture, type Descriptor, GRACE_MS, type StorageFixture } from "../harness/registry/storage-fixture.ts";
 import { giveTime } from "../harness/wait.ts";
@@ -89,6 +90,18 @@ for (const kind of ["sqlite", "postgres"] as const) {
       world.clock.advance(GRACE_MS / 2);
       await collect();
       assert.ok(!(await manifests()).has(image.digest) && !(await hasBytes(layer)) && !(await hasBytes(late)));
+    });
+
+    test("a tag without a digest keeps nothing and stops no collection", async () => {
+      const kept = await world.pushImage(repo, { tag: "latest" });
+      await world.pushImage(repo);
+      const tag = { repoUid: repo, name: "later", digest: undefined, now: world.clock.now(), actor: "" };
+      await world.store.transaction((db) => upsertTag(db, tag));
+      await collectAfterGrace();
+      assert.deepEqual(await manifests(), new Set([kept.digest]));
+      await world.deleteTag(repo, "later");
+      await collectAfterGrace();
+      assert.deepEqual(await manifests(), new Set([kept.digest]));
     });
 
     test("the blobs of a deleted manifest stay for a grace period", async () => {

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { beforeEach, it } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { Metadata } from "@grpc/grpc-js";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { CatalogTier, Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
+import { GrpcClient } from "../harness/raw-clients.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource, updateRegistrySettings } = Registry.method;
@@ -221,3 +223,26 @@ describeWithWorld("repos in version 1", (world) => {
     assert.equal(JSON.parse(events[1]?.data ?? "").body.readme, "# B");
   });
 });
+
+describeWithWorld(
+  "the registry of version 1 with a vendor profile",
+  (world) => {
+    it("repos and tags are served under the vendor's service name, which has no version", async () => {
+      using client = new GrpcClient(Number(new URL(world.baseUrl).port));
+      const metadata = new Metadata();
+      metadata.set("authorization", `Bearer ${world.owner.token}`);
+      const options = { service: "chainguard.platform.registry.Registry", metadata };
+      const repo = await client.call(createRepo, { parentId: world.orgUid, repo: { name: "nginx", readme: "# A" } }, options);
+      const tag = await client.call(Registry.method.createTag, { repoId: String(repo.id), tag: { name: "latest" } }, options);
+      const { items } = await client.call(listRepos, { id: String(repo.id) }, options);
+      assert.deepEqual([(items as (typeof repo)[])[0]?.readme, tag.digest], ["# A", ""]);
+      const event = await world.store.reader
+        .selectFrom("outbox")
+        .select(["body_type", "type"])
+        .where("subject", "=", String(tag.id))
+        .executeTakeFirstOrThrow();
+      assert.equal(event.body_type, "chainguard.platform.registry.Tag");
+    });
+  },
+  { env: { HOLT_VENDOR_PROFILE: "chainguard" } },
+);
