@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pruneFindings } from "../../src/advisories/findings/prune.ts";
+import { requestEverything } from "../../src/advisories/findings/requests.ts";
 import { createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -64,6 +65,23 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
     assert.deepEqual(await given.found(digest), []);
     const { findings } = await rows();
     assert.ok(findings.find(({ name }) => name === "closing")?.close_time);
+  });
+
+  test("all packages are compared again when the rules changed, and only then", async () => {
+    const digest = await given.push(["compared 1-r0"]);
+    await given.importAdvisories([wolfi("CVE-2024-4", "compared", "2-r0")]);
+    assert.equal((await given.found(digest)).length, 1);
+    const forget = () =>
+      world.store.transaction((db) => {
+        const own = db.selectFrom("matched_package").select("id").where("org_uid", "=", given.org);
+        return db.deleteFrom("finding").where("package_id", "in", own).execute();
+      });
+    await forget();
+    await requestEverything(world.store, "other rules");
+    assert.equal((await given.found(digest)).length, 1);
+    await forget();
+    await requestEverything(world.store, "other rules");
+    assert.equal((await given.found(digest)).length, 0);
   });
 
   test("packages without images are deleted with their findings, and old findings of the others", async () => {

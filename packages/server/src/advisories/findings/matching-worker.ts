@@ -17,7 +17,7 @@ import { alertImages } from "./alerts.ts";
 import type { MatchContext } from "./match-context.ts";
 import { matchImage } from "./match-image.ts";
 import { matchPackages, spreadAdvisories } from "./match-packages.ts";
-import { type Batch, nextBatch } from "./requests.ts";
+import { type Batch, nextBatch, requestEverything } from "./requests.ts";
 
 const LEASE_MS = 60_000;
 const RENEW_MS = 15_000;
@@ -44,6 +44,7 @@ interface Turn {
 export function startMatching(options: MatchingOptions): Worker<Turn> {
   const { store, clock, log } = options;
   const lease = createLease({ store, clock, table: "match_turn", key: "org_uid", durationMs: LEASE_MS });
+  let isPrepared = false;
   return new Worker<Turn>({
     name: "comparing packages of images with advisories",
     log,
@@ -52,11 +53,21 @@ export function startMatching(options: MatchingOptions): Worker<Turn> {
     maxRuns: 1,
     keyOf: ({ orgUid }) => orgUid,
     async claim() {
+      if (!isPrepared) await requestEverything(store, await rulesOf(options));
+      isPrepared = true;
       const turn = await claimTurn(store, lease, clock.now());
       return { claimed: turn === undefined ? [] : [turn], nextMs: POLL_MS };
     },
     run: (turn, signal) => runTurn(turn, { ...options, lease, signal }),
   });
+}
+
+/** Increased by a release that compares differently. */
+const RULES_VERSION = 1;
+
+/** What else decides which advisories apply to which packages. */
+async function rulesOf({ store, publication }: MatchingOptions): Promise<string> {
+  return JSON.stringify([RULES_VERSION, await publication.roots(store.reader)]);
 }
 
 /** The waiting organization whose last turn is longest ago. */

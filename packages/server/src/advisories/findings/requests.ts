@@ -1,7 +1,8 @@
 /** The requests of one organization: which are next, and their removal with the results. */
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { readState, setState } from "../../db/server-state.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { MatchRequestTable } from "../tables.ts";
 
 type Kind = MatchRequestTable["kind"];
@@ -69,4 +70,18 @@ export async function requestAlerts(db: WriteDb, orgUid: string, packageIds: rea
       where not exists (select 1 from match_request as q where q.org_uid = ${orgUid} and q.kind = 'quiet' and q.name = i.digest)
       order by i.digest
     on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
+}
+
+/** Name of the server state that holds the rules of the last comparison. */
+const RULES = "matching_rules";
+
+/** Requests all packages to be compared, unless the rules are those of the last comparison. */
+export async function requestEverything(store: Store, rules: string): Promise<void> {
+  if ((await readState(store.reader, RULES)) === rules) return;
+  await store.transaction(async (db) => {
+    await sql`insert into match_request (org_uid, kind, name, token)
+      select distinct p.org_uid, 'package', p.match_name, ${randomUUID()} from matched_package as p where 1 = 1
+      order by p.org_uid, p.match_name on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
+    await setState(db, RULES, rules);
+  });
 }
