@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "node:test";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import type { ConcurrencyLimit } from "../../src/jobs/limit.ts";
 import { openHttp2, openSocket, requestHttp2, untilClosed } from "../harness/raw-clients.ts";
 import { startDirectory } from "../harness/scim/directory.ts";
@@ -123,4 +125,18 @@ test("anonymous callers of one address with slow requests leave memory for reque
     slow.destroy();
     await until(async () => (await statusOf("192.0.2.1")) !== 429);
   }
+});
+
+test("rights that are revoked while a body arrives do not serve its request", async () => {
+  await using world = await startWorld();
+  const { uid, token } = await world.robot(world.orgUid);
+  const role = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_CREATE]);
+  const binding = await world.bind(uid, role, world.orgUid);
+  const socket = begin(world, { method: "POST", path: `/iam/v2/groups/${world.orgUid}`, token });
+  const answer = untilClosed(socket);
+  // The server has begun the slow request when it answers a later one.
+  await world.raw("GET", "/iam/v2/groups", undefined, token);
+  await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding });
+  socket.write("}");
+  assert.match(await answer, /^HTTP\/1.1 403 /);
 });

@@ -40,8 +40,14 @@ export function createRun(dependencies: RunDependencies): Run {
     try {
       const admitted = await limit.run(() => admit(running, dependencies));
       // Without a slot: callers that send slowly could hold all of them.
-      const request = await source();
-      const reply = await limit.run(() => execute(running, admitted, request, dependencies));
+      const arriving = source();
+      const isHere = !(arriving instanceof Promise);
+      const request = await arriving;
+      const reply = await limit.run(async () => {
+        // Rights may have changed while the message arrived.
+        const current = isHere ? admitted : { ...admitted, ...(await authenticateCaller(running, dependencies)) };
+        return execute(running, current, request, dependencies);
+      });
       logCall(log, running, undefined);
       return reply;
     } catch (thrown) {
@@ -67,13 +73,17 @@ interface AdmittedCall extends Caller {
   readonly handler: Handler;
 }
 
-async function admit(running: RunningCall, { authenticator, unserved }: RunDependencies): Promise<AdmittedCall> {
+function authenticateCaller({ operation, metadata }: RunningCall, { authenticator }: RunDependencies): Promise<Caller> {
+  return authenticate(operation.access, metadata.authorization, authenticator);
+}
+
+async function admit(running: RunningCall, dependencies: RunDependencies): Promise<AdmittedCall> {
   const { operation, metadata } = running;
-  const caller = await authenticate(operation.access, metadata.authorization, authenticator);
+  const caller = await authenticateCaller(running, dependencies);
   running.principal = caller.principal?.uid;
   metadata.identify(caller.principal?.uid);
   if (operation.handler === undefined) {
-    unserved.report(operation.name, metadata);
+    dependencies.unserved.report(operation.name, metadata);
     throw unimplemented(operation.name);
   }
   return { ...caller, handler: operation.handler };
