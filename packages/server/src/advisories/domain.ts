@@ -1,4 +1,4 @@
-/** What holds of the domain `advisories` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `advisories`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import { sql } from "kysely";
 import type { Domain } from "../api/module.ts";
 import { advisories } from "./migrations/010-advisories.ts";

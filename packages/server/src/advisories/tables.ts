@@ -243,7 +243,7 @@ export interface AdvisoryAffectedTable {
   entries: string;
 }
 
-/** What is to be compared again. The worker deletes a request with the results; a request with another token stays. */
+/** Queue of comparisons. The worker deletes a request with the results; a request with another token stays. */
 export interface MatchRequestTable {
   org_uid: string;
   /**

@@ -31,7 +31,7 @@ const WITHOUT_REASON: ReadonlySet<Code> = new Set([
   Code.DATA_LOSS,
 ]);
 
-/** What the details of an error depend on, apart from the error. */
+/** Context for error details: vendor names, domain and version of the call. */
 export interface ErrorContext {
   readonly profile: VendorProfile;
   /** Domain of the operation, e.g. `iam`; empty if no operation was known yet. */

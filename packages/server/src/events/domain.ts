@@ -1,4 +1,4 @@
-/** What holds of the domain `events` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `events`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/029-subscription-types.ts";

@@ -1,4 +1,4 @@
-/** What holds of the domain `iam` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `iam`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { parentOf, rootOf } from "../lib/uid.ts";
 import { initial } from "./migrations/001-initial.ts";

@@ -1,4 +1,4 @@
-/** What holds of the domain `libraries` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `libraries`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { libraries } from "./migrations/009-libraries.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";

@@ -1,4 +1,4 @@
-/** What holds of the domain `registry` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `registry`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { rootOf } from "../lib/uid.ts";
 import { registry } from "./migrations/002-registry.ts";

@@ -288,7 +288,7 @@ export interface RepoDeploymentTable {
   body: string;
 }
 
-/** What the owner has set on a repo or a tag; without a row, nothing. */
+/** End-of-life settings of a repo or a tag. */
 export interface EndOfLifeTable {
   /** Uid of the repo or the tag. */
   uid: string;

@@ -1,4 +1,4 @@
-/** What holds of the domain `scim` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `scim`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { scim } from "./migrations/007-scim.ts";
 import "./tables.ts";

@@ -1,4 +1,4 @@
-/** What holds of the domain `sign-in` without a running server. Every command loads it, so it imports little. */
+/** Static facts about the domain `sign-in`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { signIn } from "./migrations/006-sign-in.ts";
 import "./tables.ts";

@@ -100,7 +100,7 @@ describeWithWorld("build reports of version 1", (world) => {
     for (const { token } of [elsewhere, without]) assert.deepEqual(await list({}, token), []);
   });
 
-  test("statements about other images, of other types or without times are no trouble", async () => {
+  test("build reports ignore statements about other images, of other types or without times", async () => {
     using other = await createImageRepo(world, world.token, await world.group(group, "three"));
     const built = await other.push([await layerOf({ a: "three" })]);
     const attach = (content: string) => other.pushArtifact([[content, IN_TOTO]], { subject: built });

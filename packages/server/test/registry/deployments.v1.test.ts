@@ -45,7 +45,7 @@ describeWithWorld("deployments in version 1", (world) => {
     );
   });
 
-  it("a deployment that was never made or was cleared is empty, and cannot be created again after clearing", async () => {
+  it("a missing or cleared deployment is empty, and a cleared one cannot be created again", async () => {
     const empty = { status: 200, body: { id: repo, charts: [] } };
     assert.deepEqual(await raw("GET"), empty);
     assert.equal((await raw("POST", { charts: [{ repo: REPO }] })).status, 200);

@@ -31,14 +31,14 @@ export type PullRecording = Message<"holt.v1.PullRecording"> & {
   uid: string;
 
   /**
-   * What the organization wants.
+   * The organization's setting.
    *
    * @generated from field: holt.v1.PullRecording.Recording recording = 2;
    */
   recording: PullRecording_Recording;
 
   /**
-   * What is recorded: the less detailed of the organization's and the operator's recording.
+   * The recording in effect: the less detailed of the organization's and the operator's recording.
    *
    * @generated from field: holt.v1.PullRecording.Recording effective_recording = 3;
    */
@@ -59,14 +59,14 @@ export type PullRecordingJson = {
   uid?: string;
 
   /**
-   * What the organization wants.
+   * The organization's setting.
    *
    * @generated from field: holt.v1.PullRecording.Recording recording = 2;
    */
   recording?: PullRecording_RecordingJson;
 
   /**
-   * What is recorded: the less detailed of the organization's and the operator's recording.
+   * The recording in effect: the less detailed of the organization's and the operator's recording.
    *
    * @generated from field: holt.v1.PullRecording.Recording effective_recording = 3;
    */
@@ -87,7 +87,7 @@ export const PullRecordingSchema: GenMessage<PullRecording, {jsonType: PullRecor
  */
 export const PullRecording_Recording = {
   /**
-   * What the operator has set.
+   * The operator's setting.
    *
    * @generated from enum value: RECORDING_UNSPECIFIED = 0;
    */

@@ -259,7 +259,7 @@ export const PullTokenSchema: GenMessage<PullToken, {jsonType: PullTokenJson}> =
   messageDesc(file_holt_v1_pull_tokens, 0);
 
 /**
- * What a pull token may do.
+ * A right of a pull token.
  *
  * @generated from enum holt.v1.PullToken.Right
  */
@@ -313,14 +313,14 @@ export const PullToken_Right = {
 } as const;
 
 /**
- * What a pull token may do.
+ * A right of a pull token.
  *
  * @generated from enum holt.v1.PullToken.Right
  */
 export type PullToken_Right = (typeof PullToken_Right)[keyof typeof PullToken_Right] | UnknownEnum;
 
 /**
- * What a pull token may do.
+ * A right of a pull token.
  *
  * @generated from enum holt.v1.PullToken.Right
  */

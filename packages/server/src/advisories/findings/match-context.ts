@@ -1,4 +1,4 @@
-/** What the steps of the matching share. */
+/** Context that all steps of a comparison share. */
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Publication } from "../documents/publication.ts";
 import type { Roots } from "./load-candidates.ts";

@@ -1,4 +1,4 @@
-/** The keys by which packages of images and artifacts of advisories meet: type and normalized name. Pure. */
+/** Builds the key that joins packages of images with artifacts of advisories: type and normalized name. Pure. */
 import { packageType } from "../export/ecosystems.ts";
 
 /** As in the search terms of advisories. */

@@ -58,7 +58,7 @@ export function ownIdentityServiceV1(collaborators: OwnIdentityCollaborators) {
   );
 }
 
-/** Of a user who has not signed in. */
+/** Metadata of a user who has not signed in. */
 const NO_PROFILE: Profile = { actor: {}, email: undefined, emailVerified: false, upstream: {} };
 
 /** The identity that the user will have, so that it is known before the user signs in. */
@@ -69,7 +69,7 @@ async function registerUser(
 ): Promise<Identity> {
   if (!isStaff(call, "", collaborators)) throw permissionDenied("only the operator may register other users", { capability: "internal" });
   if (issuerKeys !== "" || expiration !== undefined)
-    throw invalidArgument("issuer_keys", "identities with keys stand in a group: create them with POST /iam/v1/identities/{group}");
+    throw invalidArgument("issuer_keys", "an identity with keys belongs to a group: create it with POST /iam/v1/identities/{group}");
   identities.check?.(newUserIdentity(issuer, subject, NO_PROFILE, call.now), call.now);
   const account = { identityUid: userIdentityUid(issuer, subject), issuer: normalizeIssuer(issuer), subject, profile: NO_PROFILE };
   const isNew = await insertIdentity(call.db, account, call.now, grants);

@@ -38,7 +38,7 @@ export interface ImageReferrersCollaborators {
 
 export function imageReferrersService({ pageTokens, blobs, parsers }: ImageReferrersCollaborators) {
   const calls = createConcurrencyLimit(MAX_CALLS, () =>
-    resourceExhausted("the server is verifying signatures already; try again shortly", 1),
+    resourceExhausted("the server is verifying as many signatures as it can; try again shortly", 1),
   );
   return implement(
     ImageReferrersService,

@@ -4,7 +4,7 @@ import { type BlobFile, readBlobFile } from "../content/blob-file.ts";
 import { Unreadable } from "../packages/found-package.ts";
 import { isAbout, type Json, recordOf, records, statementIn } from "../packages/sbom.ts";
 
-/** Of a document that is read. The largest provenance has a few hundred kilobytes. */
+/** Maximum size of a document. The largest provenance has a few hundred kilobytes. */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 const LIMITS = { maxDepth: 100, maxValues: 250_000 };
 /** Characters of each of the two texts that are stored of a build. Longer ones are left out. */

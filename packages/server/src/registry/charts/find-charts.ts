@@ -69,7 +69,7 @@ function rank(requirement: number): number {
 /** A chart that uses images of a repo. */
 export interface BoundChart {
   readonly repoUid: string;
-  /** Of the chart's manifest. */
+  /** Digest of the chart's manifest. */
   readonly digest: string;
   readonly requirement: ChartImageRequirement;
 }

@@ -25,7 +25,7 @@ import type { PullCountTable } from "../tables.ts";
 export interface RegistryNames extends EventNames {
   /** The host under which clients reach the registry, with its port. It is also the audience of registry tokens. */
   readonly registryHost: string;
-  /** What the events of a client's traffic have in common. */
+  /** Fields common to all events of a client's traffic. */
   readonly contexts: EventContexts;
 }
 

@@ -18,12 +18,12 @@ export interface PullRecordings {
   readonly exceptions: ReadonlyMap<string, PullRecording>;
 }
 
-/** What the operator allows at the most. */
+/** The operator's setting; organizations cannot record more. */
 export function recordingOf({ general, exceptions }: PullRecordings, repoUid: string): PullRecording {
   return exceptions.get(rootOf(repoUid)) ?? general;
 }
 
-/** What organizations want, by uid; an organization without an entry follows the operator. */
+/** Settings of organizations, by uid; an organization without an entry follows the operator. */
 export type WantedRecordings = ReadonlyMap<string, PullRecording>;
 
 export async function readWanted(db: ReadDb, repoUids: readonly string[]): Promise<WantedRecordings> {

@@ -45,7 +45,7 @@ async function cursorOf({ query, caller }: OciRequest, db: ReadDb): Promise<stri
   if (last === "" || CURSOR.test(last)) return last;
   const target = await findRepository(db, last, caller.access);
   if (target?.repoUid === undefined || !(await isWithinLimit(db, target, caller)))
-    throw new OciError("NAME_UNKNOWN", "last names no repository; follow the link of the answer instead");
+    throw new OciError("NAME_UNKNOWN", "last is not the name of a repository; use the Link header of the previous page");
   return target.repoUid;
 }
 

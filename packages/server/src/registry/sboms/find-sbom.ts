@@ -17,7 +17,7 @@ const MAX_DOCUMENTS = 20;
 
 export interface WantedSbom {
   readonly repoUid: string;
-  /** Of an image or an index. */
+  /** Digest of an image or an index. */
   readonly digest: string;
   /** Empty for the SBOM of the digest itself, or of the image for the default architecture. */
   readonly architecture: string;

@@ -1,4 +1,4 @@
-/** The readers of attached SBOMs, as parsers. They run on threads, whatever the size, because they read files. */
+/** The readers of attached SBOMs, as parsers. They always run on threads, because they read files. */
 import { defineParser } from "../../jobs/parsers.ts";
 import type { AttachedDocument } from "./read-sbom-document.ts";
 

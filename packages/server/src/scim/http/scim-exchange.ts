@@ -31,7 +31,7 @@ export interface ScimExchange {
   readonly bulks: ConcurrencyLimit;
   /** Bulk requests of each identity provider at the same time. */
   readonly bulksOfProvider: KeyedLimit<string>;
-  /** Runs what takes as long as the client likes, without a slot of the process (`http/protocol-frame.ts`). */
+  /** Runs a step whose duration the client controls, such as reading a body, without a slot (`http/protocol-frame.ts`). */
   readonly transfer: ProtocolExchange["transfer"];
   /** Logs an error that is the server's own fault. */
   readonly reportFault: (error: unknown) => void;

@@ -38,7 +38,7 @@ export type Identity = Message<"platform.events.v1.Identity"> & {
   issuer: string;
 
   /**
-   * Must be empty: identities with keys stand in a group.
+   * Must be empty: an identity with keys belongs to a group.
    *
    * @generated from field: string issuer_keys = 4;
    */
@@ -74,7 +74,7 @@ export type IdentityJson = {
   issuer?: string;
 
   /**
-   * Must be empty: identities with keys stand in a group.
+   * Must be empty: an identity with keys belongs to a group.
    *
    * @generated from field: string issuer_keys = 4;
    */

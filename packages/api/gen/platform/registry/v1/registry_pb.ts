@@ -1213,7 +1213,7 @@ export const TagListSchema: GenMessage<TagList, {jsonType: TagListJson}> = /*@__
   messageDesc(file_platform_registry_v1_registry, 16);
 
 /**
- * What the tags of a repo are under the filter. Without tags, only the count.
+ * Summary of the tags that match the filter. Without tags, only the count.
  *
  * @generated from message platform.registry.v1.RepoTagsSummary
  */
@@ -1249,7 +1249,7 @@ export type RepoTagsSummary = Message<"platform.registry.v1.RepoTagsSummary"> & 
 };
 
 /**
- * What the tags of a repo are under the filter. Without tags, only the count.
+ * Summary of the tags that match the filter. Without tags, only the count.
  *
  * @generated from message platform.registry.v1.RepoTagsSummary
  */

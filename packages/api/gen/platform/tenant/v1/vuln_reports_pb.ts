@@ -202,7 +202,7 @@ export const VulnerabilityMatchSchema: GenMessage<VulnerabilityMatch, {jsonType:
   messageDesc(file_platform_tenant_v1_vuln_reports, 2);
 
 /**
- * What is known of a vulnerability. A negligible one has the severity LOW.
+ * A known vulnerability. A negligible one has the severity LOW.
  *
  * @generated from message platform.tenant.v1.VulnerabilityRecord
  */
@@ -259,7 +259,7 @@ export type VulnerabilityRecord = Message<"platform.tenant.v1.VulnerabilityRecor
 };
 
 /**
- * What is known of a vulnerability. A negligible one has the severity LOW.
+ * A known vulnerability. A negligible one has the severity LOW.
  *
  * @generated from message platform.tenant.v1.VulnerabilityRecord
  */

@@ -6,7 +6,7 @@ import { isDigest } from "../../../blobs/digest.ts";
 import { resourceExhausted } from "../../../lib/errors.ts";
 import { isUid, rangeAtOrBelow } from "../../../lib/uid.ts";
 
-/** Of one answer. */
+/** Images per answer. */
 const MAX_IMAGES = 100;
 
 export interface WantedImages {

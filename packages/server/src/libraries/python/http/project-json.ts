@@ -44,7 +44,7 @@ export async function serveProjectJson(exchange: LibraryRequest, { name, version
   const all = await readFiles(reader, project);
   const files = version === undefined ? latestOf(all) : filesOf(all, version);
   if (files.length === 0) throw notFound("Version", (version ?? "").slice(0, 200));
-  // The texts of a quarantined project may be those of an attacker.
+  // An attacker may have written the metadata of a quarantined project.
   const metadata = isQuarantined(project) ? "" : await readMetadata(project, files, parts);
   const wholeProject = version === undefined ? all : undefined;
   const page = projectJson({ project, files, all: wholeProject, metadata, filesUrl: url });

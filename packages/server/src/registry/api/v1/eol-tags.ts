@@ -47,7 +47,7 @@ function requestOf({ uidp, name, pageToken, pageSize, excludeDates, excludeEpoch
     pageSize: Number(pageSize > MAX_PAGE_SIZE ? MAX_PAGE_SIZE : pageSize < 0n ? -1n : pageSize),
     includeDates: !excludeDates,
     includeEpochs: !excludeEpochs,
-    // What is attached to an image has no life of its own.
+    // Leaves out tags of signatures and SBOMs, which have no end of life.
     includeReferrers: false,
   });
 }
@@ -62,7 +62,7 @@ function eolTagOf({ uid: id, name, deprecated }: Tag, life: Life | undefined): E
   return tag;
 }
 
-/** A tag that its owner has marked as deprecated is inactive, whatever its date. */
+/** A tag that its owner has marked as deprecated is inactive, regardless of its date. */
 function statusOf(endOfLife: EndOfLife | undefined, deprecated: boolean): Status {
   if (deprecated || endOfLife?.state === State.ENDED) return Status.TAG_INACTIVE;
   return endOfLife?.state === State.IN_GRACE ? Status.TAG_IN_GRACE : Status.TAG_ACTIVE;
