@@ -197,6 +197,29 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     );
   });
 
+  test("a report refuses an index of more than 100 images, and more than 20,000 findings of all its platforms together", async () => {
+    const { repo } = given;
+    const variants = Array.from({ length: 101 }, (_, index) => `v${index}`);
+    const images = await Promise.all(variants.map((variant) => repo.push([], { architecture: "arm", variant })));
+    const ids = Array.from({ length: 201 }, (_, index) => `CVE-2024-${50_000 + index}`);
+    await given.importAdvisories(ids.map((id) => osv(id, [{ ecosystem: "npm", name: "shared", events: range("2.0.0"), type: "SEMVER" }])));
+    const sbom = { bomFormat: "CycloneDX", specVersion: "1.5", components: [{ name: "x", purl: "pkg:npm/shared@1.0.0" }] };
+    const pushDescribed = async (count: number) => {
+      const index = await repo.pushIndex(images.slice(0, count));
+      await repo.pushArtifact([[JSON.stringify(sbom), "application/vnd.cyclonedx+json"]], { subject: index });
+      return index.digest;
+    };
+    const [small, large, excessive] = [await pushDescribed(2), await pushDescribed(100), await pushDescribed(101)];
+    await given.settle();
+    assert.equal((await given.list(small)).totalCount, 402n);
+    for (const [digest, code] of [
+      [large, Code.RESOURCE_EXHAUSTED],
+      [excessive, Code.FAILED_PRECONDITION],
+    ] as const) {
+      assert.equal(codeOf(await world.grpc.call(listImageVulnerabilities, { uid: repo.uid, digest }, world.owner.token)), code);
+    }
+  });
+
   test("pages of an image list each vulnerability once, the most severe first, and filters narrow them", async () => {
     const ids = ["CVE-2024-2001", "CVE-2024-2002", "CVE-2024-2003", "CVE-2024-2004"];
     await given.importAdvisories(ids.map((id) => wolfi(id, "paged", "2-r0")));

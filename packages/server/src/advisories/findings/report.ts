@@ -1,8 +1,9 @@
 /** Reads what is open and suppressed in an image, per platform. */
 import type { ReadDb } from "../../db/store.ts";
+import { failedPrecondition, resourceExhausted } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { readImageSources } from "../reports/image-sources.ts";
-import { type ImageFinding, type MatchState, readImageFindings, readMatchState } from "./image-findings.ts";
+import { type ImageFinding, MAX_FINDINGS, type MatchState, readImageFindings, readMatchState } from "./image-findings.ts";
 import { namesOfRepo } from "./repo-names.ts";
 import { applyStatements } from "./statements.ts";
 
@@ -10,7 +11,12 @@ export interface ReportedFinding extends ImageFinding {
   readonly imageDigest: string;
   /** Such as `linux/arm64`; empty if unknown. */
   readonly platform: string;
+  /** Sorts like the report: the most severe first. */
+  readonly position: string;
 }
+
+/** Images of an index. */
+const MAX_IMAGES = 100;
 
 export interface ImageReport {
   /** The most severe first. */
@@ -41,30 +47,49 @@ export async function readReport(db: ReadDb, repoUid: string, digest: string): P
     orgUid,
     names: await namesOfRepo(db, repoUid),
   });
-  const findings = platforms.flatMap((platform) => findingsOf(platform, stated));
+  const findings = findingsOfAll(platforms, stated);
   const state = await readMatchState(db, orgUid, digests);
-  return { findings: findings.sort(bySeverity), state };
+  return { findings: findings.sort((a, b) => compareTexts(a.position, b.position)), state };
 }
 
-function findingsOf({ digest: imageDigest, platform, sources }: PlatformSources, all: readonly ImageFinding[]): ReportedFinding[] {
-  const unique = new Map<string, ReportedFinding>();
-  for (const finding of all) {
-    if (!sources.has(finding.digest)) continue;
-    // A database and an SBOM often name the same package.
-    const key = [finding.type, finding.name, finding.version, finding.vulnerability].join("\0");
-    const known = unique.get(key);
-    if (known === undefined || finding.digest === imageDigest) unique.set(key, { ...finding, imageDigest, platform });
+/** Repeats a finding for each platform that has it. @throws RESOURCE_EXHAUSTED if that makes more than MAX_FINDINGS */
+function findingsOfAll(platforms: readonly PlatformSources[], found: readonly ImageFinding[]): ReportedFinding[] {
+  const keyed = found.map((finding): KeyedFinding => ({ finding, key: keyOf(finding) }));
+  const bySource = Map.groupBy(keyed, ({ finding }) => finding.digest);
+  const findings: ReportedFinding[] = [];
+  for (const platform of platforms) {
+    for (const { finding, key } of findingsOf(platform, bySource)) {
+      if (findings.length === MAX_FINDINGS)
+        throw resourceExhausted(`the platforms together have more than ${MAX_FINDINGS} findings; request one of them by its digest`);
+      findings.push(reported(finding, key, platform));
+    }
   }
-  return [...unique.values()];
+  return findings;
 }
 
-export function bySeverity(a: ReportedFinding, b: ReportedFinding): number {
-  return b.severity - a.severity || compareTexts(keyOfFinding(a), keyOfFinding(b));
+interface KeyedFinding {
+  readonly finding: ImageFinding;
+  readonly key: string;
 }
 
-/** The position of a finding among those of the same severity. */
-export function keyOfFinding({ vulnerability, type, name, version, platform, imageDigest }: ReportedFinding): string {
-  return [vulnerability, type, name, version, platform, imageDigest].join("\0");
+function findingsOf({ digest, sources }: PlatformSources, bySource: ReadonlyMap<string, readonly KeyedFinding[]>): Iterable<KeyedFinding> {
+  const unique = new Map<string, KeyedFinding>();
+  for (const source of sources) {
+    for (const keyed of bySource.get(source) ?? []) {
+      // A database and an SBOM often name the same package.
+      if (source === digest || !unique.has(keyed.key)) unique.set(keyed.key, keyed);
+    }
+  }
+  return unique.values();
+}
+
+function keyOf({ vulnerability, type, name, version }: ImageFinding): string {
+  return [vulnerability, type, name, version].join("\0");
+}
+
+function reported(finding: ImageFinding, key: string, { digest: imageDigest, platform }: PlatformSources): ReportedFinding {
+  const position = `${9 - finding.severity}${[key, platform, imageDigest].join("\0")}`;
+  return { ...finding, imageDigest, platform, position };
 }
 
 function compareTexts(a: string, b: string): number {
@@ -80,7 +105,10 @@ async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promi
     .orderBy("architecture")
     .orderBy("os")
     .orderBy("variant")
+    .limit(MAX_IMAGES + 1)
     .execute();
+  if (rows.length > MAX_IMAGES)
+    throw failedPrecondition("TOO_MANY_IMAGES", `the index has more than ${MAX_IMAGES} images; request each by its own digest`);
   const images =
     rows.length === 0 ? [{ digest, platform: "" }] : rows.map((row) => ({ digest: row.manifest_digest, platform: platformOf(row) }));
   const [whole = [], ...own] = await readImageSources(

@@ -29,7 +29,7 @@ import { countByDay, type DailyCount } from "../../findings/daily-counts.ts";
 import { type FixState, SEVERITY } from "../../findings/finding.ts";
 import type { ImageFinding } from "../../findings/image-findings.ts";
 import { readLocations } from "../../findings/locations.ts";
-import { keyOfFinding, type ReportedFinding, readReport } from "../../findings/report.ts";
+import { type ReportedFinding, readReport } from "../../findings/report.ts";
 import { keyOfShared, listSharedFindings, type SharedFinding, type SharedKey } from "../../findings/shared-findings.ts";
 import { startOfDay } from "../../reports/days.ts";
 import { parseOptionalDays } from "./day-range.ts";
@@ -60,7 +60,7 @@ async function listImageVulnerabilities(request: ListImageVulnerabilitiesRequest
   const report = isDigest(digest) ? await readReport(db, uid, digest) : undefined;
   if (report === undefined) throw notFound("Image", digest.slice(0, 200));
   const matching = report.findings.filter((finding) => matches(finding, request));
-  const rest = after === undefined ? matching : matching.filter((finding) => positionOf(finding) > after.key);
+  const rest = after === undefined ? matching : matching.filter(({ position }) => position > after.key);
   const { rows, hasMore } = cutPage(rest.slice(0, limit + 1), limit, ({ detail }) => JSON.stringify(detail).length);
   const last = hasMore ? rows.at(-1) : undefined;
   const locationsOf = await readLocations(db, rows);
@@ -72,16 +72,11 @@ async function listImageVulnerabilities(request: ListImageVulnerabilitiesRequest
       const locations = [...new Set(found.map(({ location }) => location))];
       return create(ImageVulnerabilitySchema, { vulnerability: vulnerabilityOf(finding), imageDigest, platform, purls, locations });
     }),
-    nextPageToken: last === undefined ? "" : tokens.seal({ key: positionOf(last), uid: "", skipped: 0 }, binding, now),
+    nextPageToken: last === undefined ? "" : tokens.seal({ key: last.position, uid: "", skipped: 0 }, binding, now),
     totalCount: BigInt(matching.length),
     complete: report.state.isCurrent,
     ...(report.state.time !== undefined && { matchTime: timestampFromText(report.state.time) }),
   });
-}
-
-/** Sorts like the report: the most severe first. */
-function positionOf(finding: ReportedFinding): string {
-  return `${9 - finding.severity}${keyOfFinding(finding)}`;
 }
 
 function bindingOf(request: ListImageVulnerabilitiesRequest | ListVulnerabilitiesRequest, { operation, principal }: Call): string {
