@@ -245,6 +245,21 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     );
   });
 
+  test("a filter of vulnerabilities with more than 1,000 values is refused", async () => {
+    const digest = await given.push(["filtered 1-r0"]);
+    const answerTo = async (filters: object) => {
+      const { token } = world.owner;
+      const { uid } = given.repo;
+      const inImage = await world.grpc.call(listImageVulnerabilities, { uid, digest, ...filters }, token);
+      const inRepo = await world.grpc.call(listVulnerabilities, { uid, ...filters }, token);
+      return [codeOf(inImage), codeOf(inRepo)];
+    };
+    const names = Array.from({ length: 1001 }, (_, index) => `name-${index}`);
+    for (const filters of [{ packageNames: names }, { vulnerabilityIds: names }, { severities: Array(1001).fill(5) }])
+      assert.deepEqual(await answerTo(filters), [Code.INVALID_ARGUMENT, Code.INVALID_ARGUMENT]);
+    assert.deepEqual(await answerTo({ packageNames: names.slice(1) }), [0, 0]);
+  });
+
   test("a group lists each vulnerability of a package once, with the number of its images", async () => {
     await given.importAdvisories([wolfi("CVE-2024-2010", "counted", "2-r0"), wolfi("CVE-2024-2011", "counted", "2-r0")]);
     await given.push(["counted 1-r0", "a 1"]);

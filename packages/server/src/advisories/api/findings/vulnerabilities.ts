@@ -24,7 +24,7 @@ import { cutPage } from "../../../api/resource/page-bytes.ts";
 import type { PageTokens } from "../../../api/resource/page-token.ts";
 import { isDigest } from "../../../blobs/digest.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
-import { notFound } from "../../../lib/errors.ts";
+import { invalidArgument, notFound } from "../../../lib/errors.ts";
 import { countByDay, type DailyCount } from "../../findings/daily-counts.ts";
 import { type FixState, SEVERITY } from "../../findings/finding.ts";
 import type { ImageFinding } from "../../findings/image-findings.ts";
@@ -57,9 +57,10 @@ async function listImageVulnerabilities(request: ListImageVulnerabilitiesRequest
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
   const binding = bindingOf(request, call);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, now);
+  const filter = filterOf(request);
   const report = isDigest(digest) ? await readReport(db, uid, digest) : undefined;
   if (report === undefined) throw notFound("Image", digest.slice(0, 200));
-  const matching = report.findings.filter((finding) => matches(finding, request));
+  const matching = report.findings.filter(filter);
   const rest = after === undefined ? matching : matching.filter(({ position }) => position > after.key);
   const { rows, hasMore } = cutPage(rest.slice(0, limit + 1), limit, ({ detail }) => JSON.stringify(detail).length);
   const last = hasMore ? rows.at(-1) : undefined;
@@ -84,17 +85,37 @@ function bindingOf(request: ListImageVulnerabilitiesRequest | ListVulnerabilitie
   return JSON.stringify([operation.name, principal?.uid, filters]);
 }
 
-function matches(finding: ReportedFinding, request: ListImageVulnerabilitiesRequest): boolean {
-  const { severities, state, vulnerabilityIds, packageNames, fixable } = request;
-  const { vulnerability, severity, name, origin, detail } = finding;
-  const ids = [vulnerability, ...detail.aliases];
-  return (
-    (severities.length === 0 || severities.includes(severity as VulnerabilitySeverity)) &&
-    (state === State.UNSPECIFIED || state === stateOf(finding)) &&
-    (vulnerabilityIds.length === 0 || vulnerabilityIds.some((id) => ids.includes(id))) &&
-    (packageNames.length === 0 || packageNames.includes(name) || packageNames.includes(origin)) &&
-    (!fixable || detail.fixState === "fixed")
-  );
+/** Whether a finding matches all filters. */
+function filterOf(request: ListImageVulnerabilitiesRequest): (finding: ReportedFinding) => boolean {
+  assertFewValues(request);
+  const severities = new Set<number>(request.severities);
+  const vulnerabilities = new Set(request.vulnerabilityIds);
+  const packages = new Set(request.packageNames);
+  const { state, fixable } = request;
+  return (finding) => {
+    const { vulnerability, severity, name, origin, detail } = finding;
+    return (
+      (severities.size === 0 || severities.has(severity)) &&
+      (state === State.UNSPECIFIED || state === stateOf(finding)) &&
+      (vulnerabilities.size === 0 || [vulnerability, ...detail.aliases].some((id) => vulnerabilities.has(id))) &&
+      (packages.size === 0 || packages.has(name) || packages.has(origin)) &&
+      (!fixable || detail.fixState === "fixed")
+    );
+  };
+}
+
+/** Values of one filter. */
+const MAX_VALUES = 1000;
+
+/** @throws INVALID_ARGUMENT */
+function assertFewValues({
+  severities,
+  vulnerabilityIds,
+  packageNames,
+}: ListImageVulnerabilitiesRequest | ListVulnerabilitiesRequest): void {
+  const filters = { severities, vulnerability_ids: vulnerabilityIds, package_names: packageNames };
+  for (const [field, values] of Object.entries(filters))
+    if (values.length > MAX_VALUES) throw invalidArgument(field, `must have at most ${MAX_VALUES} values: send several requests`);
 }
 
 async function listVulnerabilities(request: ListVulnerabilitiesRequest, call: Call, tokens: PageTokens) {
@@ -108,6 +129,7 @@ async function listVulnerabilities(request: ListVulnerabilitiesRequest, call: Ca
     pageToken,
     pageSize,
   } = request;
+  assertFewValues(request);
   const { db, now } = call;
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
   const binding = bindingOf(request, call);
