@@ -6,6 +6,7 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
+import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { falsePositive, putAdvisories } from "../harness/advisories/advisories.ts";
 import { CRITICAL, createFindingsWorld, type FindingsWorld, HIGH, LOW, osv } from "../harness/advisories/findings-world.ts";
@@ -384,6 +385,51 @@ describeWithWorld("open vulnerabilities of images", (world) => {
       assert.ok((items[0]?.sizeBytes ?? 0n) > 0n);
       const rest = answerOf(await world.rest.call(method, { repo: repo.uid, tag: "daily" }, world.owner.token));
       assert.deepEqual(rest.items, items);
+    }
+  });
+
+  test("counts of version 1 are refused above 100 references and 200,000 ids, where holt.v1 still counts", async () => {
+    const { repo } = given;
+    const FINDINGS = 600;
+    const digest = await given.push(["plenty 1-r0"]);
+    await given.settle();
+    const startTime = new Date(world.clock.now().getTime() - 365 * DAY_MS);
+    const before = new Date(startTime.getTime() - 30 * DAY_MS).toISOString();
+    const detail = JSON.stringify({ aliases: [], advisories: [], cvss: [], fixed: [], fixState: "unknown" });
+    await world.store.transaction(async (db) => {
+      const { id } = await db
+        .selectFrom("matched_package")
+        .select("id")
+        .where("org_uid", "=", given.org)
+        .where("name", "=", "plenty")
+        .executeTakeFirstOrThrow();
+      await db.insertInto("tag_history").values({ repo_uid: repo.uid, tag: "plenty", digest, time: before, actor: "" }).execute();
+      const rows = Array.from({ length: FINDINGS }, (_, index) => ({
+        package_id: id,
+        vulnerability: `CVE-2024-${10_000 + index}`,
+        open_time: before,
+        severity: 5,
+        is_suppressed: 0,
+        detail,
+      }));
+      for (let start = 0; start < FINDINGS; start += 200)
+        await db
+          .insertInto("finding")
+          .values(rows.slice(start, start + 200))
+          .execute();
+    });
+    const from = timestampFromText(startTime.toISOString());
+    for (const cumulative of [false, true]) {
+      const { counts } = await world.must(listVulnerabilityCounts, { uid: repo.uid, tag: "plenty", startTime: from, cumulative });
+      assert.equal(counts.length, 366);
+      assert.ok(counts.every(({ highCount }) => highCount === BigInt(FINDINGS)));
+    }
+    const reference = { repo: repo.uid, tag: "plenty" };
+    for (const method of [Vulnerabilities.method.listVulnCountReports, Vulnerabilities.method.listCumulativeVulnCountReports]) {
+      const count = async (filter: object) => world.grpc.call(method, filter, world.owner.token);
+      assert.equal(answerOf(await count({ references: Array(100).fill(reference) })).items.length, 30);
+      assert.equal(codeOf(await count({ references: Array(101).fill(reference) })), Code.INVALID_ARGUMENT);
+      assert.equal(codeOf(await count({ references: [reference], from })), Code.RESOURCE_EXHAUSTED);
     }
   });
 });

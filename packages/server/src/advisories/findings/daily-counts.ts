@@ -1,14 +1,15 @@
 /** Counts the vulnerabilities of a tag by severity at the end of each day. */
+import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
-import { rootOf } from "../../lib/uid.ts";
+import { Code, HoltError, resourceExhausted } from "../../lib/errors.ts";
 import { type DayRange, dayOfTime, startOfDay } from "../reports/days.ts";
-import { readImageSources } from "../reports/image-sources.ts";
 import { type ImageName, type ImageState, readImageStates } from "../reports/image-states.ts";
 import type { SeverityNumber } from "./finding.ts";
-import { type ImageFinding, readImageFindings } from "./image-findings.ts";
-import { namesOfRepo } from "./repo-names.ts";
-import { applyStatements } from "./statements.ts";
+import { Histories, type OpenPeriod } from "./histories.ts";
+
+/** Vulnerability ids of one count, and of all counts of an answer that lists them. */
+export const MAX_COUNTED_IDS = 200_000;
 
 /** The vulnerabilities of a tag at the end of a day. */
 export interface DailyCount {
@@ -18,7 +19,7 @@ export interface DailyCount {
   readonly digest: string;
   /** Bytes of the image; 0 if it was deleted. For an index, of its largest image. */
   readonly size: number;
-  /** By vulnerability. */
+  /** By vulnerability. Valid until the next count is read. */
   readonly severities: ReadonlyMap<string, SeverityNumber>;
 }
 
@@ -28,58 +29,43 @@ export interface CountQuery {
   readonly now: Date;
   /** Whether a day includes the vulnerabilities of the days before it in the range. */
   readonly isCumulative: boolean;
+  /** Ends the counting. */
+  readonly signal: AbortSignal;
 }
 
-/** By image in the order given, then by day. Days on whose end the tag did not exist are left out. */
-export async function countByDay(db: ReadDb, { images, range, now, isCumulative }: CountQuery): Promise<DailyCount[]> {
+/**
+ * By image in the order given, then by day. Days on whose end the tag did not exist are left out.
+ * @throws RESOURCE_EXHAUSTED if a count has more than MAX_COUNTED_IDS vulnerabilities
+ */
+export async function* countByDay(db: ReadDb, query: CountQuery): AsyncGenerator<DailyCount> {
+  const { images, range, now } = query;
   const last = Math.min(range.last, dayOfTime(now.toISOString()));
-  const states = last < range.first ? images.map(() => []) : await readImageStates(images, { first: range.first, last }, db);
-  const counts: DailyCount[] = [];
+  if (last < range.first) return;
+  const states = await readImageStates(images, { first: range.first, last }, db);
+  const histories = new Histories(db, startOfDay(range.first));
   for (const [index, image] of images.entries()) {
     const ofImage = states[index] ?? [];
-    const findings = await readHistories(db, image.repo_uid, ofImage, startOfDay(range.first));
     const sizes = await readSizes(db, image.repo_uid, ofImage);
-    let before: ReadonlyMap<string, SeverityNumber> = new Map();
+    let severities = new Map<string, SeverityNumber>();
     for (let day = range.first; day <= last; day++) {
       const state = ofImage.findLast((each) => each.day <= day);
       if (state === undefined) continue;
-      const open = openAt(findings.get(state.digest) ?? [], startOfDay(day + 1));
-      const severities = isCumulative ? mergeSeverities(before, open) : open;
-      counts.push({ image, day, digest: state.digest, size: sizes.get(state.digest) ?? 0, severities });
-      before = severities;
+      await pause(query.signal);
+      const open = openAt(await histories.of(image.repo_uid, state.digest), startOfDay(day + 1));
+      severities = query.isCumulative ? addSeverities(severities, open) : open;
+      yield { image, day, digest: state.digest, size: sizes.get(state.digest) ?? 0, severities };
     }
   }
-  return counts;
 }
 
-/** All findings since a time of each digest that the tag pointed to. */
-async function readHistories(
-  db: ReadDb,
-  repoUid: string,
-  states: readonly ImageState[],
-  since: string,
-): Promise<Map<string, ImageFinding[]>> {
-  const digests = [...new Set(states.map(({ digest }) => digest))];
-  const sources = await readImageSources(
-    digests.map((digest) => ({ repo_uid: repoUid, digest })),
-    db,
-  );
-  const orgUid = rootOf(repoUid);
-  const names = await namesOfRepo(db, repoUid);
-  const histories = new Map<string, ImageFinding[]>();
-  for (const [index, digest] of digests.entries()) {
-    const found = await readImageFindings(db, { orgUid, digests: [digest, ...(sources[index] ?? [])], since });
-    const stated = await applyStatements(db, found, { orgUid, names });
-    histories.set(
-      digest,
-      stated.filter(({ detail }) => detail.suppression === undefined),
-    );
-  }
-  return histories;
+/** Lets other calls run, as the count of a day may have many findings. */
+async function pause(signal: AbortSignal): Promise<void> {
+  await setImmediate();
+  if (signal.aborted) throw new HoltError(Code.CANCELLED, "The caller disconnected");
 }
 
 /** The highest severity of each vulnerability that is open at the time. */
-function openAt(findings: readonly ImageFinding[], time: string): Map<string, SeverityNumber> {
+function openAt(findings: readonly OpenPeriod[], time: string): Map<string, SeverityNumber> {
   const open = new Map<string, SeverityNumber>();
   for (const { vulnerability, severity, openTime, closeTime } of findings) {
     if (openTime >= time || (closeTime !== undefined && closeTime < time)) continue;
@@ -88,12 +74,12 @@ function openAt(findings: readonly ImageFinding[], time: string): Map<string, Se
   return open;
 }
 
-/** The latest severity of each. */
-function mergeSeverities(
-  before: ReadonlyMap<string, SeverityNumber>,
-  now: ReadonlyMap<string, SeverityNumber>,
-): ReadonlyMap<string, SeverityNumber> {
-  return new Map([...before, ...now]);
+/** Adds the later severity of each. @returns the first map */
+function addSeverities(before: Map<string, SeverityNumber>, now: ReadonlyMap<string, SeverityNumber>): Map<string, SeverityNumber> {
+  for (const [vulnerability, severity] of now) before.set(vulnerability, severity);
+  if (before.size > MAX_COUNTED_IDS)
+    throw resourceExhausted(`these days have more than ${MAX_COUNTED_IDS} vulnerabilities; request fewer days`);
+  return before;
 }
 
 async function readSizes(db: ReadDb, repoUid: string, states: readonly ImageState[]): Promise<ReadonlyMap<string, number>> {

@@ -20,12 +20,12 @@ import type { Call } from "../../../api/call/call.ts";
 import { implement, read } from "../../../api/call/implement.ts";
 import { dateFromTimestamp, timestampFromText } from "../../../lib/clock.ts";
 import { invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
-import { countByDay, type DailyCount } from "../../findings/daily-counts.ts";
+import { countByDay, type DailyCount, MAX_COUNTED_IDS } from "../../findings/daily-counts.ts";
 import type { FixState as FoundState } from "../../findings/finding.ts";
 import type { ReportedFinding } from "../../findings/report.ts";
 import { startOfDay } from "../../reports/days.ts";
 import type { ImageName } from "../../reports/image-states.ts";
-import { resolveImageRefs } from "../published/image-refs.ts";
+import { MAX_REFS, resolveImageRefs } from "../published/image-refs.ts";
 import { parseOptionalDays } from "./day-range.ts";
 import { findImages } from "./find-images.ts";
 import { loadReport } from "./load-report.ts";
@@ -140,19 +140,24 @@ async function listCounts({ repo, tag, from, to, references }: VulnCountReportFi
   const range = parseOptionalDays(from, to, { now: call.now, start: "from", end: "to" });
   const refs = references.length > 0 ? references : [{ repo, tag }];
   if (refs.some((ref) => ref.repo === "")) throw invalidArgument(references.length > 0 ? "references" : "repo", "repo is required");
+  if (refs.length > MAX_REFS)
+    throw invalidArgument("references", `references must have at most ${MAX_REFS} elements: send several requests`);
   if (refs.length * (range.last - range.first + 1) > MAX_COUNTS)
     throw resourceExhausted(`an answer has at most ${MAX_COUNTS} counts; request fewer references or days`);
-  const named = new Map<string, { repo: string; tag: string }>();
-  const images: ImageName[] = [];
-  for (const ref of refs) {
-    for (const image of await resolveImageRefs([{ repo: ref.repo, tags: ref.tag === "" ? [] : [ref.tag] }], registryHost, call)) {
-      const key = keyOf(image);
-      if (!named.has(key)) images.push(image);
-      named.set(key, { repo: ref.repo, tag: image.tag });
-    }
+  const given = refs.map((ref) => ({ repo: ref.repo, tags: ref.tag === "" ? [] : [ref.tag] }));
+  const images = await resolveImageRefs(given, registryHost, call);
+  const query = { images, range, now: call.now, isCumulative, signal: call.metadata.signal };
+  const repos = new Map(images.map((image) => [keyOf(image), image.repo]));
+  const items: VulnCountReport[] = [];
+  let left = MAX_COUNTED_IDS;
+  for await (const count of countByDay(call.db, query)) {
+    left -= count.severities.size;
+    if (left < 0)
+      throw resourceExhausted(
+        `an answer has at most ${MAX_COUNTED_IDS} vulnerability ids; request fewer references or days, or count by holt.v1 VulnerabilitiesService`,
+      );
+    items.push(countOf(count, repos.get(keyOf(count.image)) ?? ""));
   }
-  const counts = await countByDay(call.db, { images, range, now: call.now, isCumulative });
-  const items = counts.map((count) => countOf(count, named.get(keyOf(count.image)) ?? { repo: "", tag: "" }));
   // By date, then by repo and tag.
   const order = (item: VulnCountReport) => `${String(item.date?.seconds ?? 0n).padStart(12, "0")} ${item.repo} ${item.tag}`;
   return create(VulnCountReportListSchema, { items: items.sort((a, b) => (order(a) < order(b) ? -1 : 1)) });
@@ -162,10 +167,7 @@ function keyOf({ repo_uid, tag }: ImageName): string {
   return `${repo_uid}:${tag}`;
 }
 
-function countOf(
-  { day, size, severities: found }: DailyCount,
-  { repo, tag }: { readonly repo: string; readonly tag: string },
-): VulnCountReport {
+function countOf({ image: { tag }, day, size, severities: found }: DailyCount, repo: string): VulnCountReport {
   const ids = (wanted: Severity) =>
     [...found]
       .filter(([, severity]) => severities[severity] === wanted)

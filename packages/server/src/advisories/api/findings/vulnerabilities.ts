@@ -14,6 +14,7 @@ import {
   SharedVulnerabilitySchema,
   PackageVulnerability_State as State,
   VulnerabilitiesService,
+  type VulnerabilityCount,
   VulnerabilityCountSchema,
   type VulnerabilitySeverity,
 } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
@@ -26,7 +27,7 @@ import { isDigest } from "../../../blobs/digest.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { invalidArgument, notFound } from "../../../lib/errors.ts";
 import { countByDay, type DailyCount } from "../../findings/daily-counts.ts";
-import { type FixState, SEVERITY } from "../../findings/finding.ts";
+import { type FixState, SEVERITY, type SeverityNumber } from "../../findings/finding.ts";
 import type { ImageFinding } from "../../findings/image-findings.ts";
 import { readLocations } from "../../findings/locations.ts";
 import { type ReportedFinding, readReport } from "../../findings/report.ts";
@@ -40,11 +41,12 @@ export function vulnerabilitiesService({ pageTokens }: { readonly pageTokens: Pa
     {
       listImageVulnerabilities: read((request, call) => listImageVulnerabilities(request, call, pageTokens)),
       listVulnerabilities: read((request, call) => listVulnerabilities(request, call, pageTokens)),
-      listVulnerabilityCounts: read(async ({ uid, tag, startTime, endTime, cumulative }, { db, now }) => {
+      listVulnerabilityCounts: read(async ({ uid, tag, startTime, endTime, cumulative }, { db, now, metadata: { signal } }) => {
         const range = parseOptionalDays(startTime, endTime, { now, start: "start_time", end: "end_time" });
         const images = [{ repo_uid: uid, tag: tag || "latest" }];
-        const counts = await countByDay(db, { images, range, now, isCumulative: cumulative });
-        return create(ListVulnerabilityCountsResponseSchema, { counts: counts.map(countOf) });
+        const counts: VulnerabilityCount[] = [];
+        for await (const count of countByDay(db, { images, range, now, isCumulative: cumulative, signal })) counts.push(countOf(count));
+        return create(ListVulnerabilityCountsResponseSchema, { counts });
       }),
     },
     "Repo",
@@ -186,8 +188,10 @@ function stateOf({ detail }: Pick<ImageFinding, "detail">): State {
   return detail.suppression === undefined ? State.OPEN : State.SUPPRESSED;
 }
 
-function countOf({ day, digest, severities }: DailyCount) {
-  const count = (wanted: number) => BigInt([...severities.values()].filter((severity) => severity === wanted).length);
+function countOf({ day, digest, severities }: DailyCount): VulnerabilityCount {
+  const counts = new Map<SeverityNumber, number>();
+  for (const severity of severities.values()) counts.set(severity, (counts.get(severity) ?? 0) + 1);
+  const count = (severity: SeverityNumber) => BigInt(counts.get(severity) ?? 0);
   return create(VulnerabilityCountSchema, {
     date: timestampFromText(startOfDay(day)) as Timestamp,
     digest,

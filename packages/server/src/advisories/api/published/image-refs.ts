@@ -8,7 +8,8 @@ import { isUid } from "../../../lib/uid.ts";
 import type { ImageName } from "../../reports/image-states.ts";
 
 const FIELD = "image_refs";
-const MAX_REFS = 100;
+/** References of one request. */
+export const MAX_REFS = 100;
 const MAX_TAGS = 100;
 
 export interface GivenRef {
@@ -18,11 +19,17 @@ export interface GivenRef {
   readonly tags: readonly string[];
 }
 
+/** An image that a request names. */
+export interface ResolvedImage extends ImageName {
+  /** The repo as the last reference to the image names it. */
+  readonly repo: string;
+}
+
 /** Without duplicates; a tag need not exist. @throws INVALID_ARGUMENT on image_refs, NOT_FOUND for a repo */
-export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: string, call: Call): Promise<ImageName[]> {
+export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: string, call: Call): Promise<ResolvedImage[]> {
   if (refs.length === 0) throw invalidArgument(FIELD, `${FIELD} must have at least one element, such as repo:tag`);
   if (refs.length > MAX_REFS) throw invalidArgument(FIELD, `${FIELD} must have at most ${MAX_REFS} elements: send several requests`);
-  const images = new Map<string, ImageName>();
+  const images = new Map<string, ResolvedImage>();
   for (const { repo, tags } of refs) {
     if (repo === "") throw invalidArgument(FIELD, "repo is required");
     if (tags.length > MAX_TAGS) throw invalidArgument(FIELD, `a repo may have at most ${MAX_TAGS} tags: send several requests`);
@@ -30,7 +37,7 @@ export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: 
     if (repo_uid === undefined) throw notFound("Repo", repo.slice(0, 200));
     // PostgreSQL allows no NUL in a text, so no tag contains one.
     for (const tag of tags.length === 0 ? ["latest"] : tags.filter((tag) => !tag.includes("\0")))
-      images.set(`${repo_uid}:${tag}`, { repo_uid, tag });
+      images.set(`${repo_uid}:${tag}`, { repo_uid, tag, repo });
   }
   return [...images.values()];
 }
