@@ -5,13 +5,15 @@ import { PullTokensService, PullToken_Right as Right } from "@holt/api/gen/holt/
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { decodeJwt } from "jose";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { type Directory, patch, startDirectory } from "../harness/scim/directory.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
-const { createPullToken } = PullTokensService.method;
+const { createPullToken, getPullToken, rotatePullToken, deletePullToken } = PullTokensService.method;
 const pullToken = { name: "test", rights: [Right.PYTHON_PULL] };
 let made = 0;
 
@@ -67,5 +69,18 @@ describeWithWorld("pull tokens of people with mapped groups", (world) => {
     assert.equal(await status(), 401);
     await directory.must(200, "PATCH", `/Users/${id}`, patch({ op: "replace", value: { active: true } }));
     assert.equal(await status(), 200);
+  });
+
+  it("a session that is valid in one organization does not use its person's pull tokens in another", async () => {
+    const subject = `person-${++made}`;
+    const person = await world.user(subject);
+    await world.bind(person.uid, await builtInRole(world, "owner"), world.orgUid);
+    await world.join(person, world.orgUid);
+    const { uid } = await world.must(createPullToken, { parent: world.orgUid, pullToken }, person.token);
+    const elsewhere = await signIn(await start(), subject);
+    assert.equal(decodeJwt(elsewhere).sub, person.uid);
+    for (const method of [getPullToken, rotatePullToken, deletePullToken])
+      assert.equal(codeOf(await world.rest.call(method, { uid }, elsewhere)), Code.PERMISSION_DENIED, method.name);
+    await world.must(deletePullToken, { uid }, person.token);
   });
 });

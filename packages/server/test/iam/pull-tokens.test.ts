@@ -191,6 +191,30 @@ describeWithWorld("pull tokens", (world) => {
     assert.equal(await statusOf(token, "GET", "my-org/independent/manifests/1"), 200);
   });
 
+  it("a creator who has lost all rights at the group neither sees nor revokes the token", async () => {
+    const { create } = actions(world);
+    const creator = await world.robot(world.orgUid);
+    const binding = await world.bind(creator.uid, await world.role(world.orgUid, [...CREATE, ...PULL]), world.orgUid);
+    const token = await create(world.orgUid, {}, creator);
+    await world.must(methods.getPullToken, { uid: token.uid }, creator.token);
+    await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding });
+    for (const method of [methods.getPullToken, methods.rotatePullToken, methods.deletePullToken])
+      assert.equal(codeOf(await world.rest.call(method, { uid: token.uid }, creator.token)), Code.PERMISSION_DENIED, method.name);
+    assert.deepEqual((await world.must(methods.listPullTokens, {}, creator.token)).pullTokens, []);
+  });
+
+  it("the creator of an independent token sees it, and revokes it only with identity.delete", async () => {
+    const { create } = actions(world);
+    const manager = [...CREATE, ...PULL, Capability.CAP_IAM_IDENTITY_UPDATE, Capability.CAP_IAM_ROLE_BINDINGS_UPDATE];
+    const creator = await world.robot(world.orgUid, manager);
+    const token = await create(world.orgUid, { independent: true }, creator);
+    await world.must(methods.getPullToken, { uid: token.uid }, creator.token);
+    const revoke = () => world.rest.call(methods.deletePullToken, { uid: token.uid }, creator.token);
+    assert.equal(codeOf(await revoke()), Code.PERMISSION_DENIED);
+    await world.bind(creator.uid, await world.role(world.orgUid, [Capability.CAP_IAM_IDENTITY_DELETE]), world.orgUid);
+    assert.equal(codeOf(await revoke()), 0);
+  });
+
   it("an adopted token depends on the adopter, who needs its rights", async () => {
     const { create, statusOf, push } = actions(world);
     await push("my-org/adopted");

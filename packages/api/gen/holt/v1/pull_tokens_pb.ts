@@ -756,7 +756,7 @@ export const PullTokensService: GenService<{
     output: typeof PullTokenSchema;
   },
   /**
-   * Get a pull token, without its password. Its creator needs no capability.
+   * Get a pull token, without its password. Its creator needs no capability while it has rights at the group.
    *
    * @generated from rpc holt.v1.PullTokensService.GetPullToken
    */
@@ -801,7 +801,7 @@ export const PullTokensService: GenService<{
   },
   /**
    * Revoke a pull token. Its passwords, and registry tokens made from them, are refused from the next request on. Its
-   * creator needs no capability.
+   * creator needs no capability while it has rights at the group, unless the token is independent.
    *
    * @generated from rpc holt.v1.PullTokensService.DeletePullToken
    */

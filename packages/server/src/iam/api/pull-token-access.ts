@@ -10,7 +10,7 @@ import type { Call, WriteCall } from "../../api/call/call.ts";
 import { within } from "../../api/resource/conditions.ts";
 import type { Condition } from "../../api/resource/visible.ts";
 import { failedPrecondition, notFound, permissionDenied } from "../../lib/errors.ts";
-import { isUid, rangeAtOrBelow, rootOf } from "../../lib/uid.ts";
+import { isUid, parentOf, rangeAtOrBelow, rootOf } from "../../lib/uid.ts";
 import { creatorFromPrincipal } from "../pull-tokens/pull-token-access.ts";
 import type { Creator } from "../pull-tokens/pull-token-record.ts";
 import { capabilitiesOfRights } from "../pull-tokens/rights.ts";
@@ -21,19 +21,33 @@ import { isStaff } from "./staff.ts";
 export const LIST = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
 const MAKE_INDEPENDENT = capabilitySet([Capability.CAP_IAM_IDENTITY_UPDATE, Capability.CAP_IAM_ROLE_BINDINGS_UPDATE]);
 
+/** A use of a pull token. */
+export interface Use {
+  /** Capabilities that callers other than the creator need at the token. */
+  readonly capabilities: bigint;
+  /** Tokens for which the creator needs no capability. An independent token belongs to its organization. */
+  readonly ofCreator: "all" | "dependent";
+}
+
 /** The creator may see and revoke its tokens without a capability, unless it presents a narrowed access token. */
 function actsAsCreator({ principal }: Pick<Call, "principal">): boolean {
   return principal !== undefined && !isNarrowed({ ...principal, within: undefined });
 }
 
+/** A creator who has left, or whose session is for another organization, has no rights at the group of the token. */
+function hasRightsAtGroup(uid: string, { access }: Pick<Call, "access">): boolean {
+  return access.capabilitiesAt(parentOf(uid)) !== 0n;
+}
+
 /**
- * @returns whether the caller is the creator of the token
- * @throws NOT_FOUND; PERMISSION_DENIED unless the caller created the token or holds the capabilities at it
+ * @returns whether the caller may use the token as its creator
+ * @throws NOT_FOUND; PERMISSION_DENIED unless the caller may as creator, or holds the capabilities at the token
  */
-export async function assertMayUse(uid: string, capabilities: bigint, call: Call): Promise<boolean> {
+export async function assertMayUse(uid: string, { capabilities, ofCreator }: Use, call: Call): Promise<boolean> {
   if (!isUid(uid)) throw notFound("PullToken", uid.slice(0, 200));
-  const row = await call.db.selectFrom("pull_token").select("creator").where("uid", "=", uid).executeTakeFirst();
-  if (row !== undefined && row.creator === call.principal?.uid && actsAsCreator(call)) return true;
+  const row = await call.db.selectFrom("pull_token").select(["creator", "independent"]).where("uid", "=", uid).executeTakeFirst();
+  const isOwn = row !== undefined && row.creator === call.principal?.uid && (ofCreator === "all" || row.independent === 0);
+  if (isOwn && actsAsCreator(call) && hasRightsAtGroup(uid, call)) return true;
   await assertHolds({ kind: "PullToken", uid }, capabilities, call.access, call.db);
   if (row === undefined) throw notFound("PullToken", uid);
   return false;
@@ -45,7 +59,7 @@ export interface VisibleTokens {
   readonly conditions: readonly Condition[];
 }
 
-/** Tokens below groups where the caller holds the capability to list, and those that it created anywhere. */
+/** Tokens below groups where the caller holds the capability to list, and those that it created below groups where it has rights. */
 export async function visibleTokens(call: Call): Promise<VisibleTokens> {
   const { access, db, principal } = call;
   const self = principal?.uid ?? "";

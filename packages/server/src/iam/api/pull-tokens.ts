@@ -53,7 +53,7 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
     }),
 
     getPullToken: read(async ({ uid }, call) => {
-      await assertMayUse(uid, LIST, call);
+      await assertMayUse(uid, { capabilities: LIST, ofCreator: "all" }, call);
       return shown(await getBody(pullTokens, uid, call.db), call);
     }),
 
@@ -69,7 +69,7 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
     }),
 
     rotatePullToken: write(async ({ uid, ttl, overlap }, call) => {
-      const isCreator = await assertMayUse(uid, UPDATE, call);
+      const isCreator = await assertMayUse(uid, { capabilities: UPDATE, ofCreator: "all" }, call);
       const token = await findForUpdate(pullTokens, uid, call.db);
       // The caller gets the password, so it must hold the token's rights, unless these cannot exceed its own.
       if (isCreator) await assertHolds({ kind: "PullToken", uid }, CREATE, call.access, call.db);
@@ -96,7 +96,7 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
     }),
 
     deletePullToken: write(async ({ uid }, call) => {
-      await assertMayUse(uid, DELETE, call);
+      await assertMayUse(uid, { capabilities: DELETE, ofCreator: "dependent" }, call);
       await remove(pullTokens, uid, call.db);
       return createMessage(EmptySchema);
     }),
