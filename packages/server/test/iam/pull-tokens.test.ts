@@ -215,6 +215,27 @@ describeWithWorld("pull tokens", (world) => {
     assert.equal(codeOf(await revoke()), 0);
   });
 
+  it("a rotation hands out no capability that the caller lacks", async () => {
+    const { create } = actions(world);
+    const { CAP_IAM_IDENTITY_UPDATE, CAP_IAM_ROLE_BINDINGS_UPDATE, CAP_REPO_LIST } = Capability;
+    const manager = [...CREATE, ...PULL, CAP_IAM_IDENTITY_UPDATE, CAP_IAM_ROLE_BINDINGS_UPDATE];
+    const rotate = ({ uid }: PullToken, { token }: Caller) => world.rest.call(methods.rotatePullToken, { uid }, token);
+    // The role of the owner contains repo.list, which a token to pull images has if its creator has it.
+    const ofOwner = await create(world.orgUid);
+    const other = await world.robot(world.orgUid, manager);
+    const refused = errorOf(await rotate(ofOwner, other));
+    assert.equal(refused.code, Code.PERMISSION_DENIED);
+    assert.match(refused.message, /repo\.list/);
+    assert.equal(codeOf(await rotate(await create(world.orgUid, {}, await world.robot(world.orgUid, manager)), other)), 0);
+    // An independent token keeps capabilities that its creator has lost.
+    const creator = await world.robot(world.orgUid, manager);
+    const binding = await world.bind(creator.uid, await world.role(world.orgUid, [CAP_REPO_LIST]), world.orgUid);
+    const independent = await create(world.orgUid, { independent: true }, creator);
+    assert.equal(codeOf(await rotate(independent, creator)), 0);
+    await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding });
+    assert.equal(codeOf(await rotate(independent, creator)), Code.PERMISSION_DENIED);
+  });
+
   it("an adopted token depends on the adopter, who needs its rights", async () => {
     const { create, statusOf, push } = actions(world);
     await push("my-org/adopted");

@@ -779,7 +779,7 @@ export const PullTokensService: GenService<{
   /**
    * Replace the password of a pull token. The response is the only one that contains the new password. The old password
    * works until the overlap ends. The creator needs the capabilities of Create; other callers need identity.update, and
-   * must hold the token's rights at its group.
+   * must hold all capabilities of the token at its group.
    *
    * @generated from rpc holt.v1.PullTokensService.RotatePullToken
    */

@@ -3,7 +3,7 @@ import type { PullToken } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
 import { Access } from "../../access/capabilities.ts";
-import { capabilitySet } from "../../access/capability-set.ts";
+import { capabilitySet, capabilitySetFromHex } from "../../access/capability-set.ts";
 import type { Principal } from "../../access/principal.ts";
 import { assertHolds } from "../../api/call/authorize.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
@@ -102,6 +102,18 @@ export async function assertMayGive(
   if (independent) await assertMayMakeIndependent(groupUid, call, collaborators);
   else await assertLasting(required, groupUid, given.creator, call, collaborators);
   return given;
+}
+
+/**
+ * A token may have capabilities that its rights do not require. The caller has to hold these too, since it gets the password.
+ * @throws PERMISSION_DENIED; FAILED_PRECONDITION as `assertMayGive`
+ */
+export async function assertMayTakeOver(token: PullToken, call: WriteCall, collaborators: EscalationCollaborators): Promise<void> {
+  const groupUid = parentOf(token.uid);
+  await assertMayGive(token, groupUid, call, collaborators);
+  const stored = call.db.selectFrom("pull_token").select("capabilities").where("uid", "=", token.uid);
+  const { capabilities } = await stored.executeTakeFirstOrThrow();
+  await assertHoldsAll(capabilitySetFromHex(capabilities), groupUid, call, collaborators);
 }
 
 function requirePrincipal({ principal }: WriteCall): Principal {

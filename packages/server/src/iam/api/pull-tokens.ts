@@ -22,7 +22,7 @@ import { insertPassword, retirePasswords } from "../pull-tokens/pull-token-recor
 import { DAY_MS, lifetimeOf, millisecondsOf, pullTokens } from "../pull-tokens/pull-token-resource.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
-import { assertMayGive, assertMayUse, type Given, LIST, visibleTokens } from "./pull-token-access.ts";
+import { assertMayGive, assertMayTakeOver, assertMayUse, type Given, LIST, visibleTokens } from "./pull-token-access.ts";
 import { showPullTokens } from "./show-pull-tokens.ts";
 
 const CREATE = capabilitySet([Capability.CAP_IAM_IDENTITY_CREATE, Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);
@@ -71,9 +71,9 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
     rotatePullToken: write(async ({ uid, ttl, overlap }, call) => {
       const isCreator = await assertMayUse(uid, { capabilities: UPDATE, ofCreator: "all" }, call);
       const token = await findForUpdate(pullTokens, uid, call.db);
-      // The caller gets the password, so it must hold the token's rights, unless these cannot exceed its own.
+      // The caller gets the password, so it must hold the token's capabilities, unless these cannot exceed its own.
       if (isCreator) await assertHolds({ kind: "PullToken", uid }, CREATE, call.access, call.db);
-      if (!isCreator || token.independent) await assertMayGive(token, parentOf(uid), call, collaborators);
+      if (!isCreator || token.independent) await assertMayTakeOver(token, call, collaborators);
       const end = await retireCurrent(token, overlapOf(overlap), call);
       const lifetime = lifetimeOf(ttl, expireTimeOf(token).getTime() - dateOf(token.rotateTime ?? token.createTime).getTime());
       const next = clone(PullTokenSchema, token);
