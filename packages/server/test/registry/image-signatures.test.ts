@@ -121,6 +121,21 @@ describeWithWorld("signatures of images", (world) => {
     }
   });
 
+  test("a signature whose content only another repo has is missing", async () => {
+    const other = await createImageRepo(world, world.owner.token, await world.group(world.orgUid, "elsewhere"));
+    const image = await repo.push([]);
+    const { content, mediaType, annotations } = simpleSignature(image.digest, trusted);
+    const layer = { ...(await other.client.blob(other.name, content, mediaType)), annotations, urls: ["https://example.com/signature"] };
+    const config = await repo.client.blob(repo.name, "{}", EMPTY);
+    const artifactType = "application/example";
+    await repo.client.manifest(repo.name, { schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer], artifactType, subject: image });
+    const [referrer] = await referrersOf(image);
+    assert.deepEqual(
+      referrer?.signatures.map(({ state, reason }) => [state, reason]),
+      [[UNVERIFIED, "its content is missing"]],
+    );
+  });
+
   test("a forged, moved or malformed signature is not verified, and its reason says why", async () => {
     const of = (content: object | string) => ({
       mediaType: ENVELOPE,

@@ -15,7 +15,6 @@ import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import type { BlobStore } from "../../blobs/store.ts";
-import type { ReadDb } from "../../db/store.ts";
 import { createConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { timestampFromText } from "../../lib/clock.ts";
@@ -51,7 +50,7 @@ export function imageReferrersService({ pageTokens, blobs, parsers }: ImageRefer
         const found = await findAttached(db, { repoUid: uid, digest }, after, limit + 1);
         const keys = await findKeysOfRepo(db, uid);
         const referrers = await calls.run(() =>
-          checkPage(found.slice(0, limit), keys, { blobs, parsers, repoUid: uid, subject: digest, keys }, db),
+          checkPage(found.slice(0, limit), keys, { db, blobs, parsers, repoUid: uid, subject: digest, keys }),
         );
         const last = referrers.length < found.length ? referrers.at(-1)?.digest : undefined;
         const nextPageToken = last === undefined ? "" : pageTokens.seal({ key: last, uid: "", skipped: 0 }, binding, now);
@@ -66,14 +65,13 @@ async function checkPage(
   found: readonly AttachedManifest[],
   keys: readonly SignatureKey[],
   context: CheckContext,
-  db: ReadDb,
 ): Promise<ImageReferrer[]> {
   const referrers: ImageReferrer[] = [];
   let signatures = 0;
   let bytes = 0;
   for (const manifest of found) {
     if (signatures >= MAX_SIGNATURES_PER_PAGE || bytes >= MAX_BYTES_PER_PAGE) break;
-    const content = await readContent(db, context.repoUid, manifest.digest);
+    const content = await readContent(context.db, context.repoUid, manifest.digest);
     const checked = content === undefined ? [] : await checkReferrer(content, context);
     referrers.push(referrerOf(manifest, checked, keys));
     signatures += checked.length;

@@ -1,8 +1,10 @@
 /** Verifies the signatures of one artifact that is attached to an image. */
 import { buffer } from "node:stream/consumers";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
+import type { ReadDb } from "../../db/store.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
+import { findBlobSize } from "../content/blob-file.ts";
 import type { SignatureLayer } from "./signature-layers.ts";
 import { signatureLayersParser, signatureParser } from "./signature-parsers.ts";
 import type { TrustedKey, Verdict } from "./verify-signature.ts";
@@ -11,6 +13,7 @@ import type { TrustedKey, Verdict } from "./verify-signature.ts";
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
 export interface CheckContext {
+  readonly db: ReadDb;
   readonly blobs: BlobStore;
   readonly parsers: Parsers;
   readonly repoUid: string;
@@ -35,22 +38,29 @@ export async function checkReferrer(content: Uint8Array, context: CheckContext):
   return checked;
 }
 
-async function checkLayer(layer: SignatureLayer, { blobs, parsers, repoUid, subject, keys }: CheckContext): Promise<CheckedSignature> {
+async function checkLayer(layer: SignatureLayer, context: CheckContext): Promise<CheckedSignature> {
+  const { db, blobs, parsers, repoUid, subject, keys } = context;
   const { mediaType, signature, digest } = layer;
-  const size = (await blobs.stat(digest))?.size ?? 0;
-  if (size === 0) return { layer, size, verdict: { state: "unverified", reason: "its content is missing" } };
+  // A layer with URLs may be a blob that only other repos link: its content is theirs.
+  const size = (await findBlobSize(db, repoUid, digest)) ?? 0;
+  if (size === 0) return missing(layer);
   if (size > MAX_DOCUMENT_BYTES) return { layer, size: 0, verdict: { state: "unverified", reason: TOO_LARGE } };
   try {
-    const content = await buffer(await blobs.read(digest));
+    // The file may be longer than the blob.
+    const content = await buffer(await blobs.read(digest, { start: 0, end: size - 1 }));
     const verdict = await parsers.run(signatureParser, { content, mediaType, signature, subject, keys }, repoUid);
     return { layer, size, verdict };
   } catch (error) {
-    if (error instanceof NoSuchBlob) return { layer, size: 0, verdict: { state: "unverified", reason: "its content is missing" } };
+    if (error instanceof NoSuchBlob) return missing(layer);
     // One hostile document must not keep the others from being listed.
     if (error instanceof HoltError && error.code === Code.INVALID_ARGUMENT)
       return { layer, size, verdict: { state: "invalid", reason: error.message } };
     throw error;
   }
+}
+
+function missing(layer: SignatureLayer): CheckedSignature {
+  return { layer, size: 0, verdict: { state: "unverified", reason: "its content is missing" } };
 }
 
 const TOO_LARGE = `it is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB`;
