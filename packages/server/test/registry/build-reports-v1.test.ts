@@ -92,6 +92,26 @@ describeWithWorld("build reports of version 1", (world) => {
     assert.equal(codeOf(refused), Code.INVALID_ARGUMENT);
   });
 
+  test("a reply with large reports ends with the report that still fits", async () => {
+    using other = await createImageRepo(world, world.token, await world.group(group, "large"));
+    const built = await other.push([await layerOf({ a: "large" })]);
+    const config = "é".repeat(15_000);
+    for (let i = 0; i < 40; i++) {
+      const large = { ...version1(ago(i / 10)), buildDefinition: { externalParameters: { config } } };
+      await other.pushArtifact([[statement(V1, large, built.digest), IN_TOTO]], { subject: built });
+    }
+    const uidp = { childrenOf: other.uid };
+    const reports = await list({ uidp });
+    const [first] = reports;
+    const times = reports.map(({ startedAt }) => Number(startedAt?.seconds));
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => b - a),
+    );
+    assert.equal(times[0], Math.floor(world.clock.now().getTime() / 1000));
+    assert.ok(first !== undefined && reports.length > 30 && reports.length < 36, String(reports.length));
+  });
+
   test("a caller sees the reports of the groups where it holds the capability", async () => {
     const robot = await world.robot(group, [Capability.CAP_BUILD_REPORT_LIST]);
     const elsewhere = await world.robot(await world.group(world.orgUid), [Capability.CAP_BUILD_REPORT_LIST]);

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { BuildReport_Result, BuildReportSchema } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { and, within } from "../../api/resource/conditions.ts";
+import { cutPage } from "../../api/resource/page-bytes.ts";
 import type { View } from "../../api/resource/visible.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromText } from "../../lib/clock.ts";
@@ -67,12 +68,29 @@ export interface BuildWindow {
   readonly limit: number;
 }
 
-/** The reports as JSON, the newest first. Reads each organization's builds in the window by their index. */
-export async function listBuilds(db: ReadDb, { organizations, view, since, before, limit }: BuildWindow): Promise<string[]> {
-  const inView: RawBuilder<boolean> = and([within(view.ranges, sql.ref("uid"), db.dialect), ...view.conditions.map(({ test }) => test)]);
-  const rows = await db
+/**
+ * The reports as JSON, the newest first, as many as fit into a page. Reads each organization's builds in the window by
+ * their index, and the bodies of the page only.
+ */
+export async function listBuilds(db: ReadDb, window: BuildWindow): Promise<string[]> {
+  const { rows } = cutPage(await findBuilds(db, window), window.limit, ({ bytes }) => bytes);
+  const uids = rows.map(({ uid }) => uid);
+  const found = await db
     .selectFrom("build_report")
-    .select("body")
+    .select(["uid", "body"])
+    .where("uid", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(uids).as("u")).select("u.value"))
+    .execute();
+  const bodies = new Map(found.map(({ uid, body }) => [uid, body]));
+  // A report may have been deleted in between.
+  return uids.flatMap((uid) => bodies.get(uid) ?? []);
+}
+
+/** The builds in the window with the sizes of their reports, which are known without reading the reports. */
+function findBuilds(db: ReadDb, { organizations, view, since, before, limit }: BuildWindow) {
+  const inView: RawBuilder<boolean> = and([within(view.ranges, sql.ref("uid"), db.dialect), ...view.conditions.map(({ test }) => test)]);
+  return db
+    .selectFrom("build_report")
+    .select((eb) => ["uid" as const, eb.fn<number>("octet_length", ["body"]).as("bytes")])
     .where("org_uid", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(organizations).as("o")).select("o.value"))
     .where("start_time", ">=", since)
     .where("start_time", "<", before)
@@ -81,5 +99,4 @@ export async function listBuilds(db: ReadDb, { organizations, view, since, befor
     .orderBy("uid")
     .limit(limit)
     .execute();
-  return rows.map(({ body }) => body);
 }
