@@ -96,6 +96,8 @@ export interface Dialect {
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
   /** The values as the text of a JSON array, which is always the same for the same values. */
   jsonOf(values: readonly RawBuilder<unknown>[]): RawBuilder<string>;
+  /** A JSON text as the left operand of `->` and `->>`. */
+  asJson(text: RawBuilder<unknown>): RawBuilder<unknown>;
   /** Whether queries run in this process and block it. */
   readonly isInProcess: boolean;
   /**
@@ -152,6 +154,7 @@ export const sqliteDialect: Dialect = {
   valuesOf: (list) => sql`json_each(${jsonWithoutNul(list)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${jsonWithoutNul(list)}))`,
   jsonOf: (values) => sql`json_array(${sql.join(values)})`,
+  asJson: (text) => text,
   isInProcess: true,
   rowsPerInsert: 1,
   placeholder: () => "?",
@@ -210,6 +213,7 @@ export const postgresDialect: Dialect = {
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${jsonWithoutNul(list)}::json) as t(${definitionsOf(columns)}))`,
   jsonOf: (values) => sql`json_build_array(${sql.join(values)})::text`,
+  asJson: (text) => sql`(${text})::json`,
   isInProcess: false,
   rowsPerInsert: 64,
   placeholder: (number) => `$${number}`,

@@ -119,6 +119,24 @@ describeWithWorld("summaries of repos in version 1", (world) => {
     assert.equal(codeOf(await world.grpc.call(getSyncStatus, missing, world.owner.token)), Code.NOT_FOUND);
   });
 
+  it("the statuses of more syncs than are read at once are listed completely and once", async () => {
+    const first = await createRepo("copy", repo);
+    const row = await world.store.reader.selectFrom("repo").selectAll().where("uid", "=", first).executeTakeFirstOrThrow();
+    const uids = Array.from({ length: 450 }, (_, i) => `${group}/${i.toString(16).padStart(16, "0")}`);
+    await world.store.transaction(async (db) => {
+      for (const uid of uids)
+        await db
+          .insertInto("repo")
+          .values({ ...row, uid, name: uid.slice(-16) })
+          .execute();
+    });
+    const { items } = await world.must(listSyncStatuses, { registryId: group });
+    assert.deepEqual(
+      items.map(({ repoId }) => repoId),
+      [first, ...uids].sort(),
+    );
+  });
+
   it("the status of a sync is QUEUED or IN_PROGRESS while changed fields of the source are on their way", async () => {
     const copy = await createRepo("copy", repo);
     const request_time = world.clock.now().toISOString();

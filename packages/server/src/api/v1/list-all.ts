@@ -10,8 +10,9 @@ import {
 } from "@bufbuild/protobuf";
 import { http } from "@holt/api";
 import { type UIDPFilter, UIDPFilterSchema } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
-import { Code, HoltError, resourceExhausted } from "../../lib/errors.ts";
+import { type HoltError, resourceExhausted } from "../../lib/errors.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { assertConnected } from "../call/assert-connected.ts";
 import { type Call, JsonText, type Reply } from "../call/call.ts";
 import type { Handler } from "../call/implement.ts";
 import type { MessageConverter } from "./convert-message.ts";
@@ -80,7 +81,7 @@ async function readPages({ method, handle, convert }: PagedList, request: PagedR
     chunks.add(((page[rowsName] ?? []) as JsonObject[]).map(convert));
     request.pageToken = (page.nextPageToken ?? "") as string;
     if (request.pageToken === "") return;
-    if (call.metadata.signal.aborted) throw new HoltError(Code.CANCELLED, "The caller disconnected");
+    assertConnected(call);
   }
 }
 type Handle = (request: Message, call: Call) => Promise<Reply>;

@@ -2,20 +2,25 @@
 import { create } from "@bufbuild/protobuf";
 import {
   type Registry,
+  type RepoSyncStatus,
+  RepoSyncStatusSchema,
   SyncStatus_Status as Status,
   type SyncStatus,
   SyncStatusListSchema,
   SyncStatusSchema,
 } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
-import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { RepoSchema, SyncConfigSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { sql } from "kysely";
+import { assertConnected } from "../../../api/call/assert-connected.ts";
 import { type Handlers, read } from "../../../api/call/implement.ts";
 import { MAX_ROWS } from "../../../api/v1/list-all.ts";
 import type { ReadDb } from "../../../db/store.ts";
-import { dateFromTimestamp, timestampFromText } from "../../../lib/clock.ts";
+import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound, resourceExhausted } from "../../../lib/errors.ts";
-import { messageFromJson } from "../../../lib/proto-json.ts";
 import { rangeAtOrBelow } from "../../../lib/uid.ts";
 import { type Follower, mayFollow, type SyncGrants } from "../../sync/sync-right.ts";
+
+const ROWS_PER_PAGE = 200;
 
 export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) {
   return {
@@ -25,22 +30,35 @@ export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) 
       return repo.source === null ? create(SyncStatusSchema) : statusOf(repo, now, grants);
     }),
 
-    listSyncStatuses: read(async ({ registryId }, { db, now }) => {
-      const { lower, upper } = rangeAtOrBelow(registryId);
-      const rows = await reposOf(db)
-        .where("repo.source", "is not", null)
-        .where("repo.uid", ">=", lower)
-        .where("repo.uid", "<", upper)
-        .orderBy("repo.uid")
-        .limit(MAX_ROWS + 1)
-        .execute();
-      if (rows.length > MAX_ROWS)
-        throw resourceExhausted(`more than ${MAX_ROWS} repos are synced here; ask for the groups below one by one, or for single repos`);
-      const items = [];
-      for (const row of rows) items.push({ repoId: row.uid, repoStatus: await statusOf(row, now, grants) });
-      return create(SyncStatusListSchema, { items });
+    listSyncStatuses: read(async ({ registryId }, call) => {
+      const items: RepoSyncStatus[] = [];
+      for (let page: readonly SyncedRow[] = []; ; ) {
+        page = await syncedPage(call.db, registryId, page.at(-1)?.uid);
+        if (items.length + page.length > MAX_ROWS) throw tooMany();
+        for (const row of page)
+          items.push(create(RepoSyncStatusSchema, { repoId: row.uid, repoStatus: await statusOf(row, call.now, grants) }));
+        if (page.length < ROWS_PER_PAGE) return create(SyncStatusListSchema, { items });
+        assertConnected(call);
+      }
     }),
   } satisfies Handlers<typeof Registry>;
+}
+
+/** @param after uid of the last repo of the page before */
+function syncedPage(db: ReadDb, registryId: string, after = ""): Promise<SyncedRow[]> {
+  const { lower, upper } = rangeAtOrBelow(registryId);
+  return reposOf(db)
+    .where("repo.source", "is not", null)
+    .where("repo.uid", ">=", lower)
+    .where("repo.uid", ">", after)
+    .where("repo.uid", "<", upper)
+    .orderBy("repo.uid")
+    .limit(ROWS_PER_PAGE)
+    .execute();
+}
+
+function tooMany(): Error {
+  return resourceExhausted(`more than ${MAX_ROWS} repos are synced here; ask for the groups below one by one, or for single repos`);
 }
 
 /** Repos with the entry of their source in the queue, if it has one, and with the source, if it exists. */
@@ -49,13 +67,23 @@ function reposOf(db: ReadDb) {
     .selectFrom("repo")
     .leftJoin("repo as origin", "origin.uid", "repo.source")
     .leftJoin("repo_share as share", "share.source_uid", "repo.source")
-    .select(["repo.uid as uid", "repo.source as source", "repo.source_by as source_by", "repo.body as body"])
+    .select(["repo.uid as uid", "repo.source as source", "repo.source_by as source_by", expirationOf(db).as("expiration")])
     .select(["origin.uid as origin", "share.after as after", "share.request_time as request_time", "share.lease_time as lease_time"]);
+}
+
+/** Read from the body by the database: a body may be large. */
+function expirationOf({ dialect }: ReadDb) {
+  const { syncConfig } = RepoSchema.field;
+  const { expirationTime } = SyncConfigSchema.field;
+  return sql<
+    string | null
+  >`${dialect.asJson(sql.ref("repo.body"))} -> ${sql.lit(syncConfig.jsonName)} ->> ${sql.lit(expirationTime.jsonName)}`;
 }
 
 interface SyncedRow extends Omit<Follower, "source"> {
   readonly source: string | null;
-  readonly body: string;
+  /** In RFC 3339. */
+  readonly expiration: string | null;
   readonly origin: string | null;
   readonly after: string | null;
   readonly request_time: string | null;
@@ -64,9 +92,8 @@ interface SyncedRow extends Omit<Follower, "source"> {
 
 /** UNKNOWN means that nothing is on its way: the repo has the fields of its source. */
 async function statusOf(row: SyncedRow, now: Date, grants: SyncGrants): Promise<SyncStatus> {
-  const { uid, source, origin, after, request_time, lease_time } = row;
-  const expiration = messageFromJson(RepoSchema, row.body).syncConfig?.expirationTime;
-  const hasExpired = expiration !== undefined && dateFromTimestamp(expiration) <= now;
+  const { uid, source, expiration, origin, after, request_time, lease_time } = row;
+  const hasExpired = expiration !== null && new Date(expiration) <= now;
   if (source === null || origin === null || hasExpired || !(await mayFollow({ ...row, source }, grants)))
     return create(SyncStatusSchema, { status: Status.FAILED });
   // Repos up to `after` have the fields already.
