@@ -222,6 +222,18 @@ describeWithWorld("repos in version 1", (world) => {
     assert.ok(events.every(({ group_uid }) => group_uid === group));
     assert.equal(JSON.parse(events[1]?.data ?? "").body.readme, "# B");
   });
+
+  it("an update of a synced repo without a readme emits one event", async () => {
+    const source = await make({ name: "source", readme: "# Source" });
+    const { id } = await make({ name: "synced", readme: "# Source", sync_config: { source: source.id } });
+    const answer = await put(id, { name: "synced", description: "changed" });
+    assert.equal(answer.readme, "# Source");
+    const events = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", textOf(id)).orderBy("seq").execute();
+    assert.deepEqual(
+      events.map(({ type }) => type.split(".").at(-2)),
+      ["created", "updated"],
+    );
+  });
 });
 
 describeWithWorld(

@@ -5,8 +5,8 @@ import { deriveMethods } from "../../api/v1/derive-methods.ts";
 import type { Differences } from "../../api/v1/field-pairs.ts";
 
 export const groupDifferences: Differences = {
-  // Clients of version 1 send whole groups without a kind, which must not reset it.
-  "platform.iam.v1.Group": { keptIfUnset: ["kind"] },
+  // Clients of version 1 send whole groups without these fields, which must not reset them: an organization would lose its unique name.
+  "platform.iam.v1.Group": { keptIfUnset: ["kind", "verified"] },
 };
 
 export function groupsServiceV1(groups: ServiceImplementation) {

@@ -27,7 +27,7 @@ import { groupDifferences } from "./groups.ts";
 import { roleDifferences } from "./roles.ts";
 
 /** One transaction creates all bindings of a batch. */
-const MAX_BATCH = 250;
+const MAX_BATCH = 100;
 
 const groupOf = compileJsonConverter(GroupSchema, GroupV1Schema, groupDifferences);
 const roleOf = compileJsonConverter(RoleSchema, RoleV1Schema, roleDifferences);

@@ -145,7 +145,8 @@ async function listCounts({ repo, tag, from, to, references }: VulnCountReportFi
   if (refs.length * (range.last - range.first + 1) > MAX_COUNTS)
     throw resourceExhausted(`an answer has at most ${MAX_COUNTS} counts; request fewer references or days`);
   const given = refs.map((ref) => ({ repo: ref.repo, tags: ref.tag === "" ? [] : [ref.tag] }));
-  const images = await resolveImageRefs(given, registryHost, call);
+  // Lists of version 1 are empty for what does not exist.
+  const images = await resolveImageRefs(given, registryHost, call, () => {});
   const query = { images, range, now: call.now, isCumulative, signal: call.metadata.signal };
   const repos = new Map(images.map((image) => [keyOf(image), image.repo]));
   const items: VulnCountReport[] = [];

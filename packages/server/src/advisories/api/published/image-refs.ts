@@ -25,8 +25,17 @@ export interface ResolvedImage extends ImageName {
   readonly repo: string;
 }
 
-/** Without duplicates; a tag need not exist. @throws INVALID_ARGUMENT on image_refs, NOT_FOUND for a repo */
-export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: string, call: Call): Promise<ResolvedImage[]> {
+/**
+ * Without duplicates; a tag need not exist.
+ * @param onMissing is called with the name of a repo that does not exist; by default it throws NOT_FOUND
+ * @throws INVALID_ARGUMENT on image_refs
+ */
+export async function resolveImageRefs(
+  refs: readonly GivenRef[],
+  registryHost: string,
+  call: Call,
+  onMissing = refuseMissing,
+): Promise<ResolvedImage[]> {
   if (refs.length === 0) throw invalidArgument(FIELD, `${FIELD} must have at least one element, such as repo:tag`);
   if (refs.length > MAX_REFS) throw invalidArgument(FIELD, `${FIELD} must have at most ${MAX_REFS} elements: send several requests`);
   const images = new Map<string, ResolvedImage>();
@@ -34,12 +43,19 @@ export async function resolveImageRefs(refs: readonly GivenRef[], registryHost: 
     if (repo === "") throw invalidArgument(FIELD, "repo is required");
     if (tags.length > MAX_TAGS) throw invalidArgument(FIELD, `a repo may have at most ${MAX_TAGS} tags: send several requests`);
     const repo_uid = await findRepo(repo, registryHost, call);
-    if (repo_uid === undefined) throw notFound("Repo", repo.slice(0, 200));
+    if (repo_uid === undefined) {
+      onMissing(repo);
+      continue;
+    }
     // PostgreSQL allows no NUL in a text, so no tag contains one.
     for (const tag of tags.length === 0 ? ["latest"] : tags.filter((tag) => !tag.includes("\0")))
       images.set(`${repo_uid}:${tag}`, { repo_uid, tag, repo });
   }
   return [...images.values()];
+}
+
+function refuseMissing(repo: string): void {
+  throw notFound("Repo", repo.slice(0, 200));
 }
 
 async function findRepo(text: string, registryHost: string, call: Call): Promise<string | undefined> {

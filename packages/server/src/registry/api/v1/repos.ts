@@ -69,16 +69,22 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
     const reply = await updateRepo.handle(given, call, undefined);
     const { syncConfig } = messageOf(reply) as Repo;
     // An update that leaves out the readme of a synced repo asks for no change: it is that of its source.
-    if (given.readme === "" && syncConfig !== undefined) return withReadme(reply, await readmeOf(given.id, call.db, grants), call);
-    const { changed } = call;
-    await updateReadme(readmeRequest(given.id, given.readme), call, grants);
-    call.changed ||= changed;
+    if (given.readme === "" && syncConfig !== undefined)
+      return Object.assign(messageOf(reply) as Repo, { readme: await readmeOf(given.id, call.db, grants) });
+    await saveReadme(given.id, given.readme, call);
     return Object.assign(messageOf(reply) as Repo, { readme: given.readme });
+  }
+
+  /** An unchanged readme does not undo that the call has changed the repo. */
+  async function saveReadme(uid: string, readme: string, call: WriteCall): Promise<void> {
+    const { changed } = call;
+    await updateReadme(readmeRequest(uid, readme), call, grants);
+    call.changed ||= changed;
   }
 
   async function withReadme(reply: Reply, readme: string, call: WriteCall): Promise<Repo> {
     const repo = messageOf(reply) as Repo;
-    if (readme !== "") await updateReadme(readmeRequest(repo.id, readme), call, grants);
+    if (readme !== "") await saveReadme(repo.id, readme, call);
     repo.readme = repo.syncConfig === undefined ? readme : await readmeOf(repo.id, call.db, grants);
     return repo;
   }
