@@ -246,6 +246,33 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     );
   });
 
+  test("a package has at most 100 purls, which count towards the bytes of pages and of version 1 reports", async () => {
+    const { repo } = given;
+    const { digest } = await repo.push([]);
+    const purls = Array.from({ length: 150 }, (_, index) => `pkg:npm/repeated@1.0.0?arch=a${index}&x=${"y".repeat(900)}`);
+    const sbom = { bomFormat: "CycloneDX", specVersion: "1.5", components: purls.map((purl) => ({ name: "x", purl })) };
+    await repo.pushArtifact([[JSON.stringify(sbom), "application/vnd.cyclonedx+json"]], {
+      subject: { mediaType: "application/vnd.oci.image.manifest.v1+json", digest, size: 1 },
+    });
+    const ids = Array.from({ length: 200 }, (_, index) => `CVE-2024-${60_000 + index}`);
+    await given.importAdvisories(
+      ids.map((id) => osv(id, [{ ecosystem: "npm", name: "repeated", events: range("2.0.0"), type: "SEMVER" }])),
+    );
+    await given.settle();
+    const { vulnerabilities, totalCount, nextPageToken } = await given.list(digest, { pageSize: 200 });
+    assert.equal(totalCount, 200n);
+    assert.equal(vulnerabilities[0]?.purls.length, 100);
+    assert.ok(vulnerabilities.length < 12, `the page has ${vulnerabilities.length} vulnerabilities`);
+    assert.notEqual(nextPageToken, "");
+    const { token } = world.owner;
+    const codes = [
+      codeOf(await world.grpc.call(Registry.method.getVulnReport, { repoId: repo.uid, digest }, token)),
+      codeOf(await world.grpc.call(Vulnerabilities.method.getRawVulnReport, { digest }, token)),
+      codeOf(await world.grpc.call(Vulnerabilities.method.listVulnReports, { digest, scanner: { name: 1 } }, token)),
+    ];
+    assert.deepEqual(codes, Array(3).fill(Code.RESOURCE_EXHAUSTED));
+  });
+
   test("a filter of vulnerabilities with more than 1,000 values is refused", async () => {
     const digest = await given.push(["filtered 1-r0"]);
     const answerTo = async (filters: object) => {

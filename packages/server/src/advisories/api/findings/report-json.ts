@@ -1,9 +1,8 @@
 /** Renders a report in the JSON of Grype, which scripts and dashboards read. Pure. */
 
 import { cvss2BaseScore, cvss3BaseScore } from "../../export/cvss-score.ts";
-import type { Vulnerability } from "../../export/vulnerability.ts";
 import type { FixState } from "../../findings/finding.ts";
-import type { Location } from "../../findings/locations.ts";
+import type { PackageLocations, VulnerabilityRecord } from "../../findings/locations.ts";
 import type { ReportedFinding } from "../../findings/report.ts";
 
 export interface ReportData {
@@ -12,9 +11,11 @@ export interface ReportData {
   readonly time: string;
   /** Without suppressed ones. */
   readonly findings: readonly ReportedFinding[];
-  locationsOf(finding: ReportedFinding): readonly Location[];
+  locationsOf(finding: ReportedFinding): PackageLocations;
   /** By id of the vulnerability. */
-  readonly records: ReadonlyMap<string, Vulnerability>;
+  readonly records: ReadonlyMap<string, VulnerabilityRecord>;
+  /** Of what the report shows of all findings. */
+  readonly bytes: number;
 }
 
 /** By number of the severity. */
@@ -56,8 +57,8 @@ function matchOf(finding: ReportedFinding, { locationsOf, records }: ReportData)
       name,
       version,
       type,
-      locations: located.map(({ location }) => ({ path: location })),
-      purl: located[0]?.purl ?? "",
+      locations: located.locations.map((path) => ({ path })),
+      purl: located.purls[0] ?? "",
       upstreams: origin === name ? [] : [{ name: origin }],
     },
   };

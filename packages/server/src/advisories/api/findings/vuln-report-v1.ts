@@ -19,7 +19,7 @@ import { type ReportData, rawReport, versionOf } from "./report-json.ts";
 
 export const vulnReportServiceV1 = implement(Registry, {
   getVulnReport: read(async ({ repoId, digest }, { db }) => {
-    const data = isDigest(digest) ? await loadReport(db, repoId, digest) : undefined;
+    const data = isDigest(digest) ? await loadReport(db, { repoUid: repoId, digest, showsDetails: false }) : undefined;
     if (data === undefined) throw notFound("VulnReport", digest.slice(0, 200));
     const time = timestampFromText(data.time);
     return create(VulnReportSchema, {
@@ -55,7 +55,7 @@ const fixStates: Readonly<Record<FoundState, FixState>> = {
 function matchOf(finding: ReportedFinding, { records, locationsOf }: ReportData): VulnerabilityMatch {
   const { vulnerability: id, detail, severity, name, version } = finding;
   const record = records.get(id);
-  const purl = locationsOf(finding)[0]?.purl ?? "";
+  const purl = locationsOf(finding).purls[0] ?? "";
   return create(VulnerabilityMatchSchema, {
     vulnerability: {
       id,

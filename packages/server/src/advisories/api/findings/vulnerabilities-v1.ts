@@ -18,8 +18,9 @@ import {
 } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import type { Call } from "../../../api/call/call.ts";
 import { implement, read } from "../../../api/call/implement.ts";
+import { MAX_BYTES } from "../../../api/v1/list-all.ts";
 import { dateFromTimestamp, timestampFromText } from "../../../lib/clock.ts";
-import { invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
+import { Code, HoltError, invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
 import { countByDay, type DailyCount, MAX_COUNTED_IDS } from "../../findings/daily-counts.ts";
 import type { FixState as FoundState } from "../../findings/finding.ts";
 import type { ReportedFinding } from "../../findings/report.ts";
@@ -61,9 +62,12 @@ async function listReports({ repoId, digest, tag, createdSince }: VulnReportFilt
   const since = createdSince === undefined ? "" : dateFromTimestamp(createdSince).toISOString();
   const reports: VulnReport[] = [];
   let left = MAX_FINDINGS;
+  let bytesLeft = MAX_BYTES;
   for (const image of await findImages({ repoId, digest, tag }, call)) {
-    const data = await loadReport(call.db, image.repoUid, image.digest);
+    if (call.metadata.signal.aborted) throw new HoltError(Code.CANCELLED, "The caller disconnected");
+    const data = await loadReport(call.db, { ...image, showsDetails: true, left: bytesLeft });
     if (data === undefined || data.time < since) continue;
+    bytesLeft -= data.bytes;
     left -= data.findings.length;
     if (left < 0)
       throw resourceExhausted(
@@ -77,7 +81,7 @@ async function listReports({ repoId, digest, tag, createdSince }: VulnReportFilt
 async function loadFirst(digest: string, call: Call): Promise<ReportData | undefined> {
   if (digest === "") throw invalidArgument("digest", "digest is required");
   for (const image of await findImages({ repoId: "", digest, tag: "" }, call)) {
-    const data = await loadReport(call.db, image.repoUid, image.digest);
+    const data = await loadReport(call.db, { ...image, showsDetails: false });
     if (data !== undefined) return data;
   }
   return undefined;
@@ -115,18 +119,18 @@ const fixStates: Readonly<Record<FoundState, FixState>> = {
 function vulnerabilityOf(finding: ReportedFinding, { records, locationsOf }: ReportData): Vulnerability {
   const { vulnerability: id, severity, detail } = finding;
   const record = records.get(id);
-  const located = locationsOf(finding);
+  const { purls, locations } = locationsOf(finding);
   return create(VulnerabilitySchema, {
     id,
     aliases: [...detail.aliases],
-    purls: [...new Set(located.map(({ purl }) => purl))],
+    purls: [...purls],
     description: record?.summary ?? "",
     details: record?.details ?? "",
     severity: severities[severity] ?? Severity.UNKNOWN,
     cvss: detail.cvss.map(({ type, score }) => ({ score, version: versionOf(type, score) })),
     fix: { versions: [...detail.fixed], state: fixStates[detail.fixState] },
     relatedUrls: record?.references.map(({ url }) => url) ?? [],
-    locations: [...new Set(located.map(({ location }) => location))],
+    locations: [...locations],
   });
 }
 

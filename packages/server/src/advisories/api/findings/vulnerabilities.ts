@@ -64,22 +64,26 @@ async function listImageVulnerabilities(request: ListImageVulnerabilitiesRequest
   if (report === undefined) throw notFound("Image", digest.slice(0, 200));
   const matching = report.findings.filter(filter);
   const rest = after === undefined ? matching : matching.filter(({ position }) => position > after.key);
-  const { rows, hasMore } = cutPage(rest.slice(0, limit + 1), limit, ({ detail }) => JSON.stringify(detail).length);
+  const candidates = rest.slice(0, limit + 1);
+  const locationsOf = await readLocations(db, candidates);
+  const { rows, hasMore } = cutPage(candidates, limit, (finding) => bytesOfDetail(finding) + locationsOf(finding).bytes);
   const last = hasMore ? rows.at(-1) : undefined;
-  const locationsOf = await readLocations(db, rows);
   return create(ListImageVulnerabilitiesResponseSchema, {
     vulnerabilities: rows.map((finding) => {
       const { imageDigest, platform } = finding;
-      const found = locationsOf(finding);
-      const purls = [...new Set(found.map(({ purl }) => purl))];
-      const locations = [...new Set(found.map(({ location }) => location))];
-      return create(ImageVulnerabilitySchema, { vulnerability: vulnerabilityOf(finding), imageDigest, platform, purls, locations });
+      const { purls, locations } = locationsOf(finding);
+      const vulnerability = vulnerabilityOf(finding);
+      return create(ImageVulnerabilitySchema, { vulnerability, imageDigest, platform, purls: [...purls], locations: [...locations] });
     }),
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.position, uid: "", skipped: 0 }, binding, now),
     totalCount: BigInt(matching.length),
     complete: report.state.isCurrent,
     ...(report.state.time !== undefined && { matchTime: timestampFromText(report.state.time) }),
   });
+}
+
+function bytesOfDetail({ detail }: Pick<ImageFinding, "detail">): number {
+  return Buffer.byteLength(JSON.stringify(detail));
 }
 
 function bindingOf(request: ListImageVulnerabilitiesRequest | ListVulnerabilitiesRequest, { operation, principal }: Call): string {
@@ -139,7 +143,7 @@ async function listVulnerabilities(request: ListVulnerabilitiesRequest, call: Ca
   const after = position && (JSON.parse(position.key) as SharedKey);
   const isSuppressed = state === State.UNSPECIFIED ? undefined : state === State.SUPPRESSED;
   const query = { uid, severities, isSuppressed, vulnerabilities, names, isFixable, after, limit: limit + 1 };
-  const { rows, hasMore } = cutPage(await listSharedFindings(db, query), limit, ({ detail }) => JSON.stringify(detail).length);
+  const { rows, hasMore } = cutPage(await listSharedFindings(db, query), limit, bytesOfDetail);
   const last = hasMore ? rows.at(-1) : undefined;
   return create(ListVulnerabilitiesResponseSchema, {
     vulnerabilities: rows.map((row) =>
