@@ -1,14 +1,14 @@
 /** Tests which vulnerabilities the server finds in images, and how it shows them, on both stores. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
+import { PackageVulnerability_State, VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { falsePositive, putAdvisories } from "../harness/advisories/advisories.ts";
+import { falsePositive, fixed, type GivenAdvisory, putAdvisories } from "../harness/advisories/advisories.ts";
 import { CRITICAL, createFindingsWorld, type FindingsWorld, HIGH, LOW, osv } from "../harness/advisories/findings-world.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
@@ -458,5 +458,43 @@ describeWithWorld("open vulnerabilities of images", (world) => {
       assert.equal(codeOf(await count({ references: Array(101).fill(reference) })), Code.INVALID_ARGUMENT);
       assert.equal(codeOf(await count({ references: [reference], from })), Code.RESOURCE_EXHAUSTED);
     }
+  });
+
+  test("many statements about a vulnerability of many packages take little CPU time, and the one that applies counts", async () => {
+    const COUNT = 700;
+    const names = Array.from({ length: COUNT }, (_, index) => `crowd-${index}`);
+    const affected = names.map((name) => ({ ecosystem: "Wolfi", name, events: range("2-r0") }));
+    await given.importAdvisories([osv("CVE-2024-4000", affected)]);
+    const digest = await given.push(names.map((name) => `${name} 1-r0`));
+    const { name: repoName } = await world.store.reader
+      .selectFrom("repo")
+      .select("name")
+      .where("uid", "=", given.repo.uid)
+      .executeTakeFirstOrThrow();
+    const statement = (id: string, name: string, events: GivenAdvisory["events"]) => ({
+      parent: given.org,
+      id,
+      name,
+      type: "oci",
+      aliases: ["CVE-2024-4000"],
+      ...(events && { events }),
+    });
+    const time = "2024-03-01T00:00:00Z";
+    await putAdvisories(
+      world.store,
+      // A fix in a version of the image suppresses nothing, as versions of images have no order.
+      names.map((name, index) => statement(`CGA-${name}`, index % 2 === 0 ? "elsewhere" : repoName, [fixed(time, "2")])),
+    );
+    await putAdvisories(world.store, [statement("CGA-elsewhere", "elsewhere", [falsePositive(time)])]);
+    await given.settle();
+    const start = process.cpuUsage();
+    const { totalCount, vulnerabilities } = await given.list(digest, { pageSize: 1 });
+    const { user } = process.cpuUsage(start);
+    assert.equal(totalCount, BigInt(COUNT));
+    assert.equal(vulnerabilities[0]?.vulnerability?.suppression, undefined);
+    assert.ok(user < 1_000_000, `${user} µs of CPU time`);
+    await putAdvisories(world.store, [statement("CGA-here", repoName, [falsePositive(time)])]);
+    const suppressed = await given.list(digest, { state: PackageVulnerability_State.SUPPRESSED, pageSize: 1 });
+    assert.equal(suppressed.totalCount, BigInt(COUNT));
   });
 });

@@ -225,7 +225,7 @@ describeWithWorld("repos in version 1", (world) => {
 
   it("an update of a synced repo without a readme emits one event", async () => {
     const source = await make({ name: "source", readme: "# Source" });
-    const { id } = await make({ name: "synced", readme: "# Source", sync_config: { source: source.id } });
+    const { id } = await make({ name: "synced", readme: "# Source", sync_config: { source: textOf(source.id) } });
     const answer = await put(id, { name: "synced", description: "changed" });
     assert.equal(answer.readme, "# Source");
     const events = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", textOf(id)).orderBy("seq").execute();

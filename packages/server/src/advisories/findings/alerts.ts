@@ -65,11 +65,11 @@ async function lookAt(db: ReadDb, orgUid: string, digest: string): Promise<Look[
     .orderBy("repo_uid")
     .limit(MAX_REPOS)
     .execute();
-  const findings = await readCritical(db, orgUid, digest);
+  const findings = await emptyAboveLimits(readImageFindings(db, { orgUid, digests: [digest], minSeverity: SEVERITY.critical }));
   const looks: Look[] = [];
   for (const { repo_uid: repoUid, subject } of repos) {
     const repoNames = await namesOfRepo(db, repoUid);
-    const stated = await applyStatements(db, findings, { orgUid, names: repoNames });
+    const stated = await emptyAboveLimits(applyStatements(db, findings, { orgUid, names: repoNames }));
     const open = stated.filter(({ detail }) => detail.suppression === undefined);
     const imageDigest = subject ?? digest;
     const tags = open.length === 0 ? [] : await tagsOf(db, repoUid, imageDigest);
@@ -80,9 +80,9 @@ async function lookAt(db: ReadDb, orgUid: string, digest: string): Promise<Look[
 }
 
 /** Empty for an image with so many that it has no report either: an event would say nothing that helps. */
-async function readCritical(db: ReadDb, orgUid: string, digest: string): Promise<readonly ImageFinding[]> {
+async function emptyAboveLimits(reading: Promise<ImageFinding[]>): Promise<readonly ImageFinding[]> {
   try {
-    return await readImageFindings(db, { orgUid, digests: [digest], minSeverity: SEVERITY.critical });
+    return await reading;
   } catch (error) {
     if (error instanceof HoltError) return [];
     throw error;

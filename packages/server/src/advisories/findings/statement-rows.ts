@@ -1,0 +1,91 @@
+/** Reads statements of an organization about components of images and packages, and the packages that they name. */
+import { sql } from "kysely";
+import type { ReadDb } from "../../db/store.ts";
+import { resourceExhausted } from "../../lib/errors.ts";
+import { type PublishedAdvisory, publishedAdvisory } from "../export/published-advisory.ts";
+import { packageKey } from "../model/package-key.ts";
+import type { ImageFinding } from "./image-findings.ts";
+
+/** The image that the findings are of. */
+export interface StatedImage {
+  readonly orgUid: string;
+  /** The repo's name, alone and with its folders and organization. */
+  readonly names: readonly string[];
+}
+
+/** An advisory under one of the vulnerabilities that it is about. */
+export interface StatementRow {
+  readonly uid: string;
+  readonly alias: string;
+  readonly artifact_type: string;
+  readonly artifact_name: string;
+  readonly component_type: string;
+  readonly component_name: string;
+}
+
+/** Types of artifacts that are images. */
+const IMAGE_TYPES: ReadonlySet<string> = new Set(["oci", "docker", "image", "container"]);
+const MAX_STATEMENTS = 100_000;
+const BODIES_PER_QUERY = 200;
+
+export function isAboutImage({ artifact_type }: StatementRow): boolean {
+  return IMAGE_TYPES.has(artifact_type.toLowerCase());
+}
+
+/**
+ * Advisories of the organization about the image, and about components of packages, that concern the vulnerabilities.
+ * @throws RESOURCE_EXHAUSTED if there are more than MAX_STATEMENTS
+ */
+export async function readStatements(db: ReadDb, findings: readonly ImageFinding[], image: StatedImage): Promise<StatementRow[]> {
+  const { orgUid, names } = image;
+  const ids = [...new Set(findings.flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]))].sort();
+  const imageTypes = sql.join([...IMAGE_TYPES]);
+  const isStatement = sql`(a.component_name <> '' or a.artifact_type in (${imageTypes})) and a.resolutions <> ''
+    and (lower(a.artifact_type) not in (${imageTypes}) or a.artifact_name in (select n.value from ${db.dialect.valuesOf(names)} as n))`;
+  const { rows } = await sql<StatementRow>`
+    select a.uid, l.alias, a.artifact_type, a.artifact_name, a.component_type, a.component_name
+    from ${db.dialect.valuesOf(ids)} as v cross join advisory_alias as l cross join advisory as a
+    where l.alias = v.value and l.advisory_uid >= ${orgUid} and l.advisory_uid < ${`${orgUid}0`} and a.uid = l.advisory_uid
+      and a.delete_time is null and ${isStatement} order by a.uid limit ${MAX_STATEMENTS + 1}`.execute(db);
+  if (rows.length > MAX_STATEMENTS)
+    throw resourceExhausted(`more than ${MAX_STATEMENTS} statements concern the image; request one of its platforms`);
+  return rows;
+}
+
+/** Reads and parses each advisory once. Those without approved events are left out. */
+export async function* readAdvisories(db: ReadDb, uids: readonly string[]): AsyncGenerator<PublishedAdvisory> {
+  for (let start = 0; start < uids.length; start += BODIES_PER_QUERY) {
+    const wanted = db.dialect.valuesOf(uids.slice(start, start + BODIES_PER_QUERY));
+    const { rows } = await sql<{ body: string }>`
+      select a.body from ${wanted} as v cross join advisory as a where a.uid = v.value order by a.uid`.execute(db);
+    for (const { body } of rows) {
+      const advisory = publishedAdvisory(body);
+      if (advisory !== undefined) yield advisory;
+    }
+  }
+}
+
+/** A package of the image that an advisory names as its artifact. */
+export interface Carrier {
+  readonly digest: string;
+  readonly key: string;
+  readonly type: string;
+  readonly version: string;
+  readonly distribution: string;
+}
+
+export async function readCarriers(
+  db: ReadDb,
+  rows: readonly StatementRow[],
+  { orgUid, findings }: { readonly orgUid: string; readonly findings: readonly ImageFinding[] },
+): Promise<Carrier[]> {
+  const packages = rows.filter((row) => !isAboutImage(row));
+  const keys = [...new Set(packages.map(({ artifact_type, artifact_name }) => packageKey(artifact_type, artifact_name)))];
+  if (keys.length === 0) return [];
+  const digests = db.dialect.valuesOf([...new Set(findings.map(({ digest }) => digest))]);
+  const carried = (column: string) => sql`select i.digest, v.value as key, p.type, p.version, p.distribution
+    from ${db.dialect.valuesOf(keys)} as v cross join matched_package as p cross join ${digests} as d cross join matched_image as i
+    where ${sql.ref(`p.${column}`)} = v.value and p.org_uid = ${orgUid} and i.digest = d.value and i.org_uid = ${orgUid}
+      and exists (select 1 from matched_image_package as l where l.image_id = i.id and l.package_id = p.id)`;
+  return (await sql<Carrier>`${carried("match_name")} union ${carried("match_origin")}`.execute(db)).rows;
+}
