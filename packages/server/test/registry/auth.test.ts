@@ -89,6 +89,20 @@ test("a Holt token serves as password and bearer token, and a registry token can
   assert.notEqual(exchanged.status, 200);
 });
 
+test("libraries refuse a registry token, as bearer token and as password", async () => {
+  for (const scopes of [["repository:my-org/app:pull"], []]) {
+    const { token } = await tokenFor(basic("_token", world.token), ...scopes);
+    for (const authorization of [`Bearer ${token}`, basic("_token", token)]) {
+      for (const path of ["python/my-org/simple/", "java/my-org/a/b/maven-metadata.xml"]) {
+        const { status, body } = await as(authorization).send("GET", `/libraries/${path}`);
+        assert.equal(status, 401, path);
+        assert.match(body.toString(), /only for the registry/);
+      }
+    }
+  }
+  assert.equal((await as(basic("_token", world.token)).send("GET", "/libraries/python/my-org/simple/")).status, 200);
+});
+
 test("a wrong password of the token user is answered with what the password must be, and never repeated", async () => {
   const other = world.token.replace(/^[^.]+/, Buffer.from('{"alg":"RS256","kid":"unknown"}').toString("base64url"));
   for (const [password, reason] of [

@@ -2,7 +2,7 @@
 import { actorFromPrincipal } from "../../access/actor.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
-import type { RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
+import type { ContentCaller, RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
 import { invalidArgument, notFound, unauthenticated } from "../../lib/errors.ts";
 import { sendLibraryError } from "./error.ts";
 import type { LibraryParts, LibraryProtocol } from "./library-request.ts";
@@ -31,6 +31,7 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
   const caller = await authenticator.authenticate(request.headers.authorization, remoteAddress);
   if (caller === undefined) throw unauthenticated("log in: libraries do not serve anonymous callers");
   exchange.identify(caller.principal.uid);
+  assertServesLibraries(caller);
   const [protocol = "", owner = "", ...path] = segmentsOf(exchange.path);
   const serveProtocol = protocols.get(protocol);
   if (serveProtocol === undefined || owner === "") throw notFound("Library", `${protocol}/${owner}`.slice(0, 200));
@@ -41,6 +42,12 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
   };
   const transfer: ProtocolExchange["transfer"] = (work) => exchange.transfer(work);
   await serveProtocol({ request, response, method, owner, path, caller, origin, transfer }, parts);
+}
+
+/** A registry token is valid for the access that it lists, all of which is in the registry. */
+function assertServesLibraries({ principal: { registryAccess } }: ContentCaller): void {
+  if (registryAccess === undefined) return;
+  throw unauthenticated("this token is only for the registry; log in to libraries with an access token or a pull token");
 }
 
 /** The decoded segments of the path after `/libraries/`. */
