@@ -99,13 +99,23 @@ describeWithWorld("repos in version 1", (world) => {
 
   it("creating a repo again changes it only for callers who may update it", async () => {
     await make({ name: "nginx", description: "first" });
-    const creator = await world.robot(world.orgUid, [Capability.CAP_REPO_CREATE]);
+    const creator = await world.robot(world.orgUid, [Capability.CAP_REPO_CREATE, Capability.CAP_REPO_LIST]);
     for (const client of world.clients) {
       const ask = async (description: string) =>
         codeOf(await client.call(createRepo, { parentId: group, repo: { name: "nginx", description } }, creator.token));
       assert.equal(await ask("second"), Code.PERMISSION_DENIED);
       assert.equal(await ask("first"), 0);
     }
+  });
+
+  it("creating a repo again shows it only to callers who may list or update it", async () => {
+    const { id } = await make({ name: "nginx", customOverlay: FULL.customOverlay });
+    const ask = async (...capabilities: Capability[]) => {
+      const { token } = await world.robot(group, [Capability.CAP_REPO_CREATE, ...capabilities]);
+      return world.grpc.call(createRepo, { parentId: group, repo: { name: "nginx" } }, token);
+    };
+    assert.equal(codeOf(await ask()), Code.PERMISSION_DENIED);
+    for (const capability of [Capability.CAP_REPO_LIST, Capability.CAP_REPO_UPDATE]) assert.equal(answerOf(await ask(capability)).id, id);
   });
 
   it("many concurrent creations of a repo result in one repo", async () => {

@@ -15,6 +15,7 @@ import { assertHolds } from "../../../api/call/authorize.ts";
 import { type Call, messageOf, type Reply, type WriteCall } from "../../../api/call/call.ts";
 import { type Handlers, read, type WriteHandler } from "../../../api/call/implement.ts";
 import { deriveMethods } from "../../../api/v1/derive-methods.ts";
+import { LIST_REPOS } from "../../sync/sync-right.ts";
 import { checkReadme, readmeOf, updateReadme } from "../readmes.ts";
 import { type ReposCollaborators, reposService } from "../repos.ts";
 import { registryDifferences as differences } from "./differences.ts";
@@ -43,8 +44,10 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
       async handle(request, call) {
         const id = request.preventExisting ? undefined : await lockExisting(request, call);
         if (id === undefined) return withReadme(await createRepo.handle(request, call, undefined), request.repo?.readme ?? "", call);
+        // Even a reply without a change shows what the request left out.
+        if (!call.access.holds(LIST_REPOS, id)) await assertMayUpdate(id, call);
         const updated = await update({ ...(request.repo as Repo), id }, call);
-        if (call.changed) await assertHolds({ kind: "Repo", uid: id }, UPDATE, call.access, call.db);
+        if (call.changed) await assertMayUpdate(id, call);
         return updated;
       },
     },
@@ -96,6 +99,10 @@ async function lockExisting({ parentId, repo }: CreateRepoRequest, { db }: Write
   const name = repo?.name ?? "";
   const row = await db.selectFrom("repo").select("uid").where("parent", "=", parentId).where("name", "=", name).executeTakeFirst();
   return row?.uid;
+}
+
+function assertMayUpdate(uid: string, { access, db }: WriteCall): Promise<void> {
+  return assertHolds({ kind: "Repo", uid }, UPDATE, access, db);
 }
 
 function readmeRequest(uid: string, content: string) {
