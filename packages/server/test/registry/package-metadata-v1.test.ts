@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
+import { sql } from "kysely";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { APK, apkDatabase, layerOf, osRelease, spdx } from "../harness/registry/image-content.ts";
@@ -100,5 +101,22 @@ describeWithWorld("package metadata of version 1", (world) => {
     };
     assert.deepEqual(await codes(world.orgUid), [0, 0]);
     assert.deepEqual(await codes(await world.group(world.orgUid, "elsewhere")), [Code.NOT_FOUND, Code.NOT_FOUND]);
+  });
+
+  test("many images of other organizations do not hide a version", async () => {
+    const pushed = await push(["other 1-r0"]);
+    await world.store.transaction(async (db) => {
+      const scan = await db.selectFrom("image_scan").selectAll().where("digest", "=", pushed.digest).executeTakeFirstOrThrow();
+      await db
+        .insertInto("image_scan")
+        .values({ ...scan, digest: UNKNOWN })
+        .execute();
+      await sql`insert into image_package (digest, type, name, version, architecture, origin, location, source, purl)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 20001)
+        select ${sql.lit(UNKNOWN)}, 'apk', 'crowded', '9-r0', 'x86_64', '', cast(i as text), '', '' from n`.execute(db);
+    });
+    await push(["crowded 1-r0"]);
+    const { latestVersion } = await world.must(getPackageVersionMetadata, { package: "crowded" });
+    assert.equal(latestVersion, "1");
   });
 });

@@ -9,7 +9,7 @@ import { rangeAtOrBelow } from "../../lib/uid.ts";
 import { compareApkVersions } from "../../lib/version-order/apk.ts";
 import { compareVersions } from "../../lib/version-order/compare.ts";
 
-/** Entries of images that are searched. A package that is in more images is known from these. */
+/** Entries of visible images that are searched. A package that is in more images is known from these. */
 const MAX_ENTRIES = 20_000;
 const MAX_VERSIONS = 2000;
 
@@ -49,9 +49,11 @@ interface FoundVersion {
 
 async function findVersions(db: ReadDb, name: string, scopes: readonly string[]): Promise<FoundVersion[]> {
   // ":" follows the digits in ASCII.
-  const named = sql`name = ${name} or (name >= ${`${name}-0`} and name < ${`${name}-:`})`;
-  const entries = sql`(select digest, name, type, version from image_package where ${named} limit ${MAX_ENTRIES}) as p`;
+  const named = sql`(p.name = ${name} or (p.name >= ${`${name}-0`} and p.name < ${`${name}-:`}))`;
   const isVisible = within(scopes.map(rangeAtOrBelow), sql.ref("m.repo_uid"), db.dialect);
+  // The limit counts visible entries only: the images of other organizations do not change the answer.
+  const entries = sql`(select p.digest, p.name, p.type, p.version from image_package as p where ${named}
+    and exists (select 1 from manifest as m where m.digest = p.digest and ${isVisible}) limit ${MAX_ENTRIES}) as p`;
   const { rows } = await sql<FoundVersion>`select p.name, p.type, p.version, max(m.create_time) as time
     from ${entries} join manifest as m on m.digest = p.digest where ${isVisible}
     group by p.name, p.type, p.version order by p.name, p.type, p.version limit ${MAX_VERSIONS}`.execute(db);
