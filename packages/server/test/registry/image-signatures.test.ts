@@ -238,6 +238,13 @@ describeWithWorld("signatures of images", (world) => {
     assert.equal(codeOf(await world.rest.call(ImageReferrersService.method.listImageReferrers, missing, world.owner.token)), 5);
   });
 
+  test("calls wait for each other instead of being refused", async () => {
+    const image = await repo.push([]);
+    await attach([simpleSignature(image.digest, trusted)], image);
+    const pages = await Promise.all(Array.from({ length: 30 }, () => referrersOf(image)));
+    for (const [referrer] of pages) assert.equal(referrer?.state, VERIFIED);
+  });
+
   test("a group has a limited number of signature keys, and is not deleted while it has one", async () => {
     const folder = await world.group(world.orgUid, "full");
     for (let i = 0; i < 20; i++) await trust(folder, `key ${i}`, trusted.pem);

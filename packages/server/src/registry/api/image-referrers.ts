@@ -10,12 +10,14 @@ import {
   SignatureState,
 } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
 import type { SignatureKey } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
+import { assertConnected } from "../../api/call/assert-connected.ts";
+import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import type { BlobStore } from "../../blobs/store.ts";
-import { createConcurrencyLimit } from "../../jobs/limit.ts";
+import { createFairQueue } from "../../jobs/fair-queue.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { notFound, resourceExhausted } from "../../lib/errors.ts";
@@ -28,6 +30,8 @@ const MAX_SIGNATURES_PER_PAGE = 100;
 const MAX_BYTES_PER_PAGE = 32 * 1024 * 1024;
 /** Calls that verify signatures at the same time: each holds a document of up to 16 MiB. */
 const MAX_CALLS = 8;
+const MAX_WAITING = 200;
+const MAX_WAITING_OF_ONE = 32;
 
 export interface ImageReferrersCollaborators {
   readonly pageTokens: PageTokens;
@@ -36,22 +40,27 @@ export interface ImageReferrersCollaborators {
 }
 
 export function imageReferrersService({ pageTokens, blobs, parsers }: ImageReferrersCollaborators) {
-  const calls = createConcurrencyLimit(MAX_CALLS, () =>
-    resourceExhausted("the server is verifying as many signatures as it can; try again shortly", 1),
-  );
+  const calls = createFairQueue({
+    slots: MAX_CALLS,
+    // However much one organization asks for, it leaves as many slots free as it has.
+    shareOfOne: 1 / 2,
+    maxWaitingOfOne: MAX_WAITING_OF_ONE,
+    maxWaiting: MAX_WAITING,
+    refusal: () => resourceExhausted("the server already verifies as many signatures for the organization as it may; try again shortly", 1),
+  });
   return implement(
     ImageReferrersService,
     {
-      listImageReferrers: read(async ({ uid, digest, pageSize, pageToken }, { db, now, operation, principal }) => {
+      listImageReferrers: read(async ({ uid, digest, pageSize, pageToken }, call) => {
+        const { db, now, operation, principal } = call;
         const { limit } = parsePageRequest({ pageSize, skip: 0 });
         const binding = JSON.stringify([operation.name, principal?.uid, uid, digest]);
         const after = pageToken === "" ? "" : (pageTokens.open(pageToken, binding, now)?.key ?? "");
         if (!isDigest(digest) || (await readContent(db, uid, digest)) === undefined) throw notFound("Image", digest.slice(0, 200));
         const found = await findAttached(db, { repoUid: uid, digest }, after, limit + 1);
         const keys = await findKeysOfRepo(db, uid);
-        const referrers = await calls.run(() =>
-          checkPage(found.slice(0, limit), keys, { db, blobs, parsers, repoUid: uid, subject: digest, keys }),
-        );
+        const context = { db, blobs, parsers, repoUid: uid, subject: digest, keys };
+        const referrers = await calls.run(uid, () => checkPage(found.slice(0, limit), keys, context, call));
         const last = referrers.length < found.length ? referrers.at(-1)?.digest : undefined;
         const nextPageToken = last === undefined ? "" : pageTokens.seal({ key: last, uid: "", skipped: 0 }, binding, now);
         return create(ListImageReferrersResponseSchema, { referrers, nextPageToken });
@@ -65,17 +74,19 @@ async function checkPage(
   found: readonly AttachedManifest[],
   keys: readonly SignatureKey[],
   context: CheckContext,
+  call: Call,
 ): Promise<ImageReferrer[]> {
   const referrers: ImageReferrer[] = [];
   let signatures = 0;
   let bytes = 0;
   for (const manifest of found) {
     if (signatures >= MAX_SIGNATURES_PER_PAGE || bytes >= MAX_BYTES_PER_PAGE) break;
+    assertConnected(call);
     const content = await readContent(context.db, context.repoUid, manifest.digest);
     const checked = content === undefined ? [] : await checkReferrer(content, context);
     referrers.push(referrerOf(manifest, checked, keys));
     signatures += checked.length;
-    bytes += checked.reduce((sum, { size }) => sum + size, 0);
+    bytes += checked.reduce((sum, { size }) => sum + size, content?.length ?? 0);
   }
   return referrers;
 }
