@@ -503,9 +503,9 @@ export const operationSamples: readonly OperationSample[] = [
   },
   { method: GroupAccountAssociations.method.delete, answer: 0 },
   { method: GroupAccountAssociations.method.check, answer: Code.INVALID_ARGUMENT },
-  // The caller does not operate the server.
-  { method: GroupInvites.method.createWithGroup, answer: Code.PERMISSION_DENIED },
-  { method: EventIdentities.method.create, answer: Code.PERMISSION_DENIED },
+  // The request names neither an organization nor a user.
+  { method: GroupInvites.method.createWithGroup, answer: Code.INVALID_ARGUMENT },
+  { method: EventIdentities.method.create, answer: Code.INVALID_ARGUMENT },
   { method: EventIdentities.method.updateMetadata, event: metadataUpdateV1 },
   { method: Terms.method.acceptTerms, answer: Code.INVALID_ARGUMENT, event: termsAcceptance },
   { method: Terms.method.listAccepted, answer: 0 },

@@ -46,8 +46,6 @@ export function groupInvitesServiceV1(invites: ServiceImplementation, collaborat
 
 /** Creates an organization of which the caller is not an owner, and an invite for its owner. `group` is its name. */
 async function inviteOwner(request: GroupInviteRequest, call: WriteCall, collaborators: StaffCollaborators) {
-  if (!isStaff(call, "", collaborators))
-    throw permissionDenied("only the operator may create an organization for somebody else", { capability: "internal" });
   if (request.role !== "" && request.role !== OWNER.uid) throw invalidArgument("role", "must be the role owner, or empty");
   const invite = prepareCreate(
     groupInvites,
@@ -55,6 +53,8 @@ async function inviteOwner(request: GroupInviteRequest, call: WriteCall, collabo
     call.now,
   );
   const group = prepareCreate(groups, createMessage(GroupSchema, { name: request.group }), call.now);
+  if (!isStaff(call, "", collaborators))
+    throw permissionDenied("only the operator may create an organization for somebody else", { capability: "internal" });
   await create(groups, "", group, call);
   const { text } = await createInvite(group.uid, invite, call);
   return new JsonText(GroupInviteV1Schema, JSON.stringify(toV1(JSON.parse(text) as JsonObject)));

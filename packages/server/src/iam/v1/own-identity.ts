@@ -67,10 +67,10 @@ async function registerUser(
   call: WriteCall,
   { grants, ...collaborators }: OwnIdentityCollaborators,
 ): Promise<Identity> {
-  if (!isStaff(call, "", collaborators)) throw permissionDenied("only the operator may register other users", { capability: "internal" });
   if (issuerKeys !== "" || expiration !== undefined)
     throw invalidArgument("issuer_keys", "an identity with keys belongs to a group: create it with POST /iam/v1/identities/{group}");
   identities.check?.(newUserIdentity(issuer, subject, NO_PROFILE, call.now), call.now);
+  if (!isStaff(call, "", collaborators)) throw permissionDenied("only the operator may register other users", { capability: "internal" });
   const account = { identityUid: userIdentityUid(issuer, subject), issuer: normalizeIssuer(issuer), subject, profile: NO_PROFILE };
   const isNew = await insertIdentity(call.db, account, call.now, grants);
   if (!isNew) {
