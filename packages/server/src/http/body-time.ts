@@ -18,7 +18,7 @@ interface Carrier {
 
 /** Calls `onLate` unless the body has ended by then. */
 export function limitTime(carrier: Carrier, ms: number, onLate: () => void): void {
-  const timer = setTimeout(onLate, ms);
+  const timer = setTimeout(onLate, ms).unref();
   timers.set(carrier, timer);
   const clear = () => clearTimeout(timer);
   carrier.once("end", clear);
