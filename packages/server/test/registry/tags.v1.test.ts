@@ -5,6 +5,7 @@ import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
+import { eventData } from "../../src/outbox/event-context.ts";
 import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
@@ -84,7 +85,7 @@ describeWithWorld("tags in version 1", (world) => {
     });
     const events = await world.store.reader
       .selectFrom("outbox")
-      .select("data")
+      .select(eventData().as("data"))
       .where("type", "like", "%registry.push.v1")
       .where("subject", "=", repo)
       .execute();
