@@ -32,7 +32,8 @@ function keyViolations(pem: string): readonly FieldViolation[] {
 
 /** Node would also accept a private key or a certificate and derive a public key from it. */
 function parsePublicKey(pem: string): KeyObject | undefined {
-  if (pem.length > MAX_PEM || !/^\s*-----BEGIN PUBLIC KEY-----/.test(pem)) return undefined;
+  // Node would read the key before a NUL, and no text of the database contains one.
+  if (pem.length > MAX_PEM || pem.includes("\0") || !/^\s*-----BEGIN PUBLIC KEY-----/.test(pem)) return undefined;
   try {
     return createPublicKey(pem);
   } catch {

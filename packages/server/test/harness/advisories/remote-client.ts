@@ -72,7 +72,7 @@ export async function found(world: World, uid: string, isSo: (found: Import) => 
   await until(async () => {
     last = await world.must(methods.getImport, { uid });
     return isSo(last);
-  }, 60_000);
+  });
   return last;
 }
 
