@@ -145,7 +145,7 @@ describeWithWorld("groups of version 1", (world) => {
   }
 });
 
-test("with a vendor profile, the services of version 1 have names without a version", async () => {
+test("a vendor profile gives the services of version 1 names that contain no version", async () => {
   await using world = await startWorld({ env: { HOLT_VENDOR_PROFILE: "chainguard" } });
   using client = new GrpcClient(Number(new URL(world.baseUrl).port));
   const metadata = new Metadata();

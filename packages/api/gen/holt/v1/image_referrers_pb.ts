@@ -38,8 +38,8 @@ export type ImageSignature = Message<"holt.v1.ImageSignature"> & {
   mediaType: string;
 
   /**
-   * What an attestation states, such as "https://spdx.dev/Document". Empty for a simple signature, and unless the
-   * signature is verified.
+   * The predicate type of an attestation, such as "https://spdx.dev/Document". Empty for a simple signature, and for a
+   * signature that is not verified.
    *
    * @generated from field: string predicate_type = 3;
    */
@@ -93,8 +93,8 @@ export type ImageSignatureJson = {
   mediaType?: string;
 
   /**
-   * What an attestation states, such as "https://spdx.dev/Document". Empty for a simple signature, and unless the
-   * signature is verified.
+   * The predicate type of an attestation, such as "https://spdx.dev/Document". Empty for a simple signature, and for a
+   * signature that is not verified.
    *
    * @generated from field: string predicate_type = 3;
    */

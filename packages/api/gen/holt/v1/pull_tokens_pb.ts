@@ -31,7 +31,7 @@ export type PullToken = Message<"holt.v1.PullToken"> & {
   uid: string;
 
   /**
-   * What the token is for: "cluster-a".
+   * The purpose of the token: "cluster-a".
    *
    * @generated from field: string name = 2;
    */
@@ -147,7 +147,7 @@ export type PullTokenJson = {
   uid?: string;
 
   /**
-   * What the token is for: "cluster-a".
+   * The purpose of the token: "cluster-a".
    *
    * @generated from field: string name = 2;
    */

@@ -1,5 +1,5 @@
-/** What one advisory says of one version of a package. Pure. */
-import { compareVersions } from "../../lib/version-order/compare.ts";
+/** Decides how one advisory affects one version of a package. Pure. */
+import { isAtMost } from "../../lib/version-order/compare.ts";
 import type { PublishedAdvisory, PublishedEvent } from "../export/published-advisory.ts";
 import { justificationOf } from "../export/vex-status.ts";
 import { type Affected, fixesFor, NEVER_AFFECTED_NOTE } from "../model/affected.ts";
@@ -74,10 +74,6 @@ function fixIn(events: readonly PublishedEvent[], type: string, version: string)
 
 function fixedBy({ note }: PublishedEvent): Claim & { readonly kind: "fixed" | "not_affected" } {
   return { kind: "fixed", justification: "", note, wouldMatch: false };
-}
-
-function isAtMost(type: string, fixed: string, version: string): boolean {
-  return (compareVersions(type, fixed, version) ?? (fixed === version ? 0 : 1)) <= 0;
 }
 
 const RPM_RELEASE = /\.(?:el|fc|amzn|cm|azl|ph|mga)\d+/;

@@ -38,7 +38,7 @@ export function findVulnerabilities(given: ComparedPackage, { orgUid, candidates
   return findingsOf(said, orgUid);
 }
 
-/** What advisories say of a package, by vulnerability. */
+/** Claims of advisories about a package, by vulnerability. */
 export type Claims = Map<string, Said[]>;
 
 /** Adds what these advisories say. A package can have thousands of advisories, so callers pass them in chunks. */

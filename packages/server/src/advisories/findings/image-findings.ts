@@ -4,7 +4,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import type { Finding, FindingDetail, SeverityNumber } from "./finding.ts";
 
-/** Of one report. */
+/** Findings per report. */
 export const MAX_FINDINGS = 20_000;
 
 /** A finding in a package of a manifest. */
@@ -32,7 +32,7 @@ interface FindingRow extends Omit<ImageFinding, "detail" | "matchName" | "matchO
 
 export interface FindingQuery {
   readonly orgUid: string;
-  /** Of the manifests that name the packages. */
+  /** Digests of the manifests that name the packages. */
   readonly digests: readonly string[];
   /** Also those that were closed after this time, in the format of time columns. */
   readonly since?: string;

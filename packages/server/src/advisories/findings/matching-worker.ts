@@ -65,7 +65,7 @@ export function startMatching(options: MatchingOptions): Worker<Turn> {
 /** Increased by a release that compares differently. */
 const RULES_VERSION = 1;
 
-/** What else decides which advisories apply to which packages. */
+/** Identifies the rules of the comparison; if they change, all packages are compared again. */
 async function rulesOf({ store, publication }: MatchingOptions): Promise<string> {
   return JSON.stringify([RULES_VERSION, await publication.roots(store.reader)]);
 }

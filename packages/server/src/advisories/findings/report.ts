@@ -2,6 +2,7 @@
 import type { ReadDb } from "../../db/store.ts";
 import { failedPrecondition, resourceExhausted } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
+import { compareTexts } from "../../lib/version-order/numeral.ts";
 import { readImageSources } from "../reports/image-sources.ts";
 import { type ImageFinding, MAX_FINDINGS, type MatchState, readImageFindings, readMatchState } from "./image-findings.ts";
 import { namesOfRepo } from "./repo-names.ts";
@@ -90,10 +91,6 @@ function keyOf({ vulnerability, type, name, version }: ImageFinding): string {
 function reported(finding: ImageFinding, key: string, { digest: imageDigest, platform }: PlatformSources): ReportedFinding {
   const position = `${9 - finding.severity}${[key, platform, imageDigest].join("\0")}`;
   return { ...finding, imageDigest, platform, position };
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promise<PlatformSources[]> {

@@ -7,7 +7,7 @@ import { within } from "../../api/resource/conditions.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { rangeAtOrBelow, rootOf } from "../../lib/uid.ts";
-import { compareVersions } from "../../lib/version-order/compare.ts";
+import { isAtMost } from "../../lib/version-order/compare.ts";
 import { parseResolutions, type Resolution, resolutionsLowerBound, VERSIONLESS_LENGTH, withoutLatestTime } from "../storage/resolutions.ts";
 import type { PackageName } from "./package-lists.ts";
 import { readAhead } from "./read-ahead.ts";
@@ -127,6 +127,3 @@ export function resolvedTimes(type: string, histories: readonly History[], versi
 }
 
 /** Unordered versions are compared for equality. */
-function isAtMost(type: string, fixed: string, version: string): boolean {
-  return (compareVersions(type, fixed, version) ?? (fixed === version ? 0 : 1)) <= 0;
-}

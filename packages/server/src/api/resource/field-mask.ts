@@ -79,6 +79,7 @@ function copyField(field: DescField, from: ReflectMessage, to: ReflectMessage): 
   else if (field.oneof === undefined || to.isSet(field)) clearField(to.message as Message, field);
 }
 
-function isOutputOnly(field: DescField): boolean {
+/** Whether only the server sets the field. */
+export function isOutputOnly(field: DescField): boolean {
   return hasOption(field, fieldBehavior) && getOption(field, fieldBehavior).includes(FieldBehavior.OUTPUT_ONLY);
 }

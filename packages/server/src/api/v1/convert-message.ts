@@ -1,6 +1,7 @@
 /** Converts request messages of version 1 to version 2. Compiled from the descriptors at boot. */
 import { clone, create, type DescEnum, type DescField, type DescMessage, isFieldSet, type Message } from "@bufbuild/protobuf";
-import { type Differences, isOutputOnly, pairFields } from "./field-pairs.ts";
+import { isOutputOnly } from "../resource/field-mask.ts";
+import { type Differences, pairFields } from "./field-pairs.ts";
 
 type Fields = Record<string, unknown>;
 type Received = ((given: Message, converted: Message) => void) | undefined;

@@ -1,9 +1,6 @@
 /** Finds the version 2 field behind each field of a version 1 message: by rules of names, or by the declared differences. */
 
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
-import { fieldBehavior } from "@holt/api";
-import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
+import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 
 /** How a message of version 1 differs from its version 2, beyond the rules of names. Fields have their names in the contract. */
 export interface Difference {
@@ -64,9 +61,4 @@ function sourceOf({ name, message }: DescField, v2: DescMessage): DescField | un
 function haveSameKind(a: DescField, b: DescField): boolean {
   if (a.fieldKind !== b.fieldKind || (a.message === undefined) !== (b.message === undefined)) return false;
   return a.scalar === b.scalar && (a.enum === undefined) === (b.enum === undefined);
-}
-
-/** Whether only the server sets the field. */
-export function isOutputOnly(field: DescField): boolean {
-  return hasOption(field, fieldBehavior) && getOption(field, fieldBehavior).includes(FieldBehavior.OUTPUT_ONLY);
 }

@@ -31,6 +31,11 @@ export function compareVersions(type: string, a: string, b: string): number | un
   return rules.get(type)?.(a, b);
 }
 
+/** Whether a comes before b or is equal. Versions that cannot be compared must have the same text. */
+export function isAtMost(type: string, a: string, b: string): boolean {
+  return (compareVersions(type, a, b) ?? (a === b ? 0 : 1)) <= 0;
+}
+
 /** Whether versions of this type of package URL can be compared. */
 export function hasVersionOrder(type: string): boolean {
   return rules.has(type);

@@ -1,5 +1,6 @@
 /** Shows tags as deprecated once their end of life is over. What is stored is the mark that the owner set by hand. */
 import { EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
+import { uidOfBody } from "../../api/resource/uid-of-body.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { type Life, livesOf } from "./lives.ts";
 
@@ -13,10 +14,4 @@ export async function showDeprecation(bodies: readonly string[], moment: { db: R
   if (lives.size === 0) return bodies;
   // The preceding values, which are uid, name, digest and a time, contain no quotation mark.
   return bodies.map((body) => (hasEnded(lives.get(uidOfBody(body))) ? body.replace('"deprecated":false', '"deprecated":true') : body));
-}
-
-/** The uid is the first field of every stored body. */
-function uidOfBody(body: string): string {
-  const start = '{"uid":"'.length;
-  return body.slice(start, body.indexOf('"', start));
 }

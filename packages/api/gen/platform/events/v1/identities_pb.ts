@@ -175,7 +175,7 @@ export const IdentityMetadataSchema: GenMessage<IdentityMetadata, {jsonType: Ide
   messageDesc(file_platform_events_v1_identities, 1);
 
 /**
- * What the user has answered.
+ * The user's answers to the questions at registration.
  *
  * @generated from message platform.events.v1.IdentityMetadata.OnboardingQuestions
  */
@@ -251,7 +251,7 @@ export type IdentityMetadata_OnboardingQuestions = Message<"platform.events.v1.I
 };
 
 /**
- * What the user has answered.
+ * The user's answers to the questions at registration.
  *
  * @generated from message platform.events.v1.IdentityMetadata.OnboardingQuestions
  */

@@ -14,7 +14,7 @@ export interface ReportData {
   locationsOf(finding: ReportedFinding): PackageLocations;
   /** By id of the vulnerability. */
   readonly records: ReadonlyMap<string, VulnerabilityRecord>;
-  /** Of what the report shows of all findings. */
+  /** Bytes of the texts of all findings in a report. */
   readonly bytes: number;
 }
 

@@ -1,5 +1,6 @@
 /** Adds the readme to the bodies of repos, because a repo of version 1 contains it. */
 import { MAX_PAGE_BYTES } from "../../../api/resource/page-bytes.ts";
+import { uidOfBody } from "../../../api/resource/uid-of-body.ts";
 import type { ReadDb } from "../../../db/store.ts";
 import type { SyncGrants } from "../../sync/sync-right.ts";
 import { readmeOf } from "../readmes.ts";
@@ -48,12 +49,6 @@ async function readContents(uids: readonly string[], db: ReadDb): Promise<Readon
     .where("uid", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(uids).as("wanted")).select("wanted.value"))
     .execute();
   return new Map(rows.map(({ uid, content }) => [uid, content]));
-}
-
-/** The uid is the first field of every stored body. */
-function uidOfBody(body: string): string {
-  const start = '{"uid":"'.length;
-  return body.slice(start, body.indexOf('"', start));
 }
 
 function withReadme(body: string, readme: string): string {
