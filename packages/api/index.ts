@@ -1,6 +1,7 @@
 // Lists the services of the contract, its annotations, and the names and bits of capabilities. Messages are imported from gen/ directly.
 import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
+import { AccountsService } from "./gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "./gen/holt/v1/end_of_life_pb.ts";
@@ -9,9 +10,13 @@ import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "./gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "./gen/holt/v1/memberships_pb.ts";
+import { PublicContentService } from "./gen/holt/v1/public_content_pb.ts";
 import { PullRecordingsService } from "./gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "./gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
+import { SessionsService } from "./gen/holt/v1/sessions_pb.ts";
+import { SignInSettingsService } from "./gen/holt/v1/sign_in_settings_pb.ts";
+import { SignatureIdentitiesService } from "./gen/holt/v1/signature_identities_pb.ts";
 import { SignatureKeysService } from "./gen/holt/v1/signature_keys_pb.ts";
 import { SubscriptionSettingsService } from "./gen/holt/v1/subscriptions_pb.ts";
 import { VulnerabilitiesService } from "./gen/holt/v1/vulnerabilities_pb.ts";
@@ -128,6 +133,7 @@ export const services: readonly DescService[] = [
   RegistryV1,
   VulnerabilitiesV1,
   AccessService,
+  AccountsService,
   DeliveriesService,
   EndOfLifeService,
   EventsService,
@@ -135,9 +141,13 @@ export const services: readonly DescService[] = [
   ImportsService,
   AdvisoryMirrorsService,
   MembershipsService,
+  PublicContentService,
   PullTokensService,
   PullRecordingsService,
   PythonProjectsService,
+  SessionsService,
+  SignatureIdentitiesService,
+  SignInSettingsService,
   SignatureKeysService,
   ImageReferrersService,
   SubscriptionSettingsService,

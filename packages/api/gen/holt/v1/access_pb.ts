@@ -2,8 +2,8 @@
 // @generated from file holt/v1/access.proto (package holt.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { StructJson } from "@bufbuild/protobuf/wkt";
@@ -11,13 +11,13 @@ import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_platform_annotations_annotations } from "../../platform/annotations/annotations_pb.ts";
 import type { Capability, CapabilityJson } from "../../platform/capabilities/capabilities_pb.ts";
 import { file_platform_capabilities_capabilities } from "../../platform/capabilities/capabilities_pb.ts";
-import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file holt/v1/access.proto.
  */
 export const file_holt_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIq4BChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJImwKBUdyYW50EhgKEHJvbGVfYmluZGluZ191aWQYASABKAkSEQoJZ3JvdXBfdWlkGAIgASgJEhAKCHJvbGVfdWlkGAMgASgJEhEKCXJvbGVfbmFtZRgEIAEoCRIRCglpbmhlcml0ZWQYBSABKAgicAoQVGVzdFRva2VuUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESFQoFdG9rZW4YAiABKAlCBoABAeBBARIsCgZjbGFpbXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQEijAEKEVRlc3RUb2tlblJlc3BvbnNlEhMKC3Rva2VuX2Vycm9yGAEgASgJEiQKB21hdGNoZXMYAiADKAsyEy5ob2x0LnYxLlRva2VuTWF0Y2gSKAoLbmVhcl9taXNzZXMYAyADKAsyEy5ob2x0LnYxLlRva2VuTWF0Y2gSEgoKaW5jb21wbGV0ZRgEIAEoCCJUCgpUb2tlbk1hdGNoEhQKDGlkZW50aXR5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWNsYWltGAMgASgJEhMKC2V4cGxhbmF0aW9uGAQgASgJMsQDCg1BY2Nlc3NTZXJ2aWNlEuUBCg1FeHBsYWluQWNjZXNzEh0uaG9sdC52MS5FeHBsYWluQWNjZXNzUmVxdWVzdBoeLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIpQBirUYCgoICgaTA68ChweatRhaClRUZWxsIHdoaWNoIHJvbGUgYmluZGluZ3MgZ2l2ZSBhbiBpZGVudGl0eSBhIGNhcGFiaWxpdHkgYXQgYSB1aWQsIG9yIHdoYXQgaXMgbWlzc2luZy4YASgBgtPkkwIiEiAvaG9sdC92MS9hY2Nlc3Mve3VpZD0qKn06ZXhwbGFpbhLKAQoJVGVzdFRva2VuEhkuaG9sdC52MS5UZXN0VG9rZW5SZXF1ZXN0GhouaG9sdC52MS5UZXN0VG9rZW5SZXNwb25zZSKFAYq1GAYKBAoChweatRhHCkFUZWxsIHdoaWNoIGlkZW50aXRpZXMgYSB0b2tlbiBvZiBhbm90aGVyIGlzc3VlciB3b3VsZCBzaWduIGluIGFzLhgBKAGC0+STAio6ASoiJS9ob2x0L3YxL2FjY2Vzcy97cGFyZW50PSoqfTp0ZXN0VG9rZW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities]);
+  fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIsMDChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJEkcKEHB1bGxfdG9rZW5fbGltaXQYByABKA4yLS5ob2x0LnYxLkV4cGxhaW5BY2Nlc3NSZXNwb25zZS5QdWxsVG9rZW5MaW1pdCLJAQoOUHVsbFRva2VuTGltaXQSIAocUFVMTF9UT0tFTl9MSU1JVF9VTlNQRUNJRklFRBAAEhsKF1BVTExfVE9LRU5fTElNSVRfRVhQSVJZEAESGgoWUFVMTF9UT0tFTl9MSU1JVF9HUk9VUBACEhsKF1BVTExfVE9LRU5fTElNSVRfUklHSFRTEAMSIQodUFVMTF9UT0tFTl9MSU1JVF9SRVBPU0lUT1JJRVMQBBIcChhQVUxMX1RPS0VOX0xJTUlUX0NSRUFUT1IQBSJsCgVHcmFudBIYChByb2xlX2JpbmRpbmdfdWlkGAEgASgJEhEKCWdyb3VwX3VpZBgCIAEoCRIQCghyb2xlX3VpZBgDIAEoCRIRCglyb2xlX25hbWUYBCABKAkSEQoJaW5oZXJpdGVkGAUgASgIInAKEFRlc3RUb2tlblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKItRgBEhUKBXRva2VuGAIgASgJQgaAAQHgQQESLAoGY2xhaW1zGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBIowBChFUZXN0VG9rZW5SZXNwb25zZRITCgt0b2tlbl9lcnJvchgBIAEoCRIkCgdtYXRjaGVzGAIgAygLMhMuaG9sdC52MS5Ub2tlbk1hdGNoEigKC25lYXJfbWlzc2VzGAMgAygLMhMuaG9sdC52MS5Ub2tlbk1hdGNoEhIKCmluY29tcGxldGUYBCABKAgiVAoKVG9rZW5NYXRjaBIUCgxpZGVudGl0eV91aWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVjbGFpbRgDIAEoCRITCgtleHBsYW5hdGlvbhgEIAEoCTLEAwoNQWNjZXNzU2VydmljZRLlAQoNRXhwbGFpbkFjY2VzcxIdLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1JlcXVlc3QaHi5ob2x0LnYxLkV4cGxhaW5BY2Nlc3NSZXNwb25zZSKUAYq1GAoKCAoGkwOvAocHmrUYWgpUVGVsbCB3aGljaCByb2xlIGJpbmRpbmdzIGdpdmUgYW4gaWRlbnRpdHkgYSBjYXBhYmlsaXR5IGF0IGEgdWlkLCBvciB3aGF0IGlzIG1pc3NpbmcuGAEoAYLT5JMCIhIgL2hvbHQvdjEvYWNjZXNzL3t1aWQ9Kip9OmV4cGxhaW4SygEKCVRlc3RUb2tlbhIZLmhvbHQudjEuVGVzdFRva2VuUmVxdWVzdBoaLmhvbHQudjEuVGVzdFRva2VuUmVzcG9uc2UihQGKtRgGCgQKAocHmrUYRwpBVGVsbCB3aGljaCBpZGVudGl0aWVzIGEgdG9rZW4gb2YgYW5vdGhlciBpc3N1ZXIgd291bGQgc2lnbiBpbiBhcy4YASgBgtPkkwIqOgEqIiUvaG9sdC92MS9hY2Nlc3Mve3BhcmVudD0qKn06dGVzdFRva2VuYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities]);
 
 /**
  * The identity, the capability and the uid to explain.
@@ -33,7 +33,7 @@ export type ExplainAccessRequest = Message<"holt.v1.ExplainAccessRequest"> & {
   uid: string;
 
   /**
-   * uid of the identity.
+   * uid of the identity, or of a pull token.
    *
    * @generated from field: string identity_uid = 2;
    */
@@ -59,7 +59,7 @@ export type ExplainAccessRequestJson = {
   uid?: string;
 
   /**
-   * uid of the identity.
+   * uid of the identity, or of a pull token.
    *
    * @generated from field: string identity_uid = 2;
    */
@@ -124,6 +124,14 @@ export type ExplainAccessResponse = Message<"holt.v1.ExplainAccessResponse"> & {
    * @generated from field: string confined_to = 6;
    */
   confinedTo: string;
+
+  /**
+   * For a pull token that is not allowed: the first reason. The bindings are then those of its creator, as far as the
+   * caller may see the creator, and none if the token is independent.
+   *
+   * @generated from field: holt.v1.ExplainAccessResponse.PullTokenLimit pull_token_limit = 7;
+   */
+  pullTokenLimit: ExplainAccessResponse_PullTokenLimit;
 };
 
 /**
@@ -172,6 +180,14 @@ export type ExplainAccessResponseJson = {
    * @generated from field: string confined_to = 6;
    */
   confinedTo?: string;
+
+  /**
+   * For a pull token that is not allowed: the first reason. The bindings are then those of its creator, as far as the
+   * caller may see the creator, and none if the token is independent.
+   *
+   * @generated from field: holt.v1.ExplainAccessResponse.PullTokenLimit pull_token_limit = 7;
+   */
+  pullTokenLimit?: ExplainAccessResponse_PullTokenLimitJson;
 };
 
 /**
@@ -180,6 +196,73 @@ export type ExplainAccessResponseJson = {
  */
 export const ExplainAccessResponseSchema: GenMessage<ExplainAccessResponse, {jsonType: ExplainAccessResponseJson}> = /*@__PURE__*/
   messageDesc(file_holt_v1_access, 1);
+
+/**
+ * Limit that denies the capability.
+ *
+ * @generated from enum holt.v1.ExplainAccessResponse.PullTokenLimit
+ */
+export const ExplainAccessResponse_PullTokenLimit = {
+  /**
+   * @generated from enum value: PULL_TOKEN_LIMIT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Its password has expired.
+   *
+   * @generated from enum value: PULL_TOKEN_LIMIT_EXPIRY = 1;
+   */
+  EXPIRY: 1,
+
+  /**
+   * The uid is outside of its group.
+   *
+   * @generated from enum value: PULL_TOKEN_LIMIT_GROUP = 2;
+   */
+  GROUP: 2,
+
+  /**
+   * Its rights do not include the capability.
+   *
+   * @generated from enum value: PULL_TOKEN_LIMIT_RIGHTS = 3;
+   */
+  RIGHTS: 3,
+
+  /**
+   * It is limited to repositories, and the uid is not one of them.
+   *
+   * @generated from enum value: PULL_TOKEN_LIMIT_REPOSITORIES = 4;
+   */
+  REPOSITORIES: 4,
+
+  /**
+   * Its creator does not hold the capability at the uid, or no longer exists.
+   *
+   * @generated from enum value: PULL_TOKEN_LIMIT_CREATOR = 5;
+   */
+  CREATOR: 5,
+} as const;
+
+/**
+ * Limit that denies the capability.
+ *
+ * @generated from enum holt.v1.ExplainAccessResponse.PullTokenLimit
+ */
+export type ExplainAccessResponse_PullTokenLimit = (typeof ExplainAccessResponse_PullTokenLimit)[keyof typeof ExplainAccessResponse_PullTokenLimit] | UnknownEnum;
+
+/**
+ * Limit that denies the capability.
+ *
+ * @generated from enum holt.v1.ExplainAccessResponse.PullTokenLimit
+ */
+export type ExplainAccessResponse_PullTokenLimitJson = "PULL_TOKEN_LIMIT_UNSPECIFIED" | "PULL_TOKEN_LIMIT_EXPIRY" | "PULL_TOKEN_LIMIT_GROUP" | "PULL_TOKEN_LIMIT_RIGHTS" | "PULL_TOKEN_LIMIT_REPOSITORIES" | "PULL_TOKEN_LIMIT_CREATOR";
+
+/**
+ * Describes the enum holt.v1.ExplainAccessResponse.PullTokenLimit.
+ */
+export const ExplainAccessResponse_PullTokenLimitSchema: GenEnum<ExplainAccessResponse_PullTokenLimit, ExplainAccessResponse_PullTokenLimitJson> = /*@__PURE__*/
+  enumDesc(file_holt_v1_access, 1, 0);
 
 /**
  * One binding that grants the capability or lacks it.

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holt/v1/image_referrers.proto.
  */
 export const file_holt_v1_image_referrers: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob2x0L3YxL2ltYWdlX3JlZmVycmVycy5wcm90bxIHaG9sdC52MSK3AQoOSW1hZ2VTaWduYXR1cmUSDgoGZGlnZXN0GAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSFgoOcHJlZGljYXRlX3R5cGUYAyABKAkSJgoFc3RhdGUYBCABKA4yFy5ob2x0LnYxLlNpZ25hdHVyZVN0YXRlEg4KBnJlYXNvbhgFIAEoCRIVCg1zaWduYXR1cmVfa2V5GAYgASgJEhoKEnNpZ25hdHVyZV9rZXlfbmFtZRgHIAEoCSLeAQoNSW1hZ2VSZWZlcnJlchIOCgZkaWdlc3QYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIVCg1hcnRpZmFjdF90eXBlGAMgASgJEgwKBHNpemUYBCABKAMSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBXN0YXRlGAYgASgOMhcuaG9sdC52MS5TaWduYXR1cmVTdGF0ZRIrCgpzaWduYXR1cmVzGAcgAygLMhcuaG9sdC52MS5JbWFnZVNpZ25hdHVyZSJ3ChlMaXN0SW1hZ2VSZWZlcnJlcnNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARITCgZkaWdlc3QYAiABKAlCA+BBAhIWCglwYWdlX3NpemUYAyABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAQgASgJQgPgQQEiYAoaTGlzdEltYWdlUmVmZXJyZXJzUmVzcG9uc2USKQoJcmVmZXJyZXJzGAEgAygLMhYuaG9sdC52MS5JbWFnZVJlZmVycmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSqqAQoOU2lnbmF0dXJlU3RhdGUSHwobU0lHTkFUVVJFX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYU0lHTkFUVVJFX1NUQVRFX1VOU0lHTkVEEAESHAoYU0lHTkFUVVJFX1NUQVRFX1ZFUklGSUVEEAISHgoaU0lHTkFUVVJFX1NUQVRFX1VOVkVSSUZJRUQQAxIbChdTSUdOQVRVUkVfU1RBVEVfSU5WQUxJRBAEMqACChVJbWFnZVJlZmVycmVyc1NlcnZpY2UShgIKEkxpc3RJbWFnZVJlZmVycmVycxIiLmhvbHQudjEuTGlzdEltYWdlUmVmZXJyZXJzUmVxdWVzdBojLmhvbHQudjEuTGlzdEltYWdlUmVmZXJyZXJzUmVzcG9uc2UipgGKtRgGCgQKAtAMmrUYXgpYTGlzdCB0aGUgc2lnbmF0dXJlcywgU0JPTXMgYW5kIGF0dGVzdGF0aW9ucyBvZiBhbiBpbWFnZSwgYW5kIHdoaWNoIG9mIHRoZW0gYXJlIHZlcmlmaWVkLhgBKAGC0+STAjQSMi9ob2x0L3YxL3JlcG9zL3t1aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdH0vcmVmZXJyZXJzYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
+  fileDesc("Ch1ob2x0L3YxL2ltYWdlX3JlZmVycmVycy5wcm90bxIHaG9sdC52MSKtAgoOSW1hZ2VTaWduYXR1cmUSDgoGZGlnZXN0GAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSFgoOcHJlZGljYXRlX3R5cGUYAyABKAkSJgoFc3RhdGUYBCABKA4yFy5ob2x0LnYxLlNpZ25hdHVyZVN0YXRlEg4KBnJlYXNvbhgFIAEoCRIVCg1zaWduYXR1cmVfa2V5GAYgASgJEhoKEnNpZ25hdHVyZV9rZXlfbmFtZRgHIAEoCRIaChJzaWduYXR1cmVfaWRlbnRpdHkYCCABKAkSHwoXc2lnbmF0dXJlX2lkZW50aXR5X25hbWUYCSABKAkSGgoSY2VydGlmaWNhdGVfaXNzdWVyGAogASgJEhsKE2NlcnRpZmljYXRlX3N1YmplY3QYCyABKAki3gEKDUltYWdlUmVmZXJyZXISDgoGZGlnZXN0GAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSFQoNYXJ0aWZhY3RfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgVzdGF0ZRgGIAEoDjIXLmhvbHQudjEuU2lnbmF0dXJlU3RhdGUSKwoKc2lnbmF0dXJlcxgHIAMoCzIXLmhvbHQudjEuSW1hZ2VTaWduYXR1cmUidwoZTGlzdEltYWdlUmVmZXJyZXJzUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBImAKGkxpc3RJbWFnZVJlZmVycmVyc1Jlc3BvbnNlEikKCXJlZmVycmVycxgBIAMoCzIWLmhvbHQudjEuSW1hZ2VSZWZlcnJlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqqgEKDlNpZ25hdHVyZVN0YXRlEh8KG1NJR05BVFVSRV9TVEFURV9VTlNQRUNJRklFRBAAEhwKGFNJR05BVFVSRV9TVEFURV9VTlNJR05FRBABEhwKGFNJR05BVFVSRV9TVEFURV9WRVJJRklFRBACEh4KGlNJR05BVFVSRV9TVEFURV9VTlZFUklGSUVEEAMSGwoXU0lHTkFUVVJFX1NUQVRFX0lOVkFMSUQQBDKgAgoVSW1hZ2VSZWZlcnJlcnNTZXJ2aWNlEoYCChJMaXN0SW1hZ2VSZWZlcnJlcnMSIi5ob2x0LnYxLkxpc3RJbWFnZVJlZmVycmVyc1JlcXVlc3QaIy5ob2x0LnYxLkxpc3RJbWFnZVJlZmVycmVyc1Jlc3BvbnNlIqYBirUYBgoECgLQDJq1GF4KWExpc3QgdGhlIHNpZ25hdHVyZXMsIFNCT01zIGFuZCBhdHRlc3RhdGlvbnMgb2YgYW4gaW1hZ2UsIGFuZCB3aGljaCBvZiB0aGVtIGFyZSB2ZXJpZmllZC4YASgBgtPkkwI0EjIvaG9sdC92MS9yZXBvcy97dWlkPSoqfS9kaWdlc3RzL3tkaWdlc3R9L3JlZmVycmVyc2IGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
  * A signature, or a signed attestation.
@@ -58,7 +58,7 @@ export type ImageSignature = Message<"holt.v1.ImageSignature"> & {
   reason: string;
 
   /**
-   * uid of the signature key that verified it.
+   * uid of the signature key that verified it. Empty if an identity did.
    *
    * @generated from field: string signature_key = 6;
    */
@@ -70,6 +70,34 @@ export type ImageSignature = Message<"holt.v1.ImageSignature"> & {
    * @generated from field: string signature_key_name = 7;
    */
   signatureKeyName: string;
+
+  /**
+   * uid of the signature identity that the certificate names. Empty if a key verified it.
+   *
+   * @generated from field: string signature_identity = 8;
+   */
+  signatureIdentity: string;
+
+  /**
+   * Name of that identity.
+   *
+   * @generated from field: string signature_identity_name = 9;
+   */
+  signatureIdentityName: string;
+
+  /**
+   * Issuer in the certificate. Empty unless the server's trusted root confirms the certificate and the signature.
+   *
+   * @generated from field: string certificate_issuer = 10;
+   */
+  certificateIssuer: string;
+
+  /**
+   * Subject in that certificate.
+   *
+   * @generated from field: string certificate_subject = 11;
+   */
+  certificateSubject: string;
 };
 
 /**
@@ -113,7 +141,7 @@ export type ImageSignatureJson = {
   reason?: string;
 
   /**
-   * uid of the signature key that verified it.
+   * uid of the signature key that verified it. Empty if an identity did.
    *
    * @generated from field: string signature_key = 6;
    */
@@ -125,6 +153,34 @@ export type ImageSignatureJson = {
    * @generated from field: string signature_key_name = 7;
    */
   signatureKeyName?: string;
+
+  /**
+   * uid of the signature identity that the certificate names. Empty if a key verified it.
+   *
+   * @generated from field: string signature_identity = 8;
+   */
+  signatureIdentity?: string;
+
+  /**
+   * Name of that identity.
+   *
+   * @generated from field: string signature_identity_name = 9;
+   */
+  signatureIdentityName?: string;
+
+  /**
+   * Issuer in the certificate. Empty unless the server's trusted root confirms the certificate and the signature.
+   *
+   * @generated from field: string certificate_issuer = 10;
+   */
+  certificateIssuer?: string;
+
+  /**
+   * Subject in that certificate.
+   *
+   * @generated from field: string certificate_subject = 11;
+   */
+  certificateSubject?: string;
 };
 
 /**
@@ -376,7 +432,7 @@ export const ListImageReferrersResponseSchema: GenMessage<ListImageReferrersResp
   messageDesc(file_holt_v1_image_referrers, 3);
 
 /**
- * Whether signatures are by a trusted key.
+ * Whether signatures are by a trusted key or identity.
  *
  * @generated from enum holt.v1.SignatureState
  */
@@ -394,21 +450,21 @@ export const SignatureState = {
   UNSIGNED: 1,
 
   /**
-   * A trusted key signed it, and it is about this image.
+   * A trusted key or identity signed it, and it is about this image or file.
    *
    * @generated from enum value: SIGNATURE_STATE_VERIFIED = 2;
    */
   VERIFIED: 2,
 
   /**
-   * No trusted key signed it.
+   * No trusted key or identity signed it.
    *
    * @generated from enum value: SIGNATURE_STATE_UNVERIFIED = 3;
    */
   UNVERIFIED: 3,
 
   /**
-   * It is malformed, or about another image.
+   * It is malformed, or about another image or file.
    *
    * @generated from enum value: SIGNATURE_STATE_INVALID = 4;
    */
@@ -416,14 +472,14 @@ export const SignatureState = {
 } as const;
 
 /**
- * Whether signatures are by a trusted key.
+ * Whether signatures are by a trusted key or identity.
  *
  * @generated from enum holt.v1.SignatureState
  */
 export type SignatureState = (typeof SignatureState)[keyof typeof SignatureState] | UnknownEnum;
 
 /**
- * Whether signatures are by a trusted key.
+ * Whether signatures are by a trusted key or identity.
  *
  * @generated from enum holt.v1.SignatureState
  */
@@ -437,15 +493,15 @@ export const SignatureStateSchema: GenEnum<SignatureState, SignatureStateJson> =
 
 /**
  * Artifacts that are attached to an image in its repo, such as signatures, SBOMs and attestations, and whether their
- * signatures are by a key that the group trusts.
+ * signatures are by a key or an identity that the group trusts.
  *
  * @generated from service holt.v1.ImageReferrersService
  */
 export const ImageReferrersService: GenService<{
   /**
    * List the artifacts that are attached to a manifest, by digest: its referrers, and those that cosign attaches by a
-   * tag (sha256-….sig, .att and .sbom). Signatures are verified with the signature keys of the repo's group and of all
-   * groups above. NOT_FOUND if the repo does not have the digest.
+   * tag (sha256-….sig, .att and .sbom). Signatures are verified with the signature keys and the signature identities of
+   * the repo's group and of all groups above. NOT_FOUND if the repo does not have the digest.
    *
    * @generated from rpc holt.v1.ImageReferrersService.ListImageReferrers
    */

@@ -8,6 +8,8 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.ts"
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { FieldMask, FieldMaskJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
+import type { SignatureState, SignatureStateJson } from "./image_referrers_pb.ts";
+import { file_holt_v1_image_referrers } from "./image_referrers_pb.ts";
 import { file_platform_annotations_annotations } from "../../platform/annotations/annotations_pb.ts";
 import type { UIDPFilter, UIDPFilterJson } from "../../platform/common/v1/uidp_pb.ts";
 import { file_platform_common_v1_uidp } from "../../platform/common/v1/uidp_pb.ts";
@@ -17,7 +19,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holt/v1/python_projects.proto.
  */
 export const file_holt_v1_python_projects: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob2x0L3YxL3B5dGhvbl9wcm9qZWN0cy5wcm90bxIHaG9sdC52MSK4AgoNUHl0aG9uUHJvamVjdBIUCgN1aWQYASABKAlCB+BBA4i1GAESEQoEbmFtZRgCIAEoCUID4EEDEjIKBnN0YXR1cxgDIAEoDjIdLmhvbHQudjEuUHl0aG9uUHJvamVjdC5TdGF0dXNCA+BBARIaCg1zdGF0dXNfcmVhc29uGAQgASgJQgPgQQESEwoGdHJhY2tzGAUgAygJQgPgQQESIAoTYWx0ZXJuYXRlX2xvY2F0aW9ucxgGIAMoCUID4EEBIncKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIRCg1TVEFUVVNfQUNUSVZFEAESEwoPU1RBVFVTX0FSQ0hJVkVEEAISFgoSU1RBVFVTX1FVQVJBTlRJTkVEEAMSFQoRU1RBVFVTX0RFUFJFQ0FURUQQBCIvChdHZXRQeXRob25Qcm9qZWN0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEivAEKGUxpc3RQeXRob25Qcm9qZWN0c1JlcXVlc3QSMQoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKhAQoaTGlzdFB5dGhvblByb2plY3RzUmVzcG9uc2USLwoPcHl0aG9uX3Byb2plY3RzGAEgAygLMhYuaG9sdC52MS5QeXRob25Qcm9qZWN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IosBChpVcGRhdGVQeXRob25Qcm9qZWN0UmVxdWVzdBI3Cg5weXRob25fcHJvamVjdBgBIAEoCzIWLmhvbHQudjEuUHl0aG9uUHJvamVjdEIH4EECiLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBATLkBQoVUHl0aG9uUHJvamVjdHNTZXJ2aWNlEroBChBHZXRQeXRob25Qcm9qZWN0EiAuaG9sdC52MS5HZXRQeXRob25Qcm9qZWN0UmVxdWVzdBoWLmhvbHQudjEuUHl0aG9uUHJvamVjdCJsirUYBgoECgKSDpq1GDYKMEdldCB0aGUgc2V0dGluZ3Mgb2YgYSBQeXRob24gcHJvamVjdCBieSBpdHMgdWlkLhgBKAGC0+STAiISIC9ob2x0L3YxL3B5dGhvblByb2plY3RzL3t1aWQ9Kip9EtcBChJMaXN0UHl0aG9uUHJvamVjdHMSIi5ob2x0LnYxLkxpc3RQeXRob25Qcm9qZWN0c1JlcXVlc3QaIy5ob2x0LnYxLkxpc3RQeXRob25Qcm9qZWN0c1Jlc3BvbnNlIniKtRgICgYKApIOEAGatRhJCkNMaXN0IFB5dGhvbiBwcm9qZWN0cyB3aXRoIHRoZWlyIHNldHRpbmdzLCBvcHRpb25hbGx5IGJlbG93IGEgZ3JvdXAuGAEoAYLT5JMCGRIXL2hvbHQvdjEvcHl0aG9uUHJvamVjdHMSswIKE1VwZGF0ZVB5dGhvblByb2plY3QSIy5ob2x0LnYxLlVwZGF0ZVB5dGhvblByb2plY3RSZXF1ZXN0GhYuaG9sdC52MS5QeXRob25Qcm9qZWN0It4BirUYBgoECgKTDpK1GC0KImFwaS5ob2x0LnB5dGhvbl9wcm9qZWN0LnVwZGF0ZWQudjESBWdyb3VwGAGatRhYClRDaGFuZ2UgdGhlIHN0YXR1cyBvZiBhIFB5dGhvbiBwcm9qZWN0LCBvciB0aGUgb3RoZXIgcmVwb3NpdG9yaWVzIHRoYXQgaXQgYmVsb25ncyB0by4oAYLT5JMCQToOcHl0aG9uX3Byb2plY3QyLy9ob2x0L3YxL3B5dGhvblByb2plY3RzL3tweXRob25fcHJvamVjdC51aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
+  fileDesc("Ch1ob2x0L3YxL3B5dGhvbl9wcm9qZWN0cy5wcm90bxIHaG9sdC52MSK4AgoNUHl0aG9uUHJvamVjdBIUCgN1aWQYASABKAlCB+BBA4i1GAESEQoEbmFtZRgCIAEoCUID4EEDEjIKBnN0YXR1cxgDIAEoDjIdLmhvbHQudjEuUHl0aG9uUHJvamVjdC5TdGF0dXNCA+BBARIaCg1zdGF0dXNfcmVhc29uGAQgASgJQgPgQQESEwoGdHJhY2tzGAUgAygJQgPgQQESIAoTYWx0ZXJuYXRlX2xvY2F0aW9ucxgGIAMoCUID4EEBIncKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIRCg1TVEFUVVNfQUNUSVZFEAESEwoPU1RBVFVTX0FSQ0hJVkVEEAISFgoSU1RBVFVTX1FVQVJBTlRJTkVEEAMSFQoRU1RBVFVTX0RFUFJFQ0FURUQQBCIvChdHZXRQeXRob25Qcm9qZWN0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEivAEKGUxpc3RQeXRob25Qcm9qZWN0c1JlcXVlc3QSMQoEdWlkcBgBIAEoCzIeLnBsYXRmb3JtLmNvbW1vbi52MS5VSURQRmlsdGVyQgPgQQESEQoEbmFtZRgCIAEoCUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARIVCghvcmRlcl9ieRgFIAEoCUID4EEBEhEKBHNraXAYBiABKAVCA+BBASKhAQoaTGlzdFB5dGhvblByb2plY3RzUmVzcG9uc2USLwoPcHl0aG9uX3Byb2plY3RzGAEgAygLMhYuaG9sdC52MS5QeXRob25Qcm9qZWN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIYCgt0b3RhbF9jb3VudBgDIAEoA0gAiAEBEg8KB3NraXBwZWQYBCABKAVCDgoMX3RvdGFsX2NvdW50IosBChpVcGRhdGVQeXRob25Qcm9qZWN0UmVxdWVzdBI3Cg5weXRob25fcHJvamVjdBgBIAEoCzIWLmhvbHQudjEuUHl0aG9uUHJvamVjdEIH4EECiLUYARI0Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCA+BBASL/AQoRUHl0aG9uQXR0ZXN0YXRpb24SEQoJZmlsZV9uYW1lGAEgASgJEhEKCXB1Ymxpc2hlchgCIAEoCRIWCg5wcmVkaWNhdGVfdHlwZRgDIAEoCRImCgVzdGF0ZRgEIAEoDjIXLmhvbHQudjEuU2lnbmF0dXJlU3RhdGUSDgoGcmVhc29uGAUgASgJEhoKEnNpZ25hdHVyZV9pZGVudGl0eRgGIAEoCRIfChdzaWduYXR1cmVfaWRlbnRpdHlfbmFtZRgHIAEoCRIaChJjZXJ0aWZpY2F0ZV9pc3N1ZXIYCCABKAkSGwoTY2VydGlmaWNhdGVfc3ViamVjdBgJIAEoCSJ+Ch1MaXN0UHl0aG9uQXR0ZXN0YXRpb25zUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAESFgoJZmlsZV9uYW1lGAIgASgJQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBImsKHkxpc3RQeXRob25BdHRlc3RhdGlvbnNSZXNwb25zZRIwCgxhdHRlc3RhdGlvbnMYASADKAsyGi5ob2x0LnYxLlB5dGhvbkF0dGVzdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLuBwoVUHl0aG9uUHJvamVjdHNTZXJ2aWNlEroBChBHZXRQeXRob25Qcm9qZWN0EiAuaG9sdC52MS5HZXRQeXRob25Qcm9qZWN0UmVxdWVzdBoWLmhvbHQudjEuUHl0aG9uUHJvamVjdCJsirUYBgoECgKSDpq1GDYKMEdldCB0aGUgc2V0dGluZ3Mgb2YgYSBQeXRob24gcHJvamVjdCBieSBpdHMgdWlkLhgBKAGC0+STAiISIC9ob2x0L3YxL3B5dGhvblByb2plY3RzL3t1aWQ9Kip9EtcBChJMaXN0UHl0aG9uUHJvamVjdHMSIi5ob2x0LnYxLkxpc3RQeXRob25Qcm9qZWN0c1JlcXVlc3QaIy5ob2x0LnYxLkxpc3RQeXRob25Qcm9qZWN0c1Jlc3BvbnNlIniKtRgICgYKApIOEAGatRhJCkNMaXN0IFB5dGhvbiBwcm9qZWN0cyB3aXRoIHRoZWlyIHNldHRpbmdzLCBvcHRpb25hbGx5IGJlbG93IGEgZ3JvdXAuGAEoAYLT5JMCGRIXL2hvbHQvdjEvcHl0aG9uUHJvamVjdHMSswIKE1VwZGF0ZVB5dGhvblByb2plY3QSIy5ob2x0LnYxLlVwZGF0ZVB5dGhvblByb2plY3RSZXF1ZXN0GhYuaG9sdC52MS5QeXRob25Qcm9qZWN0It4BirUYBgoECgKTDpK1GC0KImFwaS5ob2x0LnB5dGhvbl9wcm9qZWN0LnVwZGF0ZWQudjESBWdyb3VwGAGatRhYClRDaGFuZ2UgdGhlIHN0YXR1cyBvZiBhIFB5dGhvbiBwcm9qZWN0LCBvciB0aGUgb3RoZXIgcmVwb3NpdG9yaWVzIHRoYXQgaXQgYmVsb25ncyB0by4oAYLT5JMCQToOcHl0aG9uX3Byb2plY3QyLy9ob2x0L3YxL3B5dGhvblByb2plY3RzL3tweXRob25fcHJvamVjdC51aWQ9Kip9EocCChZMaXN0UHl0aG9uQXR0ZXN0YXRpb25zEiYuaG9sdC52MS5MaXN0UHl0aG9uQXR0ZXN0YXRpb25zUmVxdWVzdBonLmhvbHQudjEuTGlzdFB5dGhvbkF0dGVzdGF0aW9uc1Jlc3BvbnNlIpsBirUYBgoECgKSDpq1GFgKUkxpc3QgdGhlIGF0dGVzdGF0aW9ucyBvZiBhIFB5dGhvbiBwcm9qZWN0J3MgZmlsZXMsIGFuZCB3aGljaCBvZiB0aGVtIGFyZSB2ZXJpZmllZC4YASgBgtPkkwIvEi0vaG9sdC92MS9weXRob25Qcm9qZWN0cy97dWlkPSoqfS9hdHRlc3RhdGlvbnNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_holt_v1_image_referrers, file_platform_annotations_annotations, file_platform_common_v1_uidp]);
 
 /**
  * The settings of a Python project.
@@ -441,6 +443,267 @@ export const UpdatePythonProjectRequestSchema: GenMessage<UpdatePythonProjectReq
   messageDesc(file_holt_v1_python_projects, 4);
 
 /**
+ * An attestation of a file: a signed statement about how it was made.
+ *
+ * @generated from message holt.v1.PythonAttestation
+ */
+export type PythonAttestation = Message<"holt.v1.PythonAttestation"> & {
+  /**
+   * @generated from field: string file_name = 1;
+   */
+  fileName: string;
+
+  /**
+   * uid of the identity that uploaded the attestation.
+   *
+   * @generated from field: string publisher = 2;
+   */
+  publisher: string;
+
+  /**
+   * Such as "https://docs.pypi.org/attestations/publish/v1".
+   *
+   * @generated from field: string predicate_type = 3;
+   */
+  predicateType: string;
+
+  /**
+   * @generated from field: holt.v1.SignatureState state = 4;
+   */
+  state: SignatureState;
+
+  /**
+   * Why it is not verified. Empty if it is.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * uid of the signature identity that the certificate names.
+   *
+   * @generated from field: string signature_identity = 6;
+   */
+  signatureIdentity: string;
+
+  /**
+   * Name of that identity.
+   *
+   * @generated from field: string signature_identity_name = 7;
+   */
+  signatureIdentityName: string;
+
+  /**
+   * Issuer in the certificate. Empty unless the server's trusted root confirms the certificate and the signature.
+   *
+   * @generated from field: string certificate_issuer = 8;
+   */
+  certificateIssuer: string;
+
+  /**
+   * Subject in that certificate.
+   *
+   * @generated from field: string certificate_subject = 9;
+   */
+  certificateSubject: string;
+};
+
+/**
+ * An attestation of a file: a signed statement about how it was made.
+ *
+ * @generated from message holt.v1.PythonAttestation
+ */
+export type PythonAttestationJson = {
+  /**
+   * @generated from field: string file_name = 1;
+   */
+  fileName?: string;
+
+  /**
+   * uid of the identity that uploaded the attestation.
+   *
+   * @generated from field: string publisher = 2;
+   */
+  publisher?: string;
+
+  /**
+   * Such as "https://docs.pypi.org/attestations/publish/v1".
+   *
+   * @generated from field: string predicate_type = 3;
+   */
+  predicateType?: string;
+
+  /**
+   * @generated from field: holt.v1.SignatureState state = 4;
+   */
+  state?: SignatureStateJson;
+
+  /**
+   * Why it is not verified. Empty if it is.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason?: string;
+
+  /**
+   * uid of the signature identity that the certificate names.
+   *
+   * @generated from field: string signature_identity = 6;
+   */
+  signatureIdentity?: string;
+
+  /**
+   * Name of that identity.
+   *
+   * @generated from field: string signature_identity_name = 7;
+   */
+  signatureIdentityName?: string;
+
+  /**
+   * Issuer in the certificate. Empty unless the server's trusted root confirms the certificate and the signature.
+   *
+   * @generated from field: string certificate_issuer = 8;
+   */
+  certificateIssuer?: string;
+
+  /**
+   * Subject in that certificate.
+   *
+   * @generated from field: string certificate_subject = 9;
+   */
+  certificateSubject?: string;
+};
+
+/**
+ * Describes the message holt.v1.PythonAttestation.
+ * Use `create(PythonAttestationSchema)` to create a new message.
+ */
+export const PythonAttestationSchema: GenMessage<PythonAttestation, {jsonType: PythonAttestationJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_python_projects, 5);
+
+/**
+ * The project whose attestations to list.
+ *
+ * @generated from message holt.v1.ListPythonAttestationsRequest
+ */
+export type ListPythonAttestationsRequest = Message<"holt.v1.ListPythonAttestationsRequest"> & {
+  /**
+   * uid of the project.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * Only attestations of the file with this name.
+   *
+   * @generated from field: string file_name = 2;
+   */
+  fileName: string;
+
+  /**
+   * Maximum number of files: 50 if 0, at most 200. A page may contain fewer.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the previous page. The filter must be that of that page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * The project whose attestations to list.
+ *
+ * @generated from message holt.v1.ListPythonAttestationsRequest
+ */
+export type ListPythonAttestationsRequestJson = {
+  /**
+   * uid of the project.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * Only attestations of the file with this name.
+   *
+   * @generated from field: string file_name = 2;
+   */
+  fileName?: string;
+
+  /**
+   * Maximum number of files: 50 if 0, at most 200. A page may contain fewer.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize?: number;
+
+  /**
+   * next_page_token of the previous page. The filter must be that of that page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message holt.v1.ListPythonAttestationsRequest.
+ * Use `create(ListPythonAttestationsRequestSchema)` to create a new message.
+ */
+export const ListPythonAttestationsRequestSchema: GenMessage<ListPythonAttestationsRequest, {jsonType: ListPythonAttestationsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_python_projects, 6);
+
+/**
+ * One page of attestations. A file has at most 20.
+ *
+ * @generated from message holt.v1.ListPythonAttestationsResponse
+ */
+export type ListPythonAttestationsResponse = Message<"holt.v1.ListPythonAttestationsResponse"> & {
+  /**
+   * @generated from field: repeated holt.v1.PythonAttestation attestations = 1;
+   */
+  attestations: PythonAttestation[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * One page of attestations. A file has at most 20.
+ *
+ * @generated from message holt.v1.ListPythonAttestationsResponse
+ */
+export type ListPythonAttestationsResponseJson = {
+  /**
+   * @generated from field: repeated holt.v1.PythonAttestation attestations = 1;
+   */
+  attestations?: PythonAttestationJson[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message holt.v1.ListPythonAttestationsResponse.
+ * Use `create(ListPythonAttestationsResponseSchema)` to create a new message.
+ */
+export const ListPythonAttestationsResponseSchema: GenMessage<ListPythonAttestationsResponse, {jsonType: ListPythonAttestationsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_python_projects, 7);
+
+/**
  * Settings of published Python projects: their status, and the other repositories that they belong to. A project exists
  * as long as it has a version; its files are published with the protocol of Python.
  *
@@ -477,6 +740,17 @@ export const PythonProjectsService: GenService<{
     methodKind: "unary";
     input: typeof UpdatePythonProjectRequestSchema;
     output: typeof PythonProjectSchema;
+  },
+  /**
+   * List the attestations of a project's files (PEP 740), by file name, and whether they are by a signature identity of
+   * the project's group or of a group above. NOT_FOUND if there is no such project.
+   *
+   * @generated from rpc holt.v1.PythonProjectsService.ListPythonAttestations
+   */
+  listPythonAttestations: {
+    methodKind: "unary";
+    input: typeof ListPythonAttestationsRequestSchema;
+    output: typeof ListPythonAttestationsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holt_v1_python_projects, 0);

@@ -344,7 +344,7 @@ export const VulnCountSchema: GenMessage<VulnCount, {jsonType: VulnCountJson}> =
   messageDesc(file_platform_registry_v1_vulnerabilities, 4);
 
 /**
- * Names the image. The scanner is ignored.
+ * Names the image. Each scanner stands for the only report of an image.
  *
  * @generated from message platform.registry.v1.GetRawVulnReportRequest
  */
@@ -366,7 +366,7 @@ export type GetRawVulnReportRequest = Message<"platform.registry.v1.GetRawVulnRe
 };
 
 /**
- * Names the image. The scanner is ignored.
+ * Names the image. Each scanner stands for the only report of an image.
  *
  * @generated from message platform.registry.v1.GetRawVulnReportRequest
  */
@@ -620,7 +620,8 @@ export const Scanner_NameSchema: GenEnum<Scanner_Name, Scanner_NameJson> = /*@__
   enumDesc(file_platform_registry_v1_vulnerabilities, 8, 0);
 
 /**
- * Selects images: repo_id or digest is required. With a digest, the tag is ignored. The scanner is ignored.
+ * Selects images: repo_id or digest is required. With a digest, the tag is ignored. Each scanner stands for
+ * the only report of an image.
  *
  * @generated from message platform.registry.v1.VulnReportFilter
  */
@@ -652,7 +653,8 @@ export type VulnReportFilter = Message<"platform.registry.v1.VulnReportFilter"> 
 };
 
 /**
- * Selects images: repo_id or digest is required. With a digest, the tag is ignored. The scanner is ignored.
+ * Selects images: repo_id or digest is required. With a digest, the tag is ignored. Each scanner stands for
+ * the only report of an image.
  *
  * @generated from message platform.registry.v1.VulnReportFilter
  */
