@@ -16,6 +16,7 @@ import type { Parsers } from "../jobs/parsers.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
+import type { Mailer } from "../mail/mail.ts";
 import type { AppendListeners } from "../outbox/append-listeners.ts";
 import type { EventNames } from "../outbox/outbox.ts";
 import type { EventSubjects } from "../outbox/subject.ts";
@@ -77,6 +78,10 @@ export interface Platform {
   readonly pageTokens: PageTokens;
   readonly limits: TransportLimits;
   readonly memory: RequestMemory;
+  /** Sends mails to people. */
+  readonly mailer: Mailer;
+  /** `trusted_root.json` of Sigstore; empty if the operator has not configured one. */
+  readonly trustedRoot: string;
   /** Parses content that callers supply. */
   readonly parsers: Parsers;
   /** Runs a protocol under the process's concurrency limit and logs its requests. */

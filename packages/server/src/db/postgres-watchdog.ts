@@ -47,6 +47,7 @@ export class Watchdog implements Disposable {
   readonly #log: Log;
   readonly #pending = new Map<ClientBase, Pending>();
   readonly #sessions = new WeakMap<ClientBase, Session>();
+  readonly #closed = new WeakSet<ClientBase>();
   /** When each connection last answered, by performance.now(). */
   readonly #answeredAt = new WeakMap<ClientBase, number>();
   /** Idle connections that have not answered since then are not trusted. */
@@ -82,6 +83,11 @@ export class Watchdog implements Disposable {
   /** Whether the connection was idle while another one went silent, so that it has probably gone silent, too. */
   isStale(client: ClientBase): boolean {
     return (this.#answeredAt.get(client) ?? 0) < this.#trustedSince;
+  }
+
+  /** Whether the connection went silent. */
+  hasClosed(client: ClientBase): boolean {
+    return this.#closed.has(client);
   }
 
   /** Closes all connections with a pending statement. */
@@ -122,6 +128,7 @@ export class Watchdog implements Disposable {
   #close(client: ClientBase, { begin }: Pending): void {
     this.#log.warn({ ms: Math.round(performance.now() - begin) }, "closed a database connection that does not answer");
     this.#trustedSince = Math.max(this.#trustedSince, begin);
+    this.#closed.add(client);
     destroyConnection(client);
   }
 

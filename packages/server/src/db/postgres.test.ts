@@ -1,5 +1,6 @@
 /** Tests what only PostgreSQL has: retried conflicts, prepared statements and lost connections. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import pg from "pg";
@@ -69,6 +70,20 @@ test("a plan that a migration invalidated is renewed", async () => {
   for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "lease_holder", "lease_time"]);
   await store.transaction((db) => sql`alter table server_state add column more text`.execute(db));
   for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "lease_holder", "lease_time", "more"]);
+});
+
+test("transactions begin on another connection where idle ones were closed", async () => {
+  const work = () => store.transaction((db) => increment(db, "idle"));
+  await Promise.all(Array.from({ length: 3 }, work));
+  const script = `import pg from "pg";
+    const client = new pg.Client({ connectionString: process.argv[1] });
+    await client.connect();
+    await client.query("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()");
+    await client.end();`;
+  // This process waits without its event loop, so the pool cannot notice the end of its connections first.
+  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script, url], { cwd: import.meta.dirname });
+  assert.equal(status, 0, String(stderr));
+  await work();
 });
 
 test("closed connections are replaced and their transactions are rolled back", async () => {

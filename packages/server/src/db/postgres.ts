@@ -100,7 +100,7 @@ class PostgresStore implements Store {
   transaction<T>(work: (db: WriteDb) => Promise<T>, { hasNoTimeLimit: hasNoLimit = false }: TransactionOptions = {}): Promise<T> {
     return retryConflicts(async () => {
       try {
-        const { value, attempt } = await this.#withClient(this.#writers, async (client) => {
+        const { value, attempt } = await this.#withTransactionClient(this.#writers, async (client) => {
           const attempt = createAttempt(postgresDialect, this.#execute(client, { hasNoLimit }));
           const mode = "isolation level read committed read write";
           const value = await this.#inTransaction(client, mode, () => attempt.run(work));
@@ -118,7 +118,7 @@ class PostgresStore implements Store {
 
   snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T> {
     return retryConflicts(() =>
-      this.#withClient(this.#readers, async (client) => {
+      this.#withTransactionClient(this.#readers, async (client) => {
         let isOver = false;
         const execute = this.#execute(client);
         const db = createReadHandle(postgresDialect, async (query) => {
@@ -137,7 +137,8 @@ class PostgresStore implements Store {
     // A standby refuses to begin a transaction that writes. A new connection may lead to the primary.
     await execute(`begin ${mode}`).catch((cause: unknown) => {
       markBroken(client);
-      throw cause instanceof HoltError ? cause : unavailable("the database does not accept changes", { cause });
+      const reason = cause instanceof HoltError ? cause : unavailable("the database does not accept changes", { cause });
+      throw watchdog.hasClosed(client) ? reason : new NotBegun(reason);
     });
     try {
       const value = await work();
@@ -149,6 +150,18 @@ class PostgresStore implements Store {
       if (isBroken(client)) throw unavailable(isCommitting ? UNKNOWN_OUTCOME : NO_OUTCOME, { cause: error });
       await execute("rollback").catch(() => {});
       throw error;
+    }
+  }
+
+  /** Takes another connection if one was closed while it was idle, which shows when a transaction begins. All may be closed. */
+  async #withTransactionClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#withClient(pool, use);
+      } catch (error) {
+        if (!(error instanceof NotBegun)) throw error;
+        if (tries > pool.options.max) throw error.reason;
+      }
     }
   }
 
@@ -195,6 +208,16 @@ class PostgresStore implements Store {
     await Promise.all([this.#readers.end(), this.#writers.end()]);
     clearTimeout(timer);
     watchdog[Symbol.dispose]();
+  }
+}
+
+/** The transaction did not begin, and may begin on another connection. */
+class NotBegun extends Error {
+  readonly reason: HoltError;
+
+  constructor(reason: HoltError) {
+    super(reason.message, { cause: reason });
+    this.reason = reason;
   }
 }
 

@@ -143,7 +143,7 @@ class Exchange<State> implements ProtocolExchange<State> {
   }
 
   takeCallerSlot(): Disposable {
-    return this.#callerSlots.take(this.principal);
+    return this.#callerSlots.take(this.principal, this.response.answer?.client.network);
   }
 
   async transfer<T>(work: () => Promise<T>): Promise<T> {

@@ -16,11 +16,13 @@ export interface ServerPagesOptions {
   readonly openapi: RequestHandler;
   /** Serves `/docs` and everything below. */
   readonly docs: RequestHandler;
+  /** Path of the web console, where browsers that open `/` are led; undefined without a console. */
+  readonly consolePath: string | undefined;
 }
 
-export function createServerPages({ health, openapi, docs }: ServerPagesOptions): readonly Mount[] {
+export function createServerPages({ health, openapi, docs, consolePath }: ServerPagesOptions): readonly Mount[] {
   return [
-    { paths: ["/"], serve: readOnly(describeServer) },
+    { paths: ["/"], serve: readOnly((request, response) => answerRoot(request, response, consolePath)) },
     { paths: ["/healthz"], serve: readOnly(answerHealthy) },
     { paths: ["/readyz"], serve: readOnly((_request, response) => void answerReady(health, response)) },
     { paths: ["/openapi.json"], serve: readOnly(openapi) },
@@ -28,8 +30,12 @@ export function createServerPages({ health, openapi, docs }: ServerPagesOptions)
   ];
 }
 
-function describeServer(_request: HttpRequest, response: HttpResponse): void {
-  send(response, 200, { type: "application/json", text: `${JSON.stringify(DESCRIPTION)}\n` });
+/** Leads people to the console, and describes the server to programs. */
+function answerRoot({ headers }: HttpRequest, response: HttpResponse, consolePath: string | undefined): void {
+  const varying = { vary: "accept" };
+  if (consolePath !== undefined && /\btext\/html\b/.test(headers.accept ?? ""))
+    send(response, 302, { type: "text/plain", text: "" }, { ...varying, location: consolePath });
+  else send(response, 200, { type: "application/json", text: `${JSON.stringify(DESCRIPTION)}\n` }, varying);
 }
 
 function answerHealthy(_request: HttpRequest, response: HttpResponse): void {

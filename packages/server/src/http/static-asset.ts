@@ -9,18 +9,28 @@ export interface StaticAsset {
   readonly etag: string;
   readonly body: Buffer;
   readonly gzipped: Buffer;
+  /** For browsers that accept Brotli; they do so over TLS and on the same machine. */
+  readonly brotli?: Buffer | undefined;
 }
 
-export function createStaticAsset(contentType: string, body: Buffer): StaticAsset {
+/** The body as a build has compressed it, so that the server does not. */
+export interface Precompressed {
+  readonly gzipped: Buffer;
+  readonly brotli: Buffer;
+}
+
+export function createStaticAsset(contentType: string, body: Buffer, precompressed?: Precompressed): StaticAsset {
   // Weak, because it identifies both encodings (RFC 9110 §8.8.3.3).
   const etag = `W/"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
-  const gzipped = gzipSync(body);
-  markAsShared(body);
-  markAsShared(gzipped);
-  return { contentType, etag, body, gzipped };
+  const { gzipped = gzipSync(body), brotli } = precompressed ?? {};
+  for (const bytes of [body, gzipped, brotli]) if (bytes !== undefined) markAsShared(bytes);
+  return { contentType, etag, body, gzipped, brotli };
 }
 
-/** Caches must revalidate each time, because a new version of the server may serve other bytes under the same name. */
+/**
+ * Caches must revalidate each time, because a new version of the server may serve other bytes under the same name. `headers` may
+ * say otherwise.
+ */
 export function sendAsset(
   request: HttpRequest,
   response: HttpResponse,
@@ -29,8 +39,7 @@ export function sendAsset(
 ): void {
   if (response.headersSent || response.destroyed) return;
   const isKnown = request.headers["if-none-match"]?.includes(asset.etag) ?? false;
-  const isGzip = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
-  const body = isGzip ? asset.gzipped : asset.body;
+  const { encoding, body } = encodingOf(request, asset);
   response.statusCode = isKnown ? 304 : 200;
   const common = {
     etag: asset.etag,
@@ -42,8 +51,14 @@ export function sendAsset(
   if (isKnown) return void response.end();
   response.setHeader("content-type", asset.contentType);
   response.setHeader("content-length", body.length);
-  if (isGzip) response.setHeader("content-encoding", "gzip");
+  if (encoding !== undefined) response.setHeader("content-encoding", encoding);
   // A response to HEAD has no body (RFC 9110 §9.3.2). Over HTTP/2, node does not omit it.
   if (request.method === "HEAD") response.end();
   else response.end(body);
+}
+
+function encodingOf({ headers }: HttpRequest, { body, gzipped, brotli }: StaticAsset): { encoding?: string; body: Buffer } {
+  const accepted = String(headers["accept-encoding"] ?? "");
+  if (brotli !== undefined && /\bbr\b/.test(accepted)) return { encoding: "br", body: brotli };
+  return /\bgzip\b/.test(accepted) ? { encoding: "gzip", body: gzipped } : { body };
 }

@@ -52,3 +52,14 @@ test("a fair claim passes over rows of full organizations and goes on with the r
   });
   assert.deepEqual(claimed, [`${ORG}/1`, `${ORG}/2`, `${OTHER}/1`, `${OTHER}/2`]);
 });
+
+test("several slots are taken at once by the same shares", () => {
+  const slots = createSlots({ slots: 16, shareOfOne: 1 / 2 });
+  assert.deepEqual([slots.mayTake(ORG, 9), slots.mayTake(ORG, 8)], [false, true]);
+  slots.take(ORG, 8);
+  assert.deepEqual([slots.mayTake(ORG), slots.mayTake(OTHER, 5), slots.mayTake(OTHER, 4)], [false, false, true]);
+  slots.giveBack(ORG, 8);
+  assert.deepEqual([slots.free(), slots.full()], [16, []]);
+  const unshared = createSlots({ slots: 5 });
+  assert.deepEqual([unshared.mayTake(ORG, 5), unshared.mayTake(ORG, 6)], [true, false]);
+});

@@ -21,11 +21,11 @@ export interface SlotPolicy {
 
 export interface Slots {
   free(): number;
-  /** Whether the organization of this uid may have one more. */
-  mayTake(uid: string): boolean;
+  /** Whether the organization of this uid may have one more, or as many more. */
+  mayTake(uid: string, count?: number): boolean;
   /** Also where the organization may not: a run that is under way can be moved here. */
-  take(uid: string): void;
-  giveBack(uid: string): void;
+  take(uid: string, count?: number): void;
+  giveBack(uid: string, count?: number): void;
   /** The organizations that have slots and may not have more. */
   full(): string[];
   /** Independent of this one from here on. */
@@ -43,12 +43,16 @@ export function createSlots(policy: SlotPolicy, before: ReadonlyMap<string, numb
     else taken.set(organization, sum);
     free -= count;
   };
-  const mayHaveMoreThan = (count: number): boolean => count < maxOfOne && count < shareOfOne * (count + free);
+  /** @param held slots of the organization, to which `count - held` are to be added first */
+  const mayHaveMoreThan = (count: number, held = count): boolean => count < maxOfOne && count < shareOfOne * (held + free);
   return {
     free: () => free,
-    mayTake: (uid) => mayHaveMoreThan(taken.get(rootOf(uid)) ?? 0),
-    take: (uid) => add(uid, 1),
-    giveBack: (uid) => add(uid, -1),
+    mayTake(uid, count = 1) {
+      const held = taken.get(rootOf(uid)) ?? 0;
+      return mayHaveMoreThan(held + count - 1, held);
+    },
+    take: (uid, count = 1) => add(uid, count),
+    giveBack: (uid, count = 1) => add(uid, -count),
     full: () => [...taken].filter(([, count]) => !mayHaveMoreThan(count)).map(([organization]) => organization),
     copy: () => createSlots(policy, taken),
   };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ConcurrencyLimit, createConcurrencyLimit, type Slot } from "./limit.ts";
+import { type ConcurrencyLimit, createConcurrencyLimit, createFairLimit, type Slot } from "./limit.ts";
 
 const createLimit = (slots: number) => createConcurrencyLimit(slots, () => new Error("full"));
 
@@ -55,4 +55,18 @@ test("a slot that is released early is given back once only", async () => {
   );
   second.finish();
   await second.done;
+});
+
+test("an organization leaves slots of a fair limit to others, and a slot is given back once only", () => {
+  const limit = createFairLimit(4, () => new Error("full"));
+  const [org, other] = ["a".repeat(40), "b".repeat(40)];
+  const first = limit.take(`${org}/1`);
+  limit.take(`${org}/2`);
+  assert.throws(() => limit.take(`${org}/3`), { message: "full" });
+  limit.take(other);
+  assert.throws(() => limit.take(other), { message: "full" });
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  limit.take(other);
+  assert.throws(() => limit.take(other), { message: "full" });
 });

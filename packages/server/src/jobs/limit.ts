@@ -1,5 +1,6 @@
-/** Concurrency limit: rejects, never queues. */
+/** Concurrency limits: they reject, and never queue. */
 import { resourceExhausted } from "../lib/errors.ts";
+import { createSlots, type SlotPolicy } from "./fair-share.ts";
 
 /** One of the places that a limit hands out. */
 export interface Slot {
@@ -47,4 +48,35 @@ export function createCallLimit(maxConcurrentCalls: number): ConcurrencyLimit {
   return createConcurrencyLimit(maxConcurrentCalls, () =>
     resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1),
   );
+}
+
+/** A concurrency limit that organizations share. */
+export interface FairLimit {
+  /**
+   * Takes a slot for the organization of the caller, which is given back when the result is disposed of.
+   * @param caller uid, or the network of an anonymous caller
+   * @throws the error of the limit while the organization may have no more
+   */
+  take(caller: string): Disposable;
+}
+
+/** However much one organization asks for, it leaves as many slots free as it has. */
+const SHARE: Pick<SlotPolicy, "shareOfOne"> = { shareOfOne: 1 / 2 };
+
+/** @param refusal makes the error for work that finds no free slot */
+export function createFairLimit(slots: number, refusal: () => Error): FairLimit {
+  const shared = createSlots({ slots, ...SHARE });
+  return {
+    take(caller) {
+      if (!shared.mayTake(caller)) throw refusal();
+      shared.take(caller);
+      let isHeld = true;
+      return {
+        [Symbol.dispose]() {
+          if (isHeld) shared.giveBack(caller);
+          isHeld = false;
+        },
+      };
+    },
+  };
 }

@@ -3,7 +3,7 @@
  * strings in UTC with three fraction digits.
  */
 import { create } from "@bufbuild/protobuf";
-import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { type Duration, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "./errors.ts";
 
 export interface Clock {
@@ -22,12 +22,22 @@ export function dateFromTimestamp(timestamp: Timestamp): Date {
   return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000));
 }
 
+/** Whether a Timestamp can hold the date: it is valid, and in the years 1 to 9999. */
+export function isTime(date: Date): boolean {
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= 9999;
+}
+
+/** @param round for fractions of a millisecond */
+export function millisecondsFromDuration({ seconds, nanos }: Pick<Duration, "seconds" | "nanos">, round = Math.floor): number {
+  return Number(seconds) * 1000 + round(nanos / 1_000_000);
+}
+
 /** The time as columns store it, rounded up to the next millisecond. @throws INVALID_ARGUMENT on the field */
 export function parseTime(field: string, { seconds, nanos }: Timestamp): string {
   const time = new Date(Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000));
   // gRPC can carry times that RFC 3339 cannot express.
-  if (Number.isNaN(time.getTime()) || time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999)
-    throw invalidArgument(field, `${field} is not a time`);
+  if (!isTime(time)) throw invalidArgument(field, `${field} is not a time`);
   return time.toISOString();
 }
 

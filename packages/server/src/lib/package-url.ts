@@ -92,3 +92,9 @@ export function fullNameOf({ type, namespace, name }: PackageUrl): string {
   if (namespace === "" || DISTRIBUTION_TYPES.has(type)) return name;
   return `${namespace}${type === "maven" ? ":" : "/"}${name}`;
 }
+
+/** Version of the source package of a Debian package, if the URL names one: `3.0.1-1` in `upstream=openssl@3.0.1-1`. */
+export function originVersionOf({ type, qualifiers }: PackageUrl): string {
+  const { upstream = "" } = qualifiers;
+  return type === "deb" && upstream.includes("@") ? upstream.slice(upstream.indexOf("@") + 1) : "";
+}

@@ -1,6 +1,7 @@
 /**
  * Encodes messages as the JSON that Holt answers and stores (canonical proto-JSON). Fields of implicit presence are
- * always written, unset fields are omitted, keys are in declaration order, and times have three fraction digits.
+ * always written, unset fields are omitted, keys are in declaration order, and times have three fraction digits. In
+ * messages of version 1, an unset message is `null` and an empty page token is written, as clients of that version know.
  */
 import { type DescEnum, type DescField, type DescMessage, type Message, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
@@ -64,12 +65,24 @@ function compileField(field: DescField): FieldWriter {
       return member.case === name ? text + (text === "" ? first : next) + encode(member.value) : text;
     };
   }
+  const isVersionOne = hasVersionOneJson(field.parent);
   // The last page of a list has no token, so an empty token is omitted although its presence is implicit.
-  const absent = field.name === "next_page_token" && field.scalar === ScalarType.STRING ? "" : undefined;
+  const absent = !isVersionOne && field.name === "next_page_token" && field.scalar === ScalarType.STRING ? "" : undefined;
+  const [firstNull, nextNull] = isVersionOne && isNullIfUnset(field) ? [`${first}null`, `${next}null`] : ["", ""];
   return (message, text) => {
     const value = message[name];
-    return value === undefined || value === absent ? text : text + (text === "" ? first : next) + encode(value);
+    if (value === undefined) return text + (text === "" ? firstNull : nextNull);
+    return value === absent ? text : text + (text === "" ? first : next) + encode(value);
   };
+}
+
+function hasVersionOneJson({ typeName }: DescMessage): boolean {
+  return /^platform\.[a-z]+\.v1\./.test(typeName);
+}
+
+/** Whether JSON of version 1 has `null` for the unset field: a single message that is neither `optional` nor in a oneof. */
+export function isNullIfUnset({ fieldKind, oneof, proto }: DescField): boolean {
+  return fieldKind === "message" && oneof === undefined && !proto.proto3Optional;
 }
 
 function fieldEncoder(field: DescField): ValueEncoder {

@@ -1,6 +1,6 @@
 /** Renders users and groups for responses: one resource or a list, with the requested attributes. */
 import type { ReadDb, Store } from "../db/store.ts";
-import type { ConcurrencyLimit } from "../jobs/limit.ts";
+import type { FairLimit } from "../jobs/limit.ts";
 import { parseFilter } from "./filter.ts";
 import { countWithinLinkLimit, loadLinks } from "./links.ts";
 import { type ListPage, type ListQuery, listRows } from "./list.ts";
@@ -26,7 +26,7 @@ export interface SearchScope {
   readonly idpUid: string;
   /** URL of the provider's SCIM, without a trailing slash. */
   readonly base: string;
-  readonly scans: ConcurrencyLimit;
+  readonly scans: FairLimit;
 }
 
 /** How resources are shown. */

@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
-import type { ConcurrencyLimit } from "../jobs/limit.ts";
+import type { FairLimit } from "../jobs/limit.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
 import { columnOf, compileFilter } from "./filter-sql.ts";
@@ -46,7 +46,7 @@ export interface ListSource {
   readonly db: ReadDb;
   readonly storage: ResourceStorage;
   readonly idpUid: string;
-  readonly scans: ConcurrencyLimit;
+  readonly scans: FairLimit;
 }
 
 /** The rows that a list is about. */
@@ -66,7 +66,8 @@ export async function listRows({ db, storage, idpUid, scans }: ListSource, query
   const sortPath = parseSortPath(storage, query.sortBy);
   const column = sortPath === undefined ? DEFAULT_ORDER : columnOf(sortPath, storage);
   if (condition.remainder === undefined && column !== undefined) return listBySql({ db, storage, where, hint }, column, query);
-  return scans.run(() => listByScan({ db, storage, where, hint }, sortPath, { ...query, filter: condition.remainder }));
+  using _slot = scans.take(idpUid);
+  return await listByScan({ db, storage, where, hint }, sortPath, { ...query, filter: condition.remainder });
 }
 
 /** @throws ScimError invalidValue */

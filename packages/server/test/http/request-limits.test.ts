@@ -50,7 +50,7 @@ for (const type of PROTOCOLS) {
       await gate.promise;
       return answerKindly(operation, () => request, metadata);
     };
-    await using server = await startTransports({ run, limits: { heldBytes: 100_000 } });
+    await using server = await startTransports({ run, limits: { heldBytes: 160_000 } });
     const name = "x".repeat(60_000);
     const message = type.endsWith("json")
       ? Buffer.from(JSON.stringify({ parent: name }))
@@ -83,7 +83,7 @@ function watched(): { run: Run; begun: Promise<void>; failure: Promise<unknown> 
 
 test("a client that disconnects in the middle of its request frees the memory, and its call ends", async () => {
   const { run, begun, failure } = watched();
-  await using server = await startTransports({ run, limits: { heldBytes: 100_000 } });
+  await using server = await startTransports({ run, limits: { heldBytes: 160_000 } });
   await using session = openHttp2(server.port);
   const stream = session.request({ ":method": "POST", ":path": CREATE_GROUP, "content-type": "application/grpc" }).on("error", () => {});
   stream.write(Buffer.alloc(60_000));

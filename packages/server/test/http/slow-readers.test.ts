@@ -25,9 +25,12 @@ const limits: Partial<TransportLimits> = {
   readIdleMs: 60_000,
 };
 
-/** Answers 1 MiB to the caller of the header, as REST does for a list; at `/large` more than the kernel takes. */
+/** Bytes of answers by path: `/large` is more than the kernel takes. */
+const SIZES: Readonly<Record<string, number>> = { "/large": 32 * MIB, "/small": 1024 };
+
+/** Answers 1 MiB to the caller of the header, as REST does for a list, or as the path says. */
 const serveMebibyte: RequestHandler = (request, response) => {
-  const text = "x".repeat(request.url === "/large" ? 32 * MIB : MIB);
+  const text = "x".repeat(SIZES[request.url ?? ""] ?? MIB);
   try {
     response.answer?.identify(request.headers.authorization);
     response.answer?.reserve(text.length);
@@ -64,12 +67,14 @@ describe("the budget of unread bytes", () => {
     assert.deepEqual(await statusesOf(session, 1, "alice"), [200]);
   });
 
-  test("all callers together have as many unread answers as the budget of the process has room for", async () => {
+  test("all callers together have unread answers within the budget of the process, and leave room for small ones", async () => {
     await using server = await start();
     await using session = openWithoutWindow(server.port);
     const statuses: number[] = [];
     for (let i = 0; i < 10; i++) statuses.push(...(await statusesOf(session, 1, `caller-${i}`)));
-    assert.deepEqual(statuses, [200, 200, 200, 200, 200, 200, 200, 200, 429, 429]);
+    // The eighth answer would leave nothing to others.
+    assert.deepEqual(statuses, [200, 200, 200, 200, 200, 200, 200, 429, 429, 429]);
+    assert.equal((await headersOf(session, { ":path": "/small", ...as("caller-10") }))[":status"], 200);
   });
 
   test("the budget is free again when the answers are read", async () => {

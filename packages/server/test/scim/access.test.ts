@@ -20,6 +20,7 @@ import {
 import { type Caller, describeWithWorld, type World } from "../harness/world.ts";
 
 const UNAUTHENTICATED = 16;
+const PERMISSION_DENIED = 7;
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
 
 describeWithWorld("access to SCIM", (world) => {
@@ -185,13 +186,18 @@ describeWithWorld("deactivation by a directory", (world) => {
   }
 
   async function login(directory: Directory, subject: string, claims: Record<string, unknown> = {}) {
+    const exchanged = answerOf(await signIn(directory, subject, claims));
+    return { uid: world.userUid(subject), token: exchanged.token, refreshToken: exchanged.refreshToken };
+  }
+
+  async function signIn(directory: Directory, subject: string, claims: Record<string, unknown> = {}) {
     const proof = await world.proofOf(subject, { aud: directory.clientId, ...claims });
     // Fails if the person is already registered.
     await world.rest.call(Auth.method.register, {}, proof);
-    const request = { identityProvider: directory.idpUid };
-    const exchanged = answerOf(await world.rest.call(SecurityTokenService.method.exchange, request, proof));
-    return { uid: world.userUid(subject), token: exchanged.token, refreshToken: exchanged.refreshToken };
+    return world.rest.call(SecurityTokenService.method.exchange, { identityProvider: directory.idpUid }, proof);
   }
+
+  const signInCode = async (directory: Directory, subject: string) => codeOf(await signIn(directory, subject));
 
   const start = (options: DirectoryOptions = {}) => startDirectory(world, { issuer: world.issuer, ...options });
 
@@ -207,16 +213,18 @@ describeWithWorld("deactivation by a directory", (world) => {
   const off = patch({ op: "replace", value: { active: false } });
   const on = patch({ op: "replace", value: { active: true } });
 
-  test("deactivating a user revokes rights for the next request, and activating restores them", async () => {
+  test("deactivating a user revokes rights for the next request, and activating restores them at the next sign-in", async () => {
     const directory = await start();
     const person = await createPerson(directory);
     deepEqual(await codes(person, directory.organization), [0, 0]);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, off);
     deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, on);
-    deepEqual(await codes(person, directory.organization), [0, 0]);
+    deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED], "the session has ended");
+    const again = await login(directory, person.subject);
+    deepEqual(await codes(again, directory.organization), [0, 0]);
     await directory.must(204, "DELETE", `/Users/${person.scimId}`);
-    deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
+    deepEqual(await codes(again, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
   });
 
   test("a deactivated user cannot log in to the registry, exchange tokens or sign in", async () => {
@@ -272,7 +280,7 @@ describeWithWorld("deactivation by a directory", (world) => {
       false,
     );
     await directory.user({ userName: `${person.subject}@example.com`, externalId: person.subject });
-    deepEqual(await codes(person, directory.organization), [0, 0]);
+    deepEqual(await codes(await login(directory, person.subject), directory.organization), [0, 0]);
   });
 
   test("changing an external id acts like deletion, until the old external id is provisioned again", async () => {
@@ -280,15 +288,19 @@ describeWithWorld("deactivation by a directory", (world) => {
     const [person, next] = [await createPerson(directory), await createPerson(directory)];
     const change = (scimId: string, externalId: string) =>
       directory.must(200, "PATCH", `/Users/${scimId}`, patch({ op: "replace", path: "externalId", value: externalId }));
-    const both = async () => [...(await codes(person, directory.organization)), ...(await codes(next, directory.organization))];
+    /** The google.rpc.Codes of a sign-in of each. */
+    const signIns = () => Promise.all([person, next].map(({ subject }) => signInCode(directory, subject)));
     await change(person.scimId, "somebody-else");
-    deepEqual(await both(), [UNAUTHENTICATED, UNAUTHENTICATED, 0, 0]);
+    deepEqual(await codes(person, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
+    deepEqual(await codes(next, directory.organization), [0, 0]);
+    deepEqual(await signIns(), [PERMISSION_DENIED, 0]);
     await change(next.scimId, person.subject);
-    deepEqual(await both(), [0, 0, UNAUTHENTICATED, UNAUTHENTICATED], "the account is another person's now");
+    deepEqual(await codes(next, directory.organization), [UNAUTHENTICATED, UNAUTHENTICATED]);
+    deepEqual(await signIns(), [0, PERMISSION_DENIED], "the account is another person's now");
     await change(person.scimId, next.subject);
-    deepEqual(await both(), [0, 0, 0, 0]);
+    deepEqual(await signIns(), [0, 0]);
     await directory.must(200, "PATCH", `/Users/${next.scimId}`, patch({ op: "remove", path: "externalId" }));
-    deepEqual(await both(), [UNAUTHENTICATED, UNAUTHENTICATED, 0, 0]);
+    deepEqual(await signIns(), [PERMISSION_DENIED, 0]);
   });
 
   test("a user identified by the claim oid is deactivated from the first login on", async () => {

@@ -8,7 +8,7 @@ export interface Authenticator {
   /** Rejects with UNAUTHENTICATED unless the token is a valid access token of this server. */
   verify(token: string): Promise<Principal>;
   /** The current rights of the token. `exists` is false if its identity was deleted, or deactivated by its directory. */
-  load(principal: Principal): Promise<{ readonly exists: boolean; readonly access: Access }>;
+  load(principal: Principal): Promise<{ readonly exists: boolean; readonly access: Access; readonly isEnded?: boolean }>;
 }
 
 export interface Caller {
@@ -27,7 +27,8 @@ export function isOpen({ mode }: AccessRule): boolean {
 export async function authenticate(rule: AccessRule, authorization: string | undefined, authenticator: Authenticator): Promise<Caller> {
   if (isOpen(rule)) return ANONYMOUS;
   const principal = await authenticator.verify(bearerToken(authorization));
-  const { exists, access } = await authenticator.load(principal);
+  const { exists, access, isEnded } = await authenticator.load(principal);
+  if (isEnded === true) throw unauthenticated("the session of this token was ended; sign in again");
   if (!exists) throw unauthenticated("the identity of this token no longer exists");
   return { principal, access };
 }

@@ -53,9 +53,17 @@ export async function assertHolds(target: Target, capabilities: bigint, access: 
  */
 async function refusal({ kind, uid }: Target, capabilities: bigint, access: Access, db: ReadDb): Promise<HoltError> {
   if (!(await rootExists(rootOf(uid), db))) return notFound(kind, uid);
+  const withheld = access.withheldAt(uid);
+  if (withheld !== undefined) return policyRefusal(withheld, rootOf(uid));
   const missing = capabilitiesIn(capabilities & ~access.capabilitiesAt(uid)).map((capability) => capabilityName(capability));
   const names = missing.join(", ");
   return permissionDenied(`${names} ${missing.length === 1 ? "is" : "are"} needed at ${uid}`, { capability: names, resource: uid });
+}
+
+/** Says what the organization requires of a sign-in. The details name it, for programs that sign the person in again. */
+function policyRefusal(problem: string, organization: string): HoltError {
+  const text = `the sign-in of this session does not satisfy the organization ${organization}: ${problem}; sign in again`;
+  return permissionDenied(text, { policy: problem, organization });
 }
 
 async function rootExists(uid: string, db: ReadDb): Promise<boolean> {

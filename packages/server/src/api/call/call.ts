@@ -39,20 +39,40 @@ export type MessageSource = () => Message | Promise<Message>;
 /** The JSON text of a message in canonical form (see lib/proto-json.ts), which REST sends unchanged. */
 export class JsonText<Desc extends DescMessage = DescMessage> {
   readonly schema: Desc;
-  readonly text: string;
+  #text: string | (() => string);
   #message: MessageShape<Desc> | undefined;
 
-  /** @param message that `text` was encoded from; left out for a text that was read from the store */
-  constructor(schema: Desc, text: string, message?: MessageShape<Desc>) {
+  /**
+   * @param text or a function that makes it when it is needed
+   * @param message that `text` was encoded from; left out for a text that was read from the store
+   */
+  constructor(schema: Desc, text: string | (() => string), message?: MessageShape<Desc>) {
     this.schema = schema;
-    this.text = text;
+    this.#text = text;
     this.#message = message;
+  }
+
+  get text(): string {
+    if (typeof this.#text !== "string") this.#text = this.#text();
+    return this.#text;
   }
 
   /** The message that the text stands for; decoded at the first call, unless the text was made from it. */
   message(): MessageShape<Desc> {
     this.#message ??= messageFromJson(this.schema, this.text);
     return this.#message;
+  }
+}
+
+/** The JSON text of a long message, in chunks that are made while REST sends them. Other protocols cannot send it. */
+export class StreamedText<Desc extends DescMessage = DescMessage> extends JsonText<Desc> {
+  readonly chunks: AsyncIterable<string>;
+
+  constructor(schema: Desc, chunks: AsyncIterable<string>) {
+    super(schema, () => {
+      throw new Error(`${schema.typeName}: a reply in chunks was to be sent as a whole`);
+    });
+    this.chunks = chunks;
   }
 }
 

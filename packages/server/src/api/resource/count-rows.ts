@@ -35,6 +35,28 @@ export async function countAll(selection: Selection, db: ReadDb): Promise<RowCou
   return { total, rootRows: rootRows === undefined ? 0 : total };
 }
 
+/** The size of a list over all its pages. */
+export interface ListSize {
+  /** At most one more than asked for. */
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/**
+ * Measures the rows that meet all conditions, without reading their bodies.
+ * @param bytesOfRow SQL of the bytes that a row adds to the list
+ */
+export async function measureRows(
+  selection: Selection,
+  { maxRows, bytesOfRow }: { readonly maxRows: number; readonly bytesOfRow: RawBuilder<unknown> },
+  db: ReadDb,
+): Promise<ListSize> {
+  const where = seekCondition({ ...selection, after: undefined }, db.dialect);
+  const { rows } = await sql<{ n: number; bytes: number }>`select count(*) as n, sum(measured.bytes) as bytes from (
+    select ${bytesOfRow} as bytes from ${source(selection, db.dialect)} where ${where} limit ${maxRows + 1}) as measured`.execute(db);
+  return { rows: Number(rows[0]?.n ?? 0), bytes: Number(rows[0]?.bytes ?? 0) };
+}
+
 async function countEntries({ table, uid, where, isRepeated }: Entries, { view }: Selection, db: ReadDb): Promise<number> {
   const isVisible = within(view.ranges, uid, db.dialect);
   const each = isRepeated ? sql`distinct ${uid}` : sql`*`;

@@ -8,7 +8,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { type Call, JsonText } from "../call/call.ts";
 import { listCapabilities } from "./conditions.ts";
-import { countRows, type RowCount } from "./count-rows.ts";
+import { countRows, type ListSize, measureRows, type RowCount } from "./count-rows.ts";
 import type { Resource } from "./define.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
@@ -37,6 +37,8 @@ export interface Page {
   /** Undefined if there are too many rows to count. */
   readonly totalCount: number | undefined;
   readonly skipped: number;
+  /** Measures all pages; undefined where only reading them can tell. */
+  readonly measure?: ((maxRows: number) => Promise<ListSize>) | undefined;
 }
 
 /** Terms of a list beyond the request's hierarchy, equality filters, order and page. */
@@ -66,16 +68,22 @@ export interface ListOptions extends ListTerms {
   readonly pageTokens: PageTokens;
   /** Completes stored bodies with what is stored elsewhere: one text for each row, in the same order. */
   readonly show?: ((rows: readonly Row[]) => Promise<readonly string[]>) | undefined;
+  /** SQL of the bytes of a completed body; without it, only bodies that are sent as stored can be measured. */
+  readonly bytesOfRow?: RawBuilder<unknown> | undefined;
 }
+
+const BYTES_OF_BODY = sql`octet_length(body)`;
 
 /** @throws INVALID_ARGUMENT on page_size, page_token, order_by, skip */
 export async function listPage(resource: Resource, request: ListRequest, call: Call, options: ListOptions): Promise<Page> {
   const { pageTokens: tokens, rootRows, conditions = [], counted, entries, isIndexed = false, plan, show } = options;
+  const bytesOfRow = options.bytesOfRow ?? (show === undefined ? BYTES_OF_BODY : undefined);
   const { limit, skip } = parsePageRequest(request);
   const order = parseOrderBy(request.orderBy, resource);
   const filters = filtersOf(resource, request);
   // Not computed without need: a filter may be as large as a message.
-  const binding = () => bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => textOf(condition, call))], order);
+  const binding = () =>
+    bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => conditionText(condition, call))], order);
   const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding(), call.now);
   const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, resource, call.db.dialect);
   const equal = filters.map((filter) => equality(filter, call.db.dialect));
@@ -106,6 +114,7 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding(), call.now),
     totalCount: count.total,
     skipped,
+    measure: bytesOfRow && ((maxRows) => measureRows(selection, { maxRows, bytesOfRow }, call.db)),
   };
 }
 
@@ -147,7 +156,7 @@ function confine(view: View, conditions: readonly Condition[], counted: CountKin
   return { ...view, conditions: [...view.conditions, ...conditions], counted: counted === undefined ? undefined : view.counted };
 }
 
-function textOf({ seek }: Condition, { db }: Call): unknown {
+function conditionText({ seek }: Condition, { db }: Call): unknown {
   const { sql: text, parameters } = seek.compile(db);
   return [text, parameters];
 }
@@ -158,13 +167,26 @@ function bindingOf(call: Call, uidp: UIDPFilter | undefined, filters: readonly u
   return JSON.stringify([call.operation.name, call.principal?.uid, hierarchy, filters, order.column, order.descending]);
 }
 
-/** The response message of a list, assembled from stored bodies without parsing them. */
-export function listResponse<Desc extends DescMessage>(
-  schema: Desc,
-  { bodies, nextPageToken, totalCount, skipped }: Omit<Page, "uids">,
-): JsonText<Desc> {
+type ListedPage = Omit<Page, "uids">;
+
+/** The response message of a list. */
+export class ListText<Desc extends DescMessage = DescMessage> extends JsonText<Desc> {
+  readonly page: ListedPage;
+
+  constructor(schema: Desc, page: ListedPage) {
+    super(schema, () => textOfPage(schema, page));
+    this.page = page;
+  }
+}
+
+export function listResponse<Desc extends DescMessage>(schema: Desc, page: ListedPage): ListText<Desc> {
+  return new ListText(schema, page);
+}
+
+/** Assembled from stored bodies without parsing them. */
+function textOfPage(schema: DescMessage, { bodies, nextPageToken, totalCount, skipped }: ListedPage): string {
   const items = schema.fields[0]?.jsonName ?? "items";
   const token = nextPageToken === "" ? "" : `"nextPageToken":"${nextPageToken}",`;
   const total = totalCount === undefined ? "" : `"totalCount":"${totalCount}",`;
-  return new JsonText(schema, `{"${items}":[${bodies.join(",")}],${token}${total}"skipped":${skipped}}`);
+  return `{"${items}":[${bodies.join(",")}],${token}${total}"skipped":${skipped}}`;
 }

@@ -1,7 +1,6 @@
 /** Finds groups by the names that people write in paths. Reveals only groups where the caller has a right. */
 import type { Access } from "../../access/capabilities.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { isAtOrBelow } from "../../lib/uid.ts";
 
 const ROOT_UID = /^[0-9a-f]{40}$/;
 const SEGMENT_UID = /^[0-9a-f]{16}$/;
@@ -51,9 +50,9 @@ export function isUidSegment(text: string): boolean {
  * organization owns its name, so unverified ones do not make it ambiguous.
  */
 async function organizationsNamed(db: ReadDb, name: string, access: Access): Promise<string[]> {
-  if (ROOT_UID.test(name)) return isVisible(name, access) ? [name] : [];
+  if (ROOT_UID.test(name)) return isKnown(name, access) ? [name] : [];
   const rows = await db.selectFrom("group").select(["uid", "verified"]).where("name", "=", name).where("parent", "is", null).execute();
-  const visible = rows.filter(({ uid }) => isVisible(uid, access));
+  const visible = rows.filter(({ uid }) => isKnown(uid, access));
   return preferredOf(visible, access).map(({ uid }) => uid);
 }
 
@@ -81,9 +80,15 @@ async function foldersNamed(db: ReadDb, parent: string, name: string, access: Ac
   return rows.map(({ uid }) => uid).filter((uid) => isVisible(uid, access));
 }
 
+/**
+ * Whether a name may mean the organization. One whose policy withholds the caller's rights keeps its name: otherwise the name would
+ * mean a public organization of strangers.
+ */
+function isKnown(uid: string, access: Access): boolean {
+  return isVisible(uid, access) || access.withheldAt(uid) !== undefined;
+}
+
 /** Whether the caller holds a capability at the group, above or below. */
 export function isVisible(uid: string, access: Access): boolean {
-  if (access.capabilitiesAt(uid) !== 0n) return true;
-  for (const [at] of access.entries()) if (isAtOrBelow(at, uid)) return true;
-  return false;
+  return access.reaches(uid);
 }

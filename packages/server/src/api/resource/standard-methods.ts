@@ -4,6 +4,7 @@
  */
 import { create as createMessage, type DescMessage, type DescService } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { RawBuilder } from "kysely";
 import type { Call, WriteCall } from "../call/call.ts";
 import { JsonText } from "../call/call.ts";
 import { type Handlers, read, write } from "../call/implement.ts";
@@ -24,6 +25,8 @@ export interface Reading {
    * stored.
    */
   show?(bodies: readonly string[], call: Call, view: View): Promise<readonly string[]>;
+  /** SQL of the bytes of a body that `show` completed for a List. */
+  readonly bytesOfRow?: RawBuilder<unknown>;
   /** Terms of a List beyond its equality filters. */
   listTerms?(request: ListRequest, call: Call): ListTerms;
 }
@@ -53,12 +56,15 @@ function standardGet<Desc extends DescMessage>(resource: Resource<Desc>, { show 
   });
 }
 
-function standardList(resource: Resource, output: DescMessage, { pageTokens, show, listTerms }: Reading) {
+function standardList(resource: Resource, output: DescMessage, { pageTokens, show, bytesOfRow, listTerms }: Reading) {
   return read(async (request, call) => {
     const list = request as unknown as ListRequest;
     const bodiesOf = (rows: readonly { readonly body: string }[]) => rows.map(({ body }) => body);
     const showRows = show && ((rows: readonly { readonly body: string }[]) => show(bodiesOf(rows), call, "summary"));
-    return listResponse(output, await listPage(resource, list, call, { pageTokens, show: showRows, ...listTerms?.(list, call) }));
+    return listResponse(
+      output,
+      await listPage(resource, list, call, { pageTokens, show: showRows, bytesOfRow, ...listTerms?.(list, call) }),
+    );
   });
 }
 

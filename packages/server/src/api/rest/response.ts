@@ -1,5 +1,6 @@
 /** Writes the answers of REST. */
-import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import { begin, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
+import { sendChunks } from "../../http/send-chunks.ts";
 import type { ErrorAnswer } from "./error.ts";
 
 export function sendReply(request: HttpRequest, response: HttpResponse, requestId: string, text: string): void {
@@ -10,6 +11,19 @@ export function sendReply(request: HttpRequest, response: HttpResponse, requestI
   };
   if (text !== "") headers["content-type"] = "application/json";
   sendText(request, response, { status: 200, headers, text });
+}
+
+/** Sends the body while it is made. @throws the error of the chunks */
+export async function sendStream(
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+  chunks: AsyncIterable<string>,
+): Promise<void> {
+  if (response.headersSent || response.destroyed) return;
+  begin(response, 200, { "cache-control": "no-store", "x-request-id": requestId, "content-type": "application/json" });
+  if (request.method === "HEAD") response.end();
+  else await sendChunks(response, chunks);
 }
 
 export function sendError(request: HttpRequest, response: HttpResponse, requestId: string, answer: ErrorAnswer): void {

@@ -8,6 +8,8 @@ export class RestMetadata implements CallMetadata {
   readonly protocol = "rest";
   readonly requestId: string;
   readonly alias: string | undefined;
+  /** Uid; undefined for an anonymous caller, and until the caller is known. */
+  caller: string | undefined;
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
   #signal: AbortSignal | undefined;
@@ -36,6 +38,7 @@ export class RestMetadata implements CallMetadata {
   }
 
   identify(caller: string | undefined): void {
+    this.caller = caller;
     this.#response.answer?.identify(caller);
   }
 

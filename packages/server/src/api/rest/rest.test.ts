@@ -8,6 +8,7 @@ import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { until } from "../../../test/harness/wait.ts";
+import { createCallerSlots } from "../../http/caller-slots.ts";
 import { RequestMemory } from "../../http/request-memory.ts";
 import { defaultLimits } from "../../http/transport-limits.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -23,7 +24,7 @@ import {
 } from "../../lib/errors.ts";
 import { createLog } from "../../lib/log.ts";
 import { vendorProfiles } from "../../lib/vendor-profile.ts";
-import { type CallMetadata, JsonText } from "../call/call.ts";
+import { type CallMetadata, JsonText, StreamedText } from "../call/call.ts";
 import type { Run } from "../call/run.ts";
 import { UnservedCalls } from "../call/unserved-calls.ts";
 import { contractOperations } from "./contract-routes.ts";
@@ -52,11 +53,17 @@ const run: Run = async (operation, source, metadata) => {
     aborted = once(metadata.signal, "abort");
     await aborted;
   }
+  if (uid === "broken") return new StreamedText(GroupSchema, brokenChunks());
   if (errors[uid] !== undefined) throw errors[uid]();
   if (uid === "text") return new JsonText(GroupSchema, '{"uid":"as it is"}');
   if (operation.method.output.typeName === EmptySchema.typeName) return create(EmptySchema);
   return create(operation.method.output, { uid } as never);
 };
+
+async function* brokenChunks(): AsyncGenerator<string> {
+  yield '{"uid":"';
+  throw new Error("the rest of the reply");
+}
 
 const profile = vendorProfiles.get("chainguard");
 assert.ok(profile);
@@ -67,6 +74,7 @@ const handler = createRestHandler({
   memory: new RequestMemory({ ...defaultLimits, messageBytes: LIMIT, anonymousMessageBytes: LIMIT }),
   log: createLog("silent"),
   unserved: new UnservedCalls(createLog("silent"), systemClock),
+  callerSlots: createCallerSlots(1),
 });
 const http1 = createHttp1((request, response) => void handler(request, response));
 const http2 = createHttp2((request, response) => void handler(request, response));
@@ -186,6 +194,15 @@ describe("a REST error", () => {
       const { status, body } = await failure(uid);
       assert.deepEqual([status, body], [500, { code: 13, message: "Internal error", details: [] }]);
     }
+  });
+
+  it("a REST reply that cannot be completed breaks off over HTTP/1.1 and HTTP/2, and reads as incomplete", async () => {
+    await assert.rejects(call("/iam/v2/groups/broken").then((answer) => answer.text()));
+    const session = connect(`http://127.0.0.1:${portOf(http2)}`);
+    const stream = session.request({ ":path": "/iam/v2/groups/broken" });
+    await assert.rejects(stream.toArray(), { code: "ERR_HTTP2_STREAM_ERROR" });
+    session.close();
+    assert.equal((await call("/iam/v2/groups/broken", { method: "HEAD" })).status, 200);
   });
 
   it("distinguishes a wrong method from an unknown path", async () => {

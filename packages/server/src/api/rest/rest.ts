@@ -1,15 +1,17 @@
 /** Serves REST: finds the operation of an HTTP request, runs it, and answers its reply or error. */
 import type { Message } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { CallerSlots } from "../../http/caller-slots.ts";
 import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError, type RequestMemory } from "../../http/request-memory.ts";
+import { breakOff } from "../../http/send-chunks.ts";
 import { HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { isOpen } from "../call/authenticate.ts";
-import { type CallMetadata, JsonText, type Reply } from "../call/call.ts";
+import { type CallMetadata, JsonText, type Reply, StreamedText } from "../call/call.ts";
 import { requestIdOf } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
@@ -18,7 +20,7 @@ import { errorContextOf, unknownOperation } from "../status.ts";
 import { answerFromError, unknownPath, wrongMethod } from "./error.ts";
 import { warningHeader } from "./ignored-input.ts";
 import { compileRequestReader, type RequestReader } from "./request-reader.ts";
-import { sendError, sendReply } from "./response.ts";
+import { sendError, sendReply, sendStream } from "./response.ts";
 import { RestMetadata } from "./rest-metadata.ts";
 import { type Route, type RouteMatch, RouteTable, routesOf } from "./route-table.ts";
 import { isBrowser, sendUnknownPage } from "./unknown-page.ts";
@@ -30,6 +32,8 @@ export interface RestOptions {
   readonly memory: RequestMemory;
   readonly log: Log;
   readonly unserved: UnservedCalls;
+  /** Slots for long replies, shared with the transfers of the protocols that are not calls. */
+  readonly callerSlots: CallerSlots;
 }
 
 /** Nesting depth of a JSON body; equals the library's limit for gRPC. */
@@ -58,13 +62,36 @@ export function createRestHandler(options: RestOptions): RestHandler {
       if (match.kind === "wrong-method") return sendError(request, response, requestId, wrongMethod(match.allowed));
       context = errorContextOf(match.route.operation, match.alias, options.profile);
       const metadata = new RestMetadata(request, response, requestId, match.alias);
-      sendReply(request, response, requestId, await answer({ request, response, query, match, metadata }, options));
+      const reply = await answer({ request, response, query, match, metadata }, options);
+      if (typeof reply === "string") sendReply(request, response, requestId, reply);
+      else
+        await sendTransfer(
+          { request, response, requestId, reply },
+          options.callerSlots.take(metadata.caller, response.answer?.client.network),
+        );
     } catch (thrown) {
       const error = holtErrorOf(thrown, requestId, options.log);
+      if (response.headersSent) {
+        options.log.error({ err: error, requestId }, "a response broke off");
+        return breakOff(response);
+      }
       sendError(request, response, requestId, answerFromError(error, context));
       if (error instanceof MessageTooLargeError) request.resume();
     }
   };
+}
+
+interface Transfer {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly requestId: string;
+  readonly reply: StreamedText;
+}
+
+/** Sends a long reply. The call is over, so it holds no slot of the process. */
+async function sendTransfer({ request, response, requestId, reply }: Transfer, slot: Disposable): Promise<void> {
+  using _slot = slot;
+  await sendStream(request, response, requestId, reply.chunks);
 }
 
 interface UnroutedRequest {
@@ -90,12 +117,14 @@ interface RoutedRequest {
   readonly metadata: CallMetadata;
 }
 
-async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Promise<string> {
+async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Promise<string | StreamedText> {
   const { response, match, metadata } = routed;
   const { operation, encode } = match.route;
   const allowance = memory.allow(isOpen(operation.access), response.answer);
   try {
-    const text = encode(await run(operation, () => readMessage(routed, allowance), metadata));
+    const reply = await run(operation, () => readMessage(routed, allowance), metadata);
+    if (reply instanceof StreamedText) return reply;
+    const text = encode(reply);
     // A write has happened, so its reply is sent in any case.
     if (operation.handler?.kind === "read") response.answer?.reserve(Buffer.byteLength(text));
     return text;

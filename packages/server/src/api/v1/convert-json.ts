@@ -1,6 +1,7 @@
 /** Converts the JSON of version 2 messages to version 1. Compiled from the descriptors at boot. */
 import { type DescEnum, type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { isNullIfUnset } from "../../lib/proto-json.ts";
 import { type Differences, type FieldPair, pairFields } from "./field-pairs.ts";
 
 export type JsonConverter = (source: JsonObject) => JsonObject;
@@ -45,9 +46,11 @@ function compileWriters(v2: DescMessage, v1: DescMessage, compilation: Compilati
   });
 }
 
-function writer({ jsonName }: DescField, answer: (source: JsonObject) => JsonValue | undefined): FieldWriter {
+function writer(field: DescField, answer: (source: JsonObject) => JsonValue | undefined): FieldWriter {
+  const { jsonName } = field;
+  const missing = isNullIfUnset(field) ? null : undefined;
   return (source, target) => {
-    const value = answer(source);
+    const value = answer(source) ?? missing;
     if (value !== undefined) target[jsonName] = value;
   };
 }
@@ -62,8 +65,10 @@ function compileWriter({ v1, v2 }: FieldPair, compilation: Compilation): FieldWr
   });
 }
 
-/** Fields of implicit presence are always written, also where version 2 can leave them out. */
-function missingValue({ fieldKind, scalar, presence, enum: enumeration }: DescField): JsonValue | undefined {
+/** Fields of implicit presence are always written, also where version 2 can leave them out. An unset message is `null`. */
+export function missingValue(field: DescField): JsonValue | undefined {
+  const { fieldKind, scalar, presence, enum: enumeration } = field;
+  if (isNullIfUnset(field)) return null;
   if (fieldKind === "list") return [];
   if (fieldKind === "map") return {};
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
@@ -94,12 +99,14 @@ function elementConverter(v1: DescField, v2: DescField, compilation: Compilation
 }
 
 function enumConverter(v2: DescEnum, v1: DescEnum): ValueConverter | undefined {
-  const names = new Map(v2.values.map((value) => [value.name, enumValueName(value, v1)]));
+  const names = enumValueNames(v2, v1);
   if ([...names].every(([from, to]) => from === to)) return undefined;
   return (value) => (typeof value === "string" ? (names.get(value) ?? value) : value);
 }
 
-/** The value of the same name or, because version 1 has no prefixes in some enums, of the same number. */
-function enumValueName({ name, number }: DescEnum["values"][number], v1: DescEnum): JsonValue {
-  return v1.values.find((value) => value.name === name)?.name ?? v1.value[number]?.name ?? number;
+/** The value by its name in version 2. It has the same name or, where version 1 has no prefixes, the same number. */
+export function enumValueNames(v2: DescEnum, v1: DescEnum): ReadonlyMap<string, JsonValue> {
+  return new Map(
+    v2.values.map(({ name, number }) => [name, v1.values.find((value) => value.name === name)?.name ?? v1.value[number]?.name ?? number]),
+  );
 }

@@ -1,24 +1,17 @@
 /** Makes the handlers of a version 1 service from those of version 2: each converts its request, runs the other and converts the reply. */
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type DescMethodUnary,
-  type DescService,
-  type JsonObject,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type DescMethodUnary, type DescService, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { JsonText, type Reply } from "../call/call.ts";
 import type { Handler, Handlers, ServiceImplementation } from "../call/implement.ts";
 import { fullName } from "../call/operation.ts";
 import { compileValidator } from "../call/validate.ts";
-import { compileJsonConverter } from "./convert-json.ts";
 import { compileMask, compileMessageConverter, type MessageConverter } from "./convert-message.ts";
+import { compileTextConverter } from "./convert-text.ts";
 import { type MessagePair, pairsOf, translateError } from "./field-names.ts";
 import type { Differences } from "./field-pairs.ts";
-import { listAll, textOf } from "./list-all.ts";
+import { listAll } from "./list-all.ts";
+import { textOf } from "./read-pages.ts";
 
 /** The version 2 of a service. */
 export interface Origin {
@@ -62,10 +55,7 @@ function derive(v1: DescMethodUnary, { method: v2, handler }: Implemented, diffe
     return deriveList(v1, { method: v2, handler }, differences);
   const { convert: request, pairs } = compileRequest(v1.input, v2.input, differences);
   const reply = compileReply(v2.output, v1.output, differences);
-  const translated = <T>(run: () => Promise<T>): Promise<T> =>
-    run().catch((error) => {
-      throw translateError(error, pairs, differences);
-    });
+  const translated = compileTranslation(pairs, differences);
   if (handler.kind === "read")
     return { kind: "read", handle: (given, call) => translated(async () => reply(await handler.handle(request(given), call))) };
   const { prepare, handle } = handler;
@@ -79,12 +69,21 @@ function derive(v1: DescMethodUnary, { method: v2, handler }: Implemented, diffe
 function deriveList(v1: DescMethodUnary, { method, handler }: Implemented, differences: Differences): Handler {
   const [from, to] = [method.output.fields[0]?.message, v1.output.fields[0]?.message];
   if (from === undefined || to === undefined) throw new Error(`${fullName(v1)}: the first field of a list must be its rows`);
-  const convert = compileJsonConverter(from, to, differences);
+  const convert = compileTextConverter(from, to, differences);
   const { typeName } = v1.input;
   const difference = differences[typeName] ?? {};
   const filters = { ...differences, [typeName]: { ...difference, absent: ["id", ...(difference.absent ?? [])] } };
   const list = { method, handle: handler.handle, request: compileMessageConverter(v1.input, method.input, filters), convert };
-  return { kind: "read", handle: (filter, call) => listAll(list, v1.output, filter, call) };
+  const translated = compileTranslation(pairsOf({ v1: v1.input, v2: method.input }, filters), filters);
+  return { kind: "read", handle: (filter, call) => translated(() => listAll(list, v1.output, filter, call)) };
+}
+
+/** Runs a handler of version 2, whose violations then name the fields of version 1. */
+function compileTranslation(pairs: readonly MessagePair[], differences: Differences): <T>(run: () => Promise<T>) => Promise<T> {
+  return (run) =>
+    run().catch((error) => {
+      throw translateError(error, pairs, differences);
+    });
 }
 
 interface RequestConversion {
@@ -144,7 +143,7 @@ function compileUpdate(v1: DescMessage, v2: DescMessage, mask: DescField, differ
 
 function compileReply(v2: DescMessage, v1: DescMessage, differences: Differences): (reply: Reply) => Reply {
   if (v1.typeName === v2.typeName) return (reply) => reply;
-  const convert = compileJsonConverter(v2, v1, differences);
+  const convert = compileTextConverter(v2, v1, differences);
   const encode = compileJsonEncoder(v2);
-  return (reply) => new JsonText(v1, JSON.stringify(convert(JSON.parse(textOf(reply, encode)) as JsonObject)));
+  return (reply) => new JsonText(v1, convert(textOf(reply, encode)));
 }

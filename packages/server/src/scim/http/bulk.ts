@@ -37,10 +37,8 @@ interface Waiting {
 export async function serveBulk(exchange: ScimExchange): Promise<void> {
   assertMethod(exchange, "POST");
   const { failOnErrors, operations } = parseBulkRequest(await readJson(exchange, MAX_BULK_BYTES));
-  using _slot = exchange.bulksOfProvider.take(exchange.directory.provider.uid);
-  await exchange.bulks.run(async () => {
-    answerJson(exchange, 200, { schemas: [RESPONSE], Operations: await runAll(exchange, operations, failOnErrors) });
-  });
+  using _slot = exchange.bulks.take(exchange.directory.provider.uid);
+  answerJson(exchange, 200, { schemas: [RESPONSE], Operations: await runAll(exchange, operations, failOnErrors) });
 }
 
 /** @returns the results in the order of the request; without those that did not run because of `failOnErrors` */

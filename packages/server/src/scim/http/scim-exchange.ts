@@ -3,8 +3,7 @@ import { type HttpRequest, type HttpResponse, send } from "../../http/http-excha
 import type { ProtocolExchange } from "../../http/protocol-frame.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
-import type { KeyedLimit } from "../../jobs/keyed-limit.ts";
-import type { ConcurrencyLimit } from "../../jobs/limit.ts";
+import type { FairLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { Directory } from "../directory.ts";
@@ -26,11 +25,9 @@ export interface ScimExchange {
   readonly base: string;
   readonly allowance: Allowance;
   readonly parsers: Parsers;
-  readonly scans: ConcurrencyLimit;
+  readonly scans: FairLimit;
   /** Bulk requests at the same time. */
-  readonly bulks: ConcurrencyLimit;
-  /** Bulk requests of each identity provider at the same time. */
-  readonly bulksOfProvider: KeyedLimit<string>;
+  readonly bulks: FairLimit;
   /** Runs a step whose duration the client controls, such as reading a body, without a slot (`http/protocol-frame.ts`). */
   readonly transfer: ProtocolExchange["transfer"];
   /** Logs an error that is the server's own fault. */

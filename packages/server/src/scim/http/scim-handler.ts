@@ -4,8 +4,7 @@ import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import type { Grants } from "../../iam/grants/grants.ts";
-import { createKeyedLimit } from "../../jobs/keyed-limit.ts";
-import { createConcurrencyLimit } from "../../jobs/limit.ts";
+import { createFairLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
@@ -34,7 +33,6 @@ export interface ScimOptions {
 const MAX_SCANS = 4;
 /** Bulk requests at the same time. Each holds a slot for hundreds of transactions. */
 const MAX_BULKS = 4;
-const MAX_BULKS_PER_PROVIDER = 2;
 
 /** `route` is undefined for an unknown path. */
 interface State {
@@ -45,25 +43,22 @@ type Exchange = ProtocolExchange<State>;
 
 /** Serves everything below `/scim/v2/`. */
 export function createScimHandler(options: ScimOptions): RequestHandler {
-  const scans = createConcurrencyLimit(MAX_SCANS, () =>
-    resourceExhausted("the server is searching directories already; try again shortly", 1),
+  const scans = createFairLimit(MAX_SCANS, () =>
+    resourceExhausted("the server already searches as many directories of the organization as it may; try again shortly", 1),
   );
-  const bulks = createConcurrencyLimit(MAX_BULKS, () =>
-    resourceExhausted("the server is working on bulk requests already; try again shortly", 1),
-  );
-  const bulksOfProvider = createKeyedLimit<string>(MAX_BULKS_PER_PROVIDER, () =>
-    resourceExhausted("the server is working on bulk requests of this directory already; try again shortly", 1),
+  const bulks = createFairLimit(MAX_BULKS, () =>
+    resourceExhausted("the server already works on as many bulk requests of the organization as it may; try again shortly", 1),
   );
   return options.frame<State>({
     name: "scim",
     createState: ({ url = "" }) => ({ route: scimRouteOf(url.split("?", 1)[0] ?? "") }),
-    serve: (exchange) => serve(exchange, { scans, bulks, bulksOfProvider }, options),
+    serve: (exchange) => serve(exchange, { scans, bulks }, options),
     refuse: ({ response, reportFault }, error) => sendScimError(response, error, reportFault),
     logFields: ({ state: { route } }) => ({ identityProvider: route?.idpUid, endpoint: route?.endpoint, id: route?.id }),
   });
 }
 
-type Limits = Pick<ScimExchange, "scans" | "bulks" | "bulksOfProvider">;
+type Limits = Pick<ScimExchange, "scans" | "bulks">;
 
 async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): Promise<void> {
   const { request, response, method, reportFault } = exchange;

@@ -2,10 +2,10 @@
 
 /** Repeats a part up to a size. */
 export function fill(bytes: number, part: string | ((index: number) => string), before = "", after = ""): string {
+  if (typeof part === "string") return before + part.repeat(Math.max((bytes - before.length - after.length) / part.length, 0)) + after;
   const parts: string[] = [];
-  const partOf = typeof part === "string" ? () => part : part;
   for (let size = before.length + after.length; ; ) {
-    const next = partOf(parts.length);
+    const next = part(parts.length);
     size += next.length;
     if (size > bytes) break;
     parts.push(next);
