@@ -12,6 +12,7 @@ import { pushes } from "./migrations/031-pushes.ts";
 import { imageDocuments } from "./migrations/032-image-documents.ts";
 import { signatureKeys } from "./migrations/036-signature-keys.ts";
 import { endOfLife } from "./migrations/037-end-of-life.ts";
+import { repoVersionOne } from "./migrations/039-repo-version-one.ts";
 import "./tables.ts";
 
 /** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
@@ -32,6 +33,7 @@ export const registryDomain: Domain = {
     imageDocuments,
     signatureKeys,
     endOfLife,
+    repoVersionOne,
   ],
   onGroupDelete: {
     blockedBy: [

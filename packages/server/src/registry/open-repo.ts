@@ -4,6 +4,7 @@
  */
 import { capabilityName } from "@holt/api";
 import { capabilitiesIn } from "../access/capability-set.ts";
+import { isAnonymous } from "../access/principal.ts";
 import type { ReadDb, Store } from "../db/store.ts";
 import type { ContentCaller } from "../iam/content-login/authenticate.ts";
 import { createRepo, type PushRepo, type RepoCreationParts } from "./content/create-repo.ts";
@@ -12,7 +13,7 @@ import { findPlace, findRepository, type MissingRepo, type RepositoryTarget } fr
 import { OciError } from "./oci-error.ts";
 import { isWithinLimit } from "./repository-limit.ts";
 import { rights } from "./rights.ts";
-import { assertInScope, type RegistryAction } from "./token-scope.ts";
+import { assertInScope, InsufficientScope, type RegistryAction } from "./token-scope.ts";
 
 export interface RepoRequest {
   /** Name of the repository as the client wrote it. */
@@ -30,12 +31,42 @@ export interface PushRequest {
 }
 
 /**
- * Finds an existing repo.
+ * Finds an existing repo: by the caller's own rights, and otherwise by those that everybody has.
  * @throws OciError NAME_UNKNOWN, with the same message whether the repo does not exist or the caller holds nothing at
- * it; DENIED; InsufficientScope
+ * it; DENIED; InsufficientScope, which is the only one for anonymous callers
  */
 export async function openRepo(db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string> {
-  return authorizeRepo(await findAllowed(db, caller, request.name), caller, request);
+  return openFound(await findAllowed(db, caller, request.name), db, caller, request);
+}
+
+/** @param own the target that the caller's own rights show */
+async function openFound(own: RepositoryTarget | undefined, db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string> {
+  if (!isHeld(own, caller, request)) {
+    const publicUid = await findPublicRepo(db, caller, request);
+    if (publicUid !== undefined) {
+      assertInScope(caller, request.name, request.action);
+      return publicUid;
+    }
+  }
+  return authorizeRepo(own, caller, request);
+}
+
+function isHeld(target: RepositoryTarget | undefined, { access }: ContentCaller, { needed }: Pick<RepoRequest, "needed">): boolean {
+  return target?.repoUid !== undefined && access.holds(needed, target.repoUid);
+}
+
+/** A public repository that the caller's own rights do not show; undefined for a name that is ambiguous to the caller. */
+async function findPublicRepo(
+  db: ReadDb,
+  { principal, access, publicAccess }: ContentCaller,
+  { name, needed }: Pick<RepoRequest, "name" | "needed">,
+): Promise<string | undefined> {
+  if (isAnonymous(principal) || !publicAccess.hasAny()) return undefined;
+  const target = await findRepository(db, name, access.withPublic(publicAccess)).catch((error: unknown) => {
+    if (error instanceof OciError) return undefined;
+    throw error;
+  });
+  return target?.repoUid !== undefined && publicAccess.holds(needed, target.repoUid) ? target.repoUid : undefined;
 }
 
 /** A repository that a pull token does not name does not exist for it. */
@@ -52,13 +83,16 @@ export async function openRepoIfAny(db: ReadDb, caller: ContentCaller, request: 
   const { name, action, needed } = request;
   const target = await findAllowed(db, caller, name);
   const isMissing = target !== undefined && target.repoUid === undefined && caller.access.holds(needed, target.groupUid);
-  if (!isMissing) return authorizeRepo(target, caller, request);
+  if (!isMissing) return openFound(target, db, caller, request);
   assertInScope(caller, name, action);
   return undefined;
 }
 
 function authorizeRepo(target: RepositoryTarget | undefined, caller: ContentCaller, request: RepoRequest): string {
   const { name, action, needed } = request;
+  // The same answer for all that is not public. Clients then ask for a login.
+  if (isAnonymous(caller.principal) && !isHeld(target, caller, request))
+    throw new InsufficientScope({ type: "repository", name, action }, `log in: there is no public repository ${name}`);
   if (target?.repoUid === undefined || caller.access.capabilitiesAt(target.repoUid) === 0n)
     throw new OciError("NAME_UNKNOWN", `there is no repository ${name}${hintOf(name)}`);
   assertHolds(caller, target.repoUid, needed);
@@ -120,7 +154,19 @@ export interface WantedActions {
 }
 
 /** The subset of the requested actions that the caller may do now: the scope of its new token. */
-export async function allowedActions(
+export async function allowedActions(request: WantedActions, parts: Pick<PushParts, "store" | "createFolder">): Promise<RegistryAction[]> {
+  const { name, caller, wanted } = request;
+  const own = await ownActions(request, parts);
+  if (own.includes("pull") || !isWanted("pull", wanted)) return own;
+  const publicUid = await findPublicRepo(parts.store.reader, caller, { name, needed: rights.pullManifest });
+  return publicUid === undefined ? own : ["pull", ...own];
+}
+
+function isWanted(action: RegistryAction, wanted: readonly string[]): boolean {
+  return wanted.includes(action) || wanted.includes("*");
+}
+
+async function ownActions(
   { name, caller, wanted }: WantedActions,
   parts: Pick<PushParts, "store" | "createFolder">,
 ): Promise<RegistryAction[]> {
@@ -142,8 +188,7 @@ export async function allowedActions(
     push: neededToPush(target, parts),
     delete: rights.deleteManifest,
   };
-  const asksFor = (action: RegistryAction) => wanted.includes(action) || wanted.includes("*");
-  return (["pull", "push", "delete"] as const).filter((action) => asksFor(action) && access.holds(needed[action], at));
+  return (["pull", "push", "delete"] as const).filter((action) => isWanted(action, wanted) && access.holds(needed[action], at));
 }
 
 function assertHolds({ access }: ContentCaller, uid: string, needed: bigint): void {

@@ -43,6 +43,8 @@ export interface RepoTable extends ResourceTable {
   source: string | null;
   /** Uid of the identity that set the source; null if unknown. */
   source_by: Generated<string | null>;
+  /** Fields that only version 1 of the API has, as JSON; null if all are unset. */
+  version_one: Generated<string | null>;
 }
 
 /** A source with changed fields, which are to be copied to the repos that are synced from it. */

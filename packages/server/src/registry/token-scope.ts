@@ -22,11 +22,14 @@ export const CATALOG = { type: "registry", name: "catalog", action: "*" } as con
 /** The identity has the right, but the token's scope lacks it. A client answers with a request for another token. */
 export class InsufficientScope extends OciError {
   readonly missing: NeededAccess;
-  constructor(missing: NeededAccess) {
-    const { type, name, action } = missing;
-    super("UNAUTHORIZED", type === "repository" ? `the token is not for ${action} of ${name}` : `the token is not for the ${name}`);
+  constructor(missing: NeededAccess, message = messageOf(missing)) {
+    super("UNAUTHORIZED", message);
     this.missing = missing;
   }
+}
+
+function messageOf({ type, name, action }: NeededAccess): string {
+  return type === "repository" ? `the token is not for ${action} of ${name}` : `the token is not for the ${name}`;
 }
 
 /** @throws InsufficientScope */

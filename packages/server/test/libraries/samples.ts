@@ -8,7 +8,7 @@ import { basic, createRegistryClient } from "../harness/registry/registry-client
 import type { OperationSample } from "../harness/samples.ts";
 import type { World } from "../harness/world.ts";
 
-const { listPythonProjects, updatePythonProject } = PythonProjectsService.method;
+const { listPythonAttestations, listPythonProjects, updatePythonProject } = PythonProjectsService.method;
 
 /** Publishes a project in a library of its own. @returns the uids of the library's group and of the project */
 async function publishProject(world: World): Promise<{ group: string; uid: string }> {
@@ -24,6 +24,8 @@ async function publishProject(world: World): Promise<{ group: string; uid: strin
 export const operationSamples: readonly OperationSample[] = [
   // The artifact does not exist.
   { method: ArtifactsService.method.listArtifactVersions, answer: Code.NOT_FOUND },
+  // The project does not exist.
+  { method: listPythonAttestations, answer: Code.NOT_FOUND },
   // The request names no ecosystem.
   { method: Artifacts.method.list, answer: Code.INVALID_ARGUMENT },
   { method: Artifacts.method.getArtifactCount, answer: Code.INVALID_ARGUMENT },

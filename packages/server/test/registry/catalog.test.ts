@@ -101,6 +101,13 @@ describeWithWorld("the catalog", (world) => {
     assert.deepEqual((await pages(as(`Bearer ${stranger.token}`), "/v2/_catalog")).flat(), []);
   });
 
+  test("the catalog does not reveal by its parameter last whether a repository exists", async () => {
+    const inner = await world.group(folder, "inner");
+    const robot = await world.robot(inner, [Capability.CAP_REPO_LIST]);
+    for (const last of ["my-org/team/a", "my-org/team/absent"])
+      assert.equal((await as(`Bearer ${robot.token}`).send("GET", `/v2/_catalog?last=${last}`)).status, 404, last);
+  });
+
   test("the catalog names an organization as its name is resolved: that of a joined one, the uid of another one", async () => {
     const user = await world.user();
     const own = await world.must(GroupsService.method.createGroup, { parent: "", group: { name: "same" } }, user.token);

@@ -60,12 +60,13 @@ describeWithWorld("deployments in version 1", (world) => {
     assert.deepEqual((await raw("GET")).body.charts, [{ repo: REPO, chart: "x" }]);
   });
 
-  it("a deployment of a missing repo is refused", async () => {
+  it("a deployment of a missing repo is empty, and cannot be stored", async () => {
     const missing = `${repo.slice(0, -16)}0123456789abcdef`;
     for (const client of world.clients) {
       assert.equal(codeOf(await client.call(createDeployment, { parentId: missing }, deployer.token)), Code.NOT_FOUND);
       assert.equal(codeOf(await client.call(updateDeployment, { repoId: missing }, deployer.token)), Code.NOT_FOUND);
-      assert.equal(codeOf(await client.call(getDeployment, { repoId: missing }, deployer.token)), Code.NOT_FOUND);
+      const { id, charts } = answerOf(await client.call(getDeployment, { repoId: missing }, deployer.token));
+      assert.deepEqual([id, charts], [missing, []]);
     }
   });
 
@@ -93,6 +94,7 @@ describeWithWorld("deployments in version 1", (world) => {
     await raw("POST", { charts: [{ repo: REPO }] });
     await world.must(ReposService.method.deleteRepo, { uid: repo });
     assert.deepEqual(await world.store.reader.selectFrom("repo_deployment").selectAll().where("repo_uid", "=", repo).execute(), []);
+    assert.deepEqual(await raw("GET"), { status: 200, body: { id: repo, charts: [] } });
   });
 });
 

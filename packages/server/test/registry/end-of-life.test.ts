@@ -53,8 +53,10 @@ describeWithWorld("the end of life of tags", (world) => {
   };
 
   it("a tag without a date is active, and a tag that its owner marked is inactive", async () => {
-    const plain = { mainPackageName: "", tagStatus: "TAG_ACTIVE", graceStatus: "GRACE_NOT_ELIGIBLE" };
-    assert.deepEqual(await list(), [{ id: tag, name: "3.12", ...plain }]);
+    const unknown = { mainPackageName: "", mainPackageVersion: null, gracePeriodExpiryDate: null };
+    const plain = { ...unknown, tagStatus: "TAG_ACTIVE", graceStatus: "GRACE_NOT_ELIGIBLE" };
+    const whole = await get(`/registry/v1/eoltags?uidp.childrenOf=${repo}`);
+    assert.deepEqual(whole, { items: [{ id: tag, name: "3.12", ...plain }], nextPageToken: "" });
     const fields = { name: "3.12", digest: digest("a"), deprecated: true };
     await world.must(TagsService.method.createTag, { parent: repo, tag: fields });
     assert.deepEqual(await list(), [{ id: tag, name: "3.12", ...plain, tagStatus: "TAG_INACTIVE" }]);
@@ -93,6 +95,7 @@ describeWithWorld("the end of life of tags", (world) => {
         version: "3.12",
         eolBroken: false,
         latestVersion: "",
+        versionSource: null,
       },
       gracePeriodExpiryDate: end,
     };
@@ -128,7 +131,7 @@ describeWithWorld("the end of life of tags", (world) => {
     assert.equal((await set(tag, { gracePeriod: "0s" })).endTime, "2040-08-31T00:00:00.000Z");
     assert.deepEqual(
       (await list()).map(({ graceStatus, gracePeriodExpiryDate }) => [graceStatus, gracePeriodExpiryDate]),
-      [["GRACE_NOT_ELIGIBLE", undefined]],
+      [["GRACE_NOT_ELIGIBLE", null]],
     );
   });
 

@@ -150,7 +150,7 @@ describeWithWorld("signatures of images", (world) => {
       [INVALID, /no payload/, () => of("{}")],
       [INVALID, /no sig/, () => of({ payload: "", payloadType: "", signatures: [{}] })],
       [UNVERIFIED, /certificate/, () => of({ verificationMaterial: { certificate: {} }, dsseEnvelope: envelope("{}", stranger) })],
-      [UNVERIFIED, /without an envelope/, () => of({ messageSignature: {} })],
+      [INVALID, /no signature/, () => of({ messageSignature: {} })],
       [UNVERIFIED, /no trusted key/, (digest) => ({ ...simpleSignature(digest, trusted), annotations: {} })],
       [UNVERIFIED, /no trusted key/, (digest) => ({ ...simpleSignature(digest, trusted), content: "{}" })],
     ];

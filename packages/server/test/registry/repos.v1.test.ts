@@ -27,7 +27,16 @@ describeWithWorld("repos in version 1", (world) => {
   const put = (id: unknown, repo: JsonObject) => raw("PUT", `/registry/v1/repos/${String(id)}`, repo);
   const show = async (id: unknown) => ((await raw("GET", `/registry/v1/repos?id=${String(id)}`)).items as JsonObject[])[0];
 
-  const EMPTY = { catalogTier: "UNKNOWN", bundles: [], readme: "", aliases: [], activeTags: [], description: "" };
+  const EMPTY = {
+    catalogTier: "UNKNOWN",
+    bundles: [],
+    readme: "",
+    sync_config: null,
+    customOverlay: null,
+    aliases: [],
+    activeTags: [],
+    description: "",
+  };
   const FULL = {
     catalogTier: "FIPS",
     bundles: ["fips", "base", "fips"],
@@ -51,7 +60,7 @@ describeWithWorld("repos in version 1", (world) => {
   it("a repo of version 1 is complete in version 2 and in a list, byte for byte", async () => {
     const made = await make({ name: "1password", ...FULL });
     const { id, createTime, ...rest } = made;
-    assert.deepEqual(rest, { name: "1password", ...FULL });
+    assert.deepEqual(rest, { name: "1password", ...FULL, sync_config: null });
     assert.equal(createTime, world.clock.now().toISOString());
     assert.deepEqual(await show(id), made);
     const v2 = await raw("GET", `/registry/v2/repos/${textOf(id)}`);
@@ -132,9 +141,44 @@ describeWithWorld("repos in version 1", (world) => {
     assert.deepEqual(updated.customOverlay, FULL.customOverlay);
     assert.equal((updated.sync_config as JsonObject).source, source.id);
     const cleared = await put(id, { name: "renamed", sync_config: {}, customOverlay: {} });
-    assert.deepEqual([cleared.sync_config, cleared.customOverlay], [undefined, undefined]);
+    assert.deepEqual([cleared.sync_config, cleared.customOverlay], [null, null]);
     assert.deepEqual(await show(id), cleared);
     assert.equal((await put(id, { description: "without a name" })).name, "renamed");
+  });
+
+  it("the group id 0 of a user differs from none, and APKs stay synced, in every answer of version 1", async () => {
+    const source = textOf((await make({ name: "source" })).id);
+    const user = { uid: 7, groupName: "", shell: "", homeDir: "" };
+    const users = [
+      { ...user, userName: "in-root", gid: 0 },
+      { ...user, userName: "in-none" },
+      { ...user, userName: "in-other", gid: 5 },
+    ];
+    const overlayOf = (someUsers: JsonObject[]) => ({ accounts: { groups: [], users: someUsers, runAs: "" } });
+    const userOf = (repo: JsonObject) => ((repo.customOverlay as JsonObject).accounts as JsonObject).users;
+    const shownIn = (repo: JsonObject = {}) => [(repo.sync_config as JsonObject).syncApks, userOf(repo)];
+    const made = await make({ name: "kept", sync_config: { source, syncApks: true }, customOverlay: overlayOf(users) });
+    const id = textOf(made.id);
+    for (const repo of [made, await show(id), await put(id, { name: "kept", description: "later" }), await put(id, made)])
+      assert.deepEqual(shownIn(repo), [true, users]);
+    const { items } = answerOf(await world.grpc.call(listRepos, { id }, world.owner.token));
+    assert.deepEqual(
+      items[0]?.customOverlay?.accounts?.users.map(({ gid }) => gid),
+      [0, undefined, 5],
+    );
+    assert.equal((await world.raw("PATCH", `/registry/v2/repos/${id}`, { description: "by version 2" })).status, 200);
+    assert.deepEqual(shownIn(await show(id)), [true, users]);
+    const others = [users[1], users[0]] as JsonObject[];
+    const changed = await put(id, { name: "kept", sync_config: { source }, customOverlay: overlayOf(others) });
+    assert.deepEqual(
+      [shownIn(changed), shownIn(await show(id))],
+      [
+        [false, others],
+        [false, others],
+      ],
+    );
+    const events = await world.store.reader.selectFrom("outbox").select("type").where("subject", "=", id).execute();
+    assert.equal(events.filter(({ type }) => type.endsWith(".updated.v1")).length, 4);
   });
 
   it("an update changes the readme, and refuses unsafe HTML", async () => {

@@ -21,6 +21,7 @@ import {
   type ParentSample,
   type ResourceSample,
 } from "../harness/samples.ts";
+import type { VersionOneSample } from "../harness/samples-v1.ts";
 import type { World } from "../harness/world.ts";
 
 const digestOf = (character: string) => `sha256:${character.repeat(64)}`;
@@ -53,11 +54,20 @@ const inRepo: ParentSample = {
   groupOf: parentOf,
 };
 
+const repoV1: VersionOneSample = {
+  service: Registry,
+  body: ({ catalogTier = "", ...rest }) => ({
+    ...rest,
+    ...(catalogTier !== "" && { catalogTier: textOf(catalogTier).replace("CATALOG_TIER_", "") }),
+  }),
+};
+
 let recordings = 0;
 
 export const resourceSamples: readonly ResourceSample[] = [
   defineSample(repos, ReposService, {
     title: "a repo",
+    v1: repoV1,
     parent: inGroup,
     capabilityNoun: "repo",
     sharesNames: false,
@@ -82,6 +92,8 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
   defineSample(repos, ReposService, {
     title: "a repo that is synced from another",
+    v1: repoV1,
+    ownFields: ["name", "source"],
     parent: inGroup,
     capabilityNoun: "repo",
     sharesNames: false,
@@ -94,6 +106,7 @@ export const resourceSamples: readonly ResourceSample[] = [
   }),
   defineSample(tags, TagsService, {
     title: "a tag",
+    v1: { service: Registry, body: (body) => body },
     parent: inRepo,
     capabilityNoun: "tag",
     sharesNames: false,
@@ -214,6 +227,7 @@ export const operationSamples: readonly OperationSample[] = [
   { method: Registry.method.getManifestDigestCount, answer: 0 },
   { method: Registry.method.listSyncStatuses, answer: 0 },
   { method: Registry.method.createDeployment, answer: Code.NOT_FOUND },
+  { method: Registry.method.getDeployment, answer: 0 },
   { method: Registry.method.getRegistrySettings, answer: 0 },
   { method: Registry.method.updateRegistrySettings, answer: 0 },
 ];

@@ -54,7 +54,7 @@ describeWithWorld("summaries of repos in version 1", (world) => {
 
   it("a repo without tags has only the count", async () => {
     const { text } = await world.raw("GET", `/registry/v1/repotagssummary/${repo}`);
-    assert.deepEqual(parse(text), { id: repo, tagCount: "0", latestVersion: "" });
+    assert.deepEqual(parse(text), { id: repo, tagCount: "0", lastUpdated: null, latestTag: null, latestVersion: "" });
   });
 
   it("a summary has the count, the latest tag and the longest name of its digest under the filter", async () => {

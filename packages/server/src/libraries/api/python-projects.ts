@@ -20,7 +20,6 @@ import { applyMask } from "../../api/resource/field-mask.ts";
 import type { ListTerms } from "../../api/resource/list.ts";
 import { assertNone } from "../../api/resource/names.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import type { ReadDb } from "../../db/store.ts";
@@ -30,6 +29,7 @@ import { locationViolations } from "../python/project-locations.ts";
 import { SETTINGS_COLUMNS, type StoredSettings } from "../python/project-settings.ts";
 import { normalizeProject } from "../python/python-name.ts";
 import { ofEcosystem } from "./artifacts.ts";
+import { type AttestationCollaborators, listAttestations } from "./python-attestations.ts";
 
 /** Lists read the rows of artifacts, whose bodies `showSettings` replaces. */
 const projects = defineResource(PythonProjectSchema, {
@@ -43,7 +43,8 @@ const projects = defineResource(PythonProjectSchema, {
 const POLICY = capabilitySet([Capability.CAP_LIBRARIES_POLICY_UPDATE]);
 const MAX_REASON = 500;
 
-export function pythonProjectsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
+export function pythonProjectsService(collaborators: AttestationCollaborators) {
+  const { pageTokens } = collaborators;
   const { listPythonProjects } = standardMethods(PythonProjectsService, projects, {
     pageTokens,
     show: (bodies, call) => showSettings(bodies, call.db),
@@ -53,6 +54,11 @@ export function pythonProjectsService({ pageTokens }: { readonly pageTokens: Pag
     ...(listPythonProjects !== undefined && { listPythonProjects }),
 
     getPythonProject: read(async ({ uid }, { db }) => (await findProject(db, uid)).project),
+
+    listPythonAttestations: read(async (request, call) => {
+      await findProject(call.db, request.uid);
+      return listAttestations(request, call, collaborators);
+    }),
 
     updatePythonProject: write(async ({ pythonProject, updateMask }, call) => {
       const incoming = pythonProject as PythonProject;

@@ -1,5 +1,6 @@
 /** Serves `/libraries/<protocol>/<owner>/…`: authenticates the caller and hands the request to the protocol of the package manager. */
 import { actorFromPrincipal } from "../../access/actor.ts";
+import { isAnonymous } from "../../access/principal.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import type { ContentCaller, RegistryAuthenticator } from "../../iam/content-login/authenticate.ts";
@@ -30,8 +31,9 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
   const { request, response, method, remoteAddress } = exchange;
   const caller = await authenticator.authenticate(request.headers.authorization, remoteAddress);
   if (caller === undefined) throw unauthenticated("log in: libraries do not serve anonymous callers");
-  exchange.identify(caller.principal.uid);
+  exchange.identify(isAnonymous(caller.principal) ? undefined : caller.principal.uid);
   assertServesLibraries(caller);
+  if (isAnonymous(caller.principal) && method !== "GET" && method !== "HEAD") throw unauthenticated("log in to change a library");
   const [protocol = "", owner = "", ...path] = segmentsOf(exchange.path);
   const serveProtocol = protocols.get(protocol);
   if (serveProtocol === undefined || owner === "") throw notFound("Library", `${protocol}/${owner}`.slice(0, 200));

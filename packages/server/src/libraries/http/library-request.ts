@@ -11,7 +11,7 @@ import type { RequestMemory } from "../../http/request-memory.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
-import { type Library, type LibraryCaller, openLibrary } from "../library.ts";
+import { type Library, type LibraryCaller, type OpenLibrary, openLibrary } from "../library.ts";
 import type { LibraryChange, LibraryOrigin } from "../library-event.ts";
 import type { ReadingContext } from "../publish.ts";
 import type { Staging } from "../stage.ts";
@@ -48,7 +48,7 @@ export interface LibraryRequest {
 /** Serves the paths below an owner. The protocol itself opens the library. */
 export type LibraryProtocol = (exchange: LibraryRequest, parts: LibraryParts) => Promise<void>;
 
-export function openForReading({ owner, caller }: LibraryRequest, ecosystem: Ecosystem, { store }: LibraryParts): Promise<Library> {
+export function openForReading({ owner, caller }: LibraryRequest, ecosystem: Ecosystem, { store }: LibraryParts): Promise<OpenLibrary> {
   return openLibrary(store.reader, caller, { owner, ecosystem, action: "read" });
 }
 

@@ -14,7 +14,7 @@ export const MAX_ATTESTATIONS_BYTES = 128 * 1024;
 const MAX_ATTESTATIONS = 10;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
-const PAYLOAD_TYPE = "application/vnd.in-toto+json";
+export const PAYLOAD_TYPE = "application/vnd.in-toto+json";
 const PREDICATE_TYPES: readonly unknown[] = ["https://slsa.dev/provenance/v1", "https://docs.pypi.org/attestations/publish/v1"];
 
 /** The file that attestations must be about. */

@@ -3,7 +3,7 @@ import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 
-interface Provenance {
+export interface Provenance {
   readonly version: 1;
   readonly attestation_bundles: readonly Bundle[];
 }
@@ -18,7 +18,7 @@ interface Publisher {
   readonly kind: "Holt";
   readonly claims: null;
   /** Uid of the identity that uploaded the attestations. */
-  readonly identity: string;
+  readonly identity?: string;
 }
 
 export interface StoredProvenance {
@@ -66,6 +66,14 @@ export async function addAttestations(db: WriteDb, { artifactUid, path, attestat
   return added.length;
 }
 
+/** The same provenance without the uids of identities. */
+export function anonymousProvenance({ body }: StoredProvenance): StoredProvenance {
+  const { version, attestation_bundles: bundles } = JSON.parse(body) as Provenance;
+  const anonymous = bundles.map(({ publisher: { kind, claims }, attestations }) => ({ publisher: { kind, claims }, attestations }));
+  const text = JSON.stringify({ version, attestation_bundles: anonymous } satisfies Provenance);
+  return { digest: sha256Hex(Buffer.from(text)), body: text };
+}
+
 /** A publisher has one bundle. */
 function withBundle(bundles: readonly Bundle[], added: Bundle): readonly Bundle[] {
   const isOfSame = ({ publisher }: Bundle) => publisher.identity === added.publisher.identity;
@@ -82,4 +90,20 @@ export function readProvenance(db: ReadDb, artifactUid: string, path: string): P
     .where("artifact_uid", "=", artifactUid)
     .where("path", "=", path)
     .executeTakeFirst();
+}
+
+export interface AttestedFiles {
+  readonly artifactUid: string;
+  /** Only this file; empty for all. */
+  readonly fileName: string;
+  /** Last file of the page before; empty for the first page. */
+  readonly after: string;
+  readonly limit: number;
+}
+
+/** @returns the names of files with attestations, in their order */
+export async function findAttestedFiles(db: ReadDb, { artifactUid, fileName, after, limit }: AttestedFiles): Promise<readonly string[]> {
+  const all = db.selectFrom("library_provenance").select("path").where("artifact_uid", "=", artifactUid).where("path", ">", after);
+  const wanted = fileName === "" ? all : all.where("path", "=", fileName);
+  return (await wanted.orderBy("path").limit(limit).execute()).map(({ path }) => path);
 }

@@ -1,6 +1,5 @@
 /** Reads what a wheel or a source distribution says about itself. */
-import { createReadStream } from "node:fs";
-import { Readable } from "node:stream";
+import { openBoundedStream } from "../../blobs/bounded-stream.ts";
 import { type PackageFile, withBytes } from "../package-archive.ts";
 import { type CoreMetadata, parseCoreMetadata } from "./core-metadata.ts";
 import { cudaVersionOf } from "./cuda-version.ts";
@@ -50,13 +49,8 @@ async function readMetadata(
   file: PackageFile,
   fileName: PythonFileName,
 ): Promise<{ readonly metadata: Buffer; readonly place?: MetadataPlace }> {
-  if (fileName.tags === undefined) return { metadata: await readSdist(streamOf(file), file.size, fileName) };
+  if (fileName.tags === undefined) return { metadata: await readSdist(openBoundedStream(file), file.size, fileName) };
   const { wheel, ...rest } = await withBytes(file, (bytes) => readWheel(bytes, fileName));
   assertTagsAgree(wheel, fileName.tags);
   return rest;
-}
-
-/** The file may be longer than what was staged. */
-function streamOf({ path, size }: PackageFile): Readable {
-  return size === 0 ? Readable.from([]) : createReadStream(path, { end: size - 1 });
 }

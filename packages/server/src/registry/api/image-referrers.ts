@@ -9,7 +9,6 @@ import {
   ListImageReferrersResponseSchema,
   SignatureState,
 } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
-import type { SignatureKey } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
 import { assertConnected } from "../../api/call/assert-connected.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
@@ -17,10 +16,12 @@ import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import type { BlobStore } from "../../blobs/store.ts";
+import { findSignatureIdentities } from "../../iam/signers/signature-identity.ts";
 import { createFairQueue } from "../../jobs/fair-queue.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 import { notFound, resourceExhausted } from "../../lib/errors.ts";
+import { parentOf } from "../../lib/uid.ts";
 import { type CheckContext, type CheckedSignature, checkReferrer } from "../signatures/check-referrer.ts";
 import { type AttachedManifest, findAttached, readContent } from "../signatures/find-attached.ts";
 import { findKeysOfRepo } from "../signatures/signature-key.ts";
@@ -37,9 +38,10 @@ export interface ImageReferrersCollaborators {
   readonly pageTokens: PageTokens;
   readonly blobs: BlobStore;
   readonly parsers: Parsers;
+  readonly trustedRoot: string;
 }
 
-export function imageReferrersService({ pageTokens, blobs, parsers }: ImageReferrersCollaborators) {
+export function imageReferrersService({ pageTokens, blobs, parsers, trustedRoot }: ImageReferrersCollaborators) {
   const calls = createFairQueue({
     slots: MAX_CALLS,
     // However much one organization asks for, it leaves as many slots free as it has.
@@ -56,11 +58,14 @@ export function imageReferrersService({ pageTokens, blobs, parsers }: ImageRefer
         const { limit } = parsePageRequest({ pageSize, skip: 0 });
         const binding = JSON.stringify([operation.name, principal?.uid, uid, digest]);
         const after = pageToken === "" ? "" : (pageTokens.open(pageToken, binding, now)?.key ?? "");
-        if (!isDigest(digest) || (await readContent(db, uid, digest)) === undefined) throw notFound("Image", digest.slice(0, 200));
+        const manifest = isDigest(digest) ? await readContent(db, uid, digest) : undefined;
+        if (manifest === undefined) throw notFound("Image", digest.slice(0, 200));
         const found = await findAttached(db, { repoUid: uid, digest }, after, limit + 1);
         const keys = await findKeysOfRepo(db, uid);
-        const context = { db, blobs, parsers, repoUid: uid, subject: digest, keys };
-        const referrers = await calls.run(uid, () => checkPage(found.slice(0, limit), keys, context, call));
+        const identities = await findSignatureIdentities(db, parentOf(uid));
+        const signers = new Map([...keys, ...identities].map(({ uid, name }) => [uid, name]));
+        const context = { db, blobs, parsers, repoUid: uid, subject: digest, manifest, keys, identities, trustedRoot };
+        const referrers = await calls.run(uid, () => checkPage(found.slice(0, limit), signers, context, call));
         const last = referrers.length < found.length ? referrers.at(-1)?.digest : undefined;
         const nextPageToken = last === undefined ? "" : pageTokens.seal({ key: last, uid: "", skipped: 0 }, binding, now);
         return create(ListImageReferrersResponseSchema, { referrers, nextPageToken });
@@ -70,9 +75,12 @@ export function imageReferrersService({ pageTokens, blobs, parsers }: ImageRefer
   );
 }
 
+/** From the uid of a key or an identity to its name. */
+type SignerNames = ReadonlyMap<string, string>;
+
 async function checkPage(
   found: readonly AttachedManifest[],
-  keys: readonly SignatureKey[],
+  names: SignerNames,
   context: CheckContext,
   call: Call,
 ): Promise<ImageReferrer[]> {
@@ -84,15 +92,15 @@ async function checkPage(
     assertConnected(call);
     const content = await readContent(context.db, context.repoUid, manifest.digest);
     const checked = content === undefined ? [] : await checkReferrer(content, context);
-    referrers.push(referrerOf(manifest, checked, keys));
+    referrers.push(referrerOf(manifest, checked, names));
     signatures += checked.length;
     bytes += checked.reduce((sum, { size }) => sum + size, content?.length ?? 0);
   }
   return referrers;
 }
 
-function referrerOf(manifest: AttachedManifest, checked: readonly CheckedSignature[], keys: readonly SignatureKey[]): ImageReferrer {
-  const signatures = checked.map((each) => signatureOf(each, keys));
+function referrerOf(manifest: AttachedManifest, checked: readonly CheckedSignature[], names: SignerNames): ImageReferrer {
+  const signatures = checked.map((each) => signatureOf(each, names));
   return create(ImageReferrerSchema, {
     digest: manifest.digest,
     mediaType: manifest.media_type,
@@ -104,12 +112,16 @@ function referrerOf(manifest: AttachedManifest, checked: readonly CheckedSignatu
   });
 }
 
-function signatureOf({ layer: { digest, mediaType }, verdict }: CheckedSignature, keys: readonly SignatureKey[]): ImageSignature {
-  if (verdict.state !== "verified")
-    return create(ImageSignatureSchema, { digest, mediaType, state: STATES[verdict.state], reason: verdict.reason });
-  const { key: signatureKey, predicateType } = verdict;
-  const signatureKeyName = keys.find(({ uid }) => uid === signatureKey)?.name ?? "";
-  return create(ImageSignatureSchema, { digest, mediaType, predicateType, state: STATES.verified, signatureKey, signatureKeyName });
+function signatureOf({ layer: { digest, mediaType }, verdict }: CheckedSignature, names: SignerNames): ImageSignature {
+  const signer = "signer" in verdict ? verdict.signer : undefined;
+  const certificate = { certificateIssuer: signer?.issuer ?? "", certificateSubject: signer?.subject ?? "" };
+  const signature = create(ImageSignatureSchema, { digest, mediaType, state: STATES[verdict.state], ...certificate });
+  if (verdict.state !== "verified") return Object.assign(signature, { reason: verdict.reason });
+  signature.predicateType = verdict.predicateType ?? "";
+  const uid = "key" in verdict ? verdict.key : verdict.identity;
+  const name = names.get(uid) ?? "";
+  if ("key" in verdict) return Object.assign(signature, { signatureKey: uid, signatureKeyName: name });
+  return Object.assign(signature, { signatureIdentity: uid, signatureIdentityName: name });
 }
 
 const STATES = { verified: SignatureState.VERIFIED, unverified: SignatureState.UNVERIFIED, invalid: SignatureState.INVALID } as const;

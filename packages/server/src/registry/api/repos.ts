@@ -9,6 +9,8 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { type Reading, standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate, prepareUpdate, remove, save } from "../../api/resource/write.ts";
 import { dropCounts, subtractCounts } from "../../db/resource-count.ts";
+import type { Grants } from "../../iam/grants/grants.ts";
+import { forgetPublicContent } from "../../iam/public-content/public-content-resource.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { alreadyExists, notFound } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
@@ -22,10 +24,11 @@ import { repoViolations } from "./fields.ts";
 import { checkReadme, getReadme, readmeOf, storeReadme, updateReadme } from "./readmes.ts";
 import { applySyncConfig, type SyncConfigCollaborators } from "./sync-config.ts";
 
-export interface ReposCollaborators extends SyncConfigCollaborators, Pick<Reading, "show"> {
+export interface ReposCollaborators extends SyncConfigCollaborators, Pick<Reading, "show" | "bytesOfRow"> {
   readonly pageTokens: PageTokens;
   readonly profile: VendorProfile;
   readonly emptyRepo: EmptyRepo;
+  readonly grants: SyncConfigCollaborators["grants"] & Pick<Grants, "recordChange">;
   readonly parsers: Parsers;
   /** Called when a repo's fields are queued to be copied to the repos that are synced from it. */
   onShare(): void;
@@ -65,6 +68,7 @@ export function reposService(collaborators: ReposCollaborators) {
       prepare: ({ uid }) => collaborators.emptyRepo(uid),
       async handle({ uid }, call) {
         await deleteRepo(uid, call);
+        await forgetPublicContent(uid, call.db, collaborators.grants);
         return createMessage(EmptySchema);
       },
     },

@@ -13,6 +13,7 @@ import { type Condition, onColumn } from "../../api/resource/visible.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
+import { lockRepo } from "../content/lock-repo.ts";
 import { removeTag, upsertTag } from "../content/tags.ts";
 import { showDeprecation } from "../end-of-life/deprecation.ts";
 import { TagClass, tags } from "../resources.ts";
@@ -41,8 +42,7 @@ export function tagsService({ pageTokens, allowsNoDigest = false }: TagsCollabor
       const hasDigest = digest !== "" || !allowsNoDigest;
       assertNone([...(hasDigest ? digestViolations(digest) : []), ...bundleViolations(bundles)]);
       const { db, now, principal } = call;
-      const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", parent)).executeTakeFirst();
-      if (repo === undefined) throw notFound("Repo", parent);
+      if (!(await lockRepo(db, parent))) throw notFound("Repo", parent);
       const fields = { deprecated, bundles };
       const actor = principal?.uid ?? "";
       const move = await upsertTag(db, { repoUid: parent, name, digest: hasDigest ? digest : undefined, fields, now, actor });

@@ -1,8 +1,11 @@
 /** Reads how images were built from SLSA provenance (slsa.dev, versions 0.1 to 1), on a thread. */
+import { isTime } from "../../lib/clock.ts";
+import { type Json, recordOf, recordsOf } from "../../lib/is-record.ts";
 import { parseBoundedJson } from "../../lib/strict-json.ts";
 import { type BlobFile, readBlobFile } from "../content/blob-file.ts";
 import { Unreadable } from "../packages/found-package.ts";
-import { isAbout, type Json, recordOf, records, statementIn } from "../packages/sbom.ts";
+import { statementIn } from "../packages/sbom.ts";
+import { isAbout } from "../statement.ts";
 
 /** Maximum size of a document. The largest provenance has a few hundred kilobytes. */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
@@ -66,7 +69,7 @@ function statementOf(text: string): Json | undefined {
 }
 
 function subjectOf(statement: Json): string | undefined {
-  for (const { digest } of records(statement.subject)) {
+  for (const { digest } of recordsOf(statement.subject)) {
     const sha256 = recordOf(digest)?.sha256;
     if (typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256)) return `sha256:${sha256}`;
   }
@@ -107,6 +110,5 @@ function jsonOf(value: unknown): string {
 /** Undefined for everything that a Timestamp cannot hold. */
 function timeOf(value: unknown): string | undefined {
   const date = new Date(typeof value === "string" ? value : Number.NaN);
-  const year = date.getUTCFullYear();
-  return year >= 1 && year <= 9999 ? date.toISOString() : undefined;
+  return isTime(date) ? date.toISOString() : undefined;
 }

@@ -1,10 +1,10 @@
 /** Reads a Helm chart from its archive on a thread: its metadata, its default values, and the images that it uses. */
-import { createReadStream } from "node:fs";
-import { Readable } from "node:stream";
+
 import { buffer } from "node:stream/consumers";
 import { decompress } from "../../archives/decompress.ts";
 import { ArchiveError, type ArchiveLimits, ArchiveMeter } from "../../archives/limits.ts";
 import { tarEntries } from "../../archives/tar-entries.ts";
+import { openBoundedStream } from "../../blobs/bounded-stream.ts";
 import { notFound } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { parseYaml } from "../../lib/yaml.ts";
@@ -71,7 +71,7 @@ async function readFiles(file: BlobFile): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const meter = new ArchiveMeter(LIMITS, file.size);
   try {
-    for await (const { header, content } of tarEntries(decompress(streamOf(file), "gzip", meter), meter)) {
+    for await (const { header, content } of tarEntries(decompress(openBoundedStream(file), "gzip", meter), meter)) {
       const name = FILE.exec(header.name)?.[1];
       if (name === undefined || header.type !== "file" || found.has(name) || (header.size ?? 0) > MAX_FILE_BYTES) continue;
       found.set(name, (await buffer(content)).toString("utf8").toWellFormed());
@@ -81,13 +81,6 @@ async function readFiles(file: BlobFile): Promise<ReadonlyMap<string, string>> {
     throw error instanceof ArchiveError ? unreadable(file.digest, error.message) : error;
   }
   return found;
-}
-
-/** The file may be longer than the blob. */
-function streamOf({ path, size }: BlobFile): Readable {
-  const stream = size === 0 ? Readable.from([]) : createReadStream(path, { end: size - 1 });
-  // A read that is under way when parsing fails can fail later, when nobody listens.
-  return stream.on("error", () => {});
 }
 
 /** The first document. @param refusal what to throw for invalid YAML; without it, invalid YAML has no fields */

@@ -3,6 +3,7 @@
  * collection deletes it after the grace period.
  */
 import type { Store, WriteDb } from "../../db/store.ts";
+import { lockRepo } from "../content/lock-repo.ts";
 import { appendTagDeleted, type Origin, type RegistryNames } from "../content/oci-events.ts";
 import { findTagForUpdate, removeTag, touchManifests } from "../content/tags.ts";
 import { OciError } from "../oci-error.ts";
@@ -21,7 +22,7 @@ export interface DeletionOptions {
 /** Distribution specification 1.1, "Deleting tags": the manifest stays. @throws OciError MANIFEST_UNKNOWN */
 export function deleteTag(name: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
   return store.transaction(async (db) => {
-    await lockRepo(db, deletion.repoUid);
+    await lockForDeletion(db, deletion.repoUid);
     const tag = await findTagForUpdate(db, deletion.repoUid, name);
     if (tag === undefined) throw new OciError("MANIFEST_UNKNOWN", `there is no tag "${name}"`);
     await removeTag(db, tag, deletion.now);
@@ -33,7 +34,7 @@ export function deleteTag(name: string, deletion: Deletion, { store, names }: De
 export function deleteManifest(digest: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
   const { repoUid, origin, now } = deletion;
   return store.transaction(async (db) => {
-    await lockRepo(db, repoUid);
+    await lockForDeletion(db, repoUid);
     const tags = await db
       .selectFrom("tag")
       .select(["uid", "name", "digest"])
@@ -57,7 +58,7 @@ export function deleteManifest(digest: string, deletion: Deletion, { store, name
 /** "Deleting blobs": from this repository. @throws OciError BLOB_UNKNOWN; DENIED where a manifest of the repository needs it */
 export function deleteBlob(digest: string, { repoUid }: Deletion, { store }: DeletionOptions): Promise<void> {
   return store.transaction(async (db) => {
-    await lockRepo(db, repoUid);
+    await lockForDeletion(db, repoUid);
     const user = await db
       .selectFrom("manifest_reference")
       .select("manifest_digest")
@@ -76,9 +77,8 @@ export function deleteBlob(digest: string, { repoUid }: Deletion, { store }: Del
 }
 
 /** Pushes take the same lock, so that content they rely on is not deleted meanwhile. */
-async function lockRepo(db: WriteDb, repoUid: string): Promise<void> {
-  const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
-  if (repo === undefined) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
+async function lockForDeletion(db: WriteDb, repoUid: string): Promise<void> {
+  if (!(await lockRepo(db, repoUid))) throw new OciError("NAME_UNKNOWN", "the repository was deleted");
 }
 
 /** Starts the grace period of everything that the manifest referred to, and of its referrers. */

@@ -9,6 +9,7 @@ import type { BlobReference } from "../../blobs/references.ts";
 import { createBlobRemoval, type RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
+import { lockRepo } from "../content/lock-repo.ts";
 import type { Uploads } from "../content/uploads.ts";
 import { type Content, type Cutoff, garbageAmong } from "./garbage.ts";
 
@@ -61,6 +62,7 @@ function inEachRepo(store: Store, found: ByRepo, remove: Remove): Promise<readon
     const gone: Content[] = [];
     // In the same order on all servers, to avoid deadlocks.
     for (const [repoUid, digests] of [...found].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      // A repo that was deleted meanwhile has no content left.
       await lockRepo(db, repoUid);
       for (const { digest } of await remove(db, repoUid, digests)) gone.push({ repoUid, digest });
     }
@@ -93,11 +95,6 @@ async function removeLinks(db: WriteDb, repoUid: string, digests: readonly strin
       .returning("digest")
       .execute()
   );
-}
-
-/** A repo that was deleted meanwhile has no content left. */
-async function lockRepo(db: WriteDb, repoUid: string): Promise<void> {
-  await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).execute();
 }
 
 /** Deletes nothing. Remembers what would be deleted, because other content would become garbage by that. */

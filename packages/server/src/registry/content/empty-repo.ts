@@ -6,6 +6,7 @@ import { sql } from "kysely";
 import { appendToCounts } from "../../db/resource-count.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
 import { deleteAllButLastChunk, deleteRows, type Rows } from "../../jobs/delete-in-chunks.ts";
+import { lockRepo } from "./lock-repo.ts";
 
 /** Rows of a kind per transaction, and those that are left for the last one. */
 const CHUNK_SIZE = 2_000;
@@ -22,7 +23,7 @@ export function createRepoEmptying(store: Store, chunkSize = CHUNK_SIZE): EmptyR
     ];
     for (const rows of contents)
       await deleteAllButLastChunk({ store, chunkSize }, rows, async (db, limit) => {
-        await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).execute();
+        await lockRepo(db, repoUid);
         return rows.table === "tag" ? deleteTags(db, repoUid, limit) : deleteRows(db, rows, limit);
       });
   };

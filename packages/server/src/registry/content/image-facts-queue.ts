@@ -12,6 +12,7 @@ import type { Log } from "../../lib/log.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
 import { type FactsToSpread, MAX_ROWS, spreadImageFacts } from "./image-facts.ts";
+import { lockRepo } from "./lock-repo.ts";
 
 /** Manifests whose facts one push spreads itself: its own, and indexes above. Each costs a few queries. */
 const MAX_AT_ONCE = 10;
@@ -70,7 +71,7 @@ export function factsQueue(store: Store, clock: Clock): QueueParts {
     async runChunk(db, image, lockItem) {
       const repoUid = image.slice(0, image.indexOf("@"));
       // A push locks in the same order.
-      await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).execute();
+      await lockRepo(db, repoUid);
       await lockItem();
       return spreadChunk(db, image, clock.now());
     },

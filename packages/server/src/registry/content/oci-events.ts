@@ -8,6 +8,7 @@ import { events, http } from "@holt/api";
 import { type Group, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { DeleteTagRequestSchema, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { isAnonymous } from "../../access/principal.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
 import type { EventContexts } from "../../outbox/event-context.ts";
@@ -170,7 +171,7 @@ export function appendPullCounts(db: WriteDb, counts: readonly PullCountTable[],
       when: timeOf(row.hour),
     };
     const claims = JSON.parse(row.claims) as Record<string, string>;
-    const actor = { subject: row.identity_uid, claimsAt: () => claims };
+    const actor = isAnonymous({ uid: row.identity_uid }) ? undefined : { subject: row.identity_uid, claimsAt: () => claims };
     return { type: "registry.pull.hourly.v1", source, subject, group: parentOf(subject), actor, now, extensions: {}, body };
   });
   return appendPlainEvents(db, all, names);

@@ -2,6 +2,7 @@
  * Buffers pulls and writes their events or counts in batches, so that a pull does not wait for a commit. Events of the last
  * moment are lost if the process is killed.
  */
+import { isAnonymous } from "../../access/principal.ts";
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
 import { countPulls } from "./hourly-pulls.ts";
@@ -17,6 +18,7 @@ const EVENTS_PER_TRANSACTION = 5000;
 const EVENTS_PER_STATEMENT = 500;
 /** Limit of the buffer. If the database is down, further events are dropped, and pulls go on. */
 const MAX_WAITING = 20_000;
+const MAX_WAITING_IF_ANONYMOUS = 10_000;
 
 export interface PullEventsOptions {
   readonly store: Store;
@@ -25,6 +27,11 @@ export interface PullEventsOptions {
   readonly recordings: PullRecordings;
   /** Called after pulls were counted. Must not throw. */
   readonly onCount: () => void;
+}
+
+/** Anonymous callers could fill the database with events. Their pulls are counted by hour instead, without their addresses. */
+function withoutIdentity(recording: PullRecording, { origin }: Pull): PullRecording {
+  return recording !== "off" && isAnonymous({ uid: origin.actor.subject }) ? "hourly" : recording;
 }
 
 function isRecorded({ type }: Pull, recording: PullRecording): boolean {
@@ -42,8 +49,8 @@ export class PullEvents implements AsyncDisposable {
   }
 
   record(pull: Pull): void {
-    if (!isRecorded(pull, recordingOf(this.#options.recordings, pull.repoUid))) return;
-    if (this.#waiting.length >= MAX_WAITING) return;
+    if (!isRecorded(pull, withoutIdentity(recordingOf(this.#options.recordings, pull.repoUid), pull))) return;
+    if (this.#waiting.length >= (isAnonymous({ uid: pull.origin.actor.subject }) ? MAX_WAITING_IF_ANONYMOUS : MAX_WAITING)) return;
     this.#waiting.push(pull);
     this.#timer ??= this.#schedule();
   }
@@ -77,7 +84,7 @@ export class PullEvents implements AsyncDisposable {
             db,
             batch.map(({ repoUid }) => repoUid),
           );
-          const recordingFor = ({ repoUid }: Pull) => effectiveRecording(recordings, wanted, repoUid);
+          const recordingFor = (pull: Pull) => withoutIdentity(effectiveRecording(recordings, wanted, pull.repoUid), pull);
           const recorded = batch.filter((pull) => isRecorded(pull, recordingFor(pull)));
           counted = recorded.filter((pull) => recordingFor(pull) === "hourly");
           const single = recorded.filter((pull) => recordingFor(pull) !== "hourly");

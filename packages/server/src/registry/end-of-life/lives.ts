@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type EndOfLife, EndOfLifeSchema, EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
+import { dateFromTimestamp, millisecondsFromDuration, timestampFromDate } from "../../lib/clock.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { registrySettingsOf } from "../registry-settings.ts";
@@ -86,7 +86,7 @@ async function hasDefaultGrace(repoUid: string, db: ReadDb): Promise<boolean> {
 
 function lifeOf(endOfLife: EndOfLife, hasDefault: boolean, now: Date): Life {
   const { eolTime, gracePeriod } = endOfLife;
-  const graceMs = gracePeriod === undefined ? 0 : Number(gracePeriod.seconds) * 1000 + Math.floor(gracePeriod.nanos / 1_000_000);
+  const graceMs = gracePeriod === undefined ? 0 : millisecondsFromDuration(gracePeriod);
   const hasGracePeriod = graceMs > 0 || (gracePeriod === undefined && hasDefault);
   if (eolTime === undefined) return { endOfLife, hasGracePeriod: false };
   const eol = dateFromTimestamp(eolTime);

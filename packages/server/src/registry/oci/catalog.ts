@@ -44,7 +44,8 @@ async function cursorOf({ query, caller }: OciRequest, db: ReadDb): Promise<stri
   const last = query.get("last") ?? "";
   if (last === "" || CURSOR.test(last)) return last;
   const target = await findRepository(db, last, caller.access);
-  if (target?.repoUid === undefined || !(await isWithinLimit(db, target, caller)))
+  const isListed = target?.repoUid !== undefined && caller.access.holds(rights.listRepos, target.repoUid);
+  if (target?.repoUid === undefined || !isListed || !(await isWithinLimit(db, target, caller)))
     throw new OciError("NAME_UNKNOWN", "last is not the name of a repository; use the Link header of the previous page");
   return target.repoUid;
 }

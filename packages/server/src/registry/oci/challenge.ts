@@ -20,8 +20,7 @@ export function challengeOf({ needed, hasCredentials }: ChallengedRequest, error
   const missing = error instanceof InsufficientScope ? [error.missing] : [];
   const scopes = new Set([...needed, ...missing].filter(isQuotable).map(scopeText));
   if (scopes.size > 0) parameters.push(["scope", [...scopes].join(" ")]);
-  if (error instanceof InsufficientScope) parameters.push(["error", "insufficient_scope"]);
-  else if (hasCredentials) parameters.push(["error", "invalid_token"]);
+  if (hasCredentials) parameters.push(["error", error instanceof InsufficientScope ? "insufficient_scope" : "invalid_token"]);
   return `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(",")}`;
 }
 

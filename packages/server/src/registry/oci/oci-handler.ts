@@ -1,5 +1,6 @@
 /** Serves `/v2/`: parses the path, authenticates the caller, and hands the request to the handler of its route. */
 import { actorFromPrincipal } from "../../access/actor.ts";
+import { isAnonymous } from "../../access/principal.ts";
 import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required-terms.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
@@ -56,7 +57,8 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
   const route = routeOf(exchange.path.slice("/v2".length), options.historySegments);
   state.route = route;
   const caller = await authenticate(exchange, options);
-  exchange.identify(caller.principal.uid);
+  exchange.identify(isAnonymous(caller.principal) ? undefined : caller.principal.uid);
+  if (isAnonymous(caller.principal)) assertOpenToAnonymous(exchange);
   if (route === undefined) throw new OciError("NAME_UNKNOWN", "unknown path");
   const name = repositoryOf(route) ?? "";
   if (method !== "GET" && method !== "HEAD") await assertTerms(name, caller, options);
@@ -69,6 +71,20 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
   const query = new URLSearchParams(exchange.query);
   const transfer: Exchange["transfer"] = (work) => exchange.transfer(work);
   await dispatch({ request, response, method, name, query, caller, origin, transfer }, route, options.parts);
+}
+
+/**
+ * Anonymous callers read what is public. Clients learn from the refusal of the base path that they need a token, and get
+ * one without a login. The history of a tag also shows content that the tag does not have any more.
+ * @throws UNAUTHENTICATED
+ */
+function assertOpenToAnonymous({ method, request, state: { route } }: Exchange): void {
+  const isUpload = route?.kind === "uploads" || route?.kind === "upload";
+  if (isUpload || (method !== "GET" && method !== "HEAD")) throw unauthenticated("log in to change content");
+  const needsToken = route === undefined || route.kind === "base" || route.kind === "catalog";
+  const hasToken = request.headers.authorization?.slice(0, 7).toLowerCase() === "bearer ";
+  if (route?.kind === "history" || (needsToken && !hasToken))
+    throw unauthenticated("log in, or get a token without a login for what is public");
 }
 
 function repositoryOf(route: Route | undefined): string | undefined {

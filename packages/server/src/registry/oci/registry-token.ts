@@ -46,10 +46,24 @@ export async function mintRegistryToken(
     session,
     registered,
     pullTokenSecret,
+    loginSession,
+    auth,
   } = caller.principal;
   const access = await grantedAccess(caller, scopes, options);
   const lifetimeSeconds = Math.min(MAX_LIFETIME_SECONDS, expiry - Math.floor(now.getTime() / 1000));
-  const rest = { email, emailVerified, upstream, scopes: groups, capabilities, within, session, registered, pullTokenSecret };
+  const rest = {
+    email,
+    emailVerified,
+    upstream,
+    scopes: groups,
+    capabilities,
+    within,
+    session,
+    registered,
+    pullTokenSecret,
+    loginSession,
+    auth,
+  };
   const content = { uid, actor, ...rest, audience: [audience], access: NO_ACCESS, registryAccess: access, lifetimeSeconds };
   const { token } = await accessTokens.mint(content, now);
   return { token, lifetimeSeconds, access };

@@ -1,5 +1,5 @@
 /** Serves `/token`: registry tokens, as the Docker registry token specification (GET) and its OAuth 2 form (POST) define it. */
-import type { RegistryAccess } from "../../access/principal.ts";
+import { isAnonymous, type RegistryAccess } from "../../access/principal.ts";
 import { type RequestHandler, send } from "../../http/http-exchange.ts";
 import type { Protocol, ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
 import { readForm } from "../../http/read-form.ts";
@@ -60,7 +60,8 @@ async function serve(exchange: Exchange, options: TokenHandlerOptions): Promise<
   const { caller, refreshToken } =
     state.form === undefined ? await loginByHeader(exchange, options) : await loginByForm(state.form, exchange.remoteAddress, options);
   // A refresh token works once: after that, its caller must get the answer.
-  if (refreshToken === undefined) exchange.identify(caller.principal.uid);
+  if (isAnonymous(caller.principal)) exchange.identify(undefined);
+  else if (refreshToken === undefined) exchange.identify(caller.principal.uid);
   else exchange.principal = caller.principal.uid;
   const { token, lifetimeSeconds, access } = await mintRegistryToken(caller, scopes, options);
   const answer = {

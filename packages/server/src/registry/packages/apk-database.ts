@@ -13,6 +13,7 @@ export function* readApkDatabase(text: string): Generator<DatabaseEntry> {
       version: record.get("V") ?? "",
       architecture: record.get("A") ?? "",
       origin: record.get("o") || name,
+      originVersion: "",
       epoch: "",
     };
   }

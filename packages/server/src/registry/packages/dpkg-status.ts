@@ -11,12 +11,14 @@ export function* readDpkgStatus(text: string): Generator<DatabaseEntry> {
     const [, , state] = (record.get("status") ?? "").split(/\s+/);
     if (state !== undefined && ABSENT.has(state)) continue;
     const name = record.get("package") ?? "";
+    // `openssl (3.0.1-1)` if the source package has another version.
+    const [origin = "", originVersion = ""] = (record.get("source") ?? "").split(/[\s()]+/, 2);
     yield {
       name,
       version: record.get("version") ?? "",
       architecture: record.get("architecture") ?? "",
-      // `openssl (3.0.1-1)` if the source package has another version.
-      origin: record.get("source")?.split(/[\s(]/, 1)[0] || name,
+      origin: origin || name,
+      originVersion,
       epoch: "",
     };
   }

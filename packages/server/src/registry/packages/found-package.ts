@@ -18,6 +18,8 @@ export interface DatabaseEntry {
   readonly version: string;
   readonly architecture: string;
   readonly origin: string;
+  /** Version of the source package, if it differs. */
+  readonly originVersion: string;
   /** RPM's epoch, if it is not 0. */
   readonly epoch: string;
 }

@@ -1,5 +1,5 @@
 /** Packages of images from the package URLs in SBOMs, and the package URLs of entries in package databases. Pure. */
-import { formatVerbatimPackageUrl, fullNameOf, parseVerbatimPackageUrl } from "../../lib/package-url.ts";
+import { formatVerbatimPackageUrl, fullNameOf, originVersionOf, parseVerbatimPackageUrl } from "../../lib/package-url.ts";
 import type { DatabaseEntry, FoundPackage } from "./found-package.ts";
 import type { OsRelease } from "./os-release.ts";
 import { originFromSourceRpm } from "./rpm-header.ts";
@@ -21,9 +21,9 @@ export function packageFromEntry(entry: DatabaseEntry, type: DatabaseType, locat
 }
 
 function urlOf(entry: DatabaseEntry, type: DatabaseType, { id, version: release }: OsRelease): string {
-  const { name, version, architecture, origin, epoch } = entry;
+  const { name, version, architecture, origin, originVersion, epoch } = entry;
   const distro = id === "" || release === "" ? id : `${id}-${release}`;
-  const upstream = origin === name ? "" : origin;
+  const upstream = originVersion !== "" ? `${origin}@${originVersion}` : origin === name ? "" : origin;
   return formatVerbatimPackageUrl({ type, namespace: id, name, version, qualifiers: { arch: architecture, distro, epoch, upstream } });
 }
 
@@ -50,10 +50,12 @@ function originFrom(upstream: string): string {
   return originFromSourceRpm(upstream) ?? upstream.split("@", 1)[0] ?? "";
 }
 
-/** The package URL of the source package that a package is built from, in the same version. */
+/** The package URL of the source package that a package is built from. */
 export function originUrlOf(purl: string, origin: string): string {
   const url = parseVerbatimPackageUrl(purl);
-  if (url === undefined || origin === fullNameOf(url)) return purl;
+  if (url === undefined) return purl;
+  const originVersion = originVersionOf(url);
+  if (originVersion === "" && origin === fullNameOf(url)) return purl;
   const { upstream: _, ...qualifiers } = url.qualifiers;
-  return formatVerbatimPackageUrl({ ...url, name: origin, qualifiers });
+  return formatVerbatimPackageUrl({ ...url, name: origin, version: originVersion || url.version, qualifiers });
 }

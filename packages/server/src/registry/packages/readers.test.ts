@@ -39,7 +39,7 @@ test("the package URL of an entry converts back to the same package", () => {
   fc.assert(
     fc.property(word, word, word, word, (name, version, architecture, id) => {
       fc.pre(!["@", "."].includes(name) && !/^\d+:/.test(version));
-      const entry = { name, version, architecture, origin: name, epoch: "" };
+      const entry = { name, version, architecture, origin: name, originVersion: "", epoch: "" };
       const made = packageFromEntry(entry, "deb", "here", { id: id.toLowerCase(), version: "1" });
       const found = packageFromUrl(made.purl, { location: "here", source: "image" });
       assert.deepEqual(found, made);
@@ -82,8 +82,8 @@ Version: 1.21.22
   assert.deepEqual(
     [...readDpkgStatus(status)],
     [
-      { name: "libssl3", version: "3.0.11-1~deb12u2", architecture: "amd64", origin: "openssl", epoch: "" },
-      { name: "dpkg", version: "1.21.22", architecture: "amd64", origin: "dpkg", epoch: "" },
+      { name: "libssl3", version: "3.0.11-1~deb12u2", architecture: "amd64", origin: "openssl", originVersion: "3.0.11-1", epoch: "" },
+      { name: "dpkg", version: "1.21.22", architecture: "amd64", origin: "dpkg", originVersion: "", epoch: "" },
     ],
   );
 });

@@ -23,6 +23,7 @@ export function readRpmHeader(bytes: Uint8Array): DatabaseEntry | undefined {
     version: version === "" || release === "" ? "" : `${version}-${release}`,
     architecture: readString(header, TAGS.arch),
     origin: originFromSourceRpm(sourceRpm) ?? name,
+    originVersion: "",
     epoch: readEpoch(header),
   };
 }

@@ -1,5 +1,6 @@
 /** Reads the package URLs in SBOMs: SPDX and CycloneDX JSON, plain or attested in statements and envelopes. Pure. */
-import { isRecord } from "../../lib/is-record.ts";
+import { type Json, recordOf, recordsOf } from "../../lib/is-record.ts";
+import { isAbout } from "../statement.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { packageFromUrl } from "./package-url.ts";
 
@@ -12,8 +13,6 @@ export interface SbomDocument {
   /** Digest of the image that a statement must be about; undefined if the registry does not know it. */
   readonly subject: string | undefined;
 }
-
-export type Json = Readonly<Record<string, unknown>>;
 
 /** Empty if the document is a statement that is not an SBOM. @throws Unreadable */
 export function readSbom(content: Uint8Array, { location, subject }: SbomDocument): Iterable<FoundPackage> {
@@ -33,17 +32,17 @@ function* packagesAt(urls: Iterable<unknown>, document: Pick<FoundPackage, "loca
 }
 
 function* urlsOfSpdx(sbom: Json): Generator<unknown> {
-  for (const each of records(sbom.packages))
-    for (const { referenceType, referenceLocator } of records(each.externalRefs)) if (referenceType === "purl") yield referenceLocator;
+  for (const each of recordsOf(sbom.packages))
+    for (const { referenceType, referenceLocator } of recordsOf(each.externalRefs)) if (referenceType === "purl") yield referenceLocator;
   // SPDX 3.
-  for (const each of records(sbom["@graph"])) yield each.software_packageUrl;
+  for (const each of recordsOf(sbom["@graph"])) yield each.software_packageUrl;
 }
 
 /** Includes nested components, but not the component that the document describes. */
 function* urlsOfCycloneDx(sbom: Json): Generator<unknown> {
   const waiting = [sbom.components];
   while (waiting.length > 0) {
-    for (const component of records(waiting.pop())) {
+    for (const component of recordsOf(waiting.pop())) {
       yield component.purl;
       if (component.components !== undefined) waiting.push(component.components);
     }
@@ -72,11 +71,6 @@ export function statementIn(document: Json): Json {
   return typeof envelope.payload === "string" ? parse(Buffer.from(envelope.payload, "base64").toString("utf8")) : document;
 }
 
-export function isAbout(statement: Json, subject: string): boolean {
-  const [algorithm = "", hex] = subject.split(":");
-  return [...records(statement.subject)].some(({ digest }) => recordOf(digest)?.[algorithm] === hex);
-}
-
 function parse(text: string): Json {
   let value: unknown;
   try {
@@ -87,12 +81,4 @@ function parse(text: string): Json {
   const record = recordOf(value);
   if (record === undefined) throw new Unreadable("the document is not a JSON object");
   return record;
-}
-
-export function recordOf(value: unknown): Json | undefined {
-  return isRecord(value) ? value : undefined;
-}
-
-export function* records(list: unknown): Generator<Json> {
-  for (const value of Array.isArray(list) ? list : []) if (isRecord(value)) yield value;
 }

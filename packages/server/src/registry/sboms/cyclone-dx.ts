@@ -1,5 +1,5 @@
 /** Reads CycloneDX documents in JSON (ECMA-424). Pure. */
-import { type Json, recordOf, records } from "../packages/sbom.ts";
+import { type Json, recordOf, recordsOf } from "../../lib/is-record.ts";
 import { ComponentGraphBuilder, EdgeType, type ParsedSbom, textOf, textsOf } from "./component-graph.ts";
 
 export function readCycloneDx(sbom: Json): ParsedSbom {
@@ -10,8 +10,8 @@ export function readCycloneDx(sbom: Json): ParsedSbom {
     addComponents([described], builder);
     builder.addEdge(textOf(sbom.serialNumber), EdgeType.DESCRIBES, idOf(described));
   }
-  addComponents([...records(sbom.components)], builder);
-  for (const { ref, dependsOn } of records(sbom.dependencies))
+  addComponents([...recordsOf(sbom.components)], builder);
+  for (const { ref, dependsOn } of recordsOf(sbom.dependencies))
     for (const other of textsOf(dependsOn)) builder.addEdge(textOf(ref), EdgeType.DEPENDS_ON, other);
   return {
     name: textOf(described?.name),
@@ -29,7 +29,7 @@ function addComponents(components: readonly Json[], builder: ComponentGraphBuild
   const waiting = [...components].reverse();
   for (let component = waiting.pop(); component !== undefined; component = waiting.pop()) {
     addComponent(component, builder);
-    for (const inner of records(component.components)) {
+    for (const inner of recordsOf(component.components)) {
       builder.addEdge(idOf(component), EdgeType.CONTAINS, idOf(inner));
       waiting.push(inner);
     }
@@ -60,7 +60,7 @@ function idOf(component: Json): string {
 }
 
 function licenseOf(licenses: unknown): string {
-  const names = [...records(licenses)].map((choice) => {
+  const names = [...recordsOf(licenses)].map((choice) => {
     const license = recordOf(choice.license);
     return textOf(choice.expression) || textOf(license?.id) || textOf(license?.name);
   });
@@ -70,12 +70,12 @@ function licenseOf(licenses: unknown): string {
 /** A list of tools, or since version 1.5 an object with components and services. */
 function toolsOf(tools: unknown): string {
   const object = recordOf(tools);
-  const found = object === undefined ? [...records(tools)] : [...records(object.components), ...records(object.services)];
+  const found = object === undefined ? [...recordsOf(tools)] : [...recordsOf(object.components), ...recordsOf(object.services)];
   return found.map(({ name, version }) => [textOf(name), textOf(version)].filter((part) => part !== "").join("-")).join(", ");
 }
 
 function authorsOf({ authors, manufacturer, manufacture, supplier }: Json): string {
-  const names = [...records(authors)].map(({ name }) => textOf(name)).filter((name) => name !== "");
+  const names = [...recordsOf(authors)].map(({ name }) => textOf(name)).filter((name) => name !== "");
   if (names.length > 0) return names.join(", ");
   return textOf(recordOf(manufacturer ?? manufacture ?? supplier)?.name);
 }

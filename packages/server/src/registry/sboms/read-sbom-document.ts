@@ -2,12 +2,13 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { RawSbomSchema } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { Sbom2_Source, Sbom2Schema } from "@holt/api/gen/platform/tenant/v1/sboms_pb.ts";
-import { timestampFromDate, timestampFromText } from "../../lib/clock.ts";
+import { isTime, timestampFromDate, timestampFromText } from "../../lib/clock.ts";
+import { type Json, recordOf } from "../../lib/is-record.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { parseBoundedJson } from "../../lib/strict-json.ts";
 import { type BlobFile, readBlobFile, unreadable } from "../content/blob-file.ts";
 import { Unreadable } from "../packages/found-package.ts";
-import { type Json, recordOf, sbomIn } from "../packages/sbom.ts";
+import { sbomIn } from "../packages/sbom.ts";
 import type { ParsedSbom } from "./component-graph.ts";
 import { readCycloneDx } from "./cyclone-dx.ts";
 import { readSpdx2 } from "./spdx-2.ts";
@@ -56,11 +57,6 @@ export async function readParsedSbom(document: AttachedDocument): Promise<string
 function fieldsOf({ generatedAt, ...fields }: ParsedSbom): MessageInitShape<typeof Sbom2Schema> {
   const date = new Date(generatedAt);
   return { ...fields, ...(isTime(date) && { generatedAt: timestampFromDate(date) }) };
-}
-
-/** Whether a Timestamp can hold the time. */
-function isTime(date: Date): boolean {
-  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999;
 }
 
 /** @param text the SBOM itself, without the statement around it */

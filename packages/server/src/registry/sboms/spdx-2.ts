@@ -1,5 +1,5 @@
 /** Reads SPDX 2 documents in JSON (SPDX specification 2.3). Pure. */
-import { type Json, recordOf, records } from "../packages/sbom.ts";
+import { type Json, recordOf, recordsOf } from "../../lib/is-record.ts";
 import { ComponentGraphBuilder, EdgeType, type ParsedSbom, textOf, textsOf } from "./component-graph.ts";
 
 const { DESCRIBES, CONTAINS, DEPENDS_ON, GENERATED_FROM, UNKNOWN } = EdgeType;
@@ -19,8 +19,8 @@ const EDGES: ReadonlyMap<string, readonly [EdgeType, isReversed: boolean]> = new
 export function readSpdx2(sbom: Json): ParsedSbom {
   const creators = textsOf(recordOf(sbom.creationInfo)?.creators);
   const builder = new ComponentGraphBuilder();
-  for (const each of records(sbom.packages)) builder.addPackage(packageOf(each));
-  for (const { SPDXID, fileName, fileTypes } of records(sbom.files))
+  for (const each of recordsOf(sbom.packages)) builder.addPackage(packageOf(each));
+  for (const { SPDXID, fileName, fileTypes } of recordsOf(sbom.files))
     builder.addFile({ id: textOf(SPDXID), name: textOf(fileName), types: textsOf(fileTypes) });
   addEdges(sbom, builder);
   return {
@@ -35,7 +35,7 @@ export function readSpdx2(sbom: Json): ParsedSbom {
 }
 
 function packageOf({ SPDXID, name, versionInfo, licenseConcluded, licenseDeclared, description, summary, externalRefs }: Json) {
-  const url = [...records(externalRefs)].find(({ referenceType }) => referenceType === "purl");
+  const url = [...recordsOf(externalRefs)].find(({ referenceType }) => referenceType === "purl");
   return {
     id: textOf(SPDXID),
     name: textOf(name),
@@ -48,7 +48,7 @@ function packageOf({ SPDXID, name, versionInfo, licenseConcluded, licenseDeclare
 
 function addEdges(sbom: Json, builder: ComponentGraphBuilder): void {
   const described = new Set<string>();
-  for (const { spdxElementId, relationshipType, relatedSpdxElement } of records(sbom.relationships)) {
+  for (const { spdxElementId, relationshipType, relatedSpdxElement } of recordsOf(sbom.relationships)) {
     const [type, isReversed] = EDGES.get(textOf(relationshipType)) ?? [UNKNOWN, false];
     const [subject, object] = isReversed ? [relatedSpdxElement, spdxElementId] : [spdxElementId, relatedSpdxElement];
     // NONE stands for no element.

@@ -1,5 +1,5 @@
 /** Reads SPDX 3 documents in JSON-LD, whose elements form one list. Pure. */
-import { type Json, recordOf, records } from "../packages/sbom.ts";
+import { type Json, recordOf, recordsOf } from "../../lib/is-record.ts";
 import { ComponentGraphBuilder, EdgeType, type ParsedSbom, textOf, textsOf } from "./component-graph.ts";
 
 const { DESCRIBES, CONTAINS, DEPENDS_ON, GENERATED_FROM, UNKNOWN } = EdgeType;
@@ -12,7 +12,7 @@ const EDGES: ReadonlyMap<string, readonly [EdgeType, isReversed: boolean]> = new
 const LICENSES = new Set(["hasConcludedLicense", "hasDeclaredLicense"]);
 
 export function readSpdx3(sbom: Json): ParsedSbom {
-  const elements = [...records(sbom["@graph"])];
+  const elements = [...recordsOf(sbom["@graph"])];
   const byId = new Map(elements.map((element) => [idOf(element), element]));
   const licenses = licensesIn(elements, byId);
   const builder = new ComponentGraphBuilder();

@@ -2,23 +2,28 @@
 import { buffer } from "node:stream/consumers";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
 import type { ReadDb } from "../../db/store.ts";
+import type { KeylessTrust } from "../../iam/signers/keyless-signature.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { findBlobSize } from "../content/blob-file.ts";
+import type { TrustedKey } from "./key-signature.ts";
 import type { SignatureLayer } from "./signature-layers.ts";
 import { signatureLayersParser, signatureParser } from "./signature-parsers.ts";
-import type { TrustedKey, Verdict } from "./verify-signature.ts";
+import { isBundleType } from "./signature-types.ts";
+import type { Verdict } from "./verify-signature.ts";
 
 /** An attestation contains its SBOM. */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
-export interface CheckContext {
+export interface CheckContext extends KeylessTrust {
   readonly db: ReadDb;
   readonly blobs: BlobStore;
   readonly parsers: Parsers;
   readonly repoUid: string;
   /** Digest of the image. */
   readonly subject: string;
+  /** Content of the image. */
+  readonly manifest: Uint8Array;
   readonly keys: readonly TrustedKey[];
 }
 
@@ -39,8 +44,8 @@ export async function checkReferrer(content: Uint8Array, context: CheckContext):
 }
 
 async function checkLayer(layer: SignatureLayer, context: CheckContext): Promise<CheckedSignature> {
-  const { db, blobs, parsers, repoUid, subject, keys } = context;
-  const { mediaType, signature, digest } = layer;
+  const { db, blobs, parsers, repoUid, subject, keys, identities, trustedRoot } = context;
+  const { mediaType, annotations, digest } = layer;
   // A layer with URLs may be a blob that only other repos link: its content is theirs.
   const size = (await findBlobSize(db, repoUid, digest)) ?? 0;
   if (size === 0) return missing(layer);
@@ -48,7 +53,9 @@ async function checkLayer(layer: SignatureLayer, context: CheckContext): Promise
   try {
     // The file may be longer than the blob.
     const content = await buffer(await blobs.read(digest, { start: 0, end: size - 1 }));
-    const verdict = await parsers.run(signatureParser, { content, mediaType, signature, subject, keys }, repoUid);
+    const manifest = isBundleType(mediaType) ? context.manifest : new Uint8Array();
+    const document = { content, mediaType, annotations, subject, manifest, keys, identities, trustedRoot };
+    const verdict = await parsers.run(signatureParser, document, repoUid);
     return { layer, size, verdict };
   } catch (error) {
     if (error instanceof NoSuchBlob) return missing(layer);

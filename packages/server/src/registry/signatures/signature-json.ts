@@ -1,7 +1,5 @@
 /** Reads untrusted JSON of signatures. Throws SyntaxErrors, whose messages are for people. Pure. */
-import { isRecord } from "../../lib/is-record.ts";
-
-export type Json = Readonly<Record<string, unknown>>;
+import { isRecord, type Json } from "../../lib/is-record.ts";
 
 export function invalid(reason: string): SyntaxError {
   return new SyntaxError(reason);
@@ -16,15 +14,6 @@ export function parseJson(content: Buffer): Json {
   }
   if (!isRecord(value)) throw invalid("it is not a JSON object");
   return value;
-}
-
-export function recordOf(value: unknown): Json | undefined {
-  return isRecord(value) ? value : undefined;
-}
-
-/** The objects in a list; none for anything else. */
-export function recordsOf(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 export function stringOf(value: unknown, name: string): string {

@@ -19,12 +19,12 @@ export const signatureLayersParser = defineParser<Uint8Array, readonly Signature
   atOnce: { isSmall: (content) => content.length <= MAX_AT_ONCE, parse: findSignatureLayers },
 });
 
-/** Always on a thread: a signature takes up to a millisecond for each key. */
+/** Always on a thread: a signature takes up to a millisecond for each key, and the library of Sigstore takes time to load. */
 export const signatureParser = defineParser<SignedDocument, Verdict>({
   module: new URL("./verify-signature.ts", import.meta.url),
   name: "verifySignature",
   pool: "documents",
-  cpuMs: ({ content, keys }) => CPU_MS + (content.length * keys.length) / HASHED_BYTES_PER_MS,
+  cpuMs: ({ content, manifest, keys }) => CPU_MS + ((content.length + manifest.length) * keys.length) / HASHED_BYTES_PER_MS,
   field: "digest",
   content: "a signature of the image",
 });

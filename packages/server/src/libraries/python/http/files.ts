@@ -20,10 +20,10 @@ import {
   openForPublishing,
   openForReading,
 } from "../../http/library-request.ts";
-import type { Library } from "../../library.ts";
+import type { Library, OpenLibrary } from "../../library.ts";
 import { removeFiles } from "../../remove.ts";
 import { assertOffersFiles, type StoredStatus } from "../project-settings.ts";
-import { readProvenance } from "../provenance.ts";
+import { anonymousProvenance, readProvenance } from "../provenance.ts";
 import { metadataOf } from "../simple-pages.ts";
 
 /** Published files never change. Only the client may cache them, because access is checked on each request. */
@@ -59,10 +59,11 @@ async function sendMetadata(exchange: LibraryRequest, library: Library, path: Fi
   await answerStream(exchange, bytes, ...(place.isDeflated ? [createInflateRaw()] : []));
 }
 
-async function sendProvenance(exchange: LibraryRequest, library: Library, path: FilePath, { store }: LibraryParts): Promise<void> {
+async function sendProvenance(exchange: LibraryRequest, library: OpenLibrary, path: FilePath, { store }: LibraryParts): Promise<void> {
   const { artifact_uid: artifactUid } = await findOfferedFile(store.reader, library, path);
-  const stored = await readProvenance(store.reader, artifactUid, path.name);
-  if (stored === undefined) throw notFound("Provenance", path.name);
+  const whole = await readProvenance(store.reader, artifactUid, path.name);
+  if (whole === undefined) throw notFound("Provenance", path.name);
+  const stored = library.isPublicRead ? anonymousProvenance(whole) : whole;
   const headers = { ...REVALIDATED, etag: `"${stored.digest}"` };
   if (isKnown(exchange.request, stored.digest)) return answer(exchange, 304, headers);
   answerText(exchange, PROVENANCE_TYPE, stored.body, headers);

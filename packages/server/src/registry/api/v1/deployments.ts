@@ -6,6 +6,7 @@ import { assertNone } from "../../../api/resource/names.ts";
 import type { ReadDb, WriteDb } from "../../../db/store.ts";
 import { alreadyExists, type FieldViolation, notFound } from "../../../lib/errors.ts";
 import { compileJsonEncoder, messageFromJson } from "../../../lib/proto-json.ts";
+import { lockRepo } from "../../content/lock-repo.ts";
 
 const MAX_CHARTS = 100;
 /** Characters of each text of a chart. */
@@ -16,7 +17,7 @@ const encode = compileJsonEncoder(DeploymentSchema);
 export const deploymentHandlers = {
   createDeployment: write(async ({ parentId, charts }, { db }) => {
     assertCharts(charts);
-    await lockRepo(parentId, db);
+    await lockExisting(parentId, db);
     if ((await findDeployment(parentId, db)) !== undefined)
       throw alreadyExists("Deployment", parentId, "the repo has a deployment; update it instead");
     return store(create(DeploymentSchema, { id: parentId, charts }), db);
@@ -24,23 +25,16 @@ export const deploymentHandlers = {
 
   updateDeployment: write(async ({ repoId, charts }, { db }) => {
     assertCharts(charts);
-    await lockRepo(repoId, db);
+    await lockExisting(repoId, db);
     return store(create(DeploymentSchema, { id: repoId, charts }), db);
   }),
 
-  // Clients take a deployment without charts for a deleted one, and NOT_FOUND for an error.
-  getDeployment: read(async ({ repoId }, { db }) => {
-    const found = await findDeployment(repoId, db);
-    if (found !== undefined) return found;
-    const repo = await db.selectFrom("repo").select("uid").where("uid", "=", repoId).executeTakeFirst();
-    if (repo === undefined) throw notFound("Repo", repoId);
-    return create(DeploymentSchema, { id: repoId });
-  }),
+  // Clients take a deployment without charts for a deleted one, and NOT_FOUND for an error, also of a repo that is gone.
+  getDeployment: read(async ({ repoId }, { db }) => (await findDeployment(repoId, db)) ?? create(DeploymentSchema, { id: repoId })),
 } satisfies Handlers<typeof Registry>;
 
-async function lockRepo(uid: string, db: WriteDb): Promise<void> {
-  const row = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", uid)).executeTakeFirst();
-  if (row === undefined) throw notFound("Repo", uid);
+async function lockExisting(uid: string, db: WriteDb): Promise<void> {
+  if (!(await lockRepo(db, uid))) throw notFound("Repo", uid);
 }
 
 async function findDeployment(repoUid: string, db: ReadDb): Promise<Deployment | undefined> {

@@ -32,11 +32,11 @@ export const registryDifferences: Differences = {
     keptIfUnset: ["name", "sync_config", "custom_overlay"],
     received: receiveRepo,
   },
-  "platform.registry.v1.SyncConfig": { answered: { sync_apks: () => false } },
+  "platform.registry.v1.SyncConfig": { answered: { sync_apks: ({ syncApks = false }) => syncApks } },
   "platform.registry.v1.ApkoConfig.Accounts.User": {
     renamed: { user_name: "username" },
     // Version 2 does not distinguish an unset gid from 0.
-    answered: { uid: ({ uid = 0 }) => uid, gid: ({ gid }) => gid || undefined },
+    answered: { uid: ({ uid = 0 }) => uid, gid: ({ gid, isInGroupZero }) => gid || (isInGroupZero ? 0 : undefined) },
     received: receiveUser,
   },
   "platform.registry.v1.ApkoConfig.Accounts.Group": {

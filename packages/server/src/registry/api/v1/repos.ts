@@ -8,6 +8,7 @@ import {
   Registry as RegistryService,
   type Repo,
   RepoCountSchema,
+  RepoSchema,
 } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { UpdateRepoReadmeRequestSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { capabilitySet } from "../../../access/capability-set.ts";
@@ -19,7 +20,8 @@ import { LIST_REPOS } from "../../sync/sync-right.ts";
 import { checkReadme, readmeOf, updateReadme } from "../readmes.ts";
 import { type ReposCollaborators, reposService } from "../repos.ts";
 import { registryDifferences as differences } from "./differences.ts";
-import { showReadmes } from "./show-readmes.ts";
+import { saveOwnFields } from "./own-fields.ts";
+import { BYTES_WITH_README, showReadmes } from "./show-readmes.ts";
 
 const UPDATE = capabilitySet([Capability.CAP_REPO_UPDATE]);
 
@@ -29,7 +31,7 @@ type Derived = { readonly createRepo: WriteHandler<Method["createRepo"]>; readon
 export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof Registry> {
   const { grants, parsers } = collaborators;
   const show = (bodies: readonly string[], { db }: Call) => showReadmes(bodies, db, grants);
-  const v2 = reposService({ ...collaborators, acceptsSyncOutputs: true, show });
+  const v2 = reposService({ ...collaborators, acceptsSyncOutputs: true, show, bytesOfRow: BYTES_WITH_README });
   const derived = deriveMethods(RegistryService, { services: [v2], kind: "Repo", differences });
   const { createRepo, updateRepo } = derived as Derived;
   const prepare = (readme: string, call: Call) =>
@@ -43,10 +45,11 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
       prepare: ({ repo }, call) => prepare(repo?.readme ?? "", call),
       async handle(request, call) {
         const id = request.preventExisting ? undefined : await lockExisting(request, call);
-        if (id === undefined) return withReadme(await createRepo.handle(request, call, undefined), request.repo?.readme ?? "", call);
+        const given = request.repo ?? create(RepoSchema);
+        if (id === undefined) return complete(await createRepo.handle(request, call, undefined), given, call);
         // Even a reply without a change shows what the request left out.
         if (!call.access.holds(LIST_REPOS, id)) await assertMayUpdate(id, call);
-        const updated = await update({ ...(request.repo as Repo), id }, call);
+        const updated = await update({ ...given, id }, call);
         if (call.changed) await assertMayUpdate(id, call);
         return updated;
       },
@@ -69,13 +72,13 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
   };
 
   async function update(given: Repo, call: WriteCall): Promise<Repo> {
-    const reply = await updateRepo.handle(given, call, undefined);
-    const { syncConfig } = messageOf(reply) as Repo;
+    const repo = messageOf(await updateRepo.handle(given, call, undefined)) as Repo;
+    await saveOwnFields(given, repo, call);
     // An update that leaves out the readme of a synced repo asks for no change: it is that of its source.
-    if (given.readme === "" && syncConfig !== undefined)
-      return Object.assign(messageOf(reply) as Repo, { readme: await readmeOf(given.id, call.db, grants) });
+    if (given.readme === "" && repo.syncConfig !== undefined)
+      return Object.assign(repo, { readme: await readmeOf(given.id, call.db, grants) });
     await saveReadme(given.id, given.readme, call);
-    return Object.assign(messageOf(reply) as Repo, { readme: given.readme });
+    return Object.assign(repo, { readme: given.readme });
   }
 
   /** An unchanged readme does not undo that the call has changed the repo. */
@@ -85,8 +88,11 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
     call.changed ||= changed;
   }
 
-  async function withReadme(reply: Reply, readme: string, call: WriteCall): Promise<Repo> {
+  /** Adds what only version 1 has to the reply of a creation. */
+  async function complete(reply: Reply, given: Repo, call: WriteCall): Promise<Repo> {
     const repo = messageOf(reply) as Repo;
+    const { readme } = given;
+    await saveOwnFields(given, repo, call);
     if (readme !== "") await saveReadme(repo.id, readme, call);
     repo.readme = repo.syncConfig === undefined ? readme : await readmeOf(repo.id, call.db, grants);
     return repo;

@@ -13,7 +13,6 @@ import { RepoSchema, SyncConfigSchema } from "@holt/api/gen/platform/registry/v2
 import { sql } from "kysely";
 import { assertConnected } from "../../../api/call/assert-connected.ts";
 import { type Handlers, read } from "../../../api/call/implement.ts";
-import { MAX_ROWS } from "../../../api/v1/list-all.ts";
 import type { ReadDb } from "../../../db/store.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound, resourceExhausted } from "../../../lib/errors.ts";
@@ -21,6 +20,7 @@ import { rangeAtOrBelow } from "../../../lib/uid.ts";
 import { type Follower, mayFollow, type SyncGrants } from "../../sync/sync-right.ts";
 
 const ROWS_PER_PAGE = 200;
+const MAX_ROWS_PER_RESPONSE = 10_000;
 
 export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) {
   return {
@@ -34,7 +34,7 @@ export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) 
       const items: RepoSyncStatus[] = [];
       for (let page: readonly SyncedRow[] = []; ; ) {
         page = await syncedPage(call.db, registryId, page.at(-1)?.uid);
-        if (items.length + page.length > MAX_ROWS) throw tooMany();
+        if (items.length + page.length > MAX_ROWS_PER_RESPONSE) throw tooMany();
         for (const row of page)
           items.push(create(RepoSyncStatusSchema, { repoId: row.uid, repoStatus: await statusOf(row, call.now, grants) }));
         if (page.length < ROWS_PER_PAGE) return create(SyncStatusListSchema, { items });
@@ -58,7 +58,9 @@ function syncedPage(db: ReadDb, registryId: string, after = ""): Promise<SyncedR
 }
 
 function tooMany(): Error {
-  return resourceExhausted(`more than ${MAX_ROWS} repos are synced here; ask for the groups below one by one, or for single repos`);
+  return resourceExhausted(
+    `more than ${MAX_ROWS_PER_RESPONSE} repos are synced here; ask for the groups below one by one, or for single repos`,
+  );
 }
 
 /** Repos with the entry of their source in the queue, if it has one, and with the source, if it exists. */

@@ -10,6 +10,7 @@ import { deriveMethods } from "../../../api/v1/derive-methods.ts";
 import { dateFromTimestamp, parseTime, timestampFromText } from "../../../lib/clock.ts";
 import { alreadyExists, notFound } from "../../../lib/errors.ts";
 import { parentOf } from "../../../lib/uid.ts";
+import { lockRepo } from "../../content/lock-repo.ts";
 import { readTagHistory } from "../../content/tag-history.ts";
 import { changeTag } from "../../content/tags.ts";
 import { tags } from "../../resources.ts";
@@ -23,7 +24,8 @@ export function tagHandlers({ pageTokens }: TagsCollaborators): Handlers<typeof 
 
     updateTag: write(async (given, call) => {
       const { db, now, principal } = call;
-      await lockRepo(parentOf(given.id), given.id, call);
+      // As pushes do. A tag cannot exist without its repo.
+      if (!(await lockRepo(db, parentOf(given.id)))) throw notFound(tags.kind, given.id);
       const current = await findForUpdate(tags, given.id, db);
       const changes = changesOf(given, current);
       if (changes.name !== current.name) await assertNameFree(current, changes.name, call);
@@ -51,12 +53,6 @@ function changesOf({ name, digest, deprecated, bundles }: Tag, current: TagV2) {
   assertNone(tagNameViolations(changes.name));
   assertNone([...(digest === "" ? [] : digestViolations(digest)), ...bundleViolations(bundles)]);
   return changes;
-}
-
-/** As pushes do. @throws NOT_FOUND for the tag, which cannot exist without its repo */
-async function lockRepo(repoUid: string, tagUid: string, { db }: WriteCall): Promise<void> {
-  const repo = await db.dialect.forUpdate(db.selectFrom("repo").select("uid").where("uid", "=", repoUid)).executeTakeFirst();
-  if (repo === undefined) throw notFound(tags.kind, tagUid);
 }
 
 async function assertNameFree({ uid }: TagV2, name: string, { db }: WriteCall): Promise<void> {
