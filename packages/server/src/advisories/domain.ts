@@ -8,11 +8,12 @@ import { advisoryBodies } from "./migrations/016-advisory-bodies.ts";
 import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
 import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-turns.ts";
 import { findings } from "./migrations/034-findings.ts";
+import { originVersions } from "./migrations/045-origin-versions.ts";
 import "./tables.ts";
 
 export const advisoriesDomain: Domain = {
   name: "advisories",
-  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings],
+  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings, originVersions],
   onGroupDelete: {
     // A deleted advisory stays as a row with a time.
     blockedBy: [{ table: "advisory", where: sql<boolean>`delete_time is null` }, { table: "advisory_mirror" }],

@@ -291,6 +291,8 @@ export interface MatchedPackageTable {
   /** Key of its name, and of its origin (model/package-key.ts). */
   match_name: string;
   match_origin: string;
+  /** Version of the origin, which advisories about the origin mean; empty if it is that of the package. */
+  origin_version: string;
   /** 0 until it was compared. */
   is_matched: number;
 }

@@ -37,7 +37,7 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   return {
     services: [
       subscriptions,
-      subscriptionsServiceV1(subscriptions),
+      subscriptionsServiceV1(collaborators),
       subscriptionSettingsService(collaborators),
       deliveriesService(collaborators),
       eventsService(collaborators),

@@ -11,7 +11,7 @@ import {
 } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { codeOf } from "../harness/clients.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
 import { assertPrecondition, assertRefused } from "../harness/refusal.ts";
 import { type Caller, describeWithWorld, type World } from "../harness/world.ts";
@@ -123,6 +123,18 @@ describeWithWorld("the review of advisories' events", (world: World) => {
     const named = await eventIn("PENDING");
     await update(named.id, { status: "REJECTED", reviewer: "the board" });
     assert.equal((await stored(named)).reviewer, "the board");
+  });
+
+  test("a whole event replaces the stored one, without the fields that it leaves out", async () => {
+    const event = await eventIn("PENDING", { findings: new Uint8Array([1, 2, 3]), issue: "https://example.com/1" });
+    assert.equal((await update(event.id, { fixed: { fixedVersion: "2.0" } })).status, 200);
+    const after = await stored(event);
+    assert.deepEqual([after.findings.length, after.issue, after.status, after.author], [0, undefined, PENDING, event.author]);
+    const { id, author: writer } = after;
+    const whole = { id, author: writer, type: fixed, issue: "https://example.com/2" };
+    const answer = answerOf(await world.grpc.call(v1.updateAdvisoryEvent, whole, approver.token));
+    assert.deepEqual(await stored(event), answer);
+    assert.equal(answer.issue, "https://example.com/2");
   });
 
   test("a decision changes the advisory's update time, and repeating it does not", async () => {

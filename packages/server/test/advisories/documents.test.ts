@@ -260,7 +260,7 @@ describeWithWorld("documents", (world) => {
       turns++;
       next = setImmediate(turn);
     });
-    await createDocuments(createPublication({ organizations: "all" })).list({ id: "", cves: [cve] }, world.store.reader);
+    await createDocuments(createPublication({ organizations: "all" })).list({ id: "", cves: [cve] }, "", world.store.reader);
     clearImmediate(next);
     assert.ok(turns >= 4, `${turns} turns`);
   });

@@ -1,9 +1,16 @@
 /** Tests what the background comparison of packages with advisories writes and reads, on both stores. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { createPublication } from "../../src/advisories/documents/publication.ts";
+import { alertImages, CRITICAL_EVENT } from "../../src/advisories/findings/alerts.ts";
+import { matchImages } from "../../src/advisories/findings/match-images.ts";
 import { pruneFindings } from "../../src/advisories/findings/prune.ts";
 import { requestEverything } from "../../src/advisories/findings/requests.ts";
-import { createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
+import type { WriteDb } from "../../src/db/store.ts";
+import { newUid } from "../../src/lib/uid.ts";
+import type { EventNames } from "../../src/outbox/outbox.ts";
+import { CRITICAL, createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
+import { eventsAfter, lastSeq } from "../harness/outbox.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const IMAGES = 12;
@@ -28,6 +35,31 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
       .where("p.org_uid", "=", given.org)
       .execute(),
   });
+
+  const readLinks = async (images: readonly { readonly id: number }[]) => {
+    const links = reader().selectFrom("matched_image_package").selectAll().orderBy("image_id").orderBy("package_id");
+    const ids = images.map(({ id }) => id);
+    return links.where("image_id", "in", ids).execute();
+  };
+  /** Copies the manifests to new repos. */
+  const addToRepos = async (digests: readonly string[], count: number) => {
+    const repo = await reader().selectFrom("repo").selectAll().where("uid", "=", given.repo.uid).executeTakeFirstOrThrow();
+    const manifests = await reader().selectFrom("manifest").selectAll().where("digest", "in", digests).execute();
+    await world.store.transaction(async (db) => {
+      for (let i = 0; i < count; i++) {
+        const uid = newUid(given.org);
+        await db
+          .insertInto("repo")
+          .values({ ...repo, uid, name: `copy-${i}` })
+          .execute();
+        for (const manifest of manifests)
+          await db
+            .insertInto("manifest")
+            .values({ ...manifest, repo_uid: uid })
+            .execute();
+      }
+    });
+  };
 
   test("images share a package, so a change of an advisory writes one finding per version", async () => {
     const digests = [];
@@ -55,6 +87,51 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
       .execute();
     assert.deepEqual(packages, []);
     assert.equal((await rows()).findings.length, 1);
+  });
+
+  test("many images are linked in one transaction, and their events are emitted in another", async () => {
+    const images = await reader().selectFrom("matched_image").select(["id", "digest"]).where("org_uid", "=", given.org).execute();
+    assert.equal(images.length, IMAGES + 1);
+    const linked = () => readLinks(images);
+    const before = await linked();
+    let transactions = 0;
+    const context = {
+      store: world.store,
+      publication: createPublication({ organizations: "none" }),
+      now: () => world.clock.now(),
+      write: <T>(work: (db: WriteDb) => Promise<T>) => {
+        transactions++;
+        return world.store.transaction(work);
+      },
+    };
+    // These requests are not in the queue, so the server leaves them to the test.
+    const requests = images.map(({ digest }) => ({ name: digest, token: "of the test" }));
+    await matchImages({ orgUid: given.org, kind: "image", requests }, context);
+    assert.equal(transactions, 1);
+    assert.deepEqual(await linked(), before);
+    await alertImages({ orgUid: given.org, kind: "alert", requests }, context, {} as EventNames);
+    assert.equal(transactions, 2);
+  });
+
+  test("an image with more packages than a transaction links is linked completely", async () => {
+    const packages = Array.from({ length: 5001 }, (_, i) => `many-${i} 1`);
+    const digest = await given.push(packages);
+    await given.settle();
+    const { id } = await reader().selectFrom("matched_image").select("id").where("digest", "=", digest).executeTakeFirstOrThrow();
+    assert.equal((await readLinks([{ id }])).length, packages.length);
+  });
+
+  test("an image in more repos than a batch holds emits one event per repo", async () => {
+    await given.importAdvisories([wolfi("CVE-2024-9", "announced", "2-r0")]);
+    const digests = [await given.push(["announced 1-r0"]), await given.push(["announced 1-r0", "another 1"])];
+    await given.settle();
+    await addToRepos(digests, 260);
+    const start = await lastSeq(world);
+    await given.score({ "CVE-2024-9": CRITICAL });
+    await given.settle();
+    const events = (await eventsAfter(world, start)).filter(({ type }) => type.endsWith(CRITICAL_EVENT));
+    assert.equal(events.length, 2 * 261);
+    assert.equal(new Set(events.map(({ subject }) => subject)).size, 261);
   });
 
   test("a finding that an advisory no longer supports is closed and stays in the history", async () => {

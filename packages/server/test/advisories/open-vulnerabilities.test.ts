@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { PackageVulnerability_State, VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -12,6 +14,7 @@ import { falsePositive, fixed, type GivenAdvisory, putAdvisories } from "../harn
 import { CRITICAL, createFindingsWorld, type FindingsWorld, HIGH, LOW, osv } from "../harness/advisories/findings-world.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
+import { DPKG, layerOf, osRelease } from "../harness/registry/image-content.ts";
 import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -109,6 +112,44 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     ]);
     assert.deepEqual(await given.found(bundled), ["CVE-2024-1003 zlib 1.3-r0 UNKNOWN SUPPRESSED"]);
     assert.deepEqual(await given.found(alone), ["CVE-2024-1003 zlib 1.3-r0 UNKNOWN OPEN"]);
+  });
+
+  test("an advisory about a Debian source package is compared with the version of the source package", async () => {
+    // As Debian 12 has them: the epoch is that of the package alone, and a rebuild adds to the version.
+    const status = `Package: bsdutils
+Source: util-linux (2.38.1-5+deb12u3)
+Version: 1:2.38.1-5+deb12u3
+Architecture: amd64
+
+Package: postgresql
+Source: postgresql-common (248+deb12u1)
+Version: 15+248+deb12u1
+Architecture: all
+
+Package: bash
+Source: bash (5.2.15-2)
+Version: 5.2.15-2+b8
+Architecture: amd64
+`;
+    const layer = await layerOf({ [DPKG]: status, "etc/os-release": osRelease("debian", "12") });
+    const { digest } = await given.repo.push([layer]);
+    const debian = (id: string, name: string, fixed: string) => osv(id, [{ ecosystem: "Debian:12", name, events: range(fixed) }]);
+    await given.importAdvisories([
+      debian("CVE-2024-2001", "util-linux", "2.38.1-5+deb12u4"),
+      debian("CVE-2024-2002", "util-linux", "2.38.1-5+deb12u3"),
+      debian("CVE-2024-2003", "postgresql-common", "249"),
+      debian("CVE-2024-2004", "postgresql-common", "248"),
+      debian("CVE-2024-2005", "bash", "5.2.15-2+deb12u1"),
+    ]);
+    assert.deepEqual((await given.found(digest)).sort(), [
+      "CVE-2024-2001 bsdutils 1:2.38.1-5+deb12u3 UNKNOWN OPEN",
+      "CVE-2024-2003 postgresql 15+248+deb12u1 UNKNOWN OPEN",
+      "CVE-2024-2005 bash 5.2.15-2+b8 UNKNOWN OPEN",
+    ]);
+    const { purls } = (await given.list(digest, { packageNames: ["util-linux"] })).vulnerabilities[0] ?? assert.fail();
+    assert.deepEqual(purls, [
+      "pkg:deb/debian/bsdutils@1:2.38.1-5%2Bdeb12u3?arch=amd64&distro=debian-12&upstream=util-linux%402.38.1-5%2Bdeb12u3",
+    ]);
   });
 
   test("language packages of SBOMs are compared by the ranges of their ecosystems", async () => {
@@ -412,6 +453,19 @@ describeWithWorld("open vulnerabilities of images", (world) => {
       assert.ok((items[0]?.sizeBytes ?? 0n) > 0n);
       const rest = answerOf(await world.rest.call(method, { repo: repo.uid, tag: "daily" }, world.owner.token));
       assert.deepEqual(rest.items, items);
+      // An image under two names has a count per day for each, under the name that the client knows.
+      const name = `${(await world.must(ReposService.method.getRepo, { uid: repo.uid })).name}`;
+      const path = `${(await world.must(GroupsService.method.getGroup, { uid: given.org })).name}/${name}`;
+      const twice = [...references, { repo: path, tag: "daily" }, ...references];
+      const both = answerOf(await world.grpc.call(method, { references: twice }, world.owner.token)).items;
+      assert.deepEqual(
+        both.map((item) => item.repo),
+        items.flatMap(() => [repo.uid, path].sort()),
+      );
+      assert.deepEqual(
+        both.filter((item) => item.repo === repo.uid),
+        items,
+      );
     }
   });
 

@@ -6,6 +6,7 @@ import { SecurityAdvisory } from "@holt/api/gen/platform/advisory/v1/security_ad
 import { SecurityAdvisoryService } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
+import { Advisories } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { advisoryMirrors } from "../../src/advisories/mirrors/mirror-resource.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { entitleOwner } from "../harness/advisories/entitle-owner.ts";
@@ -40,6 +41,7 @@ export const resourceSamples: readonly ResourceSample[] = [
 export const operationSamples: readonly OperationSample[] = [
   { method: ImportsService.method.createImport, answer: 0 },
   { method: ImportsService.method.listImports, answer: 0 },
+  { method: Advisories.method.listAdvisoryEvents, answer: 0 },
   // A place without images has an empty list.
   { method: VulnerabilitiesService.method.listVulnerabilities, answer: 0 },
   { method: VulnerabilitiesService.method.listVulnerabilityCounts, answer: 0 },

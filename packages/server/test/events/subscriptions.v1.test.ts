@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { it } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
+import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Subscriptions } from "@holt/api/gen/platform/events/v1/subscriptions_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
@@ -8,6 +12,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
 import { assertInvalid } from "../harness/refusal.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld, startWorld } from "../harness/world.ts";
 
 const path = "/events/v1/subscriptions";
@@ -44,11 +49,18 @@ describeWithWorld("subscriptions of version 1", (world) => {
     }
   });
 
-  it("the sinks that version 2 takes are taken, and others are refused", async () => {
-    const group = await world.group(world.orgUid);
-    assert.equal((await world.raw("POST", `${path}/${group}`, { sink: "http://127.0.0.1:9000/hook" })).status, 200);
-    for (const sink of ["ftp://sink.example.com/", "no URL", ""])
-      assertInvalid(await world.raw("POST", `${path}/${group}`, { sink }), "sink");
+  it("http and https URLs are accepted as sinks, and others are refused", async () => {
+    const parentId = await world.group(world.orgUid);
+    for (const client of world.clients)
+      for (const sink of ["http://127.0.0.1:9000/hook", "http://10.0.0.1/hook", "http://sink.example.com/hook", SINK]) {
+        const { id } = answerOf(await client.call(Subscriptions.method.create, { parentId, subscription: { sink } }, world.owner.token));
+        assert.equal((await world.must(SubscriptionsService.method.getSubscription, { uid: id })).sink, sink);
+      }
+    for (const sink of ["ftp://sink.example.com/", "no URL", "http://me:secret@sink.example.com/", "http:///hook", ""]) {
+      const refused = await world.raw("POST", `${path}/${parentId}`, { sink });
+      assertInvalid(refused, "sink");
+      assert.match(refused.text, /sink must be a valid http or https URL/);
+    }
   });
 
   it("a list has only the subscriptions that the caller may list", async () => {
@@ -92,6 +104,30 @@ describeWithWorld("subscriptions of version 1", (world) => {
       ],
     );
   });
+});
+
+it("an http sink of version 1 receives nothing unless the operator allows its address", async () => {
+  let requests = 0;
+  const server = createServer((_, response) => {
+    requests++;
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    await using world = await startWorld({ env: { HOLT_OUTBOUND_ALLOW_CIDRS: "", HOLT_USER_ISSUERS: "" } });
+    const sink = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const { id: uid } = parse((await world.raw("POST", `${path}/${world.orgUid}`, { sink })).text);
+    const { must } = world;
+    const errors = async () =>
+      (await must(DeliveriesService.method.listDeliveries, { uid: textOf(uid) })).deliveries.map(({ error }) => error);
+    await until(async () => (await errors()).some((error) => error !== ""));
+    assert.match((await errors()).join(), /must be reached by https/);
+    assert.equal(requests, 0);
+    const settings = { subscription: { uid: textOf(uid), types: ["registry.push.v1"] } };
+    assert.equal((await must(SubscriptionSettingsService.method.updateSubscription, settings)).sink, sink);
+  } finally {
+    server.close();
+  }
 });
 
 it("missing terms refuse a subscription of version 1 with a detail of version 1", async () => {

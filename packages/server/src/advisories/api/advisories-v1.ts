@@ -13,7 +13,7 @@ import {
 import type { EventTypeFilter, ReviewState } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
-import { invalidArgument, notFound } from "../../lib/errors.ts";
+import { invalidArgument } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { advisories } from "../resource.ts";
 import { advisoriesFromBodies, advisoryFromRow } from "../storage/load.ts";
@@ -65,8 +65,7 @@ export function advisoriesServiceV1({ pageTokens, profile }: AdvisoriesV1Collabo
 
       listAdvisoryEvents: read(async ({ parentId }, { db }) => {
         const row = await db.selectFrom("advisory").select(["body", "other_events"]).where("uid", "=", parentId).executeTakeFirst();
-        if (row === undefined) throw notFound("Advisory", parentId);
-        return create(AdvisoryEventListSchema, { parentId, items: advisoryFromRow(row).events });
+        return create(AdvisoryEventListSchema, { parentId, items: row === undefined ? [] : advisoryFromRow(row).events });
       }),
 
       updateAdvisoryEvent: write((request, call) => updateEvent(request, call)),

@@ -14,8 +14,8 @@ import { loadLive, saveAdvisory } from "./write-advisory.ts";
 const encode = compileJsonEncoder(AdvisoryEventSchema);
 
 /**
- * Omitted fields stay unchanged, so that a reviewer can send only a decision. Locks the advisory, so concurrent decisions run one after
- * the other.
+ * Replaces the event. A request without a type is not a whole event: it changes only the fields that it has, so that a reviewer can send
+ * only a decision. Locks the advisory, so concurrent decisions run one after the other.
  */
 export async function updateEvent(given: AdvisoryEvent, call: WriteCall): Promise<AdvisoryEvent> {
   const loaded = await loadLive(call.db, parentOf(given.id));
@@ -35,8 +35,10 @@ export async function updateEvent(given: AdvisoryEvent, call: WriteCall): Promis
 
 function merge(current: AdvisoryEvent, given: AdvisoryEvent): AdvisoryEvent {
   const next = clone(AdvisoryEventSchema, current);
-  if (given.type.case !== undefined) next.type = given.type;
-  if (given.findings.length > 0) next.findings = given.findings;
+  const isWhole = given.type.case !== undefined;
+  if (isWhole) next.type = given.type;
+  if (isWhole || given.findings.length > 0) next.findings = given.findings;
+  if (isWhole) delete next.issue;
   if (given.author !== "") next.author = given.author;
   if (given.reviewer !== "") next.reviewer = given.reviewer;
   if (given.status !== ReviewStatus.UNKNOWN) next.status = given.status;

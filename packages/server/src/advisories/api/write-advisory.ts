@@ -17,6 +17,7 @@ import { isUid, newUid, parentOf } from "../../lib/uid.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { newAdvisoryId } from "../model/advisory-id.ts";
 import { advisoryViolations, sizeViolations } from "../model/advisory-rules.ts";
+import { componentOf } from "../model/versions.ts";
 import { aboutOf, deriveAdvisory } from "../storage/derive.ts";
 import { type LoadedAdvisory, loadForUpdate } from "../storage/load.ts";
 import { storeAdvisories } from "../storage/store.ts";
@@ -50,11 +51,11 @@ export async function createAdvisory(
   return advisory;
 }
 
-/** Replaces the artifact, component and aliases. Author and ids stay unless they are given; events stay. */
+/** Replaces the artifact, component, aliases and legacy id. Author and advisory id stay unless they are given; events stay. */
 export async function updateAdvisory(given: Advisory, call: WriteCall): Promise<Advisory> {
   const loaded = await loadLive(call.db, given.id);
   const { advisory } = loaded;
-  const legacyAdvisoryID = given.legacyAdvisoryID ?? advisory.legacyAdvisoryID;
+  const { legacyAdvisoryID } = given;
   const next = create(AdvisorySchema, {
     ...aboutFieldsOf(given),
     id: advisory.id,
@@ -149,14 +150,6 @@ function subjectOf(advisory: Advisory): string {
 }
 
 function aboutFieldsOf(given: Advisory) {
-  const { artifactType, artifactName, artifactArchitecture, componentName, componentType, componentLocation, aliases } = given;
-  return {
-    artifactType,
-    artifactName,
-    artifactArchitecture,
-    aliases,
-    ...(componentName !== undefined && { componentName }),
-    ...(componentType !== undefined && { componentType }),
-    ...(componentLocation !== undefined && { componentLocation }),
-  };
+  const { artifactType, artifactName, artifactArchitecture, aliases } = given;
+  return { artifactType, artifactName, artifactArchitecture, aliases, ...componentOf(given) };
 }

@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
-import { createConcurrencyLimit } from "../../jobs/limit.ts";
+import { createFairLimit } from "../../jobs/limit.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
 import { countAdvisories } from "../storage/count.ts";
@@ -24,14 +24,15 @@ const ADVISORIES_PER_QUERY = 64;
 
 export interface Documents {
   /**
+   * @param caller uid, or the network of an anonymous caller
    * @returns a JSON array of Document (platform.advisory.v2)
    * @throws RESOURCE_EXHAUSTED if the answer is too large, or too many large answers are being made
    */
-  list(filter: DocumentFilter, db: ReadDb): Promise<string>;
+  list(filter: DocumentFilter, caller: string, db: ReadDb): Promise<string>;
 }
 
 export function createDocuments(publication: Publication): Documents {
-  const largeAnswers = createConcurrencyLimit(MAX_LARGE_ANSWERS, () =>
+  const largeAnswers = createFairLimit(MAX_LARGE_ANSWERS, () =>
     resourceExhausted("too many large answers are being made; try again, or ask for fewer documents", 5),
   );
 
@@ -41,14 +42,18 @@ export function createDocuments(publication: Publication): Documents {
     return rows;
   }
 
+  async function encodeAlone(caller: string, read: () => Promise<readonly DocumentRow[]>, db: ReadDb): Promise<string> {
+    using _slot = largeAnswers.take(caller);
+    return await encodeDocuments(await read(), db);
+  }
+
   return {
-    async list(filter, db) {
+    async list(filter, caller, db) {
       const isAll = filter.id === "" && filter.cves.length === 0;
       // If the size is known in advance, finding the rows is under the limit, too.
-      if (isAll && (await countPublished(publication, db)) > LARGE_ANSWER)
-        return largeAnswers.run(async () => encodeDocuments(await readRows(filter, db), db));
+      if (isAll && (await countPublished(publication, db)) > LARGE_ANSWER) return encodeAlone(caller, () => readRows(filter, db), db);
       const rows = await readRows(filter, db);
-      return rows.length <= LARGE_ANSWER ? encodeDocuments(rows, db) : largeAnswers.run(() => encodeDocuments(rows, db));
+      return rows.length <= LARGE_ANSWER ? encodeDocuments(rows, db) : encodeAlone(caller, async () => rows, db);
     },
   };
 }

@@ -184,3 +184,35 @@ test("the severity follows from the scores of the vulnerability itself, version 
   ]);
   assert.equal(withScores({ vulnerability: "CVE-1", detail }, (id) => scores.get(id) ?? []).severity, 4);
 });
+
+test("versions of distributions are affected as Grype 0.79.6 finds them in images with the same records", () => {
+  const places = { deb: ["Debian:12", "debian 12"], apk: ["Wolfi", "wolfi 20230201"] } as const;
+  const cases: readonly (readonly [type: "deb" | "apk", version: string, introduced: string, end: RangeEvent, isAffected: boolean])[] = [
+    ["deb", "2.38.1-5+deb12u3", "0", ["last_affected", "1:2.38.1-6+deb12u2"], true],
+    ["deb", "1.14.10-1~deb12u1", "0", ["fixed", "1.14.10-1~deb12u2"], true],
+    ["deb", "1.14.10-1~deb12u1", "1.14.10-1~deb12u1", ["fixed", "1.21.22"], true],
+    ["deb", "1:5.0-5", "0", ["fixed", "1:6.0-6"], true],
+    ["deb", "1.2.6-5+deb12u1", "0.2.6-5+deb12u1", ["fixed", "1.3.6-5+deb12u1"], true],
+    ["deb", "2.2.40-1.1+deb12u2", "0", ["fixed", "10.42-1"], true],
+    ["deb", "2.2.40-1.1+deb12u2", "0", ["fixed", "3.2.41-1.1+deb12u2"], true],
+    ["deb", "20220623.1-1+deb12u2", "0", ["fixed", "20220623.1-2+deb13u2"], true],
+    ["deb", "12.2.0-14+deb12u1", "11.2.1-15+deb12u1", ["fixed", "12.3.0-14+deb12u1"], true],
+    ["deb", "12.4+deb12u11", "0", ["last_affected", "12.3+deb12u11"], false],
+    ["deb", "12.2.0-14+deb12u1", "0", ["fixed", "12.1.0-13+deb12u2"], false],
+    ["deb", "2023.3+deb12u2", "0", ["fixed", "1.74.0-3"], false],
+    ["deb", "1.2.6-5+deb12u1", "1.1.6-5+deb12u0", ["fixed", "1.2.6-5+deb11u1"], false],
+    ["deb", "2.2.40-1.1+deb12u2", "0", ["fixed", "1.2.41-1.1+deb12u3"], false],
+    ["deb", "72.1-3+deb12u1", "0", ["last_affected", "72.1-3+deb11u2"], false],
+    ["deb", "1:2.5.1-4", "0", ["fixed", "1:1.5.1-4+b2"], false],
+    ["deb", "0.8-10+deb12u1", "0", ["last_affected", "0.7-10+deb12u1"], false],
+    ["deb", "2.36-9+deb12u14", "0", ["last_affected", "2.36-9+deb12u13"], false],
+    ["apk", "1.36.1-r30", "0", ["fixed", "7.4_p2-r1"], true],
+    ["apk", "1.2.5-r9", "0", ["fixed", "1.3.5-r9"], true],
+    ["apk", "5.2.26-r0", "0", ["last_affected", "3.12.6_alpha1-r0"], false],
+  ];
+  for (const [type, version, introduced, end, isAffected] of cases) {
+    const [ecosystem, distribution] = places[type];
+    const found = find(version, [{ ranges: { [ecosystem]: [["introduced", introduced], end] } }], { type, distribution });
+    assert.equal(found.length === 1, isAffected, `${version} ${introduced} ${JSON.stringify(end)}`);
+  }
+});

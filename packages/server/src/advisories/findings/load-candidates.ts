@@ -40,6 +40,15 @@ export async function loadCandidates(
   }
 }
 
+/** The number of advisories that `loadCandidates` reads for each key, at most. */
+export async function countCandidates(db: ReadDb, keys: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const terms = [...new Set(keys.flatMap(termsOfKey))];
+  const { rows } = await sql<{ term: string; n: number }>`select t.term, count(*) as n from ${db.dialect.valuesOf(terms)} as v
+    cross join advisory_term as t where t.term = v.value group by t.term`.execute(db);
+  const counts = new Map(rows.map(({ term, n }) => [term, Number(n)]));
+  return new Map(keys.map((key) => [key, termsOfKey(key).reduce((sum, term) => sum + (counts.get(term) ?? 0), 0)]));
+}
+
 interface AdvisoryRow {
   readonly term: string;
   readonly uid: string;

@@ -15,7 +15,7 @@ import type { EventNames } from "../../outbox/outbox.ts";
 import type { Publication } from "../documents/publication.ts";
 import { alertImages } from "./alerts.ts";
 import type { MatchContext } from "./match-context.ts";
-import { matchImage } from "./match-image.ts";
+import { matchImages } from "./match-images.ts";
 import { matchPackages, spreadAdvisories } from "./match-packages.ts";
 import { type Batch, nextBatch, requestEverything } from "./requests.ts";
 
@@ -136,7 +136,7 @@ async function release({ orgUid, begun }: Turn, lease: Lease, clock: Clock): Pro
 function work(batch: Batch, context: MatchContext, names: EventNames): Promise<void> {
   switch (batch.kind) {
     case "image":
-      return matchImage(batch, context);
+      return matchImages(batch, context);
     case "advisory":
       return spreadAdvisories(batch, context);
     case "package":

@@ -20,9 +20,9 @@ export interface Batch {
 
 /** In the order of work, with the requests per batch. Events come last, when all findings of an image are known. */
 const kinds: readonly (readonly [Kind, number])[] = [
-  ["image", 1],
+  ["image", 50],
   ["advisory", 500],
-  ["package", 20],
+  ["package", 100],
   ["quiet", 50],
   ["alert", 50],
 ];

@@ -37,14 +37,22 @@ export function v1FromV2(advisory: v2.Advisory, others: readonly v1.AdvisoryEven
     ...emptyAdvisory,
     ...pick(advisory),
     id: uid,
-    componentName: advisory.componentName,
-    componentLocation: advisory.componentLocation,
-    componentType: advisory.componentType,
+    ...componentOf(advisory),
     ...(createTime && { createdAt: createTime }),
     ...(updateTime && { updatedAt: updateTime }),
     ...(deleteTime && { deletedAt: deleteTime }),
     ...(legacyAdvisoryId !== undefined && { legacyAdvisoryID: legacyAdvisoryId }),
     events: others.length === 0 ? known : [...known, ...others].sort(byTime),
+  };
+}
+
+/** The fields of the component that are not empty. Version 2 does not distinguish an empty one from none. */
+export function componentOf(advisory: Pick<v1.Advisory, "componentName" | "componentType" | "componentLocation">) {
+  const { componentName, componentType, componentLocation } = advisory;
+  return {
+    ...(componentName && { componentName }),
+    ...(componentLocation && { componentLocation }),
+    ...(componentType && { componentType }),
   };
 }
 

@@ -21,13 +21,23 @@ export async function requestMatching(db: WriteDb, artifacts: readonly Artifact[
   await insertRequests(db, keys);
 }
 
+type NewRequest = Omit<MatchRequestTable, "token">;
+
 /** Replaces the token of a request that waits, so that a server that works on it begins again. */
-export async function insertRequests(db: WriteDb, requests: readonly Omit<MatchRequestTable, "token">[]): Promise<void> {
+export async function insertRequests(db: WriteDb, requests: readonly NewRequest[]): Promise<void> {
+  await insertRows<MatchRequestTable>(db, "match_request", ["org_uid", "kind", "name"], rowsOf(requests));
+}
+
+/** Keeps a request that waits as it is. For the server that works on the organization's requests, one after another. */
+export async function insertWaiting(db: WriteDb, requests: readonly NewRequest[]): Promise<void> {
+  await insertRows<MatchRequestTable>(db, "match_request", [], rowsOf(requests));
+}
+
+/** Sorted, so that transactions that request the same do not deadlock. */
+function rowsOf(requests: readonly NewRequest[]): MatchRequestTable[] {
   const token = randomUUID();
   const unique = new Map(requests.map((request) => [`${request.org_uid} ${request.kind} ${request.name}`, { ...request, token }]));
-  // Sorted, so that transactions that request the same do not deadlock.
-  const rows = [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
-  await insertRows<MatchRequestTable>(db, "match_request", ["org_uid", "kind", "name"], rows);
+  return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
 /** @param uids of advisories */

@@ -31,7 +31,8 @@ export function subscriptionSettingsService({ outboundAllowCidrs, onDue }: Subsc
       await call.db.dialect.forUpdate(row).execute();
       const current = await find(call.db, incoming.uid);
       const next = applyMask(SubscriptionSchema, current, incoming, updateMask);
-      assertNone([...sinkViolations(next.sink), ...typeViolations(next.types)]);
+      const violations = next.sink === current.sink ? [] : sinkViolations(next.sink);
+      assertNone([...violations, ...typeViolations(next.types)]);
       await save(current, next, call);
       if (current.sink !== next.sink) {
         // Failures of the former sink must not delay deliveries to the new one.

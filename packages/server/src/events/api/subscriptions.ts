@@ -9,7 +9,7 @@ import { create, prepareCreate } from "../../api/resource/write.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { rangeBelow, rootOf } from "../../lib/uid.ts";
-import { compileUrlCheck } from "../../outbound/url-check.ts";
+import { compilePlainUrlCheck, compileUrlCheck } from "../../outbound/url-check.ts";
 
 export const subscriptions = defineResource(SubscriptionSchema, {
   table: "subscription",
@@ -24,10 +24,13 @@ export interface SubscriptionsCollaborators {
   readonly outboundAllowCidrs: readonly string[];
   /** Subscriptions of one organization. */
   readonly maxSubscriptions: number;
+  /** Whether a sink may have plain http on every host. */
+  readonly acceptsPlainSinks?: boolean;
 }
 
 export function subscriptionsService(collaborators: SubscriptionsCollaborators) {
-  const sinkViolations = compileUrlCheck("sink", collaborators.outboundAllowCidrs);
+  const { acceptsPlainSinks = false, outboundAllowCidrs } = collaborators;
+  const sinkViolations = acceptsPlainSinks ? compilePlainUrlCheck("sink") : compileUrlCheck("sink", outboundAllowCidrs);
   const checked = { ...subscriptions, check: ({ sink }: Subscription) => assertNone(sinkViolations(sink)) };
   return implement(SubscriptionsService, {
     // A foreign key deletes the queue of a deleted subscription; its deliveries are pruned later.

@@ -1,6 +1,6 @@
 /** Loads everything that version 1 shows of the open vulnerabilities of an image, up to a limit of bytes. */
 
-import { MAX_BYTES } from "../../../api/v1/list-all.ts";
+import { MAX_WHOLE_LIST_BYTES } from "../../../api/v1/collected-rows.ts";
 import type { ReadDb } from "../../../db/store.ts";
 import { resourceExhausted } from "../../../lib/errors.ts";
 import { readLocations, readRecords, type VulnerabilityRecord } from "../../findings/locations.ts";
@@ -22,13 +22,13 @@ interface LoadedImage {
  */
 export async function loadReport(
   db: ReadDb,
-  { repoUid, digest, showsDetails, left = MAX_BYTES }: LoadedImage,
+  { repoUid, digest, showsDetails, left = MAX_WHOLE_LIST_BYTES }: LoadedImage,
 ): Promise<ReportData | undefined> {
   const report = await readReport(db, repoUid, digest);
   if (report === undefined || report.state.time === undefined) return undefined;
   const findings = report.findings.filter(({ detail }) => detail.suppression === undefined);
   const ids = findings.map(({ vulnerability }) => vulnerability);
-  const records = await readRecords(db, ids, limitBytes(MAX_BYTES));
+  const records = await readRecords(db, ids, limitBytes(MAX_WHOLE_LIST_BYTES));
   // A report shows each package at least once, so it is refused before all of them are read.
   const locationsOf = await readLocations(db, findings, limitBytes(left));
   const charge = limitBytes(left);
@@ -53,7 +53,7 @@ function limitBytes(limit: number): (bytes: number) => number {
     sum += bytes;
     if (sum <= limit) return sum;
     throw resourceExhausted(
-      `these reports have more than ${MAX_BYTES / 1024 / 1024} MiB; request one digest, or list them by holt.v1 VulnerabilitiesService`,
+      `these reports have more than ${MAX_WHOLE_LIST_BYTES / 1024 / 1024} MiB; request one digest, or list them by holt.v1 VulnerabilitiesService`,
     );
   };
 }

@@ -18,7 +18,7 @@ import {
 } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import type { Call } from "../../../api/call/call.ts";
 import { implement, read } from "../../../api/call/implement.ts";
-import { MAX_BYTES } from "../../../api/v1/list-all.ts";
+import { MAX_WHOLE_LIST_BYTES } from "../../../api/v1/collected-rows.ts";
 import { dateFromTimestamp, timestampFromText } from "../../../lib/clock.ts";
 import { Code, HoltError, invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
 import { countByDay, type DailyCount, MAX_COUNTED_IDS } from "../../findings/daily-counts.ts";
@@ -62,7 +62,7 @@ async function listReports({ repoId, digest, tag, createdSince }: VulnReportFilt
   const since = createdSince === undefined ? "" : dateFromTimestamp(createdSince).toISOString();
   const reports: VulnReport[] = [];
   let left = MAX_FINDINGS;
-  let bytesLeft = MAX_BYTES;
+  let bytesLeft = MAX_WHOLE_LIST_BYTES;
   for (const image of await findImages({ repoId, digest, tag }, call)) {
     if (call.metadata.signal.aborted) throw new HoltError(Code.CANCELLED, "The caller disconnected");
     const data = await loadReport(call.db, { ...image, showsDetails: true, left: bytesLeft });
@@ -152,16 +152,18 @@ async function listCounts({ repo, tag, from, to, references }: VulnCountReportFi
   // Lists of version 1 are empty for what does not exist.
   const images = await resolveImageRefs(given, registryHost, call, () => {});
   const query = { images, range, now: call.now, isCumulative, signal: call.metadata.signal };
-  const repos = new Map(images.map((image) => [keyOf(image), image.repo]));
+  const spellings = new Map(images.map((image) => [keyOf(image), image.spellings]));
   const items: VulnCountReport[] = [];
   let left = MAX_COUNTED_IDS;
   for await (const count of countByDay(call.db, query)) {
-    left -= count.severities.size;
+    const repos = spellings.get(keyOf(count.image)) ?? [];
+    left -= count.severities.size * repos.length;
     if (left < 0)
       throw resourceExhausted(
         `an answer has at most ${MAX_COUNTED_IDS} vulnerability ids; request fewer references or days, or count by holt.v1 VulnerabilitiesService`,
       );
-    items.push(countOf(count, repos.get(keyOf(count.image)) ?? ""));
+    // Clients find their counts by the repo as they named it.
+    for (const repo of repos) items.push(countOf(count, repo));
   }
   // By date, then by repo and tag.
   const order = (item: VulnCountReport) => `${String(item.date?.seconds ?? 0n).padStart(12, "0")} ${item.repo} ${item.tag}`;

@@ -21,8 +21,8 @@ export interface GivenRef {
 
 /** An image that a request names. */
 export interface ResolvedImage extends ImageName {
-  /** The repo as the last reference to the image names it. */
-  readonly repo: string;
+  /** The repo as the references to the image name it, each spelling once. */
+  readonly spellings: readonly string[];
 }
 
 /**
@@ -49,9 +49,15 @@ export async function resolveImageRefs(
     }
     // PostgreSQL allows no NUL in a text, so no tag contains one.
     for (const tag of tags.length === 0 ? ["latest"] : tags.filter((tag) => !tag.includes("\0")))
-      images.set(`${repo_uid}:${tag}`, { repo_uid, tag, repo });
+      addSpelling(images, { repo_uid, tag }, repo);
   }
   return [...images.values()];
+}
+
+function addSpelling(images: Map<string, ResolvedImage>, { repo_uid, tag }: ImageName, repo: string): void {
+  const key = `${repo_uid}:${tag}`;
+  const spellings = images.get(key)?.spellings ?? [];
+  images.set(key, { repo_uid, tag, spellings: spellings.includes(repo) ? spellings : [...spellings, repo] });
 }
 
 function refuseMissing(repo: string): void {

@@ -12,12 +12,13 @@ export function securityAdvisoriesV1(advisories: SecurityAdvisories): ServiceImp
   const metadata = compileReply(v2.ListVulnerabilityMetadataResponseSchema, v1.VulnerabilityMetadataListSchema);
   const reports = compileReply(v2.ListResolvedVulnsReportsResponseSchema, v1.ResolvedVulnsReportListSchema);
   const reportsRequest = compileRecast(v1.ResolvedVulnsReportFilterSchema, v2.ListResolvedVulnsReportsRequestSchema);
-  const range = { start: "from", end: "to" };
+  // Lists of version 1 are empty for what does not exist.
+  const options = { fields: { start: "from", end: "to" }, onMissing: () => {} };
   return implement(v1.SecurityAdvisory, {
     listDocuments: read(async (request, call) => documents(await advisories.listDocuments(request, call))),
     listVulnerabilityMetadata: read(async (request, call) => metadata(await advisories.listVulnerabilityMetadata(request, call))),
     listResolvedVulnsReports: read(async (request, call) =>
-      reports(await advisories.listResolvedVulnsReports(reportsRequest(request), range, call)),
+      reports(await advisories.listResolvedVulnsReports(reportsRequest(request), options, call)),
     ),
   });
 }

@@ -13,6 +13,7 @@ import { capabilitySet } from "../../../access/capability-set.ts";
 import { type Call, JsonText } from "../../../api/call/call.ts";
 import { implement, read, type ServiceImplementation } from "../../../api/call/implement.ts";
 import type { PageTokens } from "../../../api/resource/page-token.ts";
+import { networkOf } from "../../../http/remote-network.ts";
 import { invalidArgument } from "../../../lib/errors.ts";
 import { createDocuments, type Documents } from "../../documents/documents.ts";
 import type { Publication } from "../../documents/publication.ts";
@@ -33,12 +34,18 @@ type ReportsReply = JsonText<typeof ListResolvedVulnsReportsResponseSchema>;
 export interface SecurityAdvisories {
   listDocuments(request: { readonly id: string; readonly cves: readonly string[] }, call: Call): Promise<DocumentsReply>;
   listVulnerabilityMetadata(request: MetadataRequest, call: Call): ReturnType<typeof listVulnerabilityMetadata>;
-  /** @param fields names of the range's fields in the request */
   listResolvedVulnsReports(
     request: Pick<ListResolvedVulnsReportsRequest, "imageRefs" | "startTime" | "endTime">,
-    fields: RangeFields,
+    options: ReportOptions,
     call: Call,
   ): Promise<ReportsReply>;
+}
+
+export interface ReportOptions {
+  /** Names of the range's fields in the request. */
+  readonly fields: RangeFields;
+  /** Is called with the name of a repo that does not exist; by default the request is NOT_FOUND. */
+  readonly onMissing?: (repo: string) => void;
 }
 
 export interface SecurityAdvisoryCollaborators {
@@ -55,7 +62,7 @@ export function securityAdvisoryServices(collaborators: SecurityAdvisoryCollabor
   const v2 = implement(SecurityAdvisoryService, {
     listDocuments: read((request, call) => advisories.listDocuments(request, call)),
     listVulnerabilityMetadata: read((request, call) => advisories.listVulnerabilityMetadata(request, call)),
-    listResolvedVulnsReports: read((request, call) => advisories.listResolvedVulnsReports(request, fields, call)),
+    listResolvedVulnsReports: read((request, call) => advisories.listResolvedVulnsReports(request, { fields }, call)),
   });
   return [v2, securityAdvisoriesV1(advisories)];
 }
@@ -65,15 +72,16 @@ function createSecurityAdvisories(
   documents: Documents,
 ): SecurityAdvisories {
   return {
-    async listDocuments({ id, cves }, { db }) {
+    async listDocuments({ id, cves }, { db, principal, metadata }) {
       const wanted = [...new Set(cves)].filter((cve) => cve !== "");
       if (wanted.length > MAX_CVES) throw invalidArgument("cves", `must be at most ${MAX_CVES} different ones: send several requests`);
-      return new JsonText(ListDocumentsResponseSchema, `{"documents":${await documents.list({ id, cves: wanted }, db)}}`);
+      const caller = principal?.uid ?? networkOf(metadata.remoteAddress);
+      return new JsonText(ListDocumentsResponseSchema, `{"documents":${await documents.list({ id, cves: wanted }, caller, db)}}`);
     },
     listVulnerabilityMetadata: (request, call) => listVulnerabilityMetadata(request, call, pageTokens),
-    async listResolvedVulnsReports({ imageRefs, startTime, endTime }, fields, call) {
+    async listResolvedVulnsReports({ imageRefs, startTime, endTime }, { fields, onMissing }, call) {
       const range = parseDayRange(startTime, endTime, fields);
-      const images = await resolveImageRefs(imageRefs, registryHost, call);
+      const images = await resolveImageRefs(imageRefs, registryHost, call, onMissing);
       const text = await buildResolvedReports({ images, range, now: call.now, readable: call.access.scopes(READ) }, publication, call.db);
       return new JsonText(ListResolvedVulnsReportsResponseSchema, `{"resolvedVulnsReports":${text}}`);
     },
