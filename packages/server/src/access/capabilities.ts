@@ -35,16 +35,56 @@ export interface Memberships {
   readonly left: ReadonlySet<string>;
 }
 
+const NONE: ReadonlyMap<string, string> = new Map();
+
 /** The rights of a caller during one call: its grants, narrowed by its token. */
 export class Access {
   readonly #grants: CapabilitiesByGroup;
   readonly #memberships: Memberships | undefined;
+  readonly #public: Access | undefined;
+  /** The groups with grants, and all groups above them. Computed on first use. */
+  #reached: ReadonlySet<string> | undefined;
+  readonly #withheld: ReadonlyMap<string, string>;
+  #organizations: readonly string[] | undefined;
   readonly #scopes = new Map<bigint, readonly string[]>();
 
-  /** @param memberships undefined for a workload, which belongs to all organizations where it acts */
-  constructor(grants: CapabilitiesByGroup, memberships?: Memberships) {
+  /**
+   * @param memberships undefined for a workload, which belongs to all organizations where it acts
+   * @param publicAccess rights that everybody has in addition
+   * @param withheld by the uid of the organization: why the caller has none of its rights there
+   */
+  constructor(grants: CapabilitiesByGroup, memberships?: Memberships, publicAccess?: Access, withheld: ReadonlyMap<string, string> = NONE) {
     this.#grants = grants;
     this.#memberships = memberships;
+    this.#public = publicAccess;
+    this.#withheld = withheld;
+  }
+
+  /**
+   * These rights with those that everybody has. Only organizations with rights of the caller's own count as joined, so
+   * that their names come before those of other public organizations.
+   */
+  withPublic(publicAccess: Access): Access {
+    const joined = () => new Set([...this.#grants.keys()].map(rootOf));
+    return new Access(this.#grants, this.#memberships ?? { joined: joined(), left: new Set() }, publicAccess, this.#withheld);
+  }
+
+  /** Why the caller has none of its rights in the organization of the uid; undefined if it has them. */
+  withheldAt(uid: string): string | undefined {
+    return this.#withheld.get(rootOf(uid));
+  }
+
+  /** These rights without those in the organizations, by uid with the reason. */
+  withholding(organizations: ReadonlyMap<string, string>): Access {
+    if (organizations.size === 0) return this;
+    const kept = [...this.#grants].filter(([uid]) => !organizations.has(rootOf(uid)));
+    return new Access(new Map(kept), this.#memberships, this.#public, organizations);
+  }
+
+  /** The organizations where these rights are. */
+  organizations(): readonly string[] {
+    this.#organizations ??= [...new Set([...this.#grants.keys()].map(rootOf))];
+    return this.#organizations;
   }
 
   /**
@@ -60,18 +100,34 @@ export class Access {
     if (this.#memberships === undefined) return this;
     const { joined, left } = this.#memberships;
     const organization = rootOf(uid);
-    return new Access(this.#grants, {
-      joined: new Set([...joined, organization]),
-      left: new Set([...left].filter((other) => other !== organization)),
-    });
+    return new Access(
+      this.#grants,
+      {
+        joined: new Set([...joined, organization]),
+        left: new Set([...left].filter((other) => other !== organization)),
+      },
+      this.#public,
+      this.#withheld,
+    );
   }
 
   /** All capabilities held at `uid`, by bindings there or at any ancestor. */
   capabilitiesAt(uid: string): bigint {
-    let held = 0n;
+    let held = this.#public?.capabilitiesAt(uid) ?? 0n;
     if (this.#grants.size === 0) return held;
     for (const at of ancestry(uid)) held |= this.#grants.get(at) ?? 0n;
     return held;
+  }
+
+  /** Whether the caller holds a capability at the uid or above it, or has a grant below it. */
+  reaches(uid: string): boolean {
+    this.#reached ??= new Set([...this.#grants.keys()].flatMap(ancestry));
+    return this.#reached.has(uid) || this.capabilitiesAt(uid) !== 0n || (this.#public?.reaches(uid) ?? false);
+  }
+
+  /** Whether there is any grant. */
+  hasAny(): boolean {
+    return this.#grants.size > 0 || (this.#public?.hasAny() ?? false);
   }
 
   /** Whether all of `wanted` is held at `uid`. */
@@ -87,7 +143,7 @@ export class Access {
     const known = this.#scopes.get(wanted);
     if (known !== undefined) return known;
     const topmost: string[] = [];
-    for (const uid of [...this.#grants.keys()].sort()) {
+    for (const uid of [...this.#places()].sort()) {
       const last = topmost.at(-1);
       if (last !== undefined && isAtOrBelow(uid, last)) continue;
       if (this.holds(wanted, uid)) topmost.push(uid);
@@ -98,14 +154,18 @@ export class Access {
 
   /** Groups with a grant of their own and the capabilities held there, in the order of the grants; the `cap` claim of a token. */
   *entries(): Iterable<[uid: string, capabilities: bigint]> {
-    for (const uid of this.#grants.keys()) yield [uid, this.capabilitiesAt(uid)];
+    for (const uid of this.#places()) yield [uid, this.capabilitiesAt(uid)];
+  }
+
+  #places(): Iterable<string> {
+    return this.#public === undefined ? this.#grants.keys() : new Set([...this.#grants.keys(), ...this.#public.#places()]);
   }
 
   /** These rights with further bindings. */
   and(more: Iterable<Binding>): Access {
     const grants = new Map(this.#grants);
     for (const { groupUid, capabilities } of more) grants.set(groupUid, (grants.get(groupUid) ?? 0n) | capabilities);
-    return new Access(grants, this.#memberships);
+    return new Access(grants, this.#memberships, this.#public, this.#withheld);
   }
 
   /**
@@ -121,7 +181,7 @@ export class Access {
       const held = this.capabilitiesAt(uid) & mask;
       if (held !== 0n) kept.set(uid, held);
     }
-    return new Access(kept, this.#memberships);
+    return new Access(kept, this.#memberships, this.#public, this.#withheld);
   }
 
   #within(groupUid: string): Access {
@@ -130,7 +190,7 @@ export class Access {
       const at = effectiveScope(uid, groupUid);
       if (at !== undefined) kept.set(at, (kept.get(at) ?? 0n) | capabilities);
     }
-    return new Access(kept, this.#membershipsWithin(rootOf(groupUid)));
+    return new Access(kept, this.#membershipsWithin(rootOf(groupUid)), this.#public, this.#withheld);
   }
 
   /** The sign-in was for this organization: unless the person has left it, the person counts as joined there, and nowhere else. */

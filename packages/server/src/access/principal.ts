@@ -31,8 +31,40 @@ export interface Principal {
   readonly within?: string | undefined;
   /** Set for a person who signed in with an organization's identity provider. */
   readonly session?: ProviderSession | undefined;
+  /** For a person: uid of the session that the token belongs to. The token is void once the session was ended. */
+  readonly loginSession?: string | undefined;
+  /** For a person who signed in: how. Undefined in tokens of workloads and in those that the operator makes. */
+  readonly auth?: AuthContext | undefined;
   /** Set in a token for registry traffic: the only access that it gives there. Other tokens give all rights of their identity. */
   readonly registryAccess?: readonly RegistryAccess[];
+}
+
+/** Enough for most pulls; clients ask for the next token by themselves. */
+const ANONYMOUS_TOKEN_SECONDS = 300;
+
+/** Uid of the anonymous principal: no identity has it, and bindings of it have no effect. Its rights are those of public content. */
+export const ANONYMOUS_UID = "0".repeat(40);
+
+/** A caller without credentials. @param audience the only audience of tokens that are made for it */
+export function anonymousPrincipal(issuer: string, audience: string, now: Date): Principal {
+  const seconds = Math.floor(now.getTime() / 1000);
+  return {
+    uid: ANONYMOUS_UID,
+    actor: {},
+    issuer,
+    audience: [audience],
+    issuedAt: seconds,
+    expiry: seconds + ANONYMOUS_TOKEN_SECONDS,
+    email: undefined,
+    emailVerified: false,
+    upstream: {},
+    scopes: undefined,
+    capabilities: undefined,
+  };
+}
+
+export function isAnonymous({ uid }: Pick<Principal, "uid">): boolean {
+  return uid === ANONYMOUS_UID;
 }
 
 /** The acting identity of an event, with the upstream claims that the event's organization may see. */
@@ -40,6 +72,14 @@ export interface Actor {
   readonly subject: string;
   /** @param groupUid the group of the event; empty for none */
   claimsAt(groupUid: string): Readonly<Record<string, string>>;
+}
+
+/** Method and details of a person's sign-in, for the policies of organizations. */
+export interface AuthContext {
+  /** Methods of authentication as in the `amr` claim (RFC 8176), such as `pwd`, `otp`, `hwk` and `mfa`. */
+  readonly methods: readonly string[];
+  /** Whether the account is one of this server, and not of an identity provider. */
+  readonly isLocal: boolean;
 }
 
 /** Rights from a sign-in with an organization's identity provider, in addition to the bindings of the identity. They end with the token. */

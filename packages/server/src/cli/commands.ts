@@ -15,11 +15,26 @@ import { join } from "../iam/joining/membership.ts";
 import { createAccessTokens, MAX_LIFETIME_SECONDS } from "../iam/tokens/access-token.ts";
 import { createAudienceList } from "../iam/tokens/audience.ts";
 import { newUid } from "../lib/uid.ts";
+import { createSignInLink } from "../sign-in/sign-in-link.ts";
 import { openInstallation } from "./open-installation.ts";
 
 /** Prints an access token of the bootstrap owner. Access to the database is proof enough. */
 export async function printToken(config: Config): Promise<void> {
   console.log(await ownerToken(config));
+}
+
+/** Prints a link that signs the bootstrap owner in to the console. Access to the database is proof enough. */
+export async function printLink(config: Config): Promise<void> {
+  if (!config.console) throw new Error("HOLT_CONSOLE is off, so a link would lead nowhere");
+  console.log(await signInLink(config));
+}
+
+export async function signInLink(config: Config): Promise<string> {
+  await using installation = await openInstallation(config, { use: "command" });
+  const { store, clock } = installation;
+  const secrets = await installation.openSecrets();
+  await installation.bootstrap();
+  return store.transaction((db) => createSignInLink(db, config.baseUrl, clock.now(), secrets));
 }
 
 /** An access token of the bootstrap owner for this server's API, good for an hour. */

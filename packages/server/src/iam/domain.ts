@@ -11,12 +11,21 @@ import { spentLoginTokens } from "./migrations/024-spent-login-tokens.ts";
 import { memberships } from "./migrations/025-memberships.ts";
 import { pullTokens } from "./migrations/033-pull-tokens.ts";
 import { pendingBindings } from "./migrations/035-pending-bindings.ts";
+import { signatureIdentities } from "./migrations/038-signature-identities.ts";
+import { localAccounts } from "./migrations/040-local-accounts.ts";
+import { mails } from "./migrations/041-mails.ts";
+import { loginSessions } from "./migrations/042-login-sessions.ts";
+import { publicContent } from "./migrations/043-public-content.ts";
+import { signInSettings } from "./migrations/044-sign-in-settings.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
 const ofNamedGroup = ({ group }: { group: string }) => ofGroup({ uid: group });
 /** Users decide about their memberships, and the organization hears of it. */
 const ofMembership = ({ uid, identityUid }: { uid: string; identityUid: string }) => ({ subject: identityUid, group: uid });
+/** Only the person and the operator hear of changes that the person makes. */
+const ofPerson = ({ uid }: { uid: string }) => ({ subject: uid, group: "" });
+const ofManagedAccount = ({ uid, organizationUid }: { uid: string; organizationUid: string }) => ({ subject: uid, group: organizationUid });
 const ofProvider = ({ identityProviderUid: uid }: { identityProviderUid: string }) => ({ subject: uid, group: parentOf(uid) });
 const ofProviderV1 = ({ identityProviderId }: { identityProviderId: string }) => ofProvider({ identityProviderUid: identityProviderId });
 /** The parent of a mapping is an identity provider, not a group. */
@@ -35,6 +44,12 @@ export const iamDomain: Domain = {
     memberships,
     pullTokens,
     pendingBindings,
+    signatureIdentities,
+    localAccounts,
+    mails,
+    loginSessions,
+    publicContent,
+    signInSettings,
   ],
   onGroupDelete: {
     blockedBy: [
@@ -43,11 +58,14 @@ export const iamDomain: Domain = {
       { table: "role" },
       { table: "identity_provider" },
       { table: "pull_token", what: "pull tokens" },
+      { table: "signature_identity", what: "child signature identities" },
     ],
     alsoDeletes: [
       { table: "terms_acceptance", column: "org_uid" },
       { table: "access_request", column: "group_uid" },
       { table: "membership", column: "org_uid" },
+      { table: "mail", column: "org_uid" },
+      { table: "sign_in_settings", column: "org_uid" },
     ],
   },
   eventSubjects: {
@@ -82,7 +100,20 @@ export const iamDomain: Domain = {
     "platform.iam.v1.DeleteAccountAssociationsRequest": ofNamedGroup,
     "platform.iam.v2.AccountAssociation": ofGroup,
     "platform.iam.v2.DeleteAccountAssociationRequest": ofGroup,
+    // Public content has the uid of its group or of its repository.
+    "holt.v1.PublicContent": ofGroup,
+    "holt.v1.DeletePublicContentRequest": ofGroup,
     "holt.v1.Membership": ofMembership,
+    "holt.v1.SignInSettings": ofGroup,
+    "holt.v1.Session": ({ uid, organization: group }: { uid: string; organization: string }) => ({ subject: uid, group }),
+    "holt.v1.EndSessionsResponse": ({ identityUid, organization: group }: { identityUid: string; organization: string }) => ({
+      subject: identityUid,
+      group,
+    }),
+    "holt.v1.Account": ofPerson,
+    "holt.v1.RecoveryCodes": ofPerson,
+    "holt.v1.AccountRecovery": ofManagedAccount,
+    "holt.v1.AccountStatus": ofManagedAccount,
     "platform.iam.v1.AcceptTermsResponse": ofNamedGroup,
     "platform.iam.v2.AcceptTermsResponse": ofNamedGroup,
   },

@@ -3,6 +3,7 @@ import type { Group } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
 import type { WriteContext } from "../api/resource/write.ts";
 import type { OutboundClient } from "../outbound/client.ts";
+import type { LocalAccounts } from "./accounts/local-accounts.ts";
 import type { RegistryAuthenticator } from "./content-login/authenticate.ts";
 import type { Grants } from "./grants/grants.ts";
 import type { UserLogins } from "./identities/user-login.ts";
@@ -40,4 +41,6 @@ export interface Iam {
   readonly contentLogin: RegistryAuthenticator;
   /** The audience of tokens that are for the registry alone. */
   readonly contentAudience: string;
+  /** Accounts of this server's own; undefined if the operator turned them off. */
+  readonly localAccounts: LocalAccounts | undefined;
 }

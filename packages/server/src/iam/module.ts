@@ -2,10 +2,14 @@
 import type { Principal } from "../access/principal.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
 import type { Platform, Served } from "../api/module.ts";
-import { compileProxyAddresses } from "../http/proxy-addresses.ts";
+import { compileProxyAddresses, type IsProxy } from "../http/proxy-addresses.ts";
 import { createOutboundClient } from "../outbound/client.ts";
+import { createLocalAccounts, type LocalAccounts } from "./accounts/local-accounts.ts";
+import { createPasswordHashes } from "./accounts/password-hash.ts";
+import { createWebauthn } from "./accounts/webauthn.ts";
 import { accessService } from "./api/access.ts";
 import { accountAssociationsService } from "./api/account-associations.ts";
+import { accountsService } from "./api/accounts.ts";
 import { type AuthCollaborators, authService } from "./api/auth.ts";
 import { externalGroupRoleMappingsService } from "./api/external-group-role-mappings.ts";
 import { groupInvitesService } from "./api/group-invites.ts";
@@ -13,10 +17,14 @@ import { createNamedFolder, groupsService } from "./api/groups.ts";
 import { identitiesService } from "./api/identities.ts";
 import { identityProvidersService } from "./api/identity-providers.ts";
 import { membershipsService } from "./api/memberships.ts";
+import { publicContentService } from "./api/public-content.ts";
 import { pullTokensService } from "./api/pull-tokens.ts";
 import { roleBindingsService } from "./api/role-bindings.ts";
 import { rolesService } from "./api/roles.ts";
 import { securityTokenService } from "./api/security-token.ts";
+import { sessionsService } from "./api/sessions.ts";
+import { signInSettingsService } from "./api/sign-in-settings.ts";
+import { signatureIdentitiesService } from "./api/signature-identities.ts";
 import { termsService } from "./api/terms.ts";
 import { createRegistryAuthenticator } from "./content-login/authenticate.ts";
 import type { Grants } from "./grants/grants.ts";
@@ -25,7 +33,7 @@ import { createPkceSupport } from "./identities/pkce-support.ts";
 import { createUserLogins } from "./identities/user-login.ts";
 import { createRegistrations } from "./joining/register.ts";
 import { startPullTokenExpiry } from "./pull-tokens/expiry.ts";
-import { createGuessLimit } from "./pull-tokens/guess-limit.ts";
+import { createGuessLimit, type GuessPolicy } from "./pull-tokens/guess-limit.ts";
 import { LastUses } from "./pull-tokens/last-uses.ts";
 import { createPullTokenLogins } from "./pull-tokens/pull-token-login.ts";
 import type { Secrets } from "./secrets/secrets.ts";
@@ -58,11 +66,14 @@ export interface IamSettings {
   readonly audiences: readonly string[];
   readonly userIssuers: readonly string[];
   readonly userClientIds: readonly string[];
+  readonly localAccounts: boolean;
   readonly servicePrincipals: ServicePrincipals;
   readonly pinnedIssuers: ReadonlyMap<string, unknown>;
   readonly awsStsUrl: string;
   readonly outboundAllowCidrs: readonly string[];
   readonly maxConcurrentCalls: number;
+  /** Whether content may be public. */
+  readonly publicContent: boolean;
   /** CIDRs of reverse proxies. */
   readonly trustedProxies: readonly string[];
 }
@@ -96,17 +107,37 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   const workloads = createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals });
   const awsProofs = createAwsProofs({ client, waits, issuer, stsUrl: awsStsUrl, headerPrefixes: profile.proofHeaders });
   const loginTokens = createLoginTokens({ issuer }, keys);
-  const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable });
+  const logins = createLogins({
+    accessTokens,
+    loginTokens,
+    grants,
+    users,
+    workloads,
+    awsProofs,
+    issuable,
+    hasLocalAccounts: settings.localAccounts,
+  });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
   const registrations = createRegistrations({ users, grants });
   // The API's audiences are URLs without a path, so a token for the registry is good for nothing else.
   const contentAudience = `${registryUrl}/v2`;
   const audiences = createAudienceList([issuer, registryUrl, contentAudience]);
-  const limit = createGuessLimit(clock, compileProxyAddresses(settings.trustedProxies));
+  const isProxy = compileProxyAddresses(settings.trustedProxies);
+  const limit = createGuessLimit(clock, isProxy);
   const pullTokens = createPullTokenLogins({ store, clock, secrets, issuer, audience: contentAudience, limit });
   const lastUses = platform.own(new LastUses({ store, clock, log }));
   platform.own(startPullTokenExpiry(platform));
-  const contentLogin = createRegistryAuthenticator({ store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses });
+  const contentLogin = createRegistryAuthenticator({
+    store,
+    clock,
+    accessTokens,
+    grants,
+    exchange,
+    audiences,
+    pullTokens,
+    lastUses,
+    anonymous: settings.publicContent ? { issuer, audience: contentAudience } : undefined,
+  });
   const authenticator: Authenticator = {
     verify: accessTokens.verify,
     load: (principal: Principal) => grants.loadSession(principal),
@@ -115,14 +146,30 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
     ...{ grants, keys, secrets, authenticator, accessTokens, loginTokens, exchange, users, registrations },
     ...{ jwks, trustedIssuers, client, waits, issuable, contentLogin, contentAudience },
     createFolder: createNamedFolder,
+    localAccounts: settings.localAccounts ? startLocalAccounts(platform, secrets, isProxy) : undefined,
   };
+}
+
+/** Nobody mistypes a password more often; with a second factor, that many guesses find nothing. */
+const ACCOUNT_GUESSES: GuessPolicy = {
+  windowMs: 15 * 60_000,
+  maxWrongPerUserName: 10,
+  maxWrongPerAddress: 100,
+  maxWrongFromAllAddresses: 50,
+  refusal: "too many wrong attempts; wait a quarter of an hour, or use a passkey",
+};
+
+function startLocalAccounts({ store, clock, names, mailer, baseUrl }: Platform, secrets: Secrets, isProxy: IsProxy): LocalAccounts {
+  const guesses = createGuessLimit(clock, isProxy, ACCOUNT_GUESSES);
+  const [webauthn, passwords] = [createWebauthn(baseUrl), createPasswordHashes()];
+  return createLocalAccounts({ store, clock, secrets, names, mailer, webauthn, passwords, guesses });
 }
 
 function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings): Served {
   const { baseUrl, log } = platform;
   const pkceSupport = createPkceSupport(iam);
   const tokenTrials = createTokenTrials({ ...iam, issuer: baseUrl, servicePrincipals: settings.servicePrincipals });
-  const collaborators = { ...platform, ...iam, pkceSupport, tokenTrials };
+  const collaborators = { ...platform, ...iam, pkceSupport, tokenTrials, allowsPublicContent: settings.publicContent };
   const groups = groupsService(collaborators);
   const identities = identitiesService(collaborators);
   const roles = rolesService(collaborators);
@@ -154,8 +201,13 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       authService(collaborators),
       securityTokenService(collaborators),
       accessService(collaborators),
+      accountsService(collaborators),
       membershipsService(collaborators),
       pullTokensService(collaborators),
+      publicContentService(collaborators),
+      sessionsService(collaborators),
+      signatureIdentitiesService(collaborators),
+      signInSettingsService(collaborators),
     ],
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),
   };

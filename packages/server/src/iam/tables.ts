@@ -10,6 +10,8 @@ declare module "../db/schema.ts" {
     role_binding: RoleBindingTable;
     signing_key: SigningKeyTable;
     refresh_token: RefreshTokenTable;
+    login_session: LoginSessionTable;
+    sign_in_settings: SignInSettingsTable;
     spent_login_token: SpentLoginTokenTable;
     identity_metadata: IdentityMetadataTable;
     identity_provider: IdentityProviderTable;
@@ -20,8 +22,14 @@ declare module "../db/schema.ts" {
     terms_acceptance: TermsAcceptanceTable;
     access_request: AccessRequestTable;
     membership: MembershipTable;
+    public_content: PublicContentTable;
     pull_token: PullTokenTable;
     pull_token_secret: PullTokenSecretTable;
+    signature_identity: ResourceTable;
+    local_account: LocalAccountTable;
+    passkey: PasskeyTable;
+    recovery_code: RecoveryCodeTable;
+    recovery_link: RecoveryLinkTable;
   }
 }
 
@@ -85,6 +93,44 @@ export interface RefreshTokenTable {
   create_time: string;
   expire_time: string;
   spent_time: string | null;
+}
+
+/** A sign-in of a person, with everything that follows from it. */
+export interface LoginSessionTable {
+  uid: string;
+  identity_uid: string;
+  /** The family of its refresh tokens. */
+  family: string;
+  kind: "program" | "page" | "headless" | "device" | "exchange" | "console";
+  /** The name that the program or device gives itself. */
+  client: string;
+  issuer: string;
+  /** Uid of the organization's identity provider; empty for none. */
+  provider: string;
+  /** Uid of the only organization where the sign-in is valid; empty for all. */
+  within: string;
+  /** JSON: the methods of authentication (RFC 8176). */
+  methods: string;
+  create_time: string;
+  /** When a token was last issued in the session. */
+  last_use_time: string;
+  /** When its last token expires. */
+  expire_time: string;
+  remote_address: string;
+  user_agent: string;
+}
+
+/** Sign-in settings of an organization: requirements, and its appearance on the pages. The numbers are 0 or 1. */
+export interface SignInSettingsTable {
+  org_uid: string;
+  forbids_local_accounts: number;
+  requires_second_factor: number;
+  requires_own_provider: number;
+  display_name: string;
+  /** The media type; empty without a logo. */
+  logo_type: string;
+  /** Base64. */
+  logo: string;
 }
 
 /** Login tokens that were exchanged, until no server accepts them any more. */
@@ -213,4 +259,71 @@ export interface PullTokenSecretTable {
   /** 0 for a password that was replaced. */
   is_current: number;
   expire_time: string;
+}
+
+/** An account of this server's own. Its issuer is this server. */
+export interface LocalAccountTable {
+  identity_uid: string;
+  /** Random, except for the bootstrap owner, where it is the uid of the identity. */
+  subject: string;
+  /** The `user.id` of WebAuthn: base64url of 32 random bytes, which say nothing about the person. */
+  user_handle: string;
+  /** As the person wrote it; empty for none. */
+  email: string;
+  /** The email in the form that is compared, if one can sign in with it and a password. */
+  email_key: string | null;
+  /** Uid of the organization that invited this email address, and so accepts it. */
+  email_within: string | null;
+  /** When the person has shown that the address is theirs. */
+  email_verified_time: string | null;
+  name: string;
+  /** Argon2id, in the PHC string format. */
+  password_hash: string | null;
+  /** Sealed, see secrets/secrets.ts. */
+  totp_secret: string | null;
+  /** The time step of the last code that was used: no code is accepted twice. */
+  totp_step: number | null;
+  disabled_time: string | null;
+  create_time: string;
+  update_time: string;
+}
+
+export interface PasskeyTable {
+  /** Base64url. */
+  credential_id: string;
+  uid: string;
+  identity_uid: string;
+  /** COSE key, base64url. */
+  public_key: string;
+  /** The highest counter that the authenticator has sent; 0 if it does not count, -1 if the passkey was copied and is refused. */
+  sign_count: number;
+  /** JSON: transports, as the browser named them. */
+  transports: string;
+  name: string;
+  create_time: string;
+  last_use_time: string | null;
+}
+
+export interface RecoveryCodeTable {
+  /** Keyed hash of the code, hexadecimal. The code itself is not stored. */
+  code_hash: string;
+  identity_uid: string;
+}
+
+/** A link by which a person sets up a way to sign in again. */
+export interface RecoveryLinkTable {
+  /** SHA-256 of the token, hexadecimal. The token itself is not stored. */
+  token_hash: string;
+  identity_uid: string;
+  /** 1 if the person needs no code of the authenticator app. */
+  resets_second_factor: number;
+  /** Uid of the identity that made the link; empty for the operator. */
+  creator: string;
+  expire_time: string;
+}
+
+/** Groups and repositories that anybody may read, under their own uids. They have no name; the column is empty. */
+export interface PublicContentTable extends ResourceTable {
+  /** The capabilities that everybody has there, as in `role`. */
+  capabilities: string;
 }

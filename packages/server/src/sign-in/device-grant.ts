@@ -1,6 +1,7 @@
 /** Serves the device grant (RFC 8628 §3.1, §3.4) to programs without a browser. */
 
 import type { Store } from "../db/store.ts";
+import type { LoginClient } from "../iam/sessions/login-session.ts";
 import type { AudienceList } from "../iam/tokens/audience.ts";
 import type { TokenExchange } from "../iam/tokens/exchange-token.ts";
 import { type LoginTokens, loginFromStored } from "../iam/tokens/login-token.ts";
@@ -22,7 +23,7 @@ export interface DeviceGrant {
    */
   authorize(clientId: string, remoteAddress: string | undefined): Promise<NewDevice | undefined>;
   /** @throws HoltError if the person may no longer sign in */
-  poll(deviceCode: string, clientId: string): Promise<DeviceTokens | PollProblem>;
+  poll(deviceCode: string, clientId: string, client: LoginClient): Promise<DeviceTokens | PollProblem>;
 }
 
 export interface DeviceGrantOptions {
@@ -45,11 +46,18 @@ export function createDeviceGrant({ store, clock, exchange, loginTokens, issuabl
       limit.take(remoteAddress);
       return store.transaction((db) => insertDevice(db, clientId, clock.now()));
     },
-    async poll(deviceCode, clientId) {
+    async poll(deviceCode, clientId, client) {
       const now = clock.now();
       const signedIn = await pollDevice(store, deviceCode, clientId, now);
       if (typeof signedIn === "string") return signedIn;
-      const wanted = { aud: [], scopes: [], cap: [], identity: "", wantsRefreshToken: false };
+      const wanted = {
+        aud: [],
+        scopes: [],
+        cap: [],
+        identity: "",
+        wantsRefreshToken: false,
+        origin: { ...client, kind: "device" as const, client: clientId },
+      };
       const prepared = await exchange.prepareLogin(loginFromStored(signedIn), wanted, now, store.reader);
       const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
       const idToken = await loginTokens.mint(signedIn, clientId, now);

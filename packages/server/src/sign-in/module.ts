@@ -2,6 +2,13 @@
 import type { Platform, Served } from "../api/module.ts";
 import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import type { Iam } from "../iam/iam.ts";
+import { createAccountOffer } from "./accounts/account-form.ts";
+import { createAccountPages } from "./accounts/account-page.ts";
+import type { AccountParts } from "./accounts/account-parts.ts";
+import { type AccountSignIn, createAccountSignIn } from "./accounts/account-sign-in.ts";
+import { createAccountSteps } from "./accounts/account-step.ts";
+import { createSetUp } from "./accounts/set-up.ts";
+import { createConsoleSessions } from "./console-sessions.ts";
 import { createDeviceGrant } from "./device-grant.ts";
 import { createSignInHandler } from "./http/sign-in-handler.ts";
 import { PENDING_MS } from "./pending.ts";
@@ -26,16 +33,32 @@ export interface SignInSettings {
 }
 
 export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettings): Served {
-  const { store, clock, log, memory, names, frame, baseUrl } = platform;
+  const { store, clock, log, memory, names, frame, baseUrl, bootstrapOwner, mailer } = platform;
   const { loginIssuer: issuer, loginClientId: clientId, loginClientSecret: clientSecret } = settings;
-  const parts = { ...iam, store, clock, log, names };
+  const parts = { ...iam, store, clock, log, names, mailer };
   const providers = createProviders(issuer === "" ? undefined : { issuer, clientId, clientSecret }, iam.secrets);
   const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
   const isProxy = compileProxyAddresses(settings.trustedProxies);
   const limit = createStartLimit({ clock, isProxy, maxStarts: MAX_SIGN_INS, windowMs: PENDING_MS });
-  const signIn = createSignIn({ ...parts, providers, upstreams, limit });
+  const steps = createAccountSteps(parts);
+  const { localAccounts } = iam;
+  const offerAccounts = localAccounts && createAccountOffer({ store, localAccounts, steps, limit });
+  const signIn = createSignIn({ ...parts, providers, upstreams, limit, offerAccounts });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
+  const consoleSessions = createConsoleSessions({ ...parts, bootstrapOwner, baseUrl });
   const guesses = createStartLimit({ clock, isProxy, maxStarts: MAX_GUESSES, windowMs: GUESSES_MS });
-  const serve = createSignInHandler({ frame, signIn, deviceGrant, guesses, store, memory, log, baseUrl, secrets: iam.secrets });
+  const accounts =
+    localAccounts && offerAccounts && startAccounts({ ...parts, baseUrl, limit, steps, localAccounts, signIn, offerAccounts });
+  const serve = createSignInHandler({
+    ...{ frame, signIn, deviceGrant, consoleSessions, clock, guesses, store, memory, log, baseUrl },
+    secrets: iam.secrets,
+    accounts,
+    confirmation: { ...parts, baseUrl },
+  });
   return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
+}
+
+function startAccounts(parts: AccountParts): AccountSignIn {
+  const setUps = createSetUp(parts);
+  return createAccountSignIn(parts, setUps, createAccountPages(parts, setUps));
 }

@@ -25,12 +25,14 @@ export interface PendingStep {
   readonly browser: string;
   readonly stage: SignInTable["stage"];
   readonly content: unknown;
+  /** As long as a sign-in may take, by default. */
+  readonly lifetimeMs?: number;
 }
 
 /** Also deletes expired steps. */
 export async function insertPending(
   db: WriteDb,
-  { handle, browser, stage, content }: PendingStep,
+  { handle, browser, stage, content, lifetimeMs = PENDING_MS }: PendingStep,
   now: Date,
   secrets: Secrets,
 ): Promise<void> {
@@ -42,7 +44,7 @@ export async function insertPending(
     // Sealed, since it may contain an invite code and the secrets of the authorization request.
     content: secrets.seal(JSON.stringify(content), sealContext(handle)),
     create_time: now.toISOString(),
-    expire_time: new Date(now.getTime() + PENDING_MS).toISOString(),
+    expire_time: new Date(now.getTime() + lifetimeMs).toISOString(),
   };
   await db.insertInto("sign_in").values(row).execute();
 }
@@ -53,7 +55,7 @@ export async function insertPending(
  */
 export async function takePending<T>(
   db: WriteDb,
-  { handle, browser, stage }: Omit<PendingStep, "content">,
+  { handle, browser, stage }: Pick<PendingStep, "handle" | "browser" | "stage">,
   now: Date,
   secrets: Secrets,
 ): Promise<T | undefined> {

@@ -7,6 +7,7 @@ import {
   type IdentityProviderRecord,
   openClientSecret,
 } from "../iam/identities/identity-provider-record.ts";
+import type { OrganizationPage } from "../iam/policy/organization-page.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
 import { isUid } from "../lib/uid.ts";
 import type { RequestedProvider } from "./request.ts";
@@ -31,6 +32,10 @@ export interface ProviderChoice {
   /** Host of the operator's provider; undefined if there is none. */
   readonly operatorHost: string | undefined;
   readonly hasOrganizations: boolean;
+  /** The organization that the person signs in for, if it is known. */
+  readonly organization: OrganizationPage | undefined;
+  /** Whether people may use an account of this server. */
+  readonly allowsLocalAccounts: boolean;
 }
 
 export interface Providers {
@@ -44,7 +49,8 @@ export interface Providers {
    * @returns undefined if the provider no longer exists
    */
   find(db: ReadDb, uid: string): Promise<ChosenProvider | undefined>;
-  offer(db: ReadDb): Promise<ProviderChoice>;
+  /** @param organization that the person signs in for; its policy limits the offer */
+  offer(db: ReadDb, organization?: OrganizationPage): Promise<ProviderChoice>;
 }
 
 export function createProviders(operator: OperatorProvider | undefined, secrets: Secrets): Providers {
@@ -69,9 +75,12 @@ export function createProviders(operator: OperatorProvider | undefined, secrets:
     return { upstream: { issuer, clientId, clientSecret, scopes: additionalScopes, groupsClaim, hints: {} }, record };
   }
 
-  async function offer(db: ReadDb): Promise<ProviderChoice> {
+  async function offer(db: ReadDb, organization?: OrganizationPage): Promise<ProviderChoice> {
+    const { requiresOwnProvider = false, forbidsLocalAccounts = false } = organization?.policy ?? {};
+    if (requiresOwnProvider) return { operatorHost: undefined, hasOrganizations: false, organization, allowsLocalAccounts: false };
     const any = await db.selectFrom("identity_provider").select("uid").limit(1).executeTakeFirst();
-    return { operatorHost: operator && new URL(operator.issuer).host, hasOrganizations: any !== undefined };
+    const operatorHost = operator && new URL(operator.issuer).host;
+    return { operatorHost, hasOrganizations: any !== undefined, organization, allowsLocalAccounts: !forbidsLocalAccounts };
   }
 
   return {

@@ -1,4 +1,5 @@
 /** Parses the query of a URL that begins a sign-in. Pure. */
+import { parseConsoleGoal } from "./console-goal.ts";
 import { SignInRefusal } from "./refusal.ts";
 import { parseReturnUrl } from "./return-url.ts";
 
@@ -6,6 +7,8 @@ import { parseReturnUrl } from "./return-url.ts";
 export type Goal =
   /** A program on the same machine receives tokens through a redirect of the browser. `client` may be empty. */
   | { readonly kind: "program"; readonly returnUrl: string; readonly client: string }
+  /** The web console of this server receives a code, bound to its PKCE challenge (RFC 7636). */
+  | { readonly kind: "console"; readonly challenge: string; readonly state: string }
   /** The page shows the token. */
   | { readonly kind: "page" }
   /** A program on another machine fetches the login, encrypted for its key. */
@@ -21,6 +24,8 @@ export interface SignInRequest {
   readonly identity: string;
   /** Invite code; empty for none. */
   readonly invite: string;
+  /** Uid of the organization that the person signs in for; left out where it is not known. */
+  readonly organization?: string;
   readonly skipRegistration: boolean;
   readonly wantsRefreshToken: boolean;
 }
@@ -51,6 +56,7 @@ export function parseSignInRequest(query: URLSearchParams): SignInRequest {
     scopes: query.getAll("scope").map(decodeTwice),
     identity: query.get("identity") ?? "",
     invite: query.get("invite") ?? "",
+    organization: query.get("organization") ?? "",
     skipRegistration: query.get("skip_registration") === "true",
     wantsRefreshToken: query.get("create_refresh_token") === "true",
   };
@@ -66,6 +72,7 @@ function parseGoal(query: URLSearchParams): Goal {
       );
     return { kind: "headless", code };
   }
+  if (query.get("response_type") === "code") return parseConsoleGoal(query);
   if (redirect !== null) return { kind: "program", returnUrl: parseReturnUrl(redirect), client: query.get("client_id") ?? "" };
   if ((query.get("exit") ?? "") === "redirect")
     throw new SignInRefusal(400, "The program that sent you here does not say which address it waits at. Start the sign-in from it again.");

@@ -2,23 +2,28 @@
  * Runs browser sign-ins step by step, without HTTP: to the provider, back, an optional question, and to the recipient
  * of the login.
  */
+
+import { findAccount } from "../iam/accounts/account-record.ts";
 import { findIdentityProvider, type IdentityProviderRecord } from "../iam/identities/identity-provider-record.ts";
 import { type Membership, memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
 import { isSharedIssuer, type UserLogins } from "../iam/identities/user-login.ts";
 import { describeInvite } from "../iam/joining/invites.ts";
 import { redeemerFromAccount } from "../iam/joining/register.ts";
+import { findInvitedOrganization, findOrganizationWithSettings, type OrganizationPage } from "../iam/policy/organization-page.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
+import type { LoginClient } from "../iam/sessions/login-session.ts";
 import { type Claims, normalizeIssuer, stringClaim } from "../iam/tokens/jwt.ts";
 import type { Log } from "../lib/log.ts";
+import type { AccountForm, OfferAccounts } from "./accounts/account-form.ts";
+import { catchRefusal } from "./catch-refusal.ts";
 import { decideDevice, findDevice, formatUserCode, type WaitingDevice } from "./device.ts";
 import { type FinishedSignIn, type FinishOptions, finish } from "./finish.ts";
 import { programKey } from "./known-programs.ts";
 import { type AcceptanceParts, acceptOffer, findOffers, type MembershipOffer } from "./membership-offers.ts";
 import { insertPending, randomSecret, takePending } from "./pending.ts";
 import type { ChosenProvider, ProviderChoice, Providers } from "./providers.ts";
-import { refusalFrom, SignInRefusal } from "./refusal.ts";
+import { SignInRefusal } from "./refusal.ts";
 import { parseRequestedProvider, parseSignInRequest, type RequestedProvider, type SignInRequest } from "./request.ts";
-import { withError } from "./return-url.ts";
 import type { StartLimit } from "./start-limit.ts";
 import type { SignInTable } from "./tables.ts";
 import type { AuthorizationChecks, Upstreams } from "./upstream.ts";
@@ -37,7 +42,14 @@ export interface Question {
 }
 
 export type SignInResult =
-  | { readonly kind: "choose"; readonly offer: ProviderChoice; readonly request: SignInRequest; readonly problem: string | undefined }
+  | {
+      readonly kind: "choose";
+      readonly offer: ProviderChoice;
+      readonly request: SignInRequest;
+      readonly problem: string | undefined;
+      readonly accounts?: AccountForm | undefined /** The query that the sign-in began with. */;
+      readonly query: string;
+    }
   /** Redirects the browser to the provider. */
   | { readonly kind: "leave"; readonly url: string }
   /** `returnUrl` is the program's address that the answer will lead to. */
@@ -61,10 +73,15 @@ export interface Beginner {
   readonly remoteAddress: string | undefined;
 }
 
-/** A browser that continues a sign-in. */
-export interface ReturningBrowser {
+/** A browser that answers a page. */
+export interface AnsweringBrowser {
   /** Undefined if it has no cookie. */
   readonly browser: string | undefined;
+  readonly client: LoginClient;
+}
+
+/** A browser that continues a sign-in. */
+export interface ReturningBrowser extends AnsweringBrowser {
   /** Keys of the programs that a person has confirmed in it. */
   readonly programs: readonly string[];
 }
@@ -79,7 +96,11 @@ export interface SignIn {
   /** Continues when the browser returns from the provider. */
   returnFromProvider(query: URLSearchParams, by: ReturningBrowser): Promise<SignInResult>;
   /** Continues when the person has answered the question. */
-  answer(handle: string, isYes: boolean, browser: string | undefined): Promise<SignInResult>;
+  answer(handle: string, isYes: boolean, by: AnsweringBrowser): Promise<SignInResult>;
+  /** Continues for a person who has signed in with an account of this server. */
+  continueAs(account: PersonAccount, request: SignInRequest, by: ReturningBrowser): Promise<SignInResult>;
+  /** Lets the person choose again how to sign in. */
+  chooseAgain(then: { readonly request: SignInRequest; readonly query: string }, accounts: AccountForm): Promise<SignInResult>;
   /** Joins one of the organizations that the page has offered. */
   join(handle: string, organization: string, browser: string | undefined): Promise<SignInResult>;
 }
@@ -91,6 +112,8 @@ export interface SignInOptions extends FinishOptions, AcceptanceParts {
   readonly secrets: Secrets;
   readonly limit: StartLimit;
   readonly log: Log;
+  /** Undefined if this server has no accounts of its own. */
+  readonly offerAccounts: OfferAccounts | undefined;
 }
 
 interface PendingAtProvider {
@@ -131,6 +154,7 @@ const LOST_SIGN_IN =
   "This browser did not begin this sign-in, or the sign-in took too long or is already finished. " +
   "Start again from where you began, in this same browser, and allow cookies of this site.";
 
+const CHANGED_ACCOUNT = "Your account has changed since you signed in. Sign in again.";
 const CHANGED_PROVIDER = "Your organization has changed its sign-in in the meantime. Start again from where you began.";
 
 const LOST_OFFER = "This page is too old, or was answered already. Open /oauth and sign in again: then it offers what is left to join.";
@@ -138,14 +162,37 @@ const DECLINED_INVITE = "You chose not to join, so you are not signed in. Start 
 const DECLINED_PROGRAM = "You chose not to sign this program in.";
 
 export function createSignIn(options: SignInOptions): SignIn {
-  const { store, clock, providers, upstreams, users, secrets, limit, log } = options;
+  const { store, clock, providers, upstreams, users, secrets, limit, log, offerAccounts } = options;
 
-  async function start(request: SignInRequest, way: RequestedProvider, { browser, remoteAddress }: Beginner): Promise<SignInResult> {
-    const chosen = await providers.choose(store.reader, way);
-    if (chosen === undefined) {
-      const isNamed = way.provider !== "" || way.wantsOperator;
-      return { kind: "choose", offer: await providers.offer(store.reader), request, problem: isNamed ? unknownProvider(way) : undefined };
+  /** The organization that the person wants to join or to act in. */
+  function organizationOf({ invite, organization = "" }: SignInRequest): Promise<OrganizationPage | undefined> {
+    if (invite !== "") return findInvitedOrganization(store.reader, invite, clock.now());
+    return findOrganizationWithSettings(store.reader, organization);
+  }
+
+  /** Leads to an organization's only provider without a question if its people have to use it. */
+  async function choose(way: RequestedProvider, organization: OrganizationPage | undefined): Promise<ChosenProvider | undefined> {
+    const isNamed = way.provider !== "" || way.wantsOperator;
+    if (isNamed || organization === undefined) return providers.choose(store.reader, way);
+    const [provider, ...others] = organization.providers;
+    if (provider === undefined) return organization.policy.requiresOwnProvider ? undefined : providers.choose(store.reader, way);
+    if (!organization.policy.requiresOwnProvider || others.length > 0) return undefined;
+    return providers.choose(store.reader, { ...way, provider: provider.uid });
+  }
+
+  async function start(request: SignInRequest, query: URLSearchParams, by: Beginner): Promise<SignInResult> {
+    const way = parseRequestedProvider(query);
+    const organization = await organizationOf(request);
+    const chosen = await choose(way, organization);
+    const isNamed = way.provider !== "" || way.wantsOperator;
+    const offer = await providers.offer(store.reader, organization);
+    const mayUseAccount = offer.allowsLocalAccounts && !(isNamed && chosen !== undefined);
+    const accounts = mayUseAccount ? await offerAccounts?.({ request, query: query.toString() }, by) : undefined;
+    if (chosen === undefined || accounts !== undefined) {
+      const problem = isNamed ? unknownProvider(way) : undefined;
+      return { kind: "choose", offer, request, problem, accounts, query: query.toString() };
     }
+    const { browser, remoteAddress } = by;
     limit.take(remoteAddress);
     const checks = { state: randomSecret(), nonce: randomSecret(), verifier: randomSecret() };
     const url = await upstreams.begin(chosen.upstream, checks);
@@ -155,28 +202,14 @@ export function createSignIn(options: SignInOptions): SignIn {
     return { kind: "leave", url };
   }
 
-  /** Turns errors into results: a redirect to the waiting program, or else a page for the person. */
-  async function catchRefusal(
-    currentGoal: () => SignInRequest["goal"] | undefined,
-    work: () => Promise<SignInResult>,
-  ): Promise<SignInResult> {
-    try {
-      return await work();
-    } catch (error) {
-      const refusal = refusalFrom(error, log);
-      const goal = currentGoal();
-      log.info({ status: refusal.status, goal: goal?.kind }, "a sign-in was refused");
-      return goal?.kind === "program" ? { kind: "return", url: withError(goal.returnUrl, refusal) } : { kind: "refused", refusal };
-    }
-  }
-
   function beginWith(parse: () => SignInRequest, query: URLSearchParams, by: Beginner): Promise<SignInResult> {
     let request: SignInRequest | undefined;
-    return catchRefusal(
+    return catchRefusal<SignInResult>(
+      log,
       () => request?.goal,
       async () => {
         request = parse();
-        return start(request, parseRequestedProvider(query), by);
+        return start(request, query, by);
       },
     );
   }
@@ -191,8 +224,8 @@ export function createSignIn(options: SignInOptions): SignIn {
     return memberAccount(claims, context, record, { isPresented: false, isShared });
   }
 
-  async function complete(request: SignInRequest, account: PersonAccount, browser: string) {
-    const finished = await finish(request, account, options);
+  async function complete(request: SignInRequest, account: PersonAccount, { browser = "", client }: AnsweringBrowser) {
+    const finished = await finish(request, account, client, options);
     const provider = account.member?.provider.uid;
     log.info({ identity: account.identityUid, provider, goal: request.goal.kind }, "a person signed in");
     // A program shows no page.
@@ -216,7 +249,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const handle = randomSecret();
     await store.transaction((db) => insertPending(db, { handle, browser, stage: "confirm", content }, now, secrets));
     const question = {
-      account: account.email ?? account.profile.actor.email ?? account.subject,
+      account: account.email ?? account.profile.actor.email ?? account.profile.upstream.name ?? account.subject,
       invite: described,
       recipient: describeRecipient(goal),
       program: goal.kind === "program" ? new URL(goal.returnUrl).host : undefined,
@@ -225,6 +258,9 @@ export function createSignIn(options: SignInOptions): SignIn {
   }
 
   async function restore({ account, member }: PendingAccount): Promise<PersonAccount> {
+    const { identityUid, accountVersion } = account;
+    if (accountVersion !== undefined && (await findAccount(store.reader, identityUid))?.update_time !== accountVersion)
+      throw new SignInRefusal(400, CHANGED_ACCOUNT);
     if (member === undefined) return { ...account, member: undefined };
     const provider = await findIdentityProvider(store.reader, member.provider);
     // The provider may have changed while the page was open, and other settings read other groups from a token.
@@ -245,10 +281,11 @@ export function createSignIn(options: SignInOptions): SignIn {
       return device && beginWith(() => requestFromDevice(device), query, by);
     },
 
-    async returnFromProvider(query, { browser, programs }) {
+    async returnFromProvider(query, { browser, programs, client }) {
       const state = query.get("state") ?? "";
       let pending: PendingAtProvider | undefined;
-      return catchRefusal(
+      return catchRefusal<SignInResult>(
+        log,
         () => pending?.request.goal,
         async () => {
           // Comes first, since a state can be used only once, whatever happens next.
@@ -258,14 +295,15 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request, ties: checks, issuer, clientId } = pending;
           if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST_SIGN_IN);
           const account = await accountFromClaims(await upstreams.finish(chosen.upstream, query, checks), chosen);
-          return mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account, browser);
+          return mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account, { browser, client });
         },
       );
     },
 
-    async answer(handle, isYes, browser) {
+    async answer(handle, isYes, { browser, client }) {
       let pending: PendingQuestion | undefined;
-      return catchRefusal(
+      return catchRefusal<SignInResult>(
+        log,
         () => pending?.request.goal,
         async () => {
           pending = await take<PendingQuestion>("confirm", handle, browser);
@@ -273,7 +311,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request } = pending;
           const { goal } = request;
           if (isYes) {
-            const finished = await complete(request, await restore(pending), browser ?? "");
+            const finished = await complete(request, await restore(pending), { browser, client });
             const isProgram = finished.kind === "return" && goal.kind === "program";
             return isProgram ? { ...finished, program: programKey(goal, pending.account.identityUid) } : finished;
           }
@@ -284,8 +322,16 @@ export function createSignIn(options: SignInOptions): SignIn {
       );
     },
 
+    continueAs: (account, request, { browser = "", programs, client }) =>
+      mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account, { browser, client }),
+
+    async chooseAgain(then, accounts) {
+      return { kind: "choose", offer: await providers.offer(store.reader), ...then, problem: undefined, accounts };
+    },
+
     join(handle, organization, browser) {
-      return catchRefusal(
+      return catchRefusal<SignInResult>(
+        log,
         () => undefined,
         async () => {
           const pending = await take<PendingOffer>("offer", handle, browser);

@@ -13,10 +13,17 @@ declare module "../db/schema.ts" {
 export interface SignInTable {
   /** SHA-256 of the step's one-time handle, hexadecimal: first OAuth's `state`, then a field of the page's form. */
   handle_hash: string;
-  /** SHA-256 of the cookie of the browser that began the sign-in, hexadecimal. */
+  /**
+   * SHA-256 of the cookie of the browser that began the sign-in, hexadecimal. Of a code: of its PKCE challenge; of a link: of the
+   * empty text.
+   */
   browser_hash: string;
-  /** `upstream` while the person is at the provider, `confirm` while a page asks for confirmation. */
-  stage: "upstream" | "confirm" | "offer";
+  /**
+   * `upstream` while the person is at the provider, `confirm` while a page asks for confirmation, `offer` while a page
+   * offers memberships, `account` on the pages of local accounts, `code` while the console has a code, `link` while a
+   * sign-in link waits.
+   */
+  stage: "upstream" | "confirm" | "offer" | "account" | "code" | "link";
   /** JSON, sealed, see iam/secrets/secrets.ts. */
   content: string;
   create_time: string;

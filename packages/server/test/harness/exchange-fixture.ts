@@ -77,7 +77,7 @@ export async function createFixture(options: FixtureOptions = {}) {
     servicePrincipals: options.servicePrincipals ?? new Map(),
   });
   const loginTokens = createLoginTokens({ issuer: ISSUER }, keys);
-  const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable });
+  const logins = createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable, hasLocalAccounts: true });
   const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: API });
   const registrations = createRegistrations({ users, grants });
 

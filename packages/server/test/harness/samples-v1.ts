@@ -33,7 +33,7 @@ export function createInV1(sample: SampleInVersionOne, parent: string, body: Jso
   const { input, output } = methodInV1(sample, "Create") as DescMethodUnary;
   const given = sample.v1.body(body);
   const resource = input.fields.find(({ message }) => message === output);
-  const place = input.fields.find(({ name }) => ["parent", "parent_id", "group"].includes(name))?.jsonName ?? "";
+  const place = input.fields.find(({ name }) => ["parent", "parent_id", "repo_id", "group"].includes(name))?.jsonName ?? "";
   return resource === undefined ? { ...given, [place]: parent } : { [place]: parent, [resource.jsonName]: given };
 }
 

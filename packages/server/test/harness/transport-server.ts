@@ -56,6 +56,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
   const pages = createServerPages({
     health,
     openapi: (_request, response) => send(response, 200, { type: "application/json", text: "{}" }),
+    consolePath: undefined,
     docs: (request, response) => send(response, 200, { type: "text/html", text: `docs at ${request.url}` }),
   });
   const oidc = createOidcMounts({ issuer: "https://issuer.test", jwks: async () => ({ keys: [] }), log });

@@ -57,7 +57,7 @@ describeWithWorld("identities of the events package", (world) => {
     const answer = await world.raw("POST", PATH, { issuer, subject });
     assert.equal(answer.status, 200, answer.text);
     const id = world.userUid(subject);
-    assert.deepEqual(parse(answer.text), { id, subject, issuer, issuerKeys: "" });
+    assert.deepEqual(parse(answer.text), { id, subject, issuer, issuerKeys: "", expiration: null });
     assertAbout(await world.raw("POST", PATH, { issuer, subject }), Code.ALREADY_EXISTS, "Identity", id);
     assert.equal((await world.user(subject)).uid, id);
     const lookup = await world.raw("GET", `${PATH}/lookup?issuer=${encodeURIComponent(issuer)}&subject=${subject}`);

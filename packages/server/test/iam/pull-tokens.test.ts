@@ -286,6 +286,24 @@ describeWithWorld("pull tokens", (world) => {
     }
   });
 
+  it("a role for creators of pull tokens counts at its group and below, and for single repositories there", async () => {
+    const { create, attempt, statusOf, push } = actions(world);
+    const group = await world.group(world.orgUid, "creators");
+    const inner = await world.group(group, "inner");
+    for (const name of ["web", "api", "inner/web"]) await push(`my-org/creators/${name}`);
+    const creator = await world.robot(group);
+    await world.bind(creator.uid, await builtInRole(world, "registry.pull_token_creator"), group);
+    const statuses = async (token: PullToken) =>
+      Promise.all(["web", "api", "inner/web"].map((name) => statusOf(token, "GET", `my-org/creators/${name}/manifests/1`)));
+    assert.deepEqual(await statuses(await create(group, {}, creator)), [200, 200, 200]);
+    assert.deepEqual(await statuses(await create(inner, {}, creator)), [404, 404, 200]);
+    assert.deepEqual(await statuses(await create(group, { repositories: ["web"] }, creator)), [200, 404, 404]);
+    assert.deepEqual(await statuses(await create(group, { repositories: ["*/web"] }, creator)), [404, 404, 200]);
+    assert.deepEqual(await statuses(await create(inner, { repositories: ["web"] }, creator)), [404, 404, 200]);
+    assert.equal(codeOf(await attempt(world.orgUid, { repositories: ["creators/web"] }, creator)), Code.PERMISSION_DENIED);
+    assert.equal(codeOf(await attempt(group, { independent: true }, creator)), Code.PERMISSION_DENIED);
+  });
+
   it("a token for some repositories reaches these, creates these, and learns of no others", async () => {
     const { create, credentialsOf, send, push } = actions(world);
     const shop = await world.group(world.orgUid, "shop");

@@ -2,8 +2,13 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
+import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
+import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
+import { SignatureIdentitiesService } from "@holt/api/gen/holt/v1/signature_identities_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { Identities as EventIdentities } from "@holt/api/gen/platform/events/v1/identities_pb.ts";
@@ -34,10 +39,14 @@ import { identities } from "../../src/iam/api/identities.ts";
 import { identityProviders } from "../../src/iam/api/identity-provider-resource.ts";
 import { roleBindings } from "../../src/iam/api/role-bindings.ts";
 import { roles } from "../../src/iam/api/roles.ts";
+import { join } from "../../src/iam/joining/membership.ts";
+import { publicContent } from "../../src/iam/public-content/public-content-resource.ts";
 import { pullTokens } from "../../src/iam/pull-tokens/pull-token-resource.ts";
+import { signatureIdentities } from "../../src/iam/signers/signature-identity.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { isAtOrBelow, parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
 import { builtInRole, createServicePrincipal, providerIn, unreachableOidc } from "../harness/iam/iam.ts";
+import { addLocalAccount, LOCAL_PASSWORD } from "../harness/iam/local-account.ts";
 import { parse, textOf } from "../harness/json.ts";
 import {
   createParent,
@@ -188,6 +197,14 @@ export const resourceSamples: readonly ResourceSample[] = [
     // Everybody sees the built-in roles.
     seenInRoot: async () => () => true,
   }),
+  defineSample(signatureIdentities, SignatureIdentitiesService, {
+    title: "a signature identity",
+    parent: inGroup,
+    capabilityNoun: "policies.policy",
+    sharesNames: false,
+    body: async (_world, _group, name) => ({ name, description: "Signs “é” & <b>.", issuer: "https://ci.example.com", subject: "release" }),
+    change: async () => ({ name: "renamed", description: "", issuer: "https://other.example.com", subject: "other" }),
+  }),
   defineSample(roleBindings, RoleBindingsService, {
     title: "a role binding",
     v1: roleBindingV1,
@@ -252,6 +269,17 @@ export const resourceSamples: readonly ResourceSample[] = [
       google: { projectId: "acme", projectNumber: "123" },
       azure: { tenantId: "00000000-0000-0000-0000-00000000000a", clientIds: { scanner: "b" } },
     }),
+  }),
+  defineSample(publicContent, PublicContentService, {
+    title: "public content",
+    parent: inGroup,
+    capabilityNoun: "public_content",
+    ownFields: ["description"],
+    uniqueFilter: () => ({}),
+    // Its uid is that of its group.
+    eventGroup: (uid) => uid,
+    body: async (_world, _group, name) => ({ description: name, kinds: ["KIND_IMAGES", "KIND_JAVA"] }),
+    change: async () => ({ description: "", kinds: ["KIND_PYTHON"] }),
   }),
   defineSample(identityProviders, IdentityProvidersService, {
     title: "an identity provider",
@@ -461,11 +489,91 @@ function membershipCall(method: DescMethodUnary, ofBinding = false): OperationSa
   };
 }
 
+/** A user ends sessions of its own. */
+function sessionCall(method: DescMethodUnary, answer: 0 | Code): OperationSample {
+  const isOne = method === SessionsService.method.endSession;
+  return {
+    method,
+    answer,
+    event: {
+      succeeding: async (world) => {
+        const user = await world.user();
+        const { sessions } = await world.must(SessionsService.method.listSessions, {}, user.token);
+        const uid = sessions[0]?.uid ?? "";
+        return {
+          request: isOne ? { uid } : {},
+          subject: () => (isOne ? uid : user.uid),
+          group: () => "",
+          token: user.token,
+          actor: user.uid,
+        };
+      },
+      failing: async () => (isOne ? { uid: uidFromText("no session") } : { identityUid: "nobody" }),
+    },
+  };
+}
+
+let settings = 0;
+
+/** A call of a person about the own account. */
+function ownAccountCall(method: DescMethodUnary, request: (passkey: string) => JsonObject): OperationSample {
+  return {
+    method,
+    answer: Code.NOT_FOUND,
+    event: {
+      succeeding: async (world) => {
+        const user = await world.user();
+        const passkey = await addLocalAccount(world, user.uid);
+        return { request: request(passkey), subject: () => user.uid, group: () => "", token: user.token, actor: user.uid };
+      },
+      failing: async () => request("no passkey"),
+    },
+  };
+}
+
+/** A call of an administrator about the account of a person who has joined the organization. */
+function managedAccountCall(method: DescMethodUnary, isDisabled = false): OperationSample {
+  return {
+    method,
+    answer: Code.NOT_FOUND,
+    event: {
+      succeeding: async (world) => {
+        const user = await world.user();
+        await addLocalAccount(world, user.uid, isDisabled);
+        await world.store.transaction((db) => join(db, { identityUid: user.uid, groupUid: world.orgUid, now: world.clock.now() }));
+        return { request: { uid: user.uid }, subject: () => user.uid, group: () => world.orgUid };
+      },
+      failing: async () => ({ uid: uidFromText("no account") }),
+    },
+  };
+}
+
 export const operationSamples: readonly OperationSample[] = [
+  { method: AccountsService.method.getOwnAccount, answer: Code.NOT_FOUND },
+  ownAccountCall(AccountsService.method.renamePasskey, (uid) => ({ uid, name: "phone" })),
+  ownAccountCall(AccountsService.method.removePasskey, (uid) => ({ uid })),
+  ownAccountCall(AccountsService.method.changePassword, () => ({ password: LOCAL_PASSWORD, newPassword: "another staple of a horse" })),
+  ownAccountCall(AccountsService.method.regenerateRecoveryCodes, () => ({ password: LOCAL_PASSWORD })),
+  managedAccountCall(AccountsService.method.createAccountRecovery),
+  managedAccountCall(AccountsService.method.disableAccount),
+  managedAccountCall(AccountsService.method.enableAccount, true),
+  {
+    method: SignInSettingsService.method.updateSignInSettings,
+    event: {
+      succeeding: async (world) => {
+        const uid = await world.group("", `sign-in-settings-${settings++}`);
+        return { request: { signInSettings: { uid, secondFactorRequired: true } }, subject: () => uid, group: () => uid };
+      },
+      failing: async (world) => ({ signInSettings: { uid: await world.group(world.orgUid), secondFactorRequired: true } }),
+    },
+  },
   { method: PullTokensService.method.getPullToken, checksScopeItself: true },
   { method: PullTokensService.method.deletePullToken, checksScopeItself: true },
   pullTokenCall(PullTokensService.method.rotatePullToken, {}),
   pullTokenCall(PullTokensService.method.adoptPullToken, { independent: true }),
+  sessionCall(SessionsService.method.endSession, Code.NOT_FOUND),
+  // The caller has no sessions.
+  sessionCall(SessionsService.method.endSessions, 0),
   membershipCall(MembershipsService.method.acceptMembership),
   membershipCall(MembershipsService.method.leaveMembership),
   membershipCall(MembershipsService.method.leaveRoleBinding, true),

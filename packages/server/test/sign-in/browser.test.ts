@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
+import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -149,7 +150,7 @@ describe("sign-in with a real browser", { skip }, () => {
     const { code } = await world.must(GroupInvitesService.method.createGroupInvite, { parent: world.acme.uid, groupInvite });
     await page.goto(world.oauth({ invite: code, redirect: program.url }));
     assert.match(await page.locator("main").innerText(), /You were invited/);
-    await page.getByRole("button", { name: "Sign in with" }).click();
+    await page.getByRole("button", { name: `Sign in with ${new URL(world.upstream.issuer).host}` }).click();
     await atUpstream(page, "iris");
     assert.equal(await heading(page), "Join?");
     assert.match(await page.locator("dl").innerText(), /iris\s+You join\s+acme\.test/);
@@ -161,6 +162,46 @@ describe("sign-in with a real browser", { skip }, () => {
       groups.map(({ name }) => name),
       ["acme.test"],
     );
+  });
+
+  withBrowser("the page for an invite shows the organization's name and logo, and offers its provider", async (page) => {
+    const logo = Buffer.from(
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 10"><rect width="40" height="10" fill="#0b4f9e"/></svg>',
+    );
+    const { acme } = world;
+    await world.must(SignInSettingsService.method.updateSignInSettings, {
+      signInSettings: { uid: acme.uid, displayName: "ACME Inc.", logo },
+    });
+    const groupInvite = { roleUid: acme.defaultRole, ttl: { seconds: 600n } };
+    const { code } = await world.must(GroupInvitesService.method.createGroupInvite, { parent: acme.uid, groupInvite });
+    await page.goto(world.oauth({ invite: code }));
+    assert.match(await page.locator("main").innerText(), /ACME Inc\./);
+    assert.ok((await page.evaluate<number>("document.querySelector('.organization img').naturalWidth")) > 0);
+    await assertAccessible(page);
+    await page.setViewportSize({ width: 360, height: 640 });
+    assert.ok((await page.evaluate<number>("document.documentElement.scrollWidth")) <= 360);
+    await page.getByRole("button", { name: "Sign in with acme sso" }).click();
+    await atUpstream(page, "ada");
+    assert.equal(await heading(page), "Join?");
+  });
+
+  withBrowser("an organization that requires its own provider leads there, and refuses an invite after another sign-in", async (page) => {
+    const { acme } = world;
+    const settings = (ownProviderRequired: boolean) => ({
+      signInSettings: { uid: acme.uid, ownProviderRequired },
+      updateMask: { paths: ["own_provider_required"] },
+    });
+    await world.must(SignInSettingsService.method.updateSignInSettings, settings(true));
+    const groupInvite = { roleUid: acme.defaultRole, ttl: { seconds: 600n } };
+    const { code } = await world.must(GroupInvitesService.method.createGroupInvite, { parent: acme.uid, groupInvite });
+    await page.goto(world.oauth({ invite: code, client_id: "holt" }));
+    await atUpstream(page, "eve");
+    assert.match(await page.getByRole("alert").innerText(), /requires its own identity provider/);
+    await page.goto(world.oauth({ organization: acme.uid }));
+    // The provider still knows the person.
+    const own = await page.getByLabel("Access token").inputValue();
+    assert.equal((await world.must(GroupsService.method.listGroups, {}, own)).groups.length, 1);
+    await world.must(SignInSettingsService.method.updateSignInSettings, settings(false));
   });
 
   withBrowser("a person who declines is told that nothing was done", async (page) => {

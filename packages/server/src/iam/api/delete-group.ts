@@ -9,6 +9,7 @@ import { ConstraintError } from "../../db/transaction.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
 import { deleteBindings } from "../grants/bindings.ts";
 import type { Grants } from "../grants/grants.ts";
+import { forgetPublicContent } from "../public-content/public-content-resource.ts";
 import { accountAssociations } from "./account-associations.ts";
 
 export interface GroupDeletionParts {
@@ -24,6 +25,7 @@ export async function deleteGroup(uid: string, { db }: WriteCall, { grants, doma
   const affected = await deleteBindings(db, "parent", uid);
   await deleteInvites(uid, db);
   await removeIfThere(accountAssociations, uid, db);
+  await forgetPublicContent(uid, db, grants);
   const belongings = domains.flatMap((domain) => domain.onGroupDelete?.alsoDeletes ?? []);
   for (const { table, column } of belongings) await sql`delete from ${sql.table(table)} where ${sql.ref(column)} = ${uid}`.execute(db);
   await db

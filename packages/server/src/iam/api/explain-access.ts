@@ -1,4 +1,7 @@
-/** Explains which bindings give an identity a capability at a uid, or what is missing. Reveals only what the caller may see. */
+/**
+ * Explains which bindings give an identity or a pull token a capability at a uid, or which part is missing. Reveals only
+ * bindings that the caller may see.
+ */
 import { create } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import {
@@ -6,6 +9,7 @@ import {
   type ExplainAccessResponse,
   ExplainAccessResponseSchema,
   GrantSchema,
+  ExplainAccessResponse_PullTokenLimit as PullTokenLimit,
 } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { capabilitySet, capabilitySetFromHex } from "../../access/capability-set.ts";
@@ -15,7 +19,9 @@ import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { ancestry, isAtOrBelow, isInRoot, isUid, parentOf, rootOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
+import { findByUid, type PullTokenRecord } from "../pull-tokens/pull-token-record.ts";
 import { type Explanation, summaryOf } from "./access-summary.ts";
+import { limitOfPullToken, pullTokenSummaryOf } from "./explain-pull-token.ts";
 
 const READ_IDENTITY = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
 const READ_BINDINGS = capabilitySet([Capability.CAP_IAM_ROLE_BINDINGS_LIST]);
@@ -46,10 +52,46 @@ export async function explainAccess(
   const { db, access } = call;
   // A caller who may read a user would otherwise pass with the uid of that user as the scope.
   await assertHolds({ kind: "Group", uid }, READ_IDENTITY | READ_BINDINGS | READ_ROLES, access, db);
-  const name = await readableName(identityUid, call);
   const wanted = capabilitySet([capability]);
+  const token = access.holds(READ_IDENTITY, identityUid) ? await findByUid(db, identityUid) : undefined;
+  const name = token?.name ?? (await readableName(identityUid, call));
   if (wanted === 0n) throw invalidArgument("capability", "is not the number of a capability");
+  const question = { uid, capability, wanted };
+  return token === undefined
+    ? explainIdentity({ ...question, identityUid, name }, call, grants)
+    : explainPullToken(token, question, call, grants);
+}
 
+interface Question {
+  readonly uid: string;
+  readonly capability: Capability;
+  readonly wanted: bigint;
+}
+
+/** Rights of the token's creator, and the part that the token keeps. */
+async function explainPullToken(token: PullTokenRecord, question: Question, call: Call, grants: Grants): Promise<ExplainAccessResponse> {
+  const { creator } = token;
+  const { uid, capability } = question;
+  const limit = await limitOfPullToken(token, question, call, grants);
+  const name = creator === undefined ? undefined : await readableName(creator.uid, call).catch(() => undefined);
+  const bindings =
+    creator === undefined || name === undefined
+      ? create(ExplainAccessResponseSchema)
+      : await explainIdentity({ ...question, identityUid: creator.uid, name }, call, grants);
+  return create(ExplainAccessResponseSchema, {
+    ...bindings,
+    allowed: limit === undefined,
+    summary: pullTokenSummaryOf({ token, capability: capabilityName(capability), uid, limit, creator: name }),
+    pullTokenLimit: limit ?? PullTokenLimit.UNSPECIFIED,
+  });
+}
+
+async function explainIdentity(
+  { uid, identityUid, capability, wanted, name }: Question & { readonly identityUid: string; readonly name: string },
+  call: Call,
+  grants: Grants,
+): Promise<ExplainAccessResponse> {
+  const { db, access } = call;
   const standing = await grants.load(identityUid, db);
   const home = isInRoot(identityUid) ? undefined : parentOf(identityUid);
   const isConfined = home !== undefined && !isAtOrBelow(uid, home);

@@ -8,8 +8,10 @@ import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate } from "../../api/resource/write.ts";
-import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
+import { dateFromTimestamp, millisecondsFromDuration, timestampFromDate } from "../../lib/clock.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
+import type { Mailer } from "../../mail/mail.ts";
+import { type InviteMailParts, mailInvite } from "../joining/invite-mail.ts";
 import { generateInviteCode } from "../joining/invites.ts";
 import { assertGrantable, uidViolations } from "./bindable.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
@@ -35,6 +37,8 @@ export const groupInvites = defineResource(GroupInviteSchema, {
 
 export interface GroupInvitesCollaborators extends EscalationCollaborators {
   readonly pageTokens: PageTokens;
+  readonly mailer: Mailer;
+  readonly baseUrl: string;
 }
 
 export function groupInvitesService(collaborators: GroupInvitesCollaborators) {
@@ -48,26 +52,31 @@ export function groupInvitesService(collaborators: GroupInvitesCollaborators) {
     createGroupInvite: write(async ({ parent, groupInvite }, call) => {
       const invite = prepareCreate(groupInvites, groupInvite, call.now);
       await assertGrantable({ field: "role_uid", roleUid: invite.roleUid, groupUid: parent }, call, collaborators);
-      return createInvite(parent, invite, call);
+      return createInvite(parent, invite, call, collaborators);
     }),
   });
 }
 
 /** @param invite from `prepareCreate`, with a role that the caller may give */
-export async function createInvite(parent: string, invite: GroupInvite, call: WriteCall): Promise<JsonText<typeof GroupInviteSchema>> {
+export async function createInvite(
+  parent: string,
+  invite: GroupInvite,
+  call: WriteCall,
+  mail: InviteMailParts,
+): Promise<JsonText<typeof GroupInviteSchema>> {
   settleExpiration(invite, call.now);
   invite.keyId = randomBytes(20).toString("hex");
   const created = await create(groupInvites, parent, invite, call);
   const code = await storeNewCode(invite, call);
+  if (invite.email !== "") await mailInvite(call.db, { invite, code, now: call.now }, mail);
   const [body = created.text] = await hydrateGroupInvites([created.text], call.db, code);
   return new JsonText(GroupInviteSchema, body);
 }
 
 /** In milliseconds since 1970. */
 function expirationOf({ ttl }: GroupInvite, now: Date): number {
-  const { seconds, nanos } = ttl ?? { seconds: 0n, nanos: 0 };
   // Rounded up, so that an invite lives at least as long as its ttl says.
-  return now.getTime() + Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000);
+  return now.getTime() + (ttl === undefined ? 0 : millisecondsFromDuration(ttl, Math.ceil));
 }
 
 /** An invite is stored with the time at which it expires, in place of a time to live. */

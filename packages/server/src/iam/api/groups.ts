@@ -18,6 +18,7 @@ import { alreadyExists, invalidArgument, permissionDenied } from "../../lib/erro
 import { isInRoot, isUid, newUid } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
 import { join } from "../joining/membership.ts";
+import { assertPublicNameFree, hasPublicContent } from "../public-content/unique-name.ts";
 import { deleteGroup, type GroupDeletionParts } from "./delete-group.ts";
 import { type GroupAccessCollaborators, groupAccessMethods } from "./group-access.ts";
 import { applyStaffFields, assertFolderFields, inheritKindAndStatus, shareKindAndStatus } from "./group-kind.ts";
@@ -63,6 +64,8 @@ export function groupsService(collaborators: GroupsCollaborators) {
       assertNamesKind(updateMask, current);
       if (isInRoot(next.uid)) applyStaffFields(next, current, call, collaborators);
       else assertFolderFields(next, current);
+      if (isInRoot(next.uid) && next.name !== current.name && (await hasPublicContent(call.db, next.uid)))
+        await assertPublicNameFree(call.db, next);
       const saved = await save(groups, update, call);
       if (current.kind !== next.kind || current.status !== next.status) await shareKindAndStatus(next, call.db);
       return saved;

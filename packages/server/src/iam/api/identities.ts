@@ -53,6 +53,9 @@ function acceptedUid({ relationship }: Identity): string | null {
   return sub?.case === "subject" && isUid(sub.value) ? sub.value : null;
 }
 
+/** An email address that a list adds to an identity. */
+const MAX_EMAIL_BYTES = 300;
+
 export interface IdentitiesCollaborators extends EscalationCollaborators {
   readonly pageTokens: PageTokens;
 }
@@ -64,6 +67,7 @@ export function identitiesService(collaborators: IdentitiesCollaborators) {
       pageTokens,
       listTerms: (_request, call) => ({ rootRows: visibleUsers(call) }),
       show: showIdentities,
+      bytesOfRow: sql`octet_length(body) + ${MAX_EMAIL_BYTES}`,
     }),
 
     createIdentity: write(async ({ parent, identity: given }, call) => {

@@ -14,8 +14,10 @@ import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { assertGroupExists, create, prepareCreate, remove } from "../../api/resource/write.ts";
 import { appendToCounts, dropCounts } from "../../db/resource-count.ts";
-import { invalidArgument, notFound } from "../../lib/errors.ts";
-import { isInRoot } from "../../lib/uid.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
+import { isInRoot, parentOf } from "../../lib/uid.ts";
+import { readPolicies } from "../policy/sign-in-policy.ts";
 import { assertConfiguration, oidcOf, settleCorrelationRule } from "./identity-provider-configuration.ts";
 import { isPkceDenied, type PkceCollaborators, pkceDenied } from "./identity-provider-pkce.ts";
 import { identityProviders, showProvider, showProviders } from "./identity-provider-resource.ts";
@@ -71,7 +73,10 @@ export function identityProvidersService(collaborators: IdentityProvidersCollabo
 
     deleteIdentityProvider: {
       kind: "write",
-      prepare: ({ uid }) => collaborators.emptyDirectory(uid),
+      async prepare({ uid }, call) {
+        await assertNotRequired(uid, call.db);
+        await collaborators.emptyDirectory(uid);
+      },
       async handle({ uid }, call) {
         await deleteIdentityProvider(uid, call);
         await grants.recordChange(call.db, "*");
@@ -81,7 +86,23 @@ export function identityProvidersService(collaborators: IdentityProvidersCollabo
   });
 }
 
+/** Without its last provider, nobody could satisfy an organization that requires its own. */
+async function assertNotRequired(uid: string, db: ReadDb): Promise<void> {
+  const organization = parentOf(uid);
+  const policy = (await readPolicies(db, [organization])).get(organization);
+  if (policy?.requiresOwnProvider !== true) return;
+  const others = db.selectFrom("identity_provider").select("uid").where("parent", "=", organization).where("uid", "<>", uid);
+  if ((await others.limit(1).executeTakeFirst()) !== undefined) return;
+  throw failedPrecondition(
+    "OWN_PROVIDER_REQUIRED",
+    "the organization requires its own identity provider, and this is the last one; change the sign-in settings first",
+  );
+}
+
 async function deleteIdentityProvider(uid: string, { db }: WriteCall): Promise<void> {
+  // First the group, as its deletion does. Changes of the settings lock it, too.
+  await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", parentOf(uid))).execute();
+  await assertNotRequired(uid, db);
   const locked = await db.dialect.forDelete(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (locked === undefined) throw notFound("IdentityProvider", uid);
   const mappings = await db.deleteFrom("external_group_role_mapping").where("parent", "=", uid).returning("uid").execute();

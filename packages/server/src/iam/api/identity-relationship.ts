@@ -9,9 +9,9 @@ import {
 } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { assertNone, descriptionViolations } from "../../api/resource/names.ts";
 import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
-import { type FieldViolation, HoltError, invalidArgument } from "../../lib/errors.ts";
+import { type FieldViolation, invalidArgument } from "../../lib/errors.ts";
 import { isIssuerUrl } from "../tokens/issuer-url.ts";
-import { parsePattern } from "../tokens/pattern.ts";
+import { patternViolations } from "../tokens/pattern.ts";
 
 const MAX_STATIC_KEY_LIFE_MS = 365 * 24 * 60 * 60 * 1000;
 /** Characters of a value that is compared with a claim of a token. Tokens themselves have at most 16 kB. */
@@ -137,16 +137,6 @@ export function issuerViolations(field: string, issuer: string): FieldViolation[
   const isLoopback = hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
   if (isIssuerUrl(issuer) && (protocol === "https:" || isLoopback)) return [];
   return [{ field, description: "issuer must be an https URL (http only for a loopback host) without query, fragment and user" }];
-}
-
-function patternViolations(field: string, pattern: string): FieldViolation[] {
-  try {
-    if (pattern !== "") parsePattern(field, pattern);
-    return [];
-  } catch (error) {
-    if (error instanceof HoltError) return [...(error.details.fieldViolations ?? [])];
-    throw error;
-  }
 }
 
 export function required(field: string, description: string): FieldViolation[] {

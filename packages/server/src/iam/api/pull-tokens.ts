@@ -1,6 +1,6 @@
 /** Pull tokens: user names and passwords for clients of the registry and of libraries. */
 import { clone, create as createMessage } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { type Duration, EmptySchema } from "@bufbuild/protobuf/wkt";
 import { ListPullTokensResponseSchema, type PullToken, PullTokenSchema, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { capabilitySet, hexFromCapabilitySet } from "../../access/capability-set.ts";
@@ -12,14 +12,14 @@ import { listPage, listResponse } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { assertGroupExists, insert, prepareCreate, remove, save } from "../../api/resource/write.ts";
 import type { WriteDb } from "../../db/store.ts";
-import { dateFromTimestamp, timestampFromDate } from "../../lib/clock.ts";
+import { dateFromTimestamp, millisecondsFromDuration, timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { isUid, newUid, parentOf } from "../../lib/uid.ts";
 import { announceTimeOf } from "../pull-tokens/expiry.ts";
 import { generatePassword } from "../pull-tokens/password.ts";
 import { hashPassword, userNameOf } from "../pull-tokens/pull-token-login.ts";
 import { insertPassword, retirePasswords } from "../pull-tokens/pull-token-record.ts";
-import { DAY_MS, lifetimeOf, millisecondsOf, pullTokens } from "../pull-tokens/pull-token-resource.ts";
+import { DAY_MS, lifetimeOf, pullTokens } from "../pull-tokens/pull-token-resource.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
 import { assertMayGive, assertMayTakeOver, assertMayUse, type Given, LIST, visibleTokens } from "./pull-token-access.ts";
@@ -150,9 +150,9 @@ async function retireCurrent(token: PullToken, overlapMs: number, { db, now }: W
   return end;
 }
 
-function overlapOf(overlap: Parameters<typeof millisecondsOf>[0] | undefined): number {
+function overlapOf(overlap: Duration | undefined): number {
   if (overlap === undefined) return DEFAULT_OVERLAP_MS;
-  const ms = millisecondsOf(overlap);
+  const ms = millisecondsFromDuration(overlap);
   if (ms >= 0 && ms <= MAX_OVERLAP_MS) return ms;
   throw invalidArgument("overlap", "overlap must be a duration of at most 30 days (2592000s)");
 }

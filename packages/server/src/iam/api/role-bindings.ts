@@ -8,6 +8,7 @@ import {
   RoleBindingSchema,
   RoleBindingsService,
 } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { sql } from "kysely";
 import { type Call, JsonText, type WriteCall } from "../../api/call/call.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
@@ -77,10 +78,15 @@ export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
   });
 }
 
+/** SQL of the bytes of a binding with its group and role. */
+const BYTES_OF_WHOLE = sql`octet_length(body)
+  + coalesce((select octet_length(g.body) from "group" as g where g.uid = role_binding.parent), 0)
+  + coalesce((select octet_length(r.body) from role as r where r.uid = role_binding.role_uid), 0)`;
+
 /** The list with the whole group and role of each binding, for version 1. */
 export function listWholeBindings({ pageTokens }: RoleBindingsCollaborators) {
   const show = (bodies: readonly string[], { db }: Call) => hydrateWholeRoleBindings(bodies, db);
-  const { listRoleBindings } = standardMethods(RoleBindingsService, roleBindings, { pageTokens, show });
+  const { listRoleBindings } = standardMethods(RoleBindingsService, roleBindings, { pageTokens, show, bytesOfRow: BYTES_OF_WHOLE });
   return implement(RoleBindingsService, { listRoleBindings: listRoleBindings! });
 }
 

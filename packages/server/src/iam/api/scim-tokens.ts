@@ -12,7 +12,7 @@ import {
 import { capabilitySet, capabilitySetFromHex, hasAll } from "../../access/capability-set.ts";
 import { type Handlers, write } from "../../api/call/implement.ts";
 import type { WriteDb } from "../../db/store.ts";
-import { dateFromTimestamp } from "../../lib/clock.ts";
+import { dateFromTimestamp, millisecondsFromDuration } from "../../lib/clock.ts";
 import { aborted, failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
@@ -167,7 +167,7 @@ function yearsFrom(now: Date, years: number): Date {
 /** In milliseconds, at most a day. */
 function overlapOf(overlap: Duration | undefined): number {
   if (overlap === undefined) return DEFAULT_OVERLAP_MS;
-  const ms = Number(overlap.seconds) * 1000 + Math.floor(overlap.nanos / 1_000_000);
+  const ms = millisecondsFromDuration(overlap);
   if (Number.isNaN(ms) || ms < 0) throw invalidArgument("overlap", "overlap must not be negative");
   return Math.min(ms, MAX_OVERLAP_MS);
 }

@@ -46,7 +46,9 @@ export function securityTokenService({ exchange }: { readonly exchange: TokenExc
 
 /** `scope` is the deprecated spelling of one of the `scopes`. */
 function common({ aud, cap, scope, scopes }: { aud: string[]; cap: string[]; scope: string; scopes: string[] }, { metadata }: Call) {
-  return { bearer: bearerToken(metadata.authorization), aud, cap, scopes: scope === "" ? scopes : [...new Set([scope, ...scopes])] };
+  const { authorization, remoteAddress, userAgent, clientId = "" } = metadata;
+  const origin = { kind: "exchange" as const, client: clientId, remoteAddress, userAgent };
+  return { bearer: bearerToken(authorization), aud, cap, scopes: scope === "" ? scopes : [...new Set([scope, ...scopes])], origin };
 }
 
 function rawToken({ token, expiry }: IssuedToken): RawToken {

@@ -1,10 +1,11 @@
 /**
  * Authenticates callers of the registry and the package endpoints. They send a Holt token as bearer or password, the
- * user name and password of a pull token, or an identity's uid with a token that may assume it.
+ * user name and password of a pull token, an identity's uid with a token that may assume it, or nothing at all: then they
+ * may read what is public.
  */
 import { createHash } from "node:crypto";
-import type { Access } from "../../access/capabilities.ts";
-import type { Principal } from "../../access/principal.ts";
+import { type Access, NO_ACCESS } from "../../access/capabilities.ts";
+import { ANONYMOUS_UID, anonymousPrincipal, isAnonymous, type Principal } from "../../access/principal.ts";
 import type { RepositoryLimit } from "../../access/repository-patterns.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -29,12 +30,14 @@ export interface ContentCaller {
   readonly access: Access;
   /** The only repositories where the rights hold; undefined for all. */
   readonly repositories?: RepositoryLimit | undefined;
+  /** The rights of anonymous callers. Callers with a login have them, too. */
+  readonly publicAccess: Access;
 }
 
 export interface RegistryAuthenticator {
   /**
    * @param remoteAddress for limits, and for the last use of a pull token
-   * @returns undefined for an anonymous caller
+   * @returns undefined for an anonymous caller while nothing is public
    * @throws UNAUTHENTICATED; RESOURCE_EXHAUSTED after too many wrong passwords
    */
   authenticate(authorization: string | undefined, remoteAddress: string | undefined): Promise<ContentCaller | undefined>;
@@ -54,6 +57,8 @@ export interface RegistryAuthenticatorOptions {
   readonly lastUses: Pick<LastUses, "record">;
   /** Audiences of the tokens that the registry accepts: the API's and its own. */
   readonly audiences: AudienceList;
+  /** Issuer and audience of tokens for anonymous callers; undefined if the operator forbids public content. */
+  readonly anonymous: { readonly issuer: string; readonly audience: string } | undefined;
 }
 
 const MAX_CACHED_LOGINS = 10_000;
@@ -62,12 +67,28 @@ const CACHE_MS = 60_000;
 const ANY_AUDIENCE: AudienceList = { has: () => true };
 
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
-  const { store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses } = options;
+  const { store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses, anonymous } = options;
   const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
 
+  async function readPublicAccess(): Promise<Access> {
+    return anonymous === undefined ? NO_ACCESS : (await grants.load(ANONYMOUS_UID)).access;
+  }
+
+  async function anonymousCaller(): Promise<ContentCaller | undefined> {
+    const access = await readPublicAccess();
+    if (anonymous === undefined || !access.hasAny()) return undefined;
+    return { principal: anonymousPrincipal(anonymous.issuer, anonymous.audience, clock.now()), access, publicAccess: access };
+  }
+
   async function callerFromPrincipal(principal: Principal): Promise<ContentCaller> {
-    const { exists, access, repositories } = await grants.loadSession(principal);
-    if (exists) return { principal, access, repositories };
+    const publicAccess = await readPublicAccess();
+    if (isAnonymous(principal)) {
+      if (publicAccess.hasAny()) return { principal, access: publicAccess, publicAccess };
+      throw unauthenticated("log in: nothing is public any more");
+    }
+    const { exists, access, repositories, isEnded } = await grants.loadSession(principal);
+    if (exists) return { principal, access, repositories, publicAccess };
+    if (isEnded === true) throw unauthenticated("the session of this token was ended; sign in again");
     if (principal.pullTokenSecret === undefined) throw unauthenticated("the identity of this token no longer exists");
     throw unauthenticated("the pull token has expired or was revoked, or its creator no longer exists");
   }
@@ -104,7 +125,7 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     login,
     async authenticate(authorization, remoteAddress) {
       const [scheme = "", credentials = ""] = (authorization ?? "").split(/ +/, 2);
-      if (credentials === "") return undefined;
+      if (credentials === "" || isEmptyLogin(scheme, credentials)) return anonymousCaller();
       switch (scheme.toLowerCase()) {
         case "bearer":
           return callerFromPrincipal(await accessTokens.verify(credentials, audiences));
@@ -122,6 +143,11 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
       );
     },
   };
+}
+
+/** Some clients send an empty user name and password where they have none. */
+function isEmptyLogin(scheme: string, credentials: string): boolean {
+  return scheme.toLowerCase() === "basic" && Buffer.from(credentials, "base64").toString("utf8") === ":";
 }
 
 /** RFC 7617 §2: the user is everything before the first colon. */

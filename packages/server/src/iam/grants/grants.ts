@@ -2,23 +2,30 @@
 
 import { sql } from "kysely";
 import { Access, type Binding, effectiveCapabilities, type Memberships, NO_ACCESS } from "../../access/capabilities.ts";
-import type { Principal, ProviderSession } from "../../access/principal.ts";
+import { ANONYMOUS_UID, type Principal, type ProviderSession } from "../../access/principal.ts";
 import type { RepositoryLimit } from "../../access/repository-patterns.ts";
 import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { Lru } from "../../lib/lru.ts";
 import { isInRoot, rootOf } from "../../lib/uid.ts";
+import { voidRecoveryLinks } from "../accounts/recovery-links.ts";
 import { findDeactivations } from "../identities/scim-record.ts";
 import { findSessionBindings } from "../identities/session-mappings.ts";
+import { createPolicyCache } from "../policy/policy-cache.ts";
+import { readPublicAccess } from "../public-content/read-public-access.ts";
 import { NO_RIGHTS, rightsOfPullToken } from "../pull-tokens/pull-token-access.ts";
 import { findBySecret } from "../pull-tokens/pull-token-record.ts";
+import { hasLoginSession } from "../sessions/login-session.ts";
 import { bindingsFromRows } from "./binding-rows.ts";
 import { readPendingBindings } from "./pending-bindings.ts";
 
 /** Whether an identity exists, and everything it may do. */
 export interface IdentityRights {
-  /** Also false if a directory deactivated the identity and it has no rights left, see `findDeactivations`. */
+  /**
+   * Also false if a directory deactivated the identity and it has no rights left, see `findDeactivations`, and for a
+   * disabled local account.
+   */
   readonly exists: boolean;
   readonly access: Access;
   /** For a person: when the account was registered. */
@@ -30,12 +37,17 @@ export interface IdentityRights {
 }
 
 /** The identity of a token, the token's limits and its identity-provider session. */
-export type Session = Pick<Principal, "uid" | "scopes" | "capabilities" | "within" | "session" | "registered" | "pullTokenSecret">;
+export type Session = Pick<
+  Principal,
+  "uid" | "scopes" | "capabilities" | "within" | "session" | "registered" | "pullTokenSecret" | "loginSession" | "auth"
+>;
 
 /** The rights of a token's bearer. */
 export interface SessionRights extends Pick<IdentityRights, "exists" | "access" | "registered"> {
   /** For a pull token: the only repositories where the rights hold; undefined for all. */
   readonly repositories?: RepositoryLimit | undefined;
+  /** True if the session of the token was ended; then `exists` is false. */
+  readonly isEnded?: boolean;
 }
 
 export interface Grants {
@@ -48,7 +60,8 @@ export interface Grants {
   loadSession(session: Session, db?: ReadDb): Promise<SessionRights>;
   /**
    * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
-   * Takes effect with the commit on this server, and within a second on all others.
+   * Takes effect with the commit on this server, and within a second on all others. Uids of organizations stand for
+   * their policies.
    */
   recordChange(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void>;
   /** Drops the identities from the cache of this server. */
@@ -71,8 +84,10 @@ export function createGrants({ store, clock = systemClock, current = () => true 
   const cache = new Lru<string, IdentityRights>(MAX_CACHED_IDENTITIES);
   /** Running loads that no invalidation has overtaken. */
   const pending = new Map<string, Promise<IdentityRights>>();
+  const policies = createPolicyCache(store, current);
 
   function invalidate(identityUids: readonly string[] | "*"): void {
+    policies.invalidate(identityUids);
     if (identityUids === "*") {
       cache.clear();
       pending.clear();
@@ -113,10 +128,13 @@ export function createGrants({ store, clock = systemClock, current = () => true 
   }
 
   async function loadSession(
-    { uid, scopes, capabilities, within, session, registered, pullTokenSecret }: Session,
+    { uid, scopes, capabilities, within, session, registered, pullTokenSecret, loginSession, auth }: Session,
     db?: ReadDb,
   ): Promise<SessionRights> {
     if (pullTokenSecret !== undefined) return loadPullToken(uid, pullTokenSecret, db);
+    // Read each time, so that the end of a session holds for the next request on every server.
+    if (loginSession !== undefined && !(await hasLoginSession(db ?? store.reader, loginSession)))
+      return { exists: false, access: NO_ACCESS, registered: undefined, isEnded: true };
     const standing = await load(uid, db);
     // The account of the token was deleted; the person has registered again under the same uid.
     if (registered !== undefined && registered !== standing.registered) return { exists: false, access: NO_ACCESS, registered: undefined };
@@ -124,7 +142,10 @@ export function createGrants({ store, clock = systemClock, current = () => true 
     if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider)))
       return { exists: false, access: NO_ACCESS, registered: undefined };
     const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
-    return { exists: standing.exists, registered: standing.registered, access: access.narrowed(scopes, capabilities, within) };
+    // Requirements of organizations for sign-ins of people. Workloads have none.
+    const problems = isInRoot(uid) ? await policies.findProblems(access.organizations(), { auth, session }, db) : new Map();
+    const narrowed = access.withholding(problems).narrowed(scopes, capabilities, within);
+    return { exists: standing.exists, registered: standing.registered, access: narrowed };
   }
 
   return {
@@ -133,6 +154,7 @@ export function createGrants({ store, clock = systemClock, current = () => true 
     loadSession,
     async recordChange(db, identityUids) {
       await appendAccessChange(db, identityUids);
+      await voidRecoveryLinks(db, identityUids);
       db.afterCommit(() => invalidate(identityUids));
     },
   };
@@ -156,19 +178,27 @@ async function addSessionMappings(standing: IdentityRights, session: ProviderSes
 }
 
 async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
+  if (uid === ANONYMOUS_UID) return readRightsOfEverybody(db);
   const isPerson = isInRoot(uid);
   // Pending bindings come first: if the person joins in between, a binding is read twice instead of never.
   const pending = isPerson ? await readPendingBindings(db, uid) : [];
-  const { exists, createTime, isProvisioned, bindings } = await readBindings(db, uid);
+  const { exists, createTime, isProvisioned, isDisabled, bindings } = await readBindings(db, uid);
   const memberships = isPerson ? await readMemberships(db, uid) : undefined;
   const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
   const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
   const remaining = [...bindings, ...pending].filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
   const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
-  const access = new Access(effectiveCapabilities(uid, exists ? remaining : []), memberships);
+  const access = new Access(effectiveCapabilities(uid, exists && !isDisabled ? remaining : []), memberships);
   const registered = isPerson ? createTime : undefined;
   const leftOrganizations = memberships?.left ?? new Set();
-  return { exists: exists && !isDeactivated, access, registered, closedOrganizations, leftOrganizations };
+  return { exists: exists && !isDeactivated && !isDisabled, access, registered, closedOrganizations, leftOrganizations };
+}
+
+/** Exists while any content is public. */
+async function readRightsOfEverybody(db: ReadDb): Promise<IdentityRights> {
+  const access = await readPublicAccess(db);
+  const nothing: ReadonlySet<string> = new Set();
+  return { exists: access.hasAny(), access, registered: undefined, closedOrganizations: nothing, leftOrganizations: nothing };
 }
 
 interface StoredBindings {
@@ -177,6 +207,8 @@ interface StoredBindings {
   readonly createTime: string | undefined;
   /** Whether any directory knows the identity. */
   readonly isProvisioned: boolean;
+  /** Whether an administrator disabled the local account of the person. */
+  readonly isDisabled: boolean;
   readonly bindings: readonly Binding[];
 }
 
@@ -204,13 +236,21 @@ async function readBindings(db: ReadDb, uid: string): Promise<StoredBindings> {
         .limit(1)
         .as("provisioned"),
     )
+    .select((eb) =>
+      eb
+        .selectFrom("local_account")
+        .select("local_account.disabled_time")
+        .whereRef("local_account.identity_uid", "=", "identity.uid")
+        .as("disabled"),
+    )
     .where("identity.uid", "=", uid)
     .orderBy("role_binding.create_time")
     .orderBy("role_binding.uid")
     .execute();
   const [first] = rows;
   const isProvisioned = (first?.provisioned ?? null) !== null;
-  return { exists: first !== undefined, createTime: first?.createTime, isProvisioned, bindings: bindingsFromRows(rows) };
+  const isDisabled = (first?.disabled ?? null) !== null;
+  return { exists: first !== undefined, createTime: first?.createTime, isProvisioned, isDisabled, bindings: bindingsFromRows(rows) };
 }
 
 /** Ranges of uids in which bindings of the identity count: an organization that a person has joined, or a workload's own. */

@@ -4,8 +4,10 @@
  */
 
 import { IdentityProvider_OIDC_CorrelationRule as CorrelationRule } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import type { AuthContext } from "../../access/principal.ts";
 import { isCleanText } from "../../lib/clean-text.ts";
 import { type Claims, claimOf, stringClaim } from "../tokens/jwt.ts";
+import { methodsFromClaims } from "../tokens/sign-in-claims.ts";
 import { memberProfile, type Profile, personProfile } from "../tokens/subject.ts";
 import type { IdentityProviderRecord } from "./identity-provider-record.ts";
 import { userIdentityUid } from "./user-identity.ts";
@@ -16,10 +18,10 @@ export interface PersonAccount {
   readonly subject: string;
   /** Profile that Holt's tokens repeat. */
   readonly profile: Profile;
-  /** Verified by an issuer that is believed about it; undefined otherwise. */
+  /** Verified by an issuer whose claim is accepted; undefined otherwise. */
   readonly email: string | undefined;
   /**
-   * Uid of the only organization where the issuer is believed about the email; undefined if it is believed everywhere.
+   * Uid of the only organization where the claim about the email is accepted; undefined if it is accepted everywhere.
    */
   readonly emailWithin: string | undefined;
   /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
@@ -30,6 +32,10 @@ export interface PersonAccount {
    */
   readonly mayJoin: boolean;
   readonly member: Membership | undefined;
+  /** Methods of the person's sign-in. */
+  readonly auth: AuthContext;
+  /** For an account of this server: its `update_time`. A later change, such as a recovery, voids the sign-in. */
+  readonly accountVersion?: string;
 }
 
 /** A person's membership at an organization's identity provider. */
@@ -65,6 +71,7 @@ export function operatorAccount(claims: Claims, { issuer, subject, audience }: A
     within: undefined,
     mayJoin: true,
     member: undefined,
+    auth: { methods: methodsFromClaims(claims), isLocal: false },
   };
 }
 

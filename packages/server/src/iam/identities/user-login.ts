@@ -63,6 +63,8 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
   }
 
   async function verify(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<PersonAccount | undefined> {
+    // Local accounts have this issuer. Only their own sign-in confirms them, and no token does.
+    if (URL.parse(token.issuer)?.origin === issuer) return undefined;
     const ours = findOurAudience(token);
     const isTrusted = trusted.has(token.issuer);
     const isOperators = providerUid === "" && isTrusted && ours !== undefined;
@@ -109,7 +111,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
 
 /** The account's identity must exist and its membership must be recorded. */
 export async function loginFromAccount(account: PersonAccount, db: ReadDb): Promise<Login> {
-  const { identityUid, profile, within } = account;
+  const { identityUid, profile, within, auth } = account;
   const session = await createProviderSession(db, account);
   const identity = await db.selectFrom("identity").select("create_time").where("uid", "=", identityUid).executeTakeFirst();
   return {
@@ -120,6 +122,7 @@ export async function loginFromAccount(account: PersonAccount, db: ReadDb): Prom
     notAfter: undefined,
     audiences: undefined,
     session,
+    auth,
     registered: identity?.create_time,
   };
 }

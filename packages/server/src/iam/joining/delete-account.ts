@@ -17,7 +17,7 @@ export async function deleteAccount(db: WriteDb, uid: string, grants: Grants): P
   if (found === undefined) throw notFound("Identity", uid);
   await assertNotLastOwner(db, uid);
   await deleteBindings(db, "identity_uid", uid);
-  for (const table of ["refresh_token", "device_login", "access_request", "membership"] as const)
+  for (const table of ["refresh_token", "login_session", "device_login", "access_request", "membership"] as const)
     await db.deleteFrom(table).where("identity_uid", "=", uid).execute();
   await db.deleteFrom("identity_metadata").where("uid", "=", uid).execute();
   await db.deleteFrom("identity").where("uid", "=", uid).execute();

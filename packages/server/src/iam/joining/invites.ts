@@ -15,17 +15,20 @@ import { sha256Hex } from "../../lib/sha256.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import { isAtOrBelow, newUid, parentOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
+import { assertSatisfiesPolicy, type SignedIn } from "../policy/sign-in-policy.ts";
 import { join } from "./membership.ts";
 
 /** The person who redeems a code. The identity must exist. */
 export interface Redeemer {
   readonly identityUid: string;
-  /** Verified by an issuer that is believed about it; undefined otherwise. */
+  /** Verified by an issuer whose claim is accepted; undefined otherwise. */
   readonly email: string | undefined;
-  /** Uid of the only organization where that issuer is believed; left out if it is believed everywhere. */
+  /** Uid of the only organization where that claim is accepted; left out if it is accepted everywhere. */
   readonly emailWithin?: string;
   /** Whether the login shows that the person wants to join; false if somebody else may hold the token. */
   readonly mayJoin: boolean;
+  /** Provider and methods of the person's sign-in. */
+  readonly signedIn: SignedIn;
 }
 
 export interface RedeemedInvite {
@@ -73,6 +76,7 @@ export async function redeemInvite(
   const invite = await findUsable(db, sha256Hex(code), now);
   const groupUid = parentOf(invite.uid);
   assertAddressedTo(invite, groupUid, redeemer);
+  await assertSatisfiesPolicy(db, groupUid, redeemer.signedIn);
   if (!(await lockRole(db, invite.roleUid))) throw unusableInvite();
   const { identityUid } = redeemer;
   const isNew = await bindOnce(db, { identityUid, roleUid: invite.roleUid, groupUid }, now);
@@ -93,6 +97,21 @@ export interface InviteDescription {
 
 /** Describes an invite before it is redeemed. Throws what `redeemInvite` would throw. */
 export async function describeInvite(db: ReadDb, code: string, redeemer: Redeemer, now: Date): Promise<InviteDescription> {
+  const { groupUid, groupName, roleName, email } = await readInvite(db, code, now);
+  assertAddressedTo({ email }, groupUid, redeemer);
+  await assertSatisfiesPolicy(db, groupUid, redeemer.signedIn);
+  return { groupName, roleName };
+}
+
+/** An invite as its bearer may read it. */
+export interface ReadInvite extends InviteDescription {
+  readonly groupUid: string;
+  /** The only address that may redeem it; empty for any. */
+  readonly email: string;
+}
+
+/** Reads an invite for a person who has no account yet. Throws what `redeemInvite` would throw, except for another address. */
+export async function readInvite(db: ReadDb, code: string, now: Date): Promise<ReadInvite> {
   assertIsInviteCode(code);
   const found = await db
     .selectFrom("group_invite")
@@ -102,8 +121,8 @@ export async function describeInvite(db: ReadDb, code: string, redeemer: Redeeme
     .where("group_invite.code_hash", "=", sha256Hex(code))
     .executeTakeFirst();
   if (found === undefined || found.expiration_time <= now.toISOString()) throw unusableInvite();
-  assertAddressedTo(messageFromJson(GroupInviteSchema, found.body), found.uid, redeemer);
-  return { groupName: found.groupName, roleName: found.roleName };
+  const { email } = messageFromJson(GroupInviteSchema, found.body);
+  return { groupUid: found.uid, groupName: found.groupName, roleName: found.roleName, email };
 }
 
 /** Locks the group before the invite: the order in which deleting a group locks them. */
@@ -118,7 +137,7 @@ async function findUsable(db: WriteDb, hash: string, now: Date): Promise<GroupIn
 }
 
 /** Mail providers ignore the case of ASCII letters; other characters are compared exactly. */
-function assertAddressedTo({ email }: GroupInvite, groupUid: string, redeemer: Redeemer): void {
+function assertAddressedTo({ email }: Pick<GroupInvite, "email">, groupUid: string, redeemer: Redeemer): void {
   if (email === "") return;
   const isBelieved = redeemer.emailWithin === undefined || isAtOrBelow(groupUid, redeemer.emailWithin);
   if (isBelieved && redeemer.email !== undefined && asciiLower(redeemer.email) === asciiLower(email)) return;

@@ -74,8 +74,9 @@ export function createRegistrations({ users, grants }: { readonly users: UserLog
   };
 }
 
-export function redeemerFromAccount({ identityUid, email, emailWithin, mayJoin }: PersonAccount): Redeemer {
-  return { identityUid, email, mayJoin, ...(emailWithin !== undefined && { emailWithin }) };
+export function redeemerFromAccount({ identityUid, email, emailWithin, mayJoin, auth, member }: PersonAccount): Redeemer {
+  const session = member && { provider: member.provider.uid, mappings: [], directoryMappings: [] };
+  return { identityUid, email, mayJoin, signedIn: { auth, session }, ...(emailWithin !== undefined && { emailWithin }) };
 }
 
 /** @returns whether the identity is new */

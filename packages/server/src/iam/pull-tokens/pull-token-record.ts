@@ -39,6 +39,11 @@ export async function findBySecret(db: ReadDb, uid: string, secretId: string): P
   return recordFromRow(await selectBySecret(db, uid, secretId).executeTakeFirst());
 }
 
+/** The token with its current password, whether or not it has expired. */
+export async function findByUid(db: ReadDb, uid: string): Promise<PullTokenRecord | undefined> {
+  return recordFromRow(await selectRecords(db).where("token.uid", "=", uid).where("secret.is_current", "=", 1).executeTakeFirst());
+}
+
 export function selectByPassword(db: ReadDb, hash: string) {
   return selectRecords(db).where("secret.password_hash", "=", hash);
 }

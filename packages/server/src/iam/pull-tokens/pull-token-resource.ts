@@ -4,7 +4,7 @@ import { type PullToken, PullTokenSchema } from "@holt/api/gen/holt/v1/pull_toke
 import { patternFault } from "../../access/repository-patterns.ts";
 import { defineResource } from "../../api/resource/define.ts";
 import { assertName, assertNone, descriptionViolations } from "../../api/resource/names.ts";
-import { dateFromTimestamp } from "../../lib/clock.ts";
+import { dateFromTimestamp, millisecondsFromDuration } from "../../lib/clock.ts";
 import { type FieldViolation, invalidArgument } from "../../lib/errors.ts";
 import { isKnownRight, isRightToImages } from "./rights.ts";
 
@@ -47,12 +47,7 @@ function repositoryViolations({ repositories, rights }: PullToken): FieldViolati
 /** In milliseconds. @throws INVALID_ARGUMENT unless it is above zero and at most 365 days */
 export function lifetimeOf(ttl: Duration | undefined, defaultMs: number): number {
   if (ttl === undefined) return defaultMs;
-  const ms = millisecondsOf(ttl);
+  const ms = millisecondsFromDuration(ttl);
   if (ms > 0 && ms <= MAX_LIFETIME_MS) return ms;
   throw invalidArgument("ttl", "ttl must be a duration above zero and of at most 365 days (31536000s)");
-}
-
-/** Rounded down. */
-export function millisecondsOf({ seconds, nanos }: Duration): number {
-  return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
 }

@@ -13,6 +13,7 @@ import type { AudienceList } from "./audience.ts";
 import { encodeCapabilities } from "./capability-encoding.ts";
 import { audiencesOf, type Claims, claimOf, invalidToken, type ParsedJwt, parseJwt, stringClaim } from "./jwt.ts";
 import { buildNarrowClaim, buildSessionClaim, parseNarrowClaim, parseSessionClaim } from "./session-claims.ts";
+import { buildSignInClaims, parseSignInClaims } from "./sign-in-claims.ts";
 import { signJwt } from "./sign-jwt.ts";
 import { SIGNING_ALGORITHM, type SigningKeys } from "./signing-keys.ts";
 
@@ -35,6 +36,8 @@ export interface TokenContent
     | "registryAccess"
     | "registered"
     | "pullTokenSecret"
+    | "loginSession"
+    | "auth"
   > {
   /** Rights shown in the `cap` claim, which clients read. Holt itself ignores the claim. */
   readonly access: Access;
@@ -122,6 +125,8 @@ function buildClaims({
   registryAccess,
   registered,
   pullTokenSecret,
+  loginSession,
+  auth,
   ...content
 }: TokenContent): Claims {
   const narrow = buildNarrowClaim(content);
@@ -137,6 +142,7 @@ function buildClaims({
     ...(session !== undefined && { idp: buildSessionClaim(session) }),
     ...(registered !== undefined && { registered }),
     ...(pullTokenSecret !== undefined && { pull_token_secret: pullTokenSecret }),
+    ...buildSignInClaims({ loginSession, auth }),
   };
 }
 
@@ -191,6 +197,7 @@ function principalFromClaims(claims: Claims, issuer: string): Principal {
     upstream: stringMembers(claimOf(claims, "upstream")),
     ...parseNarrowClaim(claimOf(claims, "narrow")),
     ...parseSessionClaim(claimOf(claims, "idp")),
+    ...parseSignInClaims(claims),
     ...parseRegistryAccess(claimOf(claims, "access")),
   };
 }

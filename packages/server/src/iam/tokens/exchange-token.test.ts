@@ -101,7 +101,7 @@ test("an exchange updates the identity's last-seen time and nothing else", async
   }
 });
 
-test("only an issuer for users vouches for an email that another identity of this server may require", async () => {
+test("only an issuer for users confirms an email that another identity of this server may require", async () => {
   const people = await startIssuer({ now: () => new Date("2030-01-01T00:00:00Z") });
   await using s = await setUp({ clientIds: ["login"], userIssuers: [people.issuer] });
   const mail = { email: "ceo@acme.test", email_verified: true };

@@ -6,10 +6,20 @@
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { isInRoot, newUid } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
 import { type LastSeen, recordLastSeen } from "../identities/identity-record.ts";
+import {
+  EXCHANGED,
+  endedSession,
+  insertLoginSession,
+  type LoginClient,
+  type LoginOrigin,
+  recordLoginSessionUse,
+} from "../sessions/login-session.ts";
 import { type AccessTokens, MAX_LIFETIME_SECONDS } from "./access-token.ts";
 import type { AudienceList } from "./audience.ts";
+import { assertSessionLasts, createBrowserSession, findBrowserSession } from "./browser-session.ts";
 import type { Login, Logins } from "./login.ts";
 import { type Narrowing, NOT_NARROWED, narrow, parseNarrowing } from "./narrowing.ts";
 import {
@@ -31,6 +41,8 @@ export interface RefreshRequest {
   readonly scopes: readonly string[];
   /** Names of capabilities. */
   readonly cap: readonly string[];
+  /** Client and address of the request, stored in the session. */
+  readonly origin?: LoginOrigin;
 }
 
 export interface ExchangeRequest extends RefreshRequest {
@@ -45,6 +57,8 @@ export interface LoginRequest extends Omit<RefreshRequest, "bearer"> {
   /** Uid of an identity to assume, or the empty string. */
   readonly identity: string;
   readonly wantsRefreshToken: boolean;
+  /** Whether the refresh token is the secret of a browser's session instead. */
+  readonly isForBrowser?: boolean;
 }
 
 /** A decided exchange; `recordExchange` writes it. */
@@ -53,10 +67,29 @@ export interface PreparedExchange {
   readonly token: IssuedToken;
   readonly seen: LastSeen;
   readonly refresh: NewRefreshToken | undefined;
+  /** The session that the tokens belong to. */
+  readonly session: PreparedSession | undefined;
   /** The refresh token that this exchange spends. */
   readonly spent: { readonly hash: string; readonly family: string } | undefined;
   /** The login token that this exchange spends. */
   readonly loginToken?: SpendableToken | undefined;
+  /** The stored session that the token is issued for. */
+  readonly sessionHash?: string;
+}
+
+/** A browser that shows the secret of its session. */
+export interface BrowserCookie {
+  readonly secret: string;
+  readonly client: LoginClient;
+}
+
+/** A session that the exchange begins or uses. */
+export interface PreparedSession {
+  readonly uid: string;
+  readonly isNew: boolean;
+  readonly family: string;
+  readonly login: Login;
+  readonly origin: LoginOrigin;
 }
 
 export interface IssuedToken {
@@ -78,6 +111,11 @@ export interface TokenExchange {
   /** As `prepareExchange`, for a login that is already decided. */
   prepareLogin(login: Login, request: LoginRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
   prepareRefresh(request: RefreshRequest, now: Date, db: ReadDb): Promise<PreparedExchange>;
+  /**
+   * As `prepareRefresh`, for the session of a browser, which stays the same.
+   * @returns undefined if the session has ended
+   */
+  prepareSession(cookie: BrowserCookie, now: Date, db: ReadDb): Promise<PreparedExchange | undefined>;
   /** Writes a prepared exchange. The tokens are valid once the transaction is durable. */
   recordExchange(db: WriteDb, prepared: PreparedExchange): Promise<ExchangedTokens>;
 }
@@ -96,39 +134,56 @@ export interface TokenExchangeOptions {
 const MAX_AUDIENCES = 8;
 
 export function createTokenExchange(options: TokenExchangeOptions): TokenExchange {
-  const { store, log, accessTokens, grants, logins } = options;
+  const { store, log, accessTokens, grants, logins, defaultAudience } = options;
 
   async function issue(
     login: Login,
     audience: readonly string[],
-    wanted: Narrowing,
+    { wanted, loginSession }: { readonly wanted: Narrowing; readonly loginSession: string | undefined },
     now: Date,
   ): Promise<{ token: IssuedToken; narrowing: Narrowing }> {
     assertAudiences(audience, login);
-    const { identityUid: uid, session } = login;
-    const { exists, access, registered } = await grants.loadSession({ uid, ...NOT_NARROWED, session, registered: login.registered });
+    const { identityUid: uid, session, auth } = login;
+    const present = { session, registered: login.registered, loginSession: login.loginSession, auth };
+    const { exists, access, registered, isEnded } = await grants.loadSession({ uid, ...NOT_NARROWED, ...present });
+    if (isEnded) throw endedSession();
     if (!exists) throw unauthenticated("the identity no longer exists, or was deactivated");
     const narrowing = narrow(access, login.inherited, wanted);
     const left = access.narrowed(narrowing.scopes, narrowing.capabilities, narrowing.within);
     const lifetimeSeconds = remainingLifetimeSeconds(login, now);
-    const content = { uid, audience, access: left, ...login.profile, ...narrowing, session, registered, lifetimeSeconds };
+    const content = {
+      uid,
+      audience,
+      access: left,
+      ...login.profile,
+      ...narrowing,
+      session,
+      registered,
+      loginSession,
+      auth,
+      lifetimeSeconds,
+    };
     const token = await accessTokens.mint(content, now);
     return { token, narrowing };
   }
 
   async function prepare(
     login: Login,
-    request: Omit<RefreshRequest, "bearer"> & { readonly wantsRefreshToken: boolean },
+    request: Omit<RefreshRequest, "bearer"> & Pick<LoginRequest, "wantsRefreshToken" | "isForBrowser">,
     wanted: Narrowing,
     now: Date,
   ): Promise<PreparedExchange> {
     const { identityUid } = login;
     const audience = requestedAudiences(request, options);
-    const { token, narrowing } = await issue(login, audience, wanted, now);
-    const grant = { profile: login.profile, narrowing, provider: login.session?.provider };
+    const session = sessionOf(login, request.origin);
+    const loginSession = session?.uid;
+    const { token, narrowing } = await issue(login, audience, { wanted, loginSession }, now);
+    const grant = { profile: login.profile, narrowing, provider: login.session?.provider, loginSession, auth: login.auth };
     const needsRefresh = request.wantsRefreshToken && mayRefresh(login);
-    const refresh = needsRefresh ? createRefreshToken({ identityUid, audience, grant, now }) : undefined;
-    return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: undefined, loginToken: login.loginToken };
+    const family = session?.family ?? newUid(identityUid);
+    const createToken = request.isForBrowser ? createBrowserSession : createRefreshToken;
+    const refresh = needsRefresh ? createToken({ identityUid, audience, grant, now, family }) : undefined;
+    return { identityUid, token, seen: seenFromLogin(login, now), refresh, session, spent: undefined, loginToken: login.loginToken };
   }
 
   async function revokeReusedFamily(identityUid: string, family: string): Promise<void> {
@@ -162,15 +217,31 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
       const wanted = parseNarrowing(request.scopes, request.cap);
       const grant = grantFromRow(row);
       const login = await logins.resume(row.identity_uid, grant, db);
-      const { token } = await issue(login, audience, wanted, now);
       const { identity_uid: identityUid, family } = row;
-      const refresh = createRefreshToken({ identityUid, audience, grant, now, family });
-      return { identityUid, token, seen: seenFromLogin(login, now), refresh, spent: { hash: row.token_hash, family } };
+      // A refresh token without a session begins one.
+      const loginSession = grant.loginSession ?? newUid(identityUid);
+      const isNew = grant.loginSession === undefined;
+      const session = { uid: loginSession, isNew, family, login, origin: request.origin ?? EXCHANGED };
+      const { token } = await issue(login, audience, { wanted, loginSession }, now);
+      const refresh = createRefreshToken({ identityUid, audience, grant: { ...grant, loginSession, auth: login.auth }, now, family });
+      return { identityUid, token, seen: seenFromLogin(login, now), refresh, session, spent: { hash: row.token_hash, family } };
     },
 
-    async recordExchange(db, { identityUid, token, seen, refresh, spent, loginToken }) {
+    async prepareSession({ secret, client }, now, db) {
+      const row = await findBrowserSession(db, secret, now);
+      if (row === undefined) return undefined;
+      const { identity_uid: identityUid, family, token_hash: sessionHash } = row;
+      const login = await logins.resume(identityUid, grantFromRow(row), db);
+      const session = sessionOf(login, { kind: "console", client: "", ...client });
+      const { token } = await issue(login, [defaultAudience], { wanted: NOT_NARROWED, loginSession: session?.uid }, now);
+      const seen = seenFromLogin(login, now);
+      return { identityUid, token, seen, refresh: undefined, session: session && { ...session, family }, spent: undefined, sessionHash };
+    },
+
+    async recordExchange(db, { identityUid, token, seen, refresh, session, spent, loginToken, sessionHash }) {
       // This comes first: it locks the row that `revokeFamily` waits for.
       if (!(await recordLastSeen(db, identityUid, seen))) throw unauthenticated("the identity no longer exists");
+      if (sessionHash !== undefined) await assertSessionLasts(db, sessionHash);
       if (loginToken !== undefined) await spendLoginToken(db, loginToken, seen.at);
       if (spent !== undefined && !(await spendRefreshToken(db, spent.hash, seen.at))) {
         // The token was used twice at the same time. This transaction is about to be rolled back, so the family is
@@ -180,10 +251,29 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
         );
         throw reusedTokenError();
       }
+      if (session !== undefined) await recordSession(db, session, refresh?.expiry ?? token.expiry, seen.at);
       if (refresh !== undefined) await insertRefreshToken(db, refresh);
       return { token, refreshToken: refresh && { token: refresh.token, expiry: refresh.expiry } };
     },
   };
+}
+
+/**
+ * A person's sign-in begins a session, unless it belongs to one already. A login for a named identity begins none: its
+ * tokens live for an hour at the most.
+ */
+function sessionOf(login: Login, origin: LoginOrigin = EXCHANGED): PreparedSession | undefined {
+  const { loginSession, kind, identityUid } = login;
+  if (loginSession !== undefined) return { uid: loginSession, isNew: false, family: loginSession, login, origin };
+  const isOwnIdentity = kind === "user" || (kind === "assumed" && isInRoot(identityUid));
+  if (!isOwnIdentity) return undefined;
+  const uid = newUid(identityUid);
+  return { uid, isNew: true, family: uid, login, origin };
+}
+
+function recordSession(db: WriteDb, { uid, isNew, family, login, origin }: PreparedSession, expiry: Date, now: Date): Promise<void> {
+  if (isNew) return insertLoginSession(db, { uid, family, login, origin, expiry, now });
+  return recordLoginSessionUse(db, { uid, client: origin, expiry, now });
 }
 
 function requireBearer({ bearer }: RefreshRequest): string {

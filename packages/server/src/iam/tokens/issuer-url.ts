@@ -11,7 +11,7 @@ export const MAX_ISSUER_LENGTH = 512;
  * host.
  */
 export function isIssuerUrl(text: string): boolean {
-  if (text.length > MAX_ISSUER_LENGTH || !/^https?:\/\/[^\s?#\\]+$/.test(text)) return false;
+  if (text.length > MAX_ISSUER_LENGTH || !/^https?:\/\/[^\s\p{Cc}?#\\]+$/u.test(text)) return false;
   const url = URL.parse(text);
   return url !== null && url.username === "" && url.password === "";
 }

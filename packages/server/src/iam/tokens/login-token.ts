@@ -13,23 +13,32 @@ import { audiencesOf, claimOf, invalidToken, type ParsedJwt, stringClaim } from 
 import type { Login } from "./login.ts";
 import { NOT_NARROWED } from "./narrowing.ts";
 import { buildSessionClaim, parseSessionClaim } from "./session-claims.ts";
+import { buildSignInClaims, parseSignInClaims } from "./sign-in-claims.ts";
 import { signJwt } from "./sign-jwt.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import type { Profile } from "./subject.ts";
 
 /** The parts of a person's login that are stored until the program collects them. */
-export interface StoredLogin extends Pick<Login, "identityUid" | "profile" | "session" | "registered"> {
+export interface StoredLogin extends Pick<Login, "identityUid" | "profile" | "session" | "registered" | "loginSession" | "auth"> {
   /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
   readonly within?: string | undefined;
 }
 
-export function storedFromLogin({ identityUid, profile, session, registered, inherited: { within } }: Login): StoredLogin {
-  return { identityUid, profile, session, registered, within };
+export function storedFromLogin({
+  identityUid,
+  profile,
+  session,
+  registered,
+  loginSession,
+  auth,
+  inherited: { within },
+}: Login): StoredLogin {
+  return { identityUid, profile, session, registered, loginSession, auth, within };
 }
 
-export function loginFromStored({ identityUid, profile, session, registered, within }: StoredLogin): Login {
+export function loginFromStored({ within, ...rest }: StoredLogin): Login {
   const inherited = within === undefined ? NOT_NARROWED : { ...NOT_NARROWED, within };
-  return { identityUid, profile, kind: "user", inherited, notAfter: undefined, audiences: undefined, session, registered };
+  return { ...rest, kind: "user", inherited, notAfter: undefined, audiences: undefined };
 }
 
 export interface LoginTokens {
@@ -51,7 +60,7 @@ const CLAIM = "login";
 export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys: SigningKeys): LoginTokens {
   const audience = `${issuer}/sts/exchange`;
   return {
-    async mint({ identityUid, profile, session, registered, within }, clientId, now) {
+    async mint({ identityUid, profile, session, registered, loginSession, auth, within }, clientId, now) {
       const iat = Math.floor(now.getTime() / 1000);
       const exp = iat + LIFETIME_SECONDS;
       const { name } = profile.upstream;
@@ -66,7 +75,13 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
         exp,
         ...(profile.email !== undefined && { email: profile.email, email_verified: profile.emailVerified }),
         ...(name !== undefined && { name }),
-        [CLAIM]: { profile, within, registered, ...(session !== undefined && { idp: buildSessionClaim(session) }) },
+        [CLAIM]: {
+          profile,
+          within,
+          registered,
+          ...buildSignInClaims({ loginSession, auth }),
+          ...(session !== undefined && { idp: buildSessionClaim(session) }),
+        },
       });
       return { token, expiry: new Date(exp * 1000) };
     },
@@ -83,7 +98,10 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
       const { within, registered } = login as Pick<StoredLogin, "within" | "registered">;
       const profile = { actor, email, emailVerified, upstream };
       const loginToken = { hash: sha256Hex(token.compact), expiry: new Date(exp * 1000) };
-      return { ...loginFromStored({ identityUid, profile, within, registered, ...parseSessionClaim(login.idp) }), loginToken };
+      return {
+        ...loginFromStored({ identityUid, profile, within, registered, ...parseSessionClaim(login.idp), ...parseSignInClaims(login) }),
+        loginToken,
+      };
     },
   };
 }

@@ -3,7 +3,7 @@
  * elsewhere.
  */
 
-import type { ProviderSession } from "../../access/principal.ts";
+import type { AuthContext, ProviderSession } from "../../access/principal.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
@@ -11,6 +11,7 @@ import type { Grants } from "../grants/grants.ts";
 import { findIdentityProvider } from "../identities/identity-provider-record.ts";
 import { findIdentity } from "../identities/identity-record.ts";
 import type { UserLogins } from "../identities/user-login.ts";
+import { assertSatisfiesPolicy } from "../policy/sign-in-policy.ts";
 import type { AccessTokens } from "./access-token.ts";
 import { type AudienceList, createAudienceList } from "./audience.ts";
 import { assertAwsCallerMatches } from "./aws-match.ts";
@@ -42,6 +43,10 @@ export interface Login {
   readonly loginToken?: SpendableToken | undefined;
   /** Session at an organization's identity provider; only if the login is for the person's own identity. */
   readonly session?: ProviderSession | undefined;
+  /** Uid of the session that the login belongs to, if it has begun already. */
+  readonly loginSession?: string | undefined;
+  /** Methods of the person's sign-in. */
+  readonly auth?: AuthContext | undefined;
   /** When the account was registered, as far as the login depends on it: it is void for an account that is registered anew. */
   readonly registered?: string | undefined;
 }
@@ -63,6 +68,8 @@ export interface LoginsOptions {
   readonly awsProofs: AwsProofs;
   /** Audiences that Holt issues tokens for. Its own tokens with any of them can be exchanged. */
   readonly issuable: AudienceList;
+  /** Whether people with accounts of this server's own may sign in. */
+  readonly hasLocalAccounts: boolean;
 }
 
 export interface Logins {
@@ -79,7 +86,20 @@ export interface Logins {
   resume(identityUid: string, grant: RefreshGrant, db: ReadDb): Promise<Login>;
 }
 
-export function createLogins({ accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable }: LoginsOptions): Logins {
+/** The methods of a login that stores none. Logins of the operator satisfy every policy; refresh tokens without a session satisfy none. */
+function defaultAuth(loginSession: string | undefined): AuthContext | undefined {
+  return loginSession === undefined ? { methods: [], isLocal: false } : undefined;
+}
+
+export function createLogins(options: LoginsOptions): Logins {
+  const { accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable, hasLocalAccounts } = options;
+
+  /** Whether users of the issuer, or of the organization's identity provider, may still sign in. */
+  async function isStillTrusted(issuer: string, provider: string | undefined, db: ReadDb): Promise<boolean> {
+    if (provider !== undefined) return (await findIdentityProvider(db, provider))?.issuer === issuer;
+    return issuer === accessTokens.issuer ? hasLocalAccounts : users.trusts(issuer);
+  }
+
   async function loginWithAwsProof(proof: string, identityUid: string, now: Date, db: ReadDb): Promise<Login> {
     if (identityUid === "") throw unauthenticated("the token is not a JWT; an AWS proof also needs the uid of its identity");
     const request = awsProofs.check(proof, identityUid, now);
@@ -106,8 +126,11 @@ export function createLogins({ accessTokens, loginTokens, grants, users, workloa
     const principal = await accessTokens.verify(token.compact, issuable);
     if (!(await grants.loadSession(principal)).exists) throw unauthenticated("the identity of the token no longer exists");
     const uid = identityUid === "" ? principal.uid : identityUid;
-    if (uid !== principal.uid) workloads.assertAccepts(await findIdentity(db, uid), principal);
-    const { scopes, capabilities, within, expiry, audience, session } = principal;
+    if (uid !== principal.uid) {
+      workloads.assertAccepts(await findIdentity(db, uid), principal);
+      await assertSatisfiesPolicy(db, uid, principal);
+    }
+    const { scopes, capabilities, within, expiry, audience, session, loginSession, auth } = principal;
     // Another service holds this token. It must not exchange it for a token for the API or for a third service.
     const isForApi = audience.some((each) => accessTokens.audiences.has(each));
     return {
@@ -117,6 +140,8 @@ export function createLogins({ accessTokens, loginTokens, grants, users, workloa
       inherited: { scopes, capabilities, ...(within !== undefined && { within }) },
       notAfter: new Date(expiry * 1000),
       audiences: isForApi ? undefined : createAudienceList(audience),
+      loginSession,
+      auth,
       ...(uid === principal.uid && session !== undefined && { session }),
     };
   }
@@ -125,12 +150,13 @@ export function createLogins({ accessTokens, loginTokens, grants, users, workloa
     if (identityUid === "") return login;
     const { session, registered, ...rest } = login;
     if (identityUid === login.identityUid) return { ...login, kind: "assumed" };
-    const { exists } = await grants.loadSession({ uid: login.identityUid, ...NOT_NARROWED, registered });
+    const { exists } = await grants.loadSession({ uid: login.identityUid, ...NOT_NARROWED, registered, loginSession: login.loginSession });
     if (!exists) throw unauthenticated("the identity of the sign-in no longer exists, or was deactivated");
     const { actor, email, emailVerified } = login.profile;
     const { issuer } = accessTokens;
     const claims = { uid: login.identityUid, actor, issuer, audience: [issuer], email, emailVerified };
     workloads.assertAccepts(await findIdentity(db, identityUid), claims);
+    await assertSatisfiesPolicy(db, identityUid, login);
     return { ...rest, identityUid, kind: "assumed" };
   }
 
@@ -147,12 +173,24 @@ export function createLogins({ accessTokens, loginTokens, grants, users, workloa
       if (isInRoot(identityUid)) return users.loginAs(token, { identityUid, providerUid: identityProvider }, now, db);
       return workloads.login(token, await findIdentity(db, identityUid), now);
     },
-    async resume(identityUid, { profile, narrowing, provider }, db) {
-      const { iss = "" } = profile.actor;
-      const isTrusted = provider === undefined ? users.trusts(iss) : (await findIdentityProvider(db, provider))?.issuer === iss;
-      if (!isTrusted) throw unauthenticated("users can no longer sign in with the issuer of this login");
+    async resume(identityUid, { profile, narrowing, provider, loginSession, auth = defaultAuth(loginSession) }, db) {
+      const { iss = "", sub } = profile.actor;
+      // This server itself has signed in the bootstrap owner, by a link.
+      const isOwn = provider === undefined && iss === accessTokens.issuer && sub === identityUid;
+      if (!isOwn && !(await isStillTrusted(iss, provider, db)))
+        throw unauthenticated("users can no longer sign in with the issuer of this login");
       const session = provider === undefined ? undefined : { provider, mappings: [], directoryMappings: [] };
-      return { identityUid, profile, kind: "renewed", inherited: narrowing, notAfter: undefined, audiences: undefined, session };
+      return {
+        identityUid,
+        profile,
+        kind: "renewed",
+        inherited: narrowing,
+        notAfter: undefined,
+        audiences: undefined,
+        session,
+        loginSession,
+        auth,
+      };
     },
   };
 }

@@ -3,7 +3,7 @@
  * backtracking.
  */
 import { RE2JS } from "re2js";
-import { invalidArgument } from "../../lib/errors.ts";
+import { type FieldViolation, HoltError, invalidArgument } from "../../lib/errors.ts";
 import { Lru } from "../../lib/lru.ts";
 import { estimatePatternSize } from "./pattern-size.ts";
 
@@ -34,6 +34,17 @@ export function parsePattern(field: string, text: string): RE2JS {
         `${MAX_INSTRUCTIONS} instructions and ${MAX_UNICODE_CLASSES} Unicode classes`,
     );
   return regex;
+}
+
+/** None for an empty pattern. */
+export function patternViolations(field: string, pattern: string): FieldViolation[] {
+  try {
+    if (pattern !== "") parsePattern(field, pattern);
+    return [];
+  } catch (error) {
+    if (error instanceof HoltError) return [...(error.details.fieldViolations ?? [])];
+    throw error;
+  }
 }
 
 /** Whether the whole of `value` matches. An invalid pattern matches nothing. */

@@ -3,6 +3,7 @@
  * revokes its whole family.
  */
 import { randomBytes } from "node:crypto";
+import type { AuthContext } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
@@ -13,7 +14,8 @@ import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts
 import type { Narrowing } from "./narrowing.ts";
 import type { Profile } from "./subject.ts";
 
-const LIFETIME_MS = 30 * 24 * 3_600_000;
+/** A session of the console lasts as long. */
+export const LIFETIME_MS = 30 * 24 * 3_600_000;
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
 /** Profile and limits of a login. Every access token made with the refresh token has the same. */
@@ -22,6 +24,9 @@ export interface RefreshGrant {
   readonly narrowing: Narrowing;
   /** Uid of the organization's identity provider, if the login went through one. */
   readonly provider?: string | undefined;
+  /** Uid of the session; undefined in old tokens, like `auth`. */
+  readonly loginSession?: string | undefined;
+  readonly auth?: AuthContext | undefined;
 }
 
 export interface NewRefreshToken {
@@ -35,11 +40,11 @@ export interface RefreshTokenContent {
   readonly audience: readonly string[];
   readonly grant: RefreshGrant;
   readonly now: Date;
-  /** Family of the token that this one replaces; left out for the first token of a login. */
-  readonly family?: string;
+  /** The same for all refresh tokens of a session. */
+  readonly family: string;
 }
 
-export function createRefreshToken({ identityUid, audience, grant, now, family = newFamily() }: RefreshTokenContent): NewRefreshToken {
+export function createRefreshToken({ identityUid, audience, grant, now, family }: RefreshTokenContent): NewRefreshToken {
   const issuedAt = Math.floor(now.getTime() / 1000);
   const expiry = new Date(issuedAt * 1000 + LIFETIME_MS);
   // Clients read only `exp`. The 32 random bytes are the secret.
@@ -62,10 +67,6 @@ export function createRefreshToken({ identityUid, audience, grant, now, family =
     spent_time: null,
   };
   return { token, expiry, row };
-}
-
-function newFamily(): string {
-  return randomBytes(16).toString("hex");
 }
 
 /**
@@ -97,48 +98,73 @@ export async function insertRefreshToken(db: WriteDb, { row }: NewRefreshToken):
 }
 
 /**
- * Deletes all tokens of a family. Logins and rotations lock the same identity row before they touch any token
+ * Deletes all tokens of a family, and ends its session. Logins and rotations lock the same identity row before they touch any token
  * (identity-record.ts, `recordLastSeen`). So this waits for those that are running, and no token can join the family
  * afterwards.
  */
 export async function revokeFamily(db: WriteDb, identityUid: string, family: string): Promise<void> {
+  await revokeFamilies(db, identityUid, [family]);
+}
+
+/** The same for several families of one identity. */
+export async function revokeFamilies(db: WriteDb, identityUid: string, families: readonly string[]): Promise<void> {
+  if (families.length === 0) return;
+  await lockIdentity(db, identityUid);
+  const wanted = () => db.selectFrom(db.dialect.valuesOf(families).as("v")).select("v.value");
+  await db.deleteFrom("refresh_token").where("family", "in", wanted()).execute();
+  await db.deleteFrom("login_session").where("family", "in", wanted()).execute();
+}
+
+/** Ends all sessions of a person, such as after a recovery of the account. Waits as `revokeFamily` does. */
+export async function endAllSessions(db: WriteDb, identityUid: string): Promise<void> {
+  await lockIdentity(db, identityUid);
+  await db.deleteFrom("refresh_token").where("identity_uid", "=", identityUid).execute();
+  await db.deleteFrom("login_session").where("identity_uid", "=", identityUid).execute();
+}
+
+async function lockIdentity(db: WriteDb, identityUid: string): Promise<void> {
   await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "=", identityUid)).execute();
-  await db.deleteFrom("refresh_token").where("family", "=", family).execute();
 }
 
 /**
- * Deletes only the refresh tokens that came from logins through the identity provider. Waits as `revokeFamily` does.
+ * Ends only the sessions that came from logins through the identity provider, and deletes their refresh tokens. Waits as
+ * `revokeFamily` does.
  */
 export async function revokeLoginsThrough(db: WriteDb, provider: string, identityUids: readonly string[]): Promise<void> {
   if (identityUids.length === 0) return;
   await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "in", identityUids).orderBy("uid")).execute();
+  await db.deleteFrom("login_session").where("identity_uid", "in", identityUids).where("provider", "=", provider).execute();
   const query = db.selectFrom("refresh_token").select(["token_hash", "grant_json"]).where("identity_uid", "in", identityUids);
   const rows = (await query.execute()).filter((row) => (JSON.parse(row.grant_json) as Partial<StoredGrant>).provider === provider);
   for (const { token_hash } of rows) await db.deleteFrom("refresh_token").where("token_hash", "=", token_hash).execute();
 }
 
 export function grantFromRow(row: RefreshTokenTable): RefreshGrant {
-  const { profile, provider, scopes, capabilities, within } = JSON.parse(row.grant_json) as StoredGrant;
+  const { profile, provider, loginSession, auth, scopes, capabilities, within } = JSON.parse(row.grant_json) as StoredGrant;
   const known = { actor: profile.actor, email: profile.email, emailVerified: profile.emailVerified, upstream: profile.upstream };
   const narrowing = { scopes, capabilities: capabilities === undefined ? undefined : decodeCapabilities(capabilities) };
   return {
     profile: known,
     narrowing: { ...narrowing, ...(within !== undefined && { within }) },
     ...(provider !== undefined && { provider }),
+    ...(loginSession !== undefined && { loginSession }),
+    ...(auth !== undefined && { auth }),
   };
 }
 
 interface StoredGrant {
   readonly profile: Profile;
   readonly provider?: string;
+  readonly loginSession?: string;
+  readonly auth?: AuthContext;
   readonly scopes?: string[];
   readonly capabilities?: string;
   readonly within?: string;
 }
 
-function encodeGrant({ profile, provider, narrowing: { scopes, capabilities, within } }: RefreshGrant): string {
+function encodeGrant({ profile, provider, loginSession, auth, narrowing: { scopes, capabilities, within } }: RefreshGrant): string {
   const left = { scopes, capabilities: capabilities === undefined ? undefined : encodeCapabilities(capabilities), within };
-  return JSON.stringify({ profile, provider, ...left });
+  return JSON.stringify({ profile, provider, loginSession, auth, ...left });
 }
 
 /** Gives a clear error for an access token that is sent by mistake, without a database query. */

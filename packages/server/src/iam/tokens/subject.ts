@@ -15,7 +15,7 @@ function buildActor(claims: Claims, issuer: string, audience: string): Profile["
   return { iss: issuer, sub: stringClaim(claims, "sub") ?? "", aud: audience, ...pickStrings(claims, ACTOR_CLAIMS) };
 }
 
-/** For people who log in with an issuer that the operator trusts: its claims about email and name are believed. */
+/** For people who log in with an issuer that the operator trusts: its claims about email and name are accepted. */
 export function personProfile(claims: Claims, issuer: string, audience: string): Profile {
   return {
     actor: buildActor(claims, issuer, audience),

@@ -22,6 +22,7 @@ import { createInvite, groupInvites } from "../api/group-invites.ts";
 import { groups } from "../api/groups.ts";
 import { isStaff, type StaffCollaborators } from "../api/staff.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
+import type { InviteMailParts } from "../joining/invite-mail.ts";
 import { roleDifferences } from "./roles.ts";
 
 const OWNER = builtInRoles.find((role) => role.name === "owner")!;
@@ -38,14 +39,14 @@ const differences: Differences = {
 const fromV1 = compileMessageConverter(GroupInviteRequestSchema, GroupInviteSchema, differences);
 const toV1 = compileJsonConverter(GroupInviteSchema, GroupInviteV1Schema, differences);
 
-export function groupInvitesServiceV1(invites: ServiceImplementation, collaborators: StaffCollaborators) {
+export function groupInvitesServiceV1(invites: ServiceImplementation, collaborators: StaffCollaborators & InviteMailParts) {
   const derived = deriveMethods(GroupInvites, { services: [invites], kind: "GroupInvite", differences });
   const createWithGroup = write<typeof GroupInvites.method.createWithGroup>((request, call) => inviteOwner(request, call, collaborators));
   return implement(GroupInvites, { ...derived, createWithGroup }, "GroupInvite");
 }
 
 /** Creates an organization of which the caller is not an owner, and an invite for its owner. `group` is its name. */
-async function inviteOwner(request: GroupInviteRequest, call: WriteCall, collaborators: StaffCollaborators) {
+async function inviteOwner(request: GroupInviteRequest, call: WriteCall, collaborators: StaffCollaborators & InviteMailParts) {
   if (request.role !== "" && request.role !== OWNER.uid) throw invalidArgument("role", "must be the role owner, or empty");
   const invite = prepareCreate(
     groupInvites,
@@ -56,6 +57,6 @@ async function inviteOwner(request: GroupInviteRequest, call: WriteCall, collabo
   if (!isStaff(call, "", collaborators))
     throw permissionDenied("only the operator may create an organization for somebody else", { capability: "internal" });
   await create(groups, "", group, call);
-  const { text } = await createInvite(group.uid, invite, call);
+  const { text } = await createInvite(group.uid, invite, call, collaborators);
   return new JsonText(GroupInviteV1Schema, JSON.stringify(toV1(JSON.parse(text) as JsonObject)));
 }

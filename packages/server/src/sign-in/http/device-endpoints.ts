@@ -4,7 +4,7 @@ import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DeviceGrant } from "../device-grant.ts";
 import { refusalFrom } from "../refusal.ts";
-import type { Endpoint, SignInExchange } from "./sign-in-exchange.ts";
+import { clientOf, type Endpoint, type SignInExchange } from "./sign-in-exchange.ts";
 
 export interface DeviceEndpointsOptions {
   readonly deviceGrant: DeviceGrant;
@@ -37,10 +37,14 @@ export function createDeviceEndpoints({ deviceGrant, log, baseUrl }: DeviceEndpo
     });
   }
 
-  async function poll({ response, state: { form } }: SignInExchange): Promise<void> {
+  async function poll(exchange: SignInExchange): Promise<void> {
+    const {
+      response,
+      state: { form },
+    } = exchange;
     if (form.get("grant_type") !== DEVICE_GRANT)
       return sendOAuthError(response, 400, "unsupported_grant_type", `grant_type must be ${DEVICE_GRANT}`);
-    const tokens = await deviceGrant.poll(form.get("device_code") ?? "", form.get("client_id") ?? "");
+    const tokens = await deviceGrant.poll(form.get("device_code") ?? "", form.get("client_id") ?? "", clientOf(exchange));
     if (typeof tokens === "string") return sendOAuthError(response, 400, tokens, DESCRIPTIONS[tokens] ?? "");
     sendJson(response, 200, {
       access_token: tokens.accessToken,

@@ -1,50 +1,29 @@
-/** The pages of sign-in, without scripts or external resources. Each has one heading, labels for all fields, and a next step. */
+/** The pages of sign-in, without external resources. Only passkeys need a script. Each has one heading, labels for all fields, and a next step. */
 
+import type { OrganizationPage } from "../../iam/policy/organization-page.ts";
+import type { AccountForm } from "../accounts/account-form.ts";
 import type { ProviderChoice } from "../providers.ts";
 import type { SignInRequest } from "../request.ts";
 import type { OfferedMemberships, Question } from "../sign-in.ts";
+import { accountForms, PASSKEY_HEAD } from "./account-pages.ts";
 import { type Html, html } from "./html.ts";
-
-export interface Page {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** @param head additional elements of the document's head */
-function page(status: number, title: string, content: Html, head?: Html): Page {
-  const document = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">${head}
-<title>${title} – Holt</title>
-<link rel="icon" type="image/svg+xml" href="/oauth/icon.svg">
-<link rel="stylesheet" href="/oauth/style.css">
-</head>
-<body>
-<main>
-<h1>${title}</h1>
-${content}
-</main>
-</body>
-</html>
-`;
-  return { status, body: document.text };
-}
+import { alert, type Page, page } from "./page.ts";
 
 export interface Choice {
   readonly offer: ProviderChoice;
   readonly request: SignInRequest;
   readonly problem: string | undefined;
+  /** Undefined if there is no account of this server to sign in with or to create. */
+  readonly accounts?: AccountForm | undefined;
   /** The path that the forms lead to, and their hidden fields. */
   readonly action: string;
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
-export function choicePage({ offer, request, problem, action, fields }: Choice): Page {
-  const { operatorHost, hasOrganizations } = offer;
-  if (operatorHost === undefined && !hasOrganizations) return notConfiguredPage();
+export function choicePage({ offer, request, problem, accounts, action, fields }: Choice): Page {
+  const { operatorHost, hasOrganizations, organization } = offer;
+  const own = organization?.providers ?? [];
+  if (operatorHost === undefined && !hasOrganizations && own.length === 0 && accounts === undefined) return notConfiguredPage(organization);
   const hidden = fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   const operators =
     operatorHost === undefined
@@ -53,10 +32,30 @@ export function choicePage({ offer, request, problem, action, fields }: Choice):
 ${hidden}<input type="hidden" name="client_id" value="holt">
 <button${hasOrganizations ? html` class="other"` : undefined}>Sign in with ${operatorHost}</button>
 </form>`;
-  const content = html`${alert(problem)}${invited(request)}${hasOrganizations ? organizationForm(action, hidden, problem !== undefined) : undefined}
+  const content = html`${alert(problem)}${invited(request)}${required(offer)}${own.map(({ uid, name }) => providerForm(action, hidden, { uid, name }))}
+${own.length > 0 && hasOrganizations ? html`<h2>With another organization's sign-in</h2>` : undefined}
+${hasOrganizations ? organizationForm(action, hidden, problem !== undefined) : undefined}
 ${hasOrganizations && operators !== undefined ? html`<h2>Without an organization's sign-in</h2>` : undefined}
-${operators}`;
-  return page(problem === undefined ? 200 : 404, "Sign in", content);
+${operators}
+${accounts && accountForms(accounts)}`;
+  const status = problem !== undefined ? 404 : accounts?.problem !== undefined ? 401 : 200;
+  if (accounts === undefined) return page(status, "Sign in", content, { organization });
+  return { ...page(status, "Sign in", content, { organization, head: PASSKEY_HEAD }), hasScript: true };
+}
+
+function providerForm(action: string, hidden: readonly Html[], { uid, name }: { readonly uid: string; readonly name: string }): Html {
+  return html`<form method="get" action="${action}">
+${hidden}<input type="hidden" name="idp_id" value="${uid}">
+<button>Sign in with ${name}</button>
+</form>
+`;
+}
+
+/** Requirements of the organization, shown before the sign-in. */
+function required({ organization }: ProviderChoice): Html | undefined {
+  const { requiresOwnProvider, requiresSecondFactor } = organization?.policy ?? {};
+  if (requiresOwnProvider) return html`<p>${organization?.name} lets people in through its own sign-in only.</p>`;
+  return requiresSecondFactor ? html`<p>${organization?.name} requires a second factor, such as a passkey or a code.</p>` : undefined;
 }
 
 function organizationForm(action: string, hidden: readonly Html[], isWrong: boolean): Html {
@@ -72,17 +71,18 @@ function invited({ invite }: SignInRequest): Html | undefined {
   return invite === "" ? undefined : html`<p>You were invited. Sign in first; then you see what you join, and decide.</p>`;
 }
 
-function alert(problem: string | undefined): Html | undefined {
-  return problem === undefined ? undefined : html`<p class="problem" id="problem" role="alert">${problem}</p>`;
-}
-
-function notConfiguredPage(): Page {
+function notConfiguredPage(organization: OrganizationPage | undefined): Page {
+  if (organization !== undefined)
+    return page(503, "Nobody can sign in now", html`<p>${organization.name} has no sign-in on this server. Ask its administrator.</p>`, {
+      organization,
+    });
   return page(
     503,
     "Nobody can sign in yet",
     html`<p>This server knows no identity provider, so there is nobody to ask who you are.</p>
 <h2>If you run this server</h2>
-<p>Set <code>HOLT_LOGIN_ISSUER</code>, <code>HOLT_LOGIN_CLIENT_ID</code> and, if your provider gave you one, <code>HOLT_LOGIN_CLIENT_SECRET</code>, and start it again. With the provider, register the address <code>/oauth/callback</code> of this server.</p>
+<p>You are its first owner already: <code>npm run -s token</code>, or <code>holtd token</code>, prints an access token for an hour, on the machine that has its data folder. <code>holtd account-link</code> prints a link that gives you an account.</p>
+<p>To let people sign in with your provider, set <code>HOLT_LOGIN_ISSUER</code>, <code>HOLT_LOGIN_CLIENT_ID</code> and, if your provider gave you one, <code>HOLT_LOGIN_CLIENT_SECRET</code>, and start it again. With the provider, register the address <code>/oauth/callback</code> of this server.</p>
 <h2>If you own an organization here</h2>
 <p>Register its identity provider: <code>POST /iam/v2/identityProviders</code>, described at <a href="/docs">/docs</a>.</p>
 <h2>Otherwise</h2>
@@ -92,13 +92,10 @@ function notConfiguredPage(): Page {
 
 /** Replaces a redirect after a form. Browsers apply `form-action` to redirects too, and the target may be on any site. */
 export function leavingPage(url: string): Page {
-  return page(
-    200,
-    "One moment",
-    html`<p>If nothing happens, <a href="${url}">continue here</a>.</p>`,
-    html`
+  return page(200, "One moment", html`<p>If nothing happens, <a href="${url}">continue here</a>.</p>`, {
+    head: html`
 <meta http-equiv="refresh" content="0; url=${url}">`,
-  );
+  });
 }
 
 const REMOTE_WARNING = html`<p>It can act as you from then on. Continue only if you started this yourself and it shows this very code. If somebody sent you here, do not.</p>`;
@@ -190,11 +187,20 @@ ${buttons}</form>`;
 }
 
 export function declinedPage(): Page {
-  return page(200, "Nothing was done", html`<p>Nobody was signed in and you joined nothing. You can close this page.</p>`);
+  return page(
+    200,
+    "Nothing was done",
+    html`<p>Nobody was signed in and you joined nothing. You can close this page, or <a href="/oauth">start again</a>.</p>`,
+  );
 }
 
 export function refusalPage(status: number, message: string): Page {
-  return page(status, "You are not signed in", html`<p class="problem" role="alert">${message}</p>`);
+  return page(
+    status,
+    "You are not signed in",
+    html`<p class="problem" role="alert">${message}</p>
+<p><a href="/oauth">Start again</a></p>`,
+  );
 }
 
 /** @param wrongCode the code that was entered and that no device waits with; undefined on the first visit */

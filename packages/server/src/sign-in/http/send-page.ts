@@ -1,8 +1,8 @@
 /** Sends pages, with headers that keep other sites and scripts away from them. */
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
-import type { Page } from "./pages.ts";
+import type { Page } from "./page.ts";
 
-/** Allows the server's own style sheet, icon and forms, and nothing else. */
+/** Allows the server's own style sheet, icon and forms, and nothing else. Pages for passkeys also have the server's script. */
 const PAGE_HEADERS = {
   "content-security-policy":
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -12,6 +12,8 @@ const PAGE_HEADERS = {
   "cache-control": "no-store",
 };
 
-export function sendPage(response: HttpResponse, { status, body }: Page): void {
-  send(response, status, { type: "text/html; charset=utf-8", text: body }, PAGE_HEADERS);
+const SCRIPTED_HEADERS = { ...PAGE_HEADERS, "content-security-policy": `${PAGE_HEADERS["content-security-policy"]}; script-src 'self'` };
+
+export function sendPage(response: HttpResponse, { status, body, hasScript = false }: Page): void {
+  send(response, status, { type: "text/html; charset=utf-8", text: body }, hasScript ? SCRIPTED_HEADERS : PAGE_HEADERS);
 }

@@ -1,22 +1,35 @@
 /** Serves `/oauth`, everything below it, and `/orgcheck`: sign-in for browsers, and the device grant for programs. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { HttpRequest, RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolFrame } from "../../http/protocol-frame.ts";
 import { readForm } from "../../http/read-form.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
 import { createStaticAsset, sendAsset } from "../../http/static-asset.ts";
+import type { Secrets } from "../../iam/secrets/secrets.ts";
 import { HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import type { AccountSignIn } from "../accounts/account-sign-in.ts";
 import { refusalFrom, SignInRefusal } from "../refusal.ts";
+import { createAccountEndpoints } from "./account-endpoints.ts";
+import { createBrowserAnswers } from "./browser-answers.ts";
 import { type BrowserEndpointsOptions, createBrowserEndpoints } from "./browser-endpoints.ts";
+import { type ConfirmParts, createConfirmEndpoints } from "./confirm-endpoints.ts";
 import { createDeviceEndpoints, type DeviceEndpointsOptions } from "./device-endpoints.ts";
+import { createLogoEndpoint } from "./logo-endpoint.ts";
 import { refusalPage } from "./pages.ts";
 import { sendPage } from "./send-page.ts";
+import { createSessionEndpoints, type SessionEndpointsOptions } from "./session-endpoints.ts";
 import type { Endpoint, SignInExchange, SignInState } from "./sign-in-exchange.ts";
 import { ICON, STYLE } from "./style.ts";
 
-export interface SignInHandlerOptions extends BrowserEndpointsOptions, DeviceEndpointsOptions {
+export interface SignInHandlerOptions extends BrowserEndpointsOptions, DeviceEndpointsOptions, SessionEndpointsOptions {
+  readonly secrets: Secrets;
+  /** Undefined if this server has no accounts of its own. */
+  readonly accounts: AccountSignIn | undefined;
   readonly frame: ProtocolFrame;
   readonly memory: RequestMemory;
+  readonly confirmation: ConfirmParts;
 }
 
 const UNKNOWN_PAGE = "There is no such page. Start from the program that you want to sign in, or at /oauth.";
@@ -24,7 +37,14 @@ const WRONG_METHOD = "This address is not made to be opened like this. Start fro
 
 export function createSignInHandler(options: SignInHandlerOptions): RequestHandler {
   const { frame, memory, log } = options;
-  const endpoints = new Map([...createBrowserEndpoints(options), ...createDeviceEndpoints(options), ...assetEndpoints()]);
+  const answers = createBrowserAnswers(options.baseUrl, options.secrets);
+  const ofAccounts =
+    options.accounts === undefined
+      ? []
+      : [...createAccountEndpoints(options.accounts, answers), ...createConfirmEndpoints(options.confirmation)];
+  const ofBrowsers = [...createBrowserEndpoints(options, answers), ...ofAccounts, ...createLogoEndpoint(options.store)];
+  const ofPrograms = [...createDeviceEndpoints(options), ...createSessionEndpoints(options)];
+  const endpoints = new Map([...ofBrowsers, ...ofPrograms, ...assetEndpoints()]);
   return frame<SignInState>({
     name: "sign-in",
     createState: ({ url = "" }) => ({ endpoint: endpoints.get(url.split("?", 1)[0] ?? ""), form: new URLSearchParams() }),
@@ -42,8 +62,10 @@ export function createSignInHandler(options: SignInHandlerOptions): RequestHandl
 
 function assetEndpoints(): readonly (readonly [string, Endpoint])[] {
   const style = createStaticAsset("text/css; charset=utf-8", Buffer.from(STYLE));
+  const script = createStaticAsset("text/javascript; charset=utf-8", readFileSync(join(import.meta.dirname, "passkey.js")));
   const icon = createStaticAsset("image/svg+xml", Buffer.from(ICON));
   return [
+    ["/oauth/passkey.js", { method: "GET", serve: ({ request, response }) => sendAsset(request, response, script) }],
     ["/oauth/style.css", { method: "GET", serve: ({ request, response }) => sendAsset(request, response, style) }],
     ["/oauth/icon.svg", { method: "GET", serve: ({ request, response }) => sendAsset(request, response, icon) }],
   ];

@@ -7,6 +7,10 @@ export const STYLE = `:root { color-scheme: light dark; --text: #1b1f24; --quiet
 * { box-sizing: border-box; }
 body { margin: 0; min-height: 100vh; display: grid; place-items: start center; padding: 8vh 1rem 2rem; background: var(--page); color: var(--text); font: 1rem/1.5 system-ui, sans-serif; }
 main { width: 100%; max-width: 30rem; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: .5rem; }
+.brand, .organization { display: flex; align-items: center; gap: .5rem; font-weight: 600; }
+.brand { color: var(--quiet); }
+.organization { font-size: 1.125rem; }
+.organization img { max-width: 10rem; max-height: 3rem; }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; }
 h2 { margin: 1.5rem 0 .5rem; font-size: 1.125rem; }
 p, dl, ul { margin: 0 0 1rem; overflow-wrap: anywhere; }
@@ -22,6 +26,8 @@ button { min-height: 2.75rem; margin: .75rem .5rem 0 0; padding: .5rem 1.25rem; 
 button.other { background: transparent; color: var(--act); }
 a { color: var(--act); }
 :focus-visible { outline: 3px solid var(--act); outline-offset: 2px; }
+.qr { display: block; width: 12rem; margin-bottom: 1rem; }
+.codes { columns: 2; padding: 0; list-style: none; }
 .problem { padding: .75rem 1rem; border-left: .25rem solid var(--bad); color: var(--bad); font-weight: 600; }
 `;
 

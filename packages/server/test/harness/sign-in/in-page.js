@@ -9,7 +9,10 @@
   check(document.querySelectorAll("main").length === 1, "no main part");
   const viewport = document.querySelector("meta[name=viewport]")?.getAttribute("content") ?? "maximum-scale";
   check(!/maximum-scale|user-scalable/.test(viewport), "zoom is kept from people");
-  check(document.querySelectorAll("script, style, [style], iframe, object, embed").length === 0, "scripts, styles or frames inside");
+  check(
+    document.querySelectorAll("script:not([src='/oauth/passkey.js']:empty), style, [style], iframe, object, embed").length === 0,
+    "scripts, styles or frames inside",
+  );
   for (const field of document.querySelectorAll("input:not([type=hidden]), textarea")) {
     const texts = [...(field.labels ?? [])].map((label) => label.textContent.trim());
     check(texts.length === 1 && texts[0] !== "", `no label: ${field.name || field.id}`);

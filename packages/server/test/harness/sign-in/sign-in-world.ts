@@ -31,6 +31,8 @@ export interface SignInWorldOptions {
   /** Whether the operator has a provider, too. Defaults to true. */
   readonly hasOperator?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** Host of the server's own address; 127.0.0.1 by default. Browsers offer passkeys at localhost only. */
+  readonly host?: string;
   /** Whether the provider has most claims at its userinfo endpoint. */
   readonly hasShortTokens?: boolean;
 }
@@ -42,14 +44,21 @@ export async function startSignInWorld({
   store = "sqlite",
   hasOperator = true,
   env = {},
+  host = "127.0.0.1",
   hasShortTokens = false,
 }: SignInWorldOptions = {}): Promise<SignInWorld> {
   await using cleanUp = new AsyncDisposableStack();
   const port = await freePort();
-  const baseUrl = `http://127.0.0.1:${port}`;
+  const baseUrl = `http://${host}:${port}`;
   const upstream = cleanUp.use(await startUpstream({ redirectUris: [`${baseUrl}/oauth/callback`], hasShortTokens }));
   const operator = { HOLT_LOGIN_ISSUER: upstream.issuer, HOLT_LOGIN_CLIENT_ID: CLIENT.id, HOLT_LOGIN_CLIENT_SECRET: CLIENT.secret };
-  const settings = { HOLT_LISTEN: `127.0.0.1:${port}`, HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...(hasOperator && operator), ...env };
+  const settings = {
+    HOLT_LISTEN: `127.0.0.1:${port}`,
+    HOLT_BASE_URL: baseUrl,
+    HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
+    ...(hasOperator && operator),
+    ...env,
+  };
   const clock = createManualClock(new Date());
   const server = cleanUp.use(await startServer({ store, env: settings, clock }));
 

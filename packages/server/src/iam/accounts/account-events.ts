@@ -1,0 +1,69 @@
+/** Appends the events of changes to local accounts that people make in a browser, and mails the people about them. */
+import type { WriteDb } from "../../db/store.ts";
+import type { Mailer } from "../../mail/mail.ts";
+import { appendPlainEvents, type EventNames } from "../../outbox/outbox.ts";
+import { mailAccountNotice } from "./account-notices.ts";
+
+/** A change, by the last part of its event's type. */
+export type AccountEventName =
+  | "created"
+  | "email_confirmed"
+  | "passkey_added"
+  | "passkey_renamed"
+  | "passkey_removed"
+  | "passkey_cloned"
+  | "password_changed"
+  | "recovery_codes_replaced"
+  | "recovery_code_used"
+  | "recovery_created"
+  | "recovered"
+  | "sessions_ended";
+
+export interface AccountEvent {
+  readonly name: AccountEventName;
+  readonly identityUid: string;
+  /** Facts about the change, without secrets. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** One sentence to mail to the person; without it, no mail is sent. */
+  readonly notice?: string;
+  /** Uid of the identity that makes the change; by default the person of the account. */
+  readonly actor?: string;
+  readonly now: Date;
+}
+
+export interface AccountEventParts {
+  readonly names: EventNames;
+  readonly mailer: Mailer;
+}
+
+/** More organizations than a person joins. */
+const MAX_ORGANIZATIONS = 100;
+
+/** Every organization that the person has joined hears of the change; without one, the event is about no group. */
+export async function appendAccountEvent(
+  db: WriteDb,
+  { name, identityUid, body = {}, notice, actor = identityUid, now }: AccountEvent,
+  { names, mailer }: AccountEventParts,
+): Promise<void> {
+  const joined = await db
+    .selectFrom("membership")
+    .select("org_uid")
+    .where("identity_uid", "=", identityUid)
+    .where("state", "=", "joined")
+    .orderBy("org_uid")
+    .limit(MAX_ORGANIZATIONS)
+    .execute();
+  const groups = joined.length === 0 ? [""] : joined.map(({ org_uid }) => org_uid);
+  const events = groups.map((group) => ({
+    type: `api.holt.account.${name}.v1`,
+    source: `${names.baseUrl}/holt/v1/accounts`,
+    subject: identityUid,
+    group,
+    extensions: {},
+    actor: { subject: actor, claimsAt: () => ({}) },
+    body: { uid: identityUid, ...body },
+    now,
+  }));
+  await appendPlainEvents(db, events, names);
+  if (notice !== undefined) await mailAccountNotice(db, { identityUid, event: notice, now }, { mailer, baseUrl: names.baseUrl });
+}

@@ -1,0 +1,76 @@
+/** Links by which a person sets up a new way to sign in. An administrator or the operator makes one and passes it on. */
+import { randomBytes } from "node:crypto";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
+
+export interface NewRecoveryLink {
+  readonly identityUid: string;
+  readonly resetsSecondFactor: boolean;
+  /** Uid of the identity that makes the link; empty for the operator. */
+  readonly creator: string;
+  readonly expireTime: Date;
+}
+
+export interface RecoveryLink extends Pick<NewRecoveryLink, "identityUid" | "resetsSecondFactor" | "creator"> {
+  readonly tokenHash: string;
+  /** RFC 3339. */
+  readonly expireTime: string;
+}
+
+/** Replaces the account's earlier links. @returns the token of the link, which is not stored */
+export async function createRecoveryLink(db: WriteDb, link: NewRecoveryLink, now: Date): Promise<string> {
+  const token = randomBytes(32).toString("base64url");
+  await db.deleteFrom("recovery_link").where("expire_time", "<=", now.toISOString()).execute();
+  await db.deleteFrom("recovery_link").where("identity_uid", "=", link.identityUid).execute();
+  const row = {
+    token_hash: sha256Hex(token),
+    identity_uid: link.identityUid,
+    resets_second_factor: link.resetsSecondFactor ? 1 : 0,
+    creator: link.creator,
+    expire_time: link.expireTime.toISOString(),
+  };
+  await db.insertInto("recovery_link").values(row).execute();
+  return token;
+}
+
+/** @returns undefined if the link does not exist, was used, or has expired */
+export async function findRecoveryLink(db: ReadDb, tokenHash: string, now: Date): Promise<RecoveryLink | undefined> {
+  const row = await db
+    .selectFrom("recovery_link")
+    .selectAll()
+    .where("token_hash", "=", tokenHash)
+    .where("expire_time", ">", now.toISOString())
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return {
+    tokenHash,
+    identityUid: row.identity_uid,
+    resetsSecondFactor: row.resets_second_factor === 1,
+    creator: row.creator,
+    expireTime: row.expire_time,
+  };
+}
+
+/**
+ * Deletes the links that administrators made for the people: their rights have changed, so the administrators may no longer have all of
+ * them. Links of the operator stay.
+ */
+export async function voidRecoveryLinks(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void> {
+  const links = db.deleteFrom("recovery_link").where("creator", "<>", "");
+  if (identityUids === "*") await links.execute();
+  else await links.where("identity_uid", "in", db.selectFrom(db.dialect.valuesOf(identityUids).as("v")).select("v.value")).execute();
+}
+
+/** Only one of two concurrent transactions succeeds. */
+export async function spendRecoveryLink(db: WriteDb, tokenHash: string, now: Date): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom("recovery_link")
+    .where("token_hash", "=", tokenHash)
+    .where("expire_time", ">", now.toISOString())
+    .executeTakeFirst();
+  return numDeletedRows === 1n;
+}
+
+export function recoveryUrl(baseUrl: string, token: string): string {
+  return `${baseUrl}/oauth/account/link?token=${token}`;
+}

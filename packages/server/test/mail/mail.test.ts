@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
+import { createMailer } from "../../src/mail/mail.ts";
+import { createSmtpSender, SmtpFailure } from "../../src/mail/smtp.ts";
+import { storeNames } from "../harness/harness.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { type MailServer, startMailServer, textOfMail } from "../harness/smtp-server.ts";
+import { until } from "../harness/wait.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+const FROM = "Holt <holt@holt.test>";
+const MAIL = { to: "ann@example.com", subject: "Hello", text: "First.\n\nhttps://holt.test/a?b=1&c=<2>\n\nLast." };
+
+const settings = ({ port }: { readonly port: number }) => ({ HOLT_SMTP_URL: `smtp://127.0.0.1:${port}`, HOLT_SMTP_FROM: FROM });
+
+async function invite(world: World, email: string): Promise<string> {
+  const groupInvite = { roleUid: await builtInRole(world, "viewer"), email, ttl: { seconds: 3600n } };
+  return (await world.must(GroupInvitesService.method.createGroupInvite, { parent: world.orgUid, groupInvite })).code;
+}
+
+function mails(world: World) {
+  return world.store.reader.selectFrom("mail").selectAll().orderBy("create_time").execute();
+}
+
+for (const store of storeNames) {
+  test(`an invite with an email address is mailed, and its code is not readable in the database (${store})`, async () => {
+    await using server = await startMailServer();
+    await using world = await startWorld({ store, env: settings(server) });
+    const code = await invite(world, "ann@example.com");
+    const [row] = await mails(world);
+    assert.equal(row?.content?.includes(code) ?? false, false);
+    const [mail] = await server.take(1);
+    assert.ok(mail !== undefined);
+    assert.deepEqual([mail.from, mail.to], ["holt@holt.test", ["ann@example.com"]]);
+    assert.match(mail.message, /^From: Holt <holt@holt\.test>\r$/m);
+    assert.ok(textOfMail(mail).includes(`${world.baseUrl}/oauth?invite=${encodeURIComponent(code)}`));
+    await until(async () => (await mails(world)).every(({ content, next_attempt_time }) => content === null && next_attempt_time === null));
+  });
+}
+
+test("a mail that was promised while the mail server was down is sent once it is back", async () => {
+  const port = await (async () => {
+    await using first = await startMailServer();
+    return first.port;
+  })();
+  await using world = await startWorld({ env: settings({ port }) });
+  await invite(world, "ann@example.com");
+  await until(async () => (await mails(world))[0]?.attempts === 1);
+  await using server = await startMailServer({ port });
+  world.clock.advance(60_000);
+  assert.deepEqual((await server.take(1))[0]?.to, ["ann@example.com"]);
+});
+
+test("an address that the mail server refuses for good is given up, and one that it refuses for now is tried again", async () => {
+  let isBusy = true;
+  const refuse = (address: string) => (address.startsWith("gone") ? 550 : isBusy ? 450 : undefined);
+  await using server = await startMailServer({ refuse });
+  await using world = await startWorld({ env: settings(server) });
+  await invite(world, "gone@example.com");
+  await until(async () => (await mails(world))[0]?.next_attempt_time === null);
+  await invite(world, "busy@example.com");
+  await until(async () => (await mails(world)).some(({ attempts }) => attempts === 1));
+  isBusy = false;
+  world.clock.advance(60_000);
+  const received = await server.take(1);
+  assert.deepEqual(
+    received.map(({ to }) => to),
+    [["busy@example.com"]],
+  );
+});
+
+test("a mail whose link has expired is not sent", async () => {
+  let isBusy = true;
+  await using server = await startMailServer({ refuse: () => (isBusy ? 450 : undefined) });
+  await using world = await startWorld({ env: settings(server) });
+  await invite(world, "late@example.com");
+  await until(async () => (await mails(world))[0]?.attempts === 1);
+  isBusy = false;
+  world.clock.advance(2 * 3_600_000);
+  await until(async () => (await mails(world))[0]?.next_attempt_time === null);
+  assert.equal(server.received.length, 0);
+});
+
+test("without a mail server, an invite with an email address only returns its code", async () => {
+  await using world = await startWorld();
+  assert.notEqual(await invite(world, "ann@example.com"), "");
+  assert.deepEqual(await mails(world), []);
+});
+
+test("one address receives at most ten mails within an hour", async () => {
+  await using server = await startMailServer();
+  await using world = await startWorld({ env: settings(server) });
+  for (let count = 0; count < 12; count++) await invite(world, count % 2 === 0 ? "ann@example.com" : "Ann@Example.com");
+  assert.equal((await mails(world)).length, 10);
+});
+
+test("a mail is not promised to anything but one address", async () => {
+  const mailer = createMailer({ seal: () => "", open: () => "", hash: () => "" }, () => {});
+  const db = undefined as never;
+  for (const to of ["a@b.c\r\nBcc: x@y.z", "a@b.c, x@y.z", "<a@b.c>", '"a"@b.c', "a@b.c (x@y.z)", "a b@c.d", "a", ""])
+    assert.equal(await mailer.append(db, { ...MAIL, to, now: new Date() }), false, to);
+});
+
+async function sendTo(server: MailServer, url: string, mail = MAIL): Promise<void> {
+  await createSmtpSender({ smtpUrl: url.replace("PORT", String(server.port)), smtpFrom: FROM }, { ca: server.ca }).send("1a2b", mail);
+}
+
+test("mails travel over TLS and with the password where the mail server asks for both", async () => {
+  await using starting = await startMailServer({ password: "pass word/", hasStartTls: true });
+  await sendTo(starting, "smtp://holt:pass%20word%2F@localhost:PORT");
+  await using secure = await startMailServer({ password: "secret", isSecure: true });
+  await sendTo(secure, "smtps://holt:secret@localhost:PORT");
+  for (const { received } of [starting, secure]) assert.deepEqual([received[0]?.user, received[0]?.isSecure], ["holt", true]);
+});
+
+test("a password is not sent without TLS to another machine", async () => {
+  await using server = await startMailServer({ password: "secret" });
+  // Another spelling of the loopback address, which does not count as this machine.
+  await assert.rejects(sendTo(server, "smtp://holt:secret@[::ffff:127.0.0.1]:PORT"), SmtpFailure);
+  assert.deepEqual(server.logins, []);
+});
+
+test("a mail server with an untrusted certificate gets no mail", async () => {
+  await using server = await startMailServer({ hasStartTls: true });
+  const sender = createSmtpSender({ smtpUrl: `smtp://localhost:${server.port}`, smtpFrom: FROM });
+  await assert.rejects(sender.send("1a2b", MAIL), SmtpFailure);
+  assert.deepEqual(server.received, []);
+});
+
+test("a wrong password is tried again later, and the failure names neither it nor the recipient", async () => {
+  await using server = await startMailServer({ password: "secret", hasStartTls: true });
+  const error = await sendTo(server, "smtp://holt:wrong@localhost:PORT").catch((thrown: unknown) => thrown);
+  assert.ok(error instanceof SmtpFailure && !error.isPermanent);
+  assert.doesNotMatch(`${error.message} ${error.stack}`, /wrong\b|ann@/);
+});
+
+test("line breaks in a subject add no header, and markup in a text is escaped", async () => {
+  await using server = await startMailServer();
+  await sendTo(server, "smtp://127.0.0.1:PORT", { ...MAIL, subject: "Hi\r\nBcc: eve@example.com\n\nBody" });
+  const [mail] = server.received;
+  assert.deepEqual(mail?.to, ["ann@example.com"]);
+  assert.match(mail?.message ?? "", /^Subject: Hi Bcc: eve@example\.com Body\r$/m);
+  assert.doesNotMatch(mail?.message ?? "", /^Bcc:/m);
+  const html = (mail?.message ?? "").replace(/=\r\n/g, "").replace(/=3D/g, "=");
+  assert.match(html, /<a href="https:\/\/holt\.test\/a\?b=1&amp;c=&lt;2&gt;">/);
+});
