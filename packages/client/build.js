@@ -65,7 +65,14 @@ function manifest() {
   return {
     ...rest,
     dependencies,
-    exports: { ".": entry("index"), "./node": entry("node"), "./messages/*": messages },
+    exports: {
+      ".": entry("index"),
+      "./node": entry("node"),
+      "./rest": entry("rest"),
+      "./exchange": entry("tokens/exchange"),
+      "./ci": entry("tokens/ci"),
+      "./messages/*": messages,
+    },
     engines: { node: ">=20" },
   };
 }

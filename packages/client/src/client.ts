@@ -1,7 +1,8 @@
 /** A client of one server. */
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient as connectClient, type Transport } from "@connectrpc/connect";
-import { authorize, type CallRecord, type RetryOptions, record, retry } from "./interceptors.ts";
+import type { RetryOptions } from "./backoff.ts";
+import { authorize, type CallRecord, record, retry } from "./interceptors.ts";
 import { findListMethod, type ListAll, walkPages } from "./list-all.ts";
 import { servicesOfHolt, servicesV1, servicesV2 } from "./services.ts";
 import type { TokenSource } from "./tokens/token-source.ts";

@@ -2,6 +2,7 @@
 import { getOption, hasOption } from "@bufbuild/protobuf";
 import type { Interceptor, UnaryRequest } from "@connectrpc/connect";
 import { http } from "@holt/api";
+import { createBackoff, type RetryOptions } from "./backoff.ts";
 import { errorFrom, type HoltError } from "./errors.ts";
 import type { TokenSource } from "./tokens/token-source.ts";
 import { REQUEST_ID } from "./transport.ts";
@@ -29,29 +30,16 @@ export function authorize(source: TokenSource): Interceptor {
   };
 }
 
-export interface RetryOptions {
-  /** Attempts of a call in all; default 4. */
-  readonly attempts?: number;
-  /** The pause before the second attempt; it doubles each time. Default 200 ms. */
-  readonly pauseMs?: number;
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
-
-const MAX_PAUSE_MS = 30_000;
-const TRANSIENT = new Set(["UNAVAILABLE", "RESOURCE_EXHAUSTED"]);
-
 /** Repeats calls that only read, if the server or the network could not serve them now. Waits as long as the server asks for. */
-export function retry({ attempts = 4, pauseMs = 200, sleep = pause }: RetryOptions = {}): Interceptor {
+export function retry(options: RetryOptions = {}): Interceptor {
+  const backOff = createBackoff(options);
   return (next) => async (request) => {
     for (let attempt = 1; ; attempt++) {
       try {
         return await next(request);
       } catch (cause) {
-        const error = errorFrom(cause);
-        if (attempt >= attempts || request.stream || !isRepeatable(request) || !TRANSIENT.has(error.code)) throw cause;
-        // Half of the pause is random, so that clients that failed together do not come back together.
-        const own = Math.min(pauseMs * 2 ** (attempt - 1), MAX_PAUSE_MS) * (0.5 + Math.random() / 2);
-        await sleep(Math.max(own, error.retryDelayMs ?? 0), request.signal);
+        if (request.stream || !isRepeatable(request)) throw cause;
+        if (!(await backOff(attempt, errorFrom(cause), request.signal))) throw cause;
       }
     }
   };
@@ -84,18 +72,4 @@ export function record(onCall: (call: CallRecord) => void): Interceptor {
       }
     };
   };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", stop, { once: true });
-  });
 }

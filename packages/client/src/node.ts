@@ -2,6 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { type TokenSource, tokenOf } from "./tokens/token-source.ts";
 
+export { tokenOf } from "./tokens/token-source.ts";
+
 /** The place where Kubernetes projects the token of a service account by default. */
 export const KUBERNETES_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 

@@ -1,5 +1,6 @@
 /** Every service of the contract by version, domain and resource. The methods come from the descriptors. */
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
@@ -8,9 +9,13 @@ import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts
 import { ImageReferrersService } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
+import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
+import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
+import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
+import { SignatureIdentitiesService } from "@holt/api/gen/holt/v1/signature_identities_pb.ts";
 import { SignatureKeysService } from "@holt/api/gen/holt/v1/signature_keys_pb.ts";
 import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
 import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
@@ -128,6 +133,7 @@ export const servicesV1 = {
 /** Holt's own services. */
 export const servicesOfHolt = {
   access: AccessService,
+  accounts: AccountsService,
   advisoryMirrors: AdvisoryMirrorsService,
   deliveries: DeliveriesService,
   endOfLife: EndOfLifeService,
@@ -136,9 +142,13 @@ export const servicesOfHolt = {
   imageReferrers: ImageReferrersService,
   imports: ImportsService,
   memberships: MembershipsService,
+  publicContent: PublicContentService,
   pullRecordings: PullRecordingsService,
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
+  sessions: SessionsService,
+  signInSettings: SignInSettingsService,
+  signatureIdentities: SignatureIdentitiesService,
   signatureKeys: SignatureKeysService,
   subscriptions: SubscriptionSettingsService,
   vulnerabilities: VulnerabilitiesService,

@@ -1,0 +1,130 @@
+/**
+ * Calls over REST-JSON, for programs that know paths and not messages. Loads no descriptors, so a program with one call
+ * starts at once.
+ */
+import { createBackoff, type RetryOptions } from "./backoff.ts";
+import type { TokenSource } from "./tokens/token-source.ts";
+
+export interface RestOptions {
+  /** URL of the server. */
+  readonly baseUrl: string;
+  /** Left out for calls that need no token. */
+  readonly token?: TokenSource;
+  /** The deadline of each attempt; default 60 seconds. */
+  readonly timeoutMs?: number;
+  readonly retry?: RetryOptions;
+  /** Called after each attempt. */
+  readonly onCall?: (call: RestRecord) => void;
+  /** Replaces the runtime's own, e.g. to use a proxy. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface RestRequest {
+  readonly method: string;
+  /** Begins with a slash. May contain a query. */
+  readonly path: string;
+  /** Parameters with a list are repeated. */
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Sent as JSON, unless it is a string, a form or bytes. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One attempt of a call. Contains no token and no message. */
+export interface RestRecord {
+  readonly method: string;
+  /** The path with the query. */
+  readonly path: string;
+  readonly requestId: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  readonly durationMs: number;
+  /** Undefined if the server did not answer. */
+  readonly status: number | undefined;
+}
+
+export interface Rest {
+  /** The answer as JSON; undefined if it has no body. Rejects with HoltError. */
+  call(request: RestRequest): Promise<unknown>;
+  /** The answer as the server sends it, if it is not an error. Rejects with HoltError. */
+  fetch(request: RestRequest): Promise<Response>;
+}
+
+/** Opens no connection before the first call. Only calls with the method GET or HEAD are repeated. */
+export function createRest(options: RestOptions): Rest {
+  const backOff = createBackoff(options.retry);
+  async function send(request: RestRequest): Promise<Response> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await sendOnce(options, request, attempt);
+      } catch (error) {
+        const { restFailureFrom } = await import("./rest-failure.ts");
+        const failure = await restFailureFrom(error, options.baseUrl);
+        const isRepeatable = request.method === "GET" || request.method === "HEAD";
+        const signal = request.signal ?? new AbortController().signal;
+        if (signal.aborted || !isRepeatable || !(await backOff(attempt, failure, signal))) throw failure;
+      }
+    }
+  }
+  return {
+    fetch: send,
+    async call(request) {
+      const response = await send(request);
+      const text = await response.text();
+      return text === "" ? undefined : JSON.parse(text);
+    },
+  };
+}
+
+/** An answer that is an error, with the body read. */
+export class RefusedAnswer extends Error {
+  readonly response: Response;
+  readonly body: string;
+  readonly requestId: string;
+  constructor(response: Response, body: string, requestId: string) {
+    super(`the server answered ${response.status}`);
+    this.response = response;
+    this.body = body;
+    this.requestId = requestId;
+  }
+}
+
+async function sendOnce(options: RestOptions, request: RestRequest, attempt: number): Promise<Response> {
+  const { baseUrl, token, timeoutMs = 60_000, onCall, fetch = globalThis.fetch } = options;
+  const path = pathOf(request);
+  const requestId = crypto.randomUUID();
+  const headers: Record<string, string> = { "x-request-id": requestId, ...request.headers };
+  if (token !== undefined && headers.authorization === undefined)
+    headers.authorization = `Bearer ${(await token(request.signal ?? undefined)).token}`;
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
+  const body = bodyOf(request.body);
+  if (typeof request.body === "object" && typeof body === "string") headers["content-type"] ??= "application/json";
+  const begin = performance.now();
+  let status: number | undefined;
+  try {
+    const url = `${baseUrl.replace(/\/+$/, "")}${path}`;
+    const response = await fetch(url, { method: request.method, headers, signal, redirect: "manual", ...(body !== undefined && { body }) });
+    status = response.status;
+    if (!response.ok) throw new RefusedAnswer(response, await response.text(), requestId);
+    return response;
+  } finally {
+    onCall?.({ method: request.method, path, requestId, attempt, durationMs: performance.now() - begin, status });
+  }
+}
+
+function pathOf({ path, query = {} }: RestRequest): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    for (const item of typeof value === "string" ? [value] : value) parameters.append(name, item);
+  }
+  const text = parameters.toString();
+  return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
+}
+
+function bodyOf(body: unknown): string | URLSearchParams | Uint8Array<ArrayBuffer> | undefined {
+  if (body === undefined || typeof body === "string" || body instanceof URLSearchParams) return body;
+  return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body);
+}
