@@ -1,0 +1,60 @@
+/** Gives a command what it may use, and loads it when it is first used. */
+import { selectContext } from "../contexts/contexts.ts";
+import { openSession, type Session } from "../contexts/session.ts";
+import { usageFailure } from "../failure.ts";
+import { resolveUid } from "../names/resolve.ts";
+import { parseDuration } from "../output/human.ts";
+import { createOutput, parseFormat } from "../output/output.ts";
+import { confirm } from "../terminal/ask.ts";
+import { interrupted } from "../terminal/interrupts.ts";
+import type { Invocation, OptionValue } from "./invocation.ts";
+
+export interface ParsedLine {
+  readonly arguments: Invocation["arguments"];
+  readonly options: Readonly<Record<string, OptionValue>>;
+}
+
+export function createInvocation(line: ParsedLine): Invocation {
+  const { arguments: values, options } = line;
+  const isVerbose = options.verbose === true;
+  const contextName = options.context as string | undefined;
+  const signal = interrupted;
+  let opened: Session | undefined;
+  const session = () => {
+    opened ??= openSession(selectContext(contextName), { isVerbose, ...timeoutFrom(options.timeout) });
+    return opened;
+  };
+  const uid: Invocation["uid"] = (kind, text) => resolveUid(session().rest, kind, text, signal);
+  return {
+    arguments: values,
+    options,
+    output: createOutput(parseFormat(options.output as string | undefined)),
+    signal,
+    isVerbose,
+    contextName,
+    argument: (name) => (values[name] as string | undefined) ?? "",
+    option: (name) => (typeof options[name] === "string" ? (options[name] as string) : undefined),
+    list: (name) => listOf(options[name] ?? values[name]),
+    isSet: (name) => options[name] === true,
+    session,
+    uid,
+    async groupUid(text) {
+      const group = text ?? session().context.group;
+      if (group === undefined) throw usageFailure("no group is given", "name one, or set a default: holt context use NAME --group GROUP");
+      return uid("group", group);
+    },
+    confirm: (question) => confirm(question, { isSkipped: options.yes === true, signal }),
+  };
+}
+
+function timeoutFrom(text: OptionValue): { timeoutMs?: number } {
+  if (typeof text !== "string") return {};
+  const seconds = parseDuration(text);
+  if (!seconds) throw usageFailure(`--timeout: "${text}" must be a duration such as 30s or 5m`);
+  return { timeoutMs: seconds * 1000 };
+}
+
+function listOf(value: OptionValue): readonly string[] {
+  if (value === undefined || typeof value === "boolean") return [];
+  return typeof value === "string" ? [value] : value;
+}

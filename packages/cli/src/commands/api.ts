@@ -1,0 +1,78 @@
+/** holt api: any request of the REST API. */
+import type { RestRequest } from "@holt/client/rest";
+import type { Invocation } from "../command/invocation.ts";
+import type { Verb } from "../command/verb.ts";
+import { usageFailure } from "../failure.ts";
+import { readText } from "../operations/from-file.ts";
+
+const METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"];
+
+export const verb: Verb = {
+  path: "api",
+  summary: "Send any request to the REST API, and print the answer.",
+  description:
+    "The answer is printed as JSON. --paginate follows nextPageToken and joins the pages. --jq prints the results of a jq expression, " +
+    "strings unquoted.",
+  examples: [
+    "holt api GET /iam/v2/groups --paginate --jq '.groups[].name'",
+    'holt api POST /iam/v2/groups/$ORG --body \'{"name": "team-a"}\'',
+    "holt api GET /iam/v2/groups -f uidp.in_root=true -f page_size=5",
+  ],
+  arguments: [
+    { name: "method", help: METHODS.join(", "), values: METHODS },
+    { name: "path", help: "a path of the API, with or without a query" },
+  ],
+  options: [
+    { name: "field", short: "f", value: "NAME=VALUE", help: "a parameter of the query", repeated: true },
+    { name: "body", value: "JSON", help: "the body; @FILE reads a file, @- standard input" },
+    { name: "paginate", help: "read all pages of a list" },
+    { name: "jq", value: "EXPRESSION", help: "print the results of a jq expression" },
+  ],
+  run: runApi,
+};
+
+async function runApi(invocation: Invocation): Promise<void> {
+  const { option, isSet, output } = invocation;
+  const request = await requestFrom(invocation);
+  const answer = isSet("paginate") ? await readAllPages(request, invocation) : await invocation.session().rest.call(request);
+  const expression = option("jq");
+  if (expression !== undefined) {
+    const { evaluateJq } = await import("../output/jq.ts");
+    const text = await evaluateJq(answer ?? null, expression);
+    process.stdout.write(text === "" ? "" : `${text}\n`);
+  } else if (answer !== undefined) await output.value(answer);
+}
+
+async function requestFrom({ argument, option, list, signal }: Invocation): Promise<RestRequest> {
+  const method = argument("method").toUpperCase();
+  if (!METHODS.includes(method)) throw usageFailure(`"${method}" is not a method of HTTP`, `use one of ${METHODS.join(", ")}`);
+  const path = argument("path");
+  // Otherwise the token could be sent elsewhere: to http://server@elsewhere for the path "@elsewhere".
+  if (!path.startsWith("/"))
+    throw usageFailure(`the path "${path}" does not begin with a slash`, "for example: holt api GET /iam/v2/groups");
+  const query: Record<string, string[]> = {};
+  for (const field of list("field")) {
+    const at = field.indexOf("=");
+    if (at <= 0) throw usageFailure(`--field: "${field}" must be NAME=VALUE`);
+    const name = field.slice(0, at);
+    query[name] = [...(query[name] ?? []), field.slice(at + 1)];
+  }
+  const body = option("body");
+  return { method, path, query, signal, ...(body !== undefined && { body: body.startsWith("@") ? await readText(body.slice(1)) : body }) };
+}
+
+/** The lists of all pages are joined; other fields are those of the first page. */
+async function readAllPages(request: RestRequest, { session }: Invocation): Promise<unknown> {
+  const { rest } = session();
+  const first = (await rest.call(request)) as Record<string, unknown>;
+  const joined: Record<string, unknown> = { ...first };
+  let token = first.nextPageToken;
+  while (typeof token === "string" && token !== "") {
+    const page = (await rest.call({ ...request, query: { ...request.query, page_token: token } })) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(page))
+      if (Array.isArray(value)) joined[name] = [...((joined[name] as unknown[] | undefined) ?? []), ...value];
+    token = page.nextPageToken;
+  }
+  delete joined.nextPageToken;
+  return joined;
+}

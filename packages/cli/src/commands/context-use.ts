@@ -1,0 +1,20 @@
+/** holt context use. */
+import type { Verb } from "../command/verb.ts";
+import { changeContexts, selectContext } from "../contexts/contexts.ts";
+
+export const verb: Verb = {
+  path: "context use",
+  summary: "Make a context the current one.",
+  arguments: [{ name: "name", help: "the name of the context" }],
+  options: [{ name: "group", value: "GROUP", help: 'its default group, for creating and listing; "" for none' }],
+  async run({ argument, option, output }) {
+    const name = argument("name");
+    const { url, group: before } = selectContext(name);
+    const group = option("group") ?? before;
+    await changeContexts(({ contexts }) => ({
+      current: name,
+      contexts: { ...contexts, [name]: { url, ...(group && { group }) } },
+    }));
+    output.say(`The current context is ${name} (${url}${group ? `, group ${group}` : ""}).`);
+  },
+};

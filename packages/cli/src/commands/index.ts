@@ -1,0 +1,42 @@
+/** The commands that are written by hand, by their words. Each is loaded only when it runs. */
+import type { Verb } from "../command/verb.ts";
+
+type Load = () => Promise<{ readonly verb: Verb }>;
+
+export const verbs: Readonly<Record<string, Load>> = {
+  "advisories export": () => import("./advisories-export.ts"),
+  "advisories import": () => import("./advisories-import.ts"),
+  api: () => import("./api.ts"),
+  can: () => import("./can.ts"),
+  completion: () => import("./completion.ts"),
+  configure: () => import("./configure.ts"),
+  "context delete": () => import("./context-delete.ts"),
+  "context list": () => import("./context-list.ts"),
+  "context use": () => import("./context-use.ts"),
+  "credential-helper": () => import("./credential-helper.ts"),
+  "deliveries ls": () => import("./deliveries-ls.ts"),
+  "deliveries redeliver": () => import("./deliveries-redeliver.ts"),
+  "events tail": () => import("./events-tail.ts"),
+  explain: () => import("./explain.ts"),
+  grant: () => import("./grant.ts"),
+  "images diff": () => import("./images-diff.ts"),
+  "images history": () => import("./images-history.ts"),
+  "images ls": () => import("./images-ls.ts"),
+  "images packages": () => import("./images-packages.ts"),
+  "images referrers": () => import("./images-referrers.ts"),
+  "images show": () => import("./images-show.ts"),
+  "images vulnerabilities": () => import("./images-vulnerabilities.ts"),
+  invite: () => import("./invite.ts"),
+  "libraries ls": () => import("./libraries-ls.ts"),
+  "libraries show": () => import("./libraries-show.ts"),
+  login: () => import("./login.ts"),
+  logout: () => import("./logout.ts"),
+  "pull-token create": () => import("./pull-token-create.ts"),
+  revoke: () => import("./revoke.ts"),
+  "roles capabilities": () => import("./roles-capabilities.ts"),
+  "tags resolve": () => import("./tags-resolve.ts"),
+  "test-token": () => import("./test-token.ts"),
+  token: () => import("./token.ts"),
+  tree: () => import("./tree.ts"),
+  whoami: () => import("./whoami.ts"),
+};

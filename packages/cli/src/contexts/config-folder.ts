@@ -1,0 +1,98 @@
+/** The folder of the command line's settings, and safe changes of the files in it. */
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { Failure } from "../failure.ts";
+
+/** HOLT_CONFIG_DIR, or the folder `holt` of the XDG base directory. */
+export function configFolder(): string {
+  const { HOLT_CONFIG_DIR, XDG_CONFIG_HOME, APPDATA } = process.env;
+  if (HOLT_CONFIG_DIR) return HOLT_CONFIG_DIR;
+  if (XDG_CONFIG_HOME) return join(XDG_CONFIG_HOME, "holt");
+  return process.platform === "win32" && APPDATA ? join(APPDATA, "holt") : join(homedir(), ".config", "holt");
+}
+
+/** @returns `fallback` if the file does not exist */
+export function readJsonFile<T>(name: string, fallback: T): T {
+  const path = join(configFolder(), name);
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as T;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return fallback;
+    if (error instanceof SyntaxError)
+      throw new Failure(`${path} is not valid JSON`, { advice: "repair it, or delete it and sign in again" });
+    throw error;
+  }
+}
+
+/** Only the user may read it. Readers see the old file or the new one, never a part. */
+export function writeJsonFile(name: string, value: unknown): void {
+  const folder = createFolder();
+  const temporary = join(folder, `.${name}.${process.pid}`);
+  const file = openSync(temporary, "w", 0o600);
+  try {
+    writeSync(file, `${JSON.stringify(value, null, 2)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  chmodSync(temporary, 0o600);
+  renameSync(temporary, join(folder, name));
+}
+
+function createFolder(): string {
+  const folder = configFolder();
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+const RETRY_MS = 25;
+/** A lock without a readable owner, which only a crash in the moment of its creation leaves, is ignored after this time. */
+const UNREADABLE_MS = 10_000;
+
+/** Runs `work` while no other process of this user holds the lock. */
+export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const path = join(createFolder(), `.${name}.lock`);
+  while (!takeLock(path)) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  try {
+    return await work();
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+function takeLock(path: string): boolean {
+  try {
+    writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if (isAbandoned(path)) rmSync(path, { force: true });
+    return false;
+  }
+}
+
+/** Whether the process that took the lock was killed. */
+function isAbandoned(path: string): boolean {
+  try {
+    const owner = Number(readFileSync(path, "utf8"));
+    if (!Number.isInteger(owner) || owner <= 0) return Date.now() - statSync(path).mtimeMs > UNREADABLE_MS;
+    process.kill(owner, 0);
+    return false;
+  } catch (error) {
+    // EPERM is a process of another user: it is alive. ENOENT is a lock that was released meanwhile.
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}

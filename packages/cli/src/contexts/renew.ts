@@ -1,0 +1,60 @@
+/** Renews the credentials that can be renewed. Loaded about once an hour. */
+import type { Token, TokenSource } from "@holt/client";
+import { environmentToken, githubActionsToken } from "@holt/client/ci";
+import { exchangedToken, refreshedToken } from "@holt/client/exchange";
+import { fileToken, tokenOf } from "@holt/client/node";
+import { exitStatus, Failure } from "../failure.ts";
+import { ownerToken } from "../login/bootstrap.ts";
+import type { AccessToken, Credential, WorkloadSource } from "./credentials.ts";
+
+type Renewable = Exclude<Credential, { kind: "access" }>;
+
+export async function renew(credential: Renewable, baseUrl: string): Promise<Renewable & { readonly access: AccessToken }> {
+  switch (credential.kind) {
+    case "refresh":
+      return refresh(credential, baseUrl);
+    case "bootstrap":
+      return { ...credential, access: accessFrom(tokenOf(await ownerToken(credential.dataDir, baseUrl))) };
+    case "workload":
+      return {
+        ...credential,
+        access: accessFrom(await exchangedToken(sourceOf(credential.source, baseUrl), { baseUrl, identity: credential.identity })()),
+      };
+  }
+}
+
+async function refresh(credential: Extract<Credential, { kind: "refresh" }>, baseUrl: string) {
+  let { refreshToken } = credential;
+  const store = {
+    load: async () => refreshToken,
+    save: async (next: string) => {
+      refreshToken = next;
+    },
+  };
+  try {
+    const access = accessFrom(await refreshedToken(store, { baseUrl })());
+    return { ...credential, refreshToken, access };
+  } catch (error) {
+    if ((error as { code?: string }).code !== "UNAUTHENTICATED") throw error;
+    throw new Failure("your session has ended", {
+      advice: `sign in again: holt login ${baseUrl}`,
+      status: exitStatus.signedOut,
+      cause: error,
+    });
+  }
+}
+
+export function sourceOf(source: WorkloadSource, baseUrl: string): TokenSource {
+  switch (source.from) {
+    case "github":
+      return githubActionsToken(baseUrl);
+    case "file":
+      return fileToken(source.path);
+    case "variable":
+      return environmentToken(source.name);
+  }
+}
+
+export function accessFrom({ token, expiry }: Token): AccessToken {
+  return { token, ...(expiry && { expiry: expiry.toISOString() }) };
+}

@@ -1,0 +1,31 @@
+/** Signs in as the bootstrap owner on the server's own machine: `holtd token`, to which access to the data is proof enough. */
+import { execFile } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { Failure } from "../failure.ts";
+
+export function ownerToken(dataDir: string, url: string): Promise<string> {
+  // Settings in the environment are those of the server, and win over the address by which the caller reaches it.
+  const env = { HOLT_BASE_URL: url, ...process.env, HOLT_DATA_DIR: resolve(dataDir) };
+  const [program, ...args] = programOfServer();
+  return new Promise((fulfil, reject) => {
+    execFile(program, [...args, "token"], { env }, (error, stdout, stderr) => {
+      const token = stdout.trim();
+      if (error === null && token !== "") return fulfil(token);
+      const isMissing = (error as NodeJS.ErrnoException | null)?.code === "ENOENT";
+      const reason = isMissing ? "the program holtd was not found" : stderr.trim().replace(/^holtd: /, "");
+      const advice = "run it on the server's machine, as a user who may read the data folder; --data-dir names the folder";
+      reject(new Failure(`cannot sign in as the bootstrap owner: ${reason}`, { advice, cause: error }));
+    });
+  });
+}
+
+/** The server's package if it is installed beside this one, as in a checkout; else a program on the path. */
+function programOfServer(): readonly [string, ...string[]] {
+  try {
+    const manifest = createRequire(import.meta.url).resolve("@holt/server/package.json");
+    return [process.execPath, join(dirname(manifest), "bin/holtd.js")];
+  } catch {
+    return ["holtd"];
+  }
+}

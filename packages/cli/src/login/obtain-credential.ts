@@ -1,0 +1,61 @@
+/** Gets a credential by the method that the caller chose. */
+import { resolve } from "node:path";
+import { tokenOf } from "@holt/client/node";
+import type { Invocation } from "../command/invocation.ts";
+import type { Credential, WorkloadSource } from "../contexts/credentials.ts";
+import { accessFrom, renew } from "../contexts/renew.ts";
+import { usageFailure } from "../failure.ts";
+import { readStandardInput } from "../terminal/ask.ts";
+import type { SignedIn } from "./browser.ts";
+
+export async function obtainCredential(url: string, invocation: Invocation): Promise<Credential> {
+  const { option, isSet, signal } = invocation;
+  if (isSet("bootstrap") || option("data-dir") !== undefined) {
+    const dataDir = resolve(option("data-dir") ?? process.env.HOLT_DATA_DIR ?? "data");
+    return renew({ kind: "bootstrap", dataDir }, url);
+  }
+  const from = option("from");
+  if (from !== undefined)
+    return renew({ kind: "workload", source: parseSource(from), identity: requiredIdentity(option("identity")) }, url);
+  if (isSet("token-stdin")) return credentialOfToken(url, (await readStandardInput()).trim(), option("identity"));
+  const options = { organization: option("org"), invite: option("invite"), signal };
+  if (isSet("device")) return credentialOf(await (await import("./device.ts")).signInOnDevice(url, options));
+  if (isSet("headless")) return credentialOf(await (await import("./headless.ts")).signInHeadless(url, options));
+  const mayOpen = invocation.options.open !== false;
+  return credentialOf(await (await import("./browser.ts")).signInWithBrowser(url, { ...options, mayOpen }));
+}
+
+/** The server's own tokens are kept as they are; those of other issuers are exchanged. */
+async function credentialOfToken(url: string, token: string, identity: string | undefined): Promise<Credential> {
+  if (token === "") throw usageFailure("standard input has no token");
+  if (issuerOf(token) === url && identity === undefined) return credentialOf({ token, refreshToken: undefined });
+  const { exchangeLogin } = await import("./exchange-login.ts");
+  return credentialOf(await exchangeLogin(url, token, identity));
+}
+
+function credentialOf({ token, refreshToken }: SignedIn): Credential {
+  const access = accessFrom(tokenOf(token));
+  return refreshToken === undefined ? { kind: "access", access } : { kind: "refresh", refreshToken, access };
+}
+
+function parseSource(text: string): WorkloadSource {
+  const [, kind, value = ""] = /^(github|file|env)(?::(.+))?$/s.exec(text) ?? [];
+  if (kind === "github") return { from: "github" };
+  if (kind === "file" && value !== "") return { from: "file", path: resolve(value) };
+  if (kind === "env" && value !== "") return { from: "variable", name: value };
+  throw usageFailure(`--from: "${text}" must be github, file:PATH or env:NAME`);
+}
+
+function requiredIdentity(identity: string | undefined): string {
+  if (identity === undefined) throw usageFailure("--from needs --identity", "give the uid of the identity that accepts these tokens");
+  return identity;
+}
+
+function issuerOf(token: string): string | undefined {
+  try {
+    const [, claims = ""] = token.split(".");
+    return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { iss?: string }).iss;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,91 @@
+/** Makes a command of an operation of the contract. */
+import type { Invocation } from "../command/invocation.ts";
+import type { ArgumentSpec, OptionSpec, Verb } from "../command/verb.ts";
+import { readOperation } from "../generated.ts";
+import type { Row, View } from "../output/output.ts";
+import { callList } from "./call-list.ts";
+import type { Field, Operation } from "./operation.ts";
+import { buildRequest } from "./request.ts";
+
+export function verbOfOperation(path: string): Verb {
+  return verbFrom(readOperation(path));
+}
+
+export function verbFrom(operation: Operation): Verb {
+  const { path, summary, description, capabilities } = operation;
+  const rest = description.slice(summary.length).trim();
+  const needs = capabilities.length === 0 ? "" : `Needs ${capabilities.join(", ")}.`;
+  const more = [rest, needs].filter((text) => text !== "").join("\n");
+  return {
+    path,
+    summary,
+    ...(more !== "" && { description: more }),
+    arguments: operation.arguments.map(argumentFrom),
+    options: [...operation.flags.map(optionFrom), ...ownOptions(operation)],
+    run: (invocation) => runOperation(operation, invocation),
+  };
+}
+
+async function runOperation(operation: Operation, invocation: Invocation): Promise<void> {
+  const request = await buildRequest(operation, invocation);
+  if (operation.destructive) {
+    const names = operation.arguments.map(({ name }) => invocation.argument(name)).join(" ");
+    await invocation.confirm(`holt ${operation.path} ${names}: continue?`);
+  }
+  const view: View = { columns: operation.columns };
+  const { rest } = invocation.session();
+  if (operation.items !== undefined) return callList(operation, request, invocation);
+  const answer = (await rest.call({ ...request, signal: invocation.signal })) as Row | undefined;
+  if (answer === undefined || Object.keys(answer).length === 0) return invocation.output.say("Done.");
+  await invocation.output.row(answer, operation.columns.length === 0 ? { columns: Object.keys(answer) } : view);
+}
+
+function argumentFrom({ name, help, kind }: Field): ArgumentSpec {
+  return { name, help: kind ? `${help.replace(/\.$/, "")}${help ? "; or " : ""}its name or path of names` : help, ...(kind && { kind }) };
+}
+
+/** Secrets are read from files, because command lines are visible to other users. */
+function optionFrom({ name, type, repeated, required, kind, values, secret, help }: Field): OptionSpec {
+  if (secret)
+    return { name: `${name}-file`, value: "FILE", help: `${help} Read from a file; - is standard input`, ...(required && { required }) };
+  const isRequired = required && name !== "parent" && name !== "parent-id";
+  return {
+    name,
+    help,
+    ...(type === "bool" ? { negatable: true } : { value: placeholderOf(type, kind !== undefined) }),
+    ...((repeated || type === "map") && { repeated: true }),
+    ...(isRequired && { required }),
+    ...(kind && { kind }),
+    ...(values && { values: Object.keys(values) }),
+  };
+}
+
+function placeholderOf(type: Field["type"], isReference: boolean): string {
+  if (isReference) return "NAME|UID";
+  return {
+    string: "TEXT",
+    number: "NUMBER",
+    bool: "",
+    enum: "VALUE",
+    duration: "DURATION",
+    time: "TIME",
+    json: "JSON",
+    bytes: "@FILE",
+    map: "KEY=VALUE",
+  }[type];
+}
+
+function ownOptions({ http, paged, flags }: Operation): OptionSpec[] {
+  const takes = new Set(flags.map(({ name }) => name));
+  return [
+    ...(http.body === "" || takes.has("from-file")
+      ? []
+      : [{ name: "from-file", value: "FILE", help: "the fields as JSON or YAML; flags win; - is standard input" }]),
+    ...(paged
+      ? [
+          { name: "limit", value: "NUMBER", help: "at most as many results; 100 by default" },
+          { name: "all", help: "every result" },
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,83 @@
+/** holt configure writes the settings of other tools and can undo it. */
+import assert from "node:assert/strict";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { parse } from "yaml";
+import { type CommandLineWorld, startCommandLineWorld } from "./harness.ts";
+
+describe("holt configure", () => {
+  const world = {} as CommandLineWorld;
+  before(async () => void Object.assign(world, await startCommandLineWorld()));
+  after(() => world[Symbol.asyncDispose]());
+
+  const file = (...segments: string[]) => join(world.holt.folder, ...segments);
+  const pullTokens = () => world.holt.json<{ userName: string }[]>(["iam", "pull-tokens", "list"]);
+
+  test("docker asks holt for tokens, other settings stay, and undo restores the file", async () => {
+    const path = file(".docker/config.json");
+    await mkdir(file(".docker"));
+    const before = '{\n  "auths": { "other.test": {} }\n}\n';
+    await writeFile(path, before);
+    const refused = await world.holt.run(["configure", "docker"]);
+    assert.equal(refused.status, 2, "nobody can answer the question");
+    assert.match(refused.stderr, /\+ +"127\.0\.0\.1:\d+": "holt"/);
+    assert.equal(await readFile(path, "utf8"), before);
+    await world.holt.must(["configure", "docker", "--yes"]);
+    const settings = JSON.parse(await readFile(path, "utf8"));
+    assert.deepEqual(settings, { auths: { "other.test": {} }, credHelpers: { [new URL(world.baseUrl).host]: "holt" } });
+    await world.holt.must(["configure", "docker", "--undo", "--yes"]);
+    assert.equal(await readFile(path, "utf8"), before);
+  });
+
+  test("pip gets a pull token that works, which the difference hides and undo revokes", async () => {
+    const { holt } = world;
+    const { stderr } = await holt.run(["configure", "pip", "my-org", "--yes"]);
+    assert.match(stderr, /login \*{8} password \*{8}/);
+    const [, index = ""] = /^index-url = (\S+)$/m.exec(await readFile(file("config/pip/pip.conf"), "utf8")) ?? [];
+    assert.equal(index, `${world.baseUrl}/libraries/python/my-org/simple/`);
+    assert.equal((await stat(file(".netrc"))).mode & 0o777, 0o600);
+    const [, user = "", password = ""] = /login (\S+) password (\S+)/.exec(await readFile(file(".netrc"), "utf8")) ?? [];
+    const read = () => fetch(index, { headers: { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` } });
+    assert.equal((await read()).status, 200);
+    assert.equal((await holt.run(["configure", "pip", "my-org", "--yes"])).status, 1, "a second token would be lost");
+    await holt.must(["configure", "pip", "--undo", "--yes"]);
+    assert.equal((await read()).status, 401);
+    await assert.rejects(stat(file(".netrc")), /ENOENT/);
+  });
+
+  test("undo refuses to overwrite a file that somebody changed since", async () => {
+    const { holt } = world;
+    await holt.must(["configure", "uv", "my-org", "--yes"]);
+    const path = file("config/uv/uv.toml");
+    await writeFile(path, `${await readFile(path, "utf8")}# mine\n`);
+    const { status, stderr } = await holt.run(["configure", "uv", "--undo", "--yes"]);
+    assert.equal(status, 1);
+    assert.match(stderr, /uv\.toml was changed after holt wrote it/);
+    assert.match(await readFile(path, "utf8"), /# mine/);
+  });
+
+  test("Maven and Gradle get a repository and a login, next to the settings that are there", async () => {
+    const { holt } = world;
+    await mkdir(file(".m2"));
+    const mine = "<settings>\n  <servers>\n    <server><id>mine</id></server>\n  </servers>\n</settings>\n";
+    await writeFile(file(".m2/settings.xml"), mine);
+    for (const tool of ["maven", "gradle"]) await holt.must(["configure", tool, "my-org", "--yes"]);
+    const maven = await readFile(file(".m2/settings.xml"), "utf8");
+    for (const part of ["<id>mine</id>", "<server><id>holt</id><username>pull-", "/libraries/java/my-org/", "<activeProfile>holt"])
+      assert.ok(maven.includes(part), maven);
+    assert.match(await readFile(file(".gradle/init.d/holt.gradle"), "utf8"), /password = "holt_pt_\w+"/);
+    for (const tool of ["maven", "gradle"]) await holt.must(["configure", tool, "--undo", "--yes"]);
+    assert.equal(await readFile(file(".m2/settings.xml"), "utf8"), mine);
+  });
+
+  test("the secret for Kubernetes is printed with a login that the registry accepts", async () => {
+    const before = (await pullTokens()).length;
+    const secret = parse(await world.holt.must(["configure", "kubernetes", "my-org"]));
+    assert.equal(secret.type, "kubernetes.io/dockerconfigjson");
+    const { auths } = JSON.parse(Buffer.from(secret.data[".dockerconfigjson"], "base64").toString());
+    const { auth } = auths[new URL(world.baseUrl).host];
+    assert.equal((await fetch(`${world.baseUrl}/v2/`, { headers: { authorization: `Basic ${auth}` } })).status, 200);
+    assert.equal((await pullTokens()).length, before + 1);
+  });
+});

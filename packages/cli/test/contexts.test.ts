@@ -1,0 +1,145 @@
+/** Signing in, contexts and credentials. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { startHoltd, temporaryFolder } from "../../server/test/harness/holtd.ts";
+import { type CommandLine, type CommandLineWorld, createCommandLine, startCommandLineWorld } from "./harness.ts";
+
+interface ListedContext {
+  readonly name: string;
+  readonly current: boolean;
+  readonly signedIn: boolean;
+}
+
+describe("contexts", () => {
+  const world = {} as CommandLineWorld;
+  before(async () => void Object.assign(world, await startCommandLineWorld({ env: { HOLT_AUDIENCES: "builds" } })));
+  after(() => world[Symbol.asyncDispose]());
+
+  const contexts = () => world.holt.json<ListedContext[]>(["context", "list"]);
+
+  test("a login keeps the token in a file that only the user can read, and token prints it and nothing else", async () => {
+    assert.equal(await world.holt.must(["token"]), `${world.token}\n`);
+    assert.equal(await world.holt.must(["token", "--issuer", world.baseUrl]), `${world.token}\n`);
+    const file = join(world.holt.folder, "config/holt/credentials.json");
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    assert.equal((await stat(join(file, ".."))).mode & 0o777, 0o700);
+    assert.deepEqual(await contexts(), [{ name: "test", current: true, url: world.baseUrl, group: "", signedIn: true }]);
+  });
+
+  test("a token for another audience is exchanged, and an audience that the server does not list is refused", async () => {
+    const [, claims = ""] = (await world.holt.must(["token", "--audience", "builds"])).split(".");
+    assert.equal(JSON.parse(Buffer.from(claims, "base64url").toString()).aud, "builds");
+    assert.notEqual((await world.holt.run(["token", "--audience", "elsewhere"])).status, 0);
+  });
+
+  test("whoami names the account and its rights", async () => {
+    const { uid, rights } = await world.holt.json<{ uid: string; rights: string[] }>(["whoami"]);
+    assert.equal(uid, world.owner.uid);
+    assert.deepEqual(rights, ["owner in my-org"]);
+  });
+
+  test("verbose output names each request and never a token", async () => {
+    const { stderr } = await world.holt.run(["whoami", "--verbose"]);
+    assert.doesNotMatch(stderr, new RegExp(world.token.slice(-20)));
+    const listed = await world.holt.run(["iam", "groups", "list", "-v"]);
+    assert.match(listed.stderr, /^GET \/iam\/v2\/groups\?page_size=100 200 in \d+ ms \(request [0-9a-f-]{36}\)$/m);
+    assert.doesNotMatch(listed.stderr, new RegExp(world.token.slice(-20)));
+  });
+
+  test("a command uses the context that it names, and logout forgets only that credential", async () => {
+    const { uid } = await world.robot(world.orgUid, []);
+    const proof = await world.robotProof();
+    await world.holt.must(["login", world.baseUrl, "--token-stdin", "--identity", uid, "--name", "robot"], { input: proof });
+    assert.deepEqual(
+      (await contexts()).map(({ name, current }) => [name, current]),
+      [
+        ["test", false],
+        ["robot", true],
+      ],
+    );
+    assert.equal((await world.holt.json<{ uid: string }>(["whoami"])).uid, uid);
+    assert.equal((await world.holt.json<{ uid: string }>(["--context", "test", "whoami"])).uid, world.owner.uid);
+    await world.holt.must(["logout"]);
+    const { status, stderr } = await world.holt.run(["whoami"]);
+    assert.equal(status, 3);
+    assert.match(stderr, /^holt: you are not signed in at .*\n {2}→ sign in with: holt login http.*\n$/);
+    await world.holt.must(["context", "use", "test", "--group", "my-org"]);
+    await world.holt.must(["context", "delete", "robot", "--yes"]);
+    assert.deepEqual(
+      (await contexts()).map(({ name }) => name),
+      ["test"],
+    );
+  });
+
+  test("a workload renews its token with the tokens of its platform", async () => {
+    const { uid } = await world.robot(world.orgUid, []);
+    const path = join(world.holt.folder, "projected-token");
+    await writeFile(path, await world.robotProof());
+    await world.holt.must(["login", world.baseUrl, "--from", `file:${path}`, "--identity", uid, "--name", "workload"]);
+    const file = join(world.holt.folder, "config/holt/credentials.json");
+    const expired = (await readFile(file, "utf8")).replace(/("kind": "workload"[\s\S]*?"token": )"[^"]+"/, '$1"spent"');
+    await writeFile(file, expired.replace(/("spent",\s*"expiry": )"[^"]+"/, '$1"2020-01-01T00:00:00Z"'));
+    const printed = await world.holt.must(["token", "--context", "workload"]);
+    assert.match(printed, /^eyJ/);
+    assert.match(await readFile(file, "utf8"), new RegExp(printed.trim()));
+    await world.holt.must(["context", "use", "test"]);
+  });
+
+  test("variables name a server and a token for one command, without a login", async () => {
+    const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: world.token, HOLT_CONFIG_DIR: join(world.holt.folder, "empty") };
+    assert.match(await world.holt.must(["iam", "groups", "list", "-o", "name"], { env }), new RegExp(`^${world.orgUid}$`, "m"));
+  });
+
+  test("the token of the environment goes to the server of HOLT_URL alone", async () => {
+    const tokens: unknown[] = [];
+    const other = createServer((request, response) => {
+      tokens.push(request.headers.authorization);
+      response.end("{}");
+    }).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: "for-the-first-server" };
+    await world.holt.must(["login", url, "--token-stdin", "--name", "other", "--identity", "x"], { input: "proof" }).catch(() => {});
+    const got = await world.holt.run(["credential-helper", "get"], { env, input: new URL(url).host });
+    await world.holt.run(["iam", "groups", "list", "--context", "other"], { env });
+    other.close();
+    assert.ok(!JSON.stringify([tokens, got.stdout]).includes("for-the-first-server"), JSON.stringify(tokens));
+    await world.holt.must(["context", "use", "test"]);
+    const known = await world.holt.must(["credential-helper", "get"], { env, input: new URL(world.baseUrl).host });
+    assert.equal(JSON.parse(known).Secret, "for-the-first-server");
+  });
+
+  test("a lock of a process that was killed stops nobody", async () => {
+    const { pid } = spawnSync(process.execPath, ["-e", "0"]);
+    for (const name of ["config", "credentials"]) await writeFile(join(world.holt.folder, `config/holt/.${name}.lock`), String(pid));
+    await world.holt.must(["login", world.baseUrl, "--token-stdin", "--name", "after-a-crash"], { input: world.token });
+  });
+
+  test("parallel commands do not lose each other's changes of the settings", async () => {
+    const names = ["one", "two", "three", "four"];
+    const input = world.token;
+    await Promise.all(names.map((name) => world.holt.must(["login", world.baseUrl, "--token-stdin", "--name", name], { input })));
+    const found = await contexts();
+    assert.deepEqual(
+      names.filter((name) => !found.some((context) => context.name === name && context.signedIn)),
+      [],
+    );
+  });
+});
+
+test("the bootstrap owner signs in on the server's own machine", async () => {
+  await using folder = await temporaryFolder();
+  await using server = await startHoltd({ HOLT_DATA_DIR: folder.path });
+  await using holt: CommandLine = await createCommandLine();
+  await holt.must(["login", server.baseUrl, "--bootstrap", "--data-dir", folder.path]);
+  assert.match(await holt.must(["iam", "groups", "list"]), /my-org/);
+  const refused = await holt.run(["login", server.baseUrl, "--bootstrap", "--data-dir", join(folder.path, "missing")]);
+  assert.notEqual(refused.status, 0);
+  assert.match(refused.stderr, /^holt: cannot sign in as the bootstrap owner: .*\n {2}→ .*--data-dir/);
+});

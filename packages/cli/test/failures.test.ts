@@ -1,0 +1,130 @@
+/** Errors for people and exit statuses for scripts. */
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { generate } from "selfsigned";
+import { freePort } from "../../server/test/harness/free-port.ts";
+import { until, within } from "../../server/test/harness/wait.ts";
+import { type CommandLineWorld, startCommandLineWorld } from "./harness.ts";
+
+describe("failures", () => {
+  const world = {} as CommandLineWorld;
+  before(async () => void Object.assign(world, await startCommandLineWorld()));
+  after(() => world[Symbol.asyncDispose]());
+
+  const at = (url: string) => ({ env: { HOLT_URL: url, HOLT_TOKEN: "some-token" } });
+
+  test("a wrong command line ends with 2 before anything is sent, and suggests what was meant", async () => {
+    const cases: [string[], RegExp][] = [
+      [["iam", "grups"], /there is no command "holt iam grups"\n {2}→ did you mean: holt iam groups\n/],
+      [["iam", "groups", "list", "--nmae", "x"], /unknown option '--nmae'; did you mean --name\?\n {2}→ see: holt iam groups list --help/],
+      [["iam", "groups", "get"], /missing required argument 'uid'/],
+      [["iam", "groups", "list", "-o", "xml"], /argument 'xml' is invalid/],
+      [["iam", "groups", "update", "my-org"], /nothing to change is given/],
+      [
+        ["iam", "pull-tokens", "create", "--parent", "my-org", "--name", "x", "--rights", "all"],
+        /--rights: "all" must be one of images-pull/,
+      ],
+    ];
+    for (const [args, expected] of cases) {
+      const { status, stdout, stderr } = await world.holt.run(args);
+      assert.equal(status, 2, stderr);
+      assert.equal(stdout, "");
+      assert.match(stderr, expected);
+    }
+  });
+
+  test("a missing capability is named with its place, and the status is 4", async () => {
+    const robot = await world.robot(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
+    const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: robot.token };
+    const { status, stderr } = await world.holt.run(["iam", "groups", "create", "--parent", "my-org", "--name", "x", "-v"], { env });
+    assert.equal(status, 4);
+    assert.match(stderr, new RegExp(`holt: the capability groups.create is missing at ${world.orgUid}\n`));
+    assert.match(stderr, /→ ask an owner for a role with groups\.create/);
+    assert.match(stderr, /code PERMISSION_DENIED\n {2}request [0-9a-f-]{36}/);
+  });
+
+  test("each kind of refusal has its own status", async () => {
+    const { holt, baseUrl } = world;
+    const parent = await world.group(world.orgUid, "taken");
+    await world.group(parent, "child");
+    const statusOf = async (args: string[], env = {}) => (await holt.run(args, { env })).status;
+    assert.equal(await statusOf(["iam", "groups", "get", "0".repeat(40)]), 5);
+    const create = ["registry", "repos", "create", "--parent", "my-org", "--name", "taken"];
+    assert.deepEqual([await statusOf(create), await statusOf(create)], [0, 6]);
+    assert.equal(await statusOf(["iam", "groups", "delete", parent, "--yes"]), 7);
+    assert.equal(await statusOf(["iam", "groups", "create", "--parent", "my-org", "--name", "Ü"]), 8);
+    assert.equal(await statusOf(["iam", "groups", "list"], { HOLT_URL: baseUrl, HOLT_TOKEN: "wrong" }), 3);
+  });
+
+  test("a server that is down is named with its address", async () => {
+    const port = await freePort();
+    const { status, stderr } = await world.holt.run(["iam", "groups", "list"], at(`http://127.0.0.1:${port}`));
+    assert.equal(status, 9);
+    assert.match(stderr, new RegExp(`cannot reach http://127.0.0.1:${port}: .*ECONNREFUSED.*\n {2}→ check that the server runs`));
+  });
+
+  test("a certificate that is not trusted is explained", async () => {
+    const { private: key, cert } = await generate([{ name: "commonName", value: "127.0.0.1" }]);
+    await using server = await listening(createTlsServer({ key, cert }));
+    const { status, stderr } = await world.holt.run(["iam", "groups", "list"], at(`https://127.0.0.1:${server.port}`));
+    assert.equal(status, 9);
+    assert.match(stderr, /certificate.*\n {2}→ the server's certificate is not trusted; name its authority in NODE_EXTRA_CA_CERTS/);
+  });
+
+  test("a server that does not answer is given up after the timeout", async () => {
+    await using server = await listening(createServer(() => {}));
+    const { status, stderr } = await world.holt.run(["iam", "groups", "list", "--timeout", "200ms"], at(`http://127.0.0.1:${server.port}`));
+    assert.equal(status, 9);
+    assert.match(stderr, /did not answer in time\n {2}→ the server is slow or overloaded/);
+  });
+
+  test("Ctrl-C ends a command that waits for the server, with status 130 and no message", async () => {
+    let arrived = false;
+    await using server = await listening(
+      createServer(() => {
+        arrived = true;
+      }),
+    );
+    const command = world.holt.start(["iam", "groups", "list"], at(`http://127.0.0.1:${server.port}`));
+    await until(() => arrived);
+    command.kill("SIGINT");
+    assert.deepEqual(await within(command.ended, command.stderr), { status: 130, stdout: "", stderr: "" });
+  });
+
+  test("a server that does not know an operation is said to be older", async () => {
+    const answer = JSON.stringify({ code: 5, message: "Not Found", details: [] });
+    await using server = await listening(createServer((_request, response) => response.writeHead(404).end(answer)));
+    const { stderr } = await world.holt.run(["iam", "groups", "list"], at(`http://127.0.0.1:${server.port}`));
+    assert.match(stderr, /→ this server does not serve the operation; its version may be older/);
+  });
+
+  test("a message of a server cannot write control characters to the terminal", async () => {
+    const answer = JSON.stringify({ code: 5, message: "no\u001b]0;owned\u0007\nholt:\u202efine", details: [] });
+    await using server = await listening(createServer((_request, response) => response.writeHead(404).end(answer)));
+    const { stderr } = await world.holt.run(["iam", "groups", "list"], at(`http://127.0.0.1:${server.port}`));
+    assert.match(stderr, /^holt: no \]0;owned holt: fine\n/);
+  });
+
+  test("an answer that is not of this API is an error with its status", async () => {
+    await using server = await listening(createServer((_request, response) => response.writeHead(502).end("<h1>Bad gateway</h1>")));
+    const { status, stderr } = await world.holt.run(["ping", "ping", "ping"], at(`http://127.0.0.1:${server.port}`));
+    assert.equal(status, 9);
+    assert.match(stderr, /the server answered 502/);
+  });
+});
+
+async function listening(server: Server) {
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
