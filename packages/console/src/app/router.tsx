@@ -1,0 +1,54 @@
+/** The addresses of the console. */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from "@tanstack/react-router";
+import { ErrorPage, NotFoundPage } from "../frame/error-page.tsx";
+import { Loading } from "../frame/loading.tsx";
+import { parseSearch, stringifySearch } from "../frame/search.ts";
+import { startSession } from "../session/session.ts";
+import { screens } from "./screens.ts";
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  component: lazyRouteComponent(() => import("../session/sign-in.tsx"), "SignIn"),
+});
+
+/** Everything but the sign-in needs a session. */
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: "signed-in",
+  beforeLoad: async ({ location }) => {
+    const { kind } = await startSession();
+    if (kind === "signedOut") throw redirect({ to: "/sign-in", search: { return: location.href }, replace: true });
+  },
+});
+
+/** Leads to an organization of the person. */
+const organizations = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/",
+  component: lazyRouteComponent(() => import("../home/organizations.tsx"), "Organizations"),
+});
+
+const organization = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/$organization",
+  component: lazyRouteComponent(() => import("../frame/layout.tsx"), "Layout"),
+});
+
+const screenRoutes = screens.map(({ path, load }) =>
+  createRoute({ getParentRoute: () => organization, path, component: lazyRouteComponent(load, "Screen") }),
+);
+
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, signedIn.addChildren([organizations, organization.addChildren(screenRoutes)])]),
+  basepath: "/console",
+  parseSearch,
+  stringifySearch,
+  defaultPreload: "intent",
+  defaultPendingComponent: Loading,
+  defaultErrorComponent: ErrorPage,
+  defaultNotFoundComponent: NotFoundPage,
+  scrollRestoration: true,
+});

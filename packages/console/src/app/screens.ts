@@ -1,0 +1,54 @@
+/**
+ * Every screen of an organization: its address below `/console/<organization>`, its title, and the file that it is in. The navigation, the
+ * router and the command palette read this list. `load` makes each screen a file of its own for the browser.
+ */
+import type { ComponentType } from "react";
+
+export interface Screen {
+  /** `$` at the end stands for the uid of the object that the screen shows. */
+  readonly path: string;
+  readonly title: string;
+  /** Where the navigation has the screen; left out for screens of one object. */
+  readonly section?: "Overview" | "Content" | "Access" | "Security" | "Operation";
+  /** First part of the addresses of the objects that the screen lists. Not that of the list: `$` also matches nothing. */
+  readonly objects?: string;
+  readonly load: () => Promise<{ readonly Screen: ComponentType }>;
+}
+
+export const screens: readonly Screen[] = [
+  { path: "/", title: "Home", section: "Overview", load: () => import("../home/home.tsx") },
+  { path: "/groups", title: "Groups", section: "Overview", objects: "/group", load: () => import("../tree/tree.tsx") },
+  { path: "/group/$", title: "Group", load: () => import("../tree/group.tsx") },
+  {
+    path: "/repositories",
+    title: "Images",
+    section: "Content",
+    objects: "/repository",
+    load: () => import("../registry/repositories.tsx"),
+  },
+  { path: "/repository/$", title: "Image repository", load: () => import("../registry/repository.tsx") },
+  { path: "/tag/$", title: "Tag", load: () => import("../registry/tag.tsx") },
+  { path: "/image/$", title: "Image", load: () => import("../registry/image.tsx") },
+  {
+    path: "/identities",
+    title: "Identities",
+    section: "Access",
+    objects: "/identity",
+    load: () => import("../people/identities.tsx"),
+  },
+  { path: "/identity/$", title: "Identity", load: () => import("../people/identity.tsx") },
+  { path: "/pull-tokens", title: "Pull tokens", section: "Access", load: () => import("../people/pull-tokens.tsx") },
+  { path: "/invites", title: "Invites", section: "Access", load: () => import("../people/invites.tsx") },
+  { path: "/roles", title: "Roles", section: "Access", objects: "/role", load: () => import("../access/roles.tsx") },
+  { path: "/role/$", title: "Role", load: () => import("../access/role.tsx") },
+  { path: "/explain", title: "Explain access", section: "Access", load: () => import("../access/explain.tsx") },
+  { path: "/sessions", title: "Sessions", section: "Access", load: () => import("../people/sessions.tsx") },
+  {
+    path: "/subscriptions",
+    title: "Webhooks",
+    section: "Operation",
+    objects: "/subscription",
+    load: () => import("../events/subscriptions.tsx"),
+  },
+  { path: "/subscription/$", title: "Webhook", load: () => import("../events/subscription.tsx") },
+];

@@ -1,0 +1,50 @@
+/** The webhooks of the organization, or of one group. */
+import { type Subscription, SubscriptionSchema, SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
+import { Text } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { screenPath, useOrganization } from "../frame/organization.ts";
+import { ScreenLink } from "../frame/screen-link.tsx";
+import { ScreenTitle } from "../frame/screen-title.tsx";
+import { useSearchState } from "../frame/search.ts";
+import type { Column } from "../list/columns.ts";
+import { List } from "../list/list.tsx";
+import { CreateSubscriptionButton } from "./create-subscription.tsx";
+
+const columns: readonly Column<Subscription>[] = [
+  {
+    id: "sink",
+    title: "Sink",
+    text: ({ sink }) => sink,
+    cell: ({ uid, sink }) => (
+      <ScreenLink to="/subscription" uid={uid}>
+        <bdi>{sink}</bdi>
+      </ScreenLink>
+    ),
+  },
+  { id: "group", title: "uid of the group", text: ({ uid }) => uid.split("/").slice(0, -1).join("/"), isHidden: true },
+  { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
+];
+
+export function Screen() {
+  const organization = useOrganization();
+  const navigate = useNavigate();
+  const [{ group = "" }] = useSearchState();
+  return (
+    <>
+      <ScreenTitle>Webhooks</ScreenTitle>
+      <List
+        title="Webhooks"
+        method={SubscriptionsService.method.listSubscriptions}
+        request={{ uidp: group === "" ? { descendantsOf: organization } : { childrenOf: group } }}
+        itemsOf={({ subscriptions }) => subscriptions}
+        schema={SubscriptionSchema}
+        columns={columns}
+        keyOf={({ uid }) => uid}
+        onOpen={({ uid }) => void navigate({ to: screenPath(organization, "/subscription", uid), search: {} })}
+        filters={[{ kind: "text", id: "group", title: "Group", placeholder: "uid of a group" }]}
+        empty={<Text>No events are sent anywhere yet. “New webhook” sends the events of a group to an address.</Text>}
+        actions={<CreateSubscriptionButton parent={organization} />}
+      />
+    </>
+  );
+}

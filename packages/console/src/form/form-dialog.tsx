@@ -1,0 +1,75 @@
+/** A form in a dialog. Closing it with unsaved input asks first; an error keeps the input. */
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import type { Form } from "./use-form.ts";
+
+export interface FormDialogProps {
+  readonly title: string;
+  /** Text of the button that sends the form. */
+  readonly send: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a dialog takes the form of any values
+  readonly form: Form<any>;
+  /** Fields that show their violations themselves, by their names in the contract. */
+  readonly fields: ReadonlySet<string>;
+  readonly isDangerous?: boolean;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+export function FormDialog({ title, send, form, fields, isDangerous = false, onClose, children }: FormDialogProps) {
+  const [isAsking, setAsking] = useState(false);
+  const asks = isAsking || form.leaving !== undefined;
+  const close = () => (form.isDirty ? setAsking(true) : onClose());
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void form.send();
+  };
+  return (
+    <Modal opened onClose={close} title={title} closeButtonProps={{ "aria-label": "Close" }}>
+      {/* The fields stay where they are while the question is open, so they keep their input. */}
+      <form onSubmit={submit} hidden={asks} noValidate>
+        <Stack>
+          {children}
+          {form.error !== undefined && <ErrorAlert error={form.error} fieldsShownElsewhere={fields} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={form.isSending} color={isDangerous ? "red.9" : undefined}>
+              {send}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      {asks && (
+        <UnsavedQuestion
+          onStay={() => {
+            setAsking(false);
+            form.leaving?.stay();
+          }}
+          onLeave={() => {
+            onClose();
+            form.leaving?.leave();
+          }}
+        />
+      )}
+    </Modal>
+  );
+}
+
+function UnsavedQuestion({ onStay, onLeave }: { readonly onStay: () => void; readonly onLeave: () => void }) {
+  return (
+    <Stack role="alert">
+      <Text>What you have entered is not saved.</Text>
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onLeave}>
+          Discard it
+        </Button>
+        <Button onClick={onStay} data-autofocus>
+          Keep editing
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

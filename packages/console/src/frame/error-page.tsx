@@ -1,0 +1,27 @@
+/** The page in place of a screen that cannot be shown. */
+import { Button, Container, Stack, Text, Title } from "@mantine/core";
+import { type ErrorComponentProps, Link } from "@tanstack/react-router";
+import { ErrorAlert } from "./error-alert.tsx";
+
+export function ErrorPage({ error, reset }: ErrorComponentProps) {
+  return (
+    <Container size="sm" py="xl">
+      <Stack>
+        <Title order={1}>This screen does not work</Title>
+        <ErrorAlert error={error} onRetry={reset} />
+      </Stack>
+    </Container>
+  );
+}
+
+export function NotFoundPage() {
+  return (
+    <Container size="sm" py="xl">
+      <Stack align="flex-start">
+        <Title order={1}>There is no such screen</Title>
+        <Text>The address is mistyped, or leads to something that was removed.</Text>
+        <Button renderRoot={(props) => <Link {...props} to="/" />}>Go to the start</Button>
+      </Stack>
+    </Container>
+  );
+}

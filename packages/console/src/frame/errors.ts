@@ -1,0 +1,29 @@
+/** Reads an error of the API: message, code, request id, and the details that belong to fields or name what is in the way. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  type BadRequest_FieldViolation,
+  BadRequestSchema,
+  type PreconditionFailure_Violation,
+  PreconditionFailureSchema,
+} from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { requestIdOf } from "../session/request-id.ts";
+
+export interface ApiError {
+  readonly message: string;
+  /** Canonical name such as `NOT_FOUND`. */
+  readonly code: string;
+  readonly requestId: string | undefined;
+  readonly fields: readonly BadRequest_FieldViolation[];
+  readonly preconditions: readonly PreconditionFailure_Violation[];
+}
+
+export function apiErrorFrom(thrown: unknown): ApiError {
+  const error = ConnectError.from(thrown);
+  return {
+    message: error.rawMessage,
+    code: (Code[error.code] ?? "Unknown").replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(),
+    requestId: requestIdOf(error),
+    fields: error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations),
+    preconditions: error.findDetails(PreconditionFailureSchema).flatMap(({ violations }) => violations),
+  };
+}

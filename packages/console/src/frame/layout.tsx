@@ -1,0 +1,89 @@
+/** The frame of all screens of an organization: navigation, organization, person, and the place of the screen. */
+import { Burger, Button, Group, Menu, Text, useMantineColorScheme } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useRef } from "react";
+import { screens } from "../app/screens.ts";
+import { useRights } from "../session/rights.ts";
+import { signOut } from "../session/session.ts";
+import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
+import { CommandPaletteButton } from "./command-palette-button.tsx";
+import classes from "./layout.module.css";
+import { Navigation } from "./navigation.tsx";
+import { OrganizationSwitcher } from "./organization-switcher.tsx";
+
+const CommandPalette = lazy(() => import("./command-palette.tsx"));
+
+export function Layout() {
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+
+  // A new screen begins at its top, for people who do not see it as well.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each new screen
+  useEffect(() => {
+    close();
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+  }, [path]);
+
+  return (
+    <div className={classes.frame}>
+      <a className={classes.skip} href="#main">
+        Skip to the content
+      </a>
+      <header className={classes.header}>
+        <Burger className={classes.burger} opened={isOpen} onClick={toggle} aria-label="Navigation" aria-expanded={isOpen} size="sm" />
+        <OrganizationSwitcher />
+        <Group gap="xs" ml="auto" wrap="nowrap">
+          <CommandPaletteButton />
+          <PersonMenu />
+        </Group>
+      </header>
+      <nav className={classes.navigation} data-open={isOpen || undefined} aria-label="Screens">
+        <Navigation screens={screens} />
+      </nav>
+      <main id="main" ref={main} tabIndex={-1} className={classes.main}>
+        <Outlet />
+      </main>
+      <SessionEndedDialog />
+      <Suspense>
+        <CommandPalette screens={screens} />
+      </Suspense>
+    </div>
+  );
+}
+
+function PersonMenu() {
+  const { name } = useRights();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <Menu position="bottom-end" shadow="md">
+      <Menu.Target>
+        <Button variant="default" size="xs" aria-label={`${name}: you and this browser`} className={classes.person}>
+          <bdi className={classes.personName}>{name}</bdi>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>Colors</Menu.Label>
+        {(["auto", "light", "dark"] as const).map((scheme) => (
+          <Menu.Item key={scheme} onClick={() => setColorScheme(scheme)} aria-current={scheme === colorScheme}>
+            {{ auto: "As the system", light: "Light", dark: "Dark" }[scheme]}
+            {scheme === colorScheme && (
+              <Text span c="dimmed" size="xs">
+                {" "}
+                (now)
+              </Text>
+            )}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item component="a" href="/docs">
+          API browser
+        </Menu.Item>
+        <Menu.Item onClick={() => void signOut().then(() => location.assign("/console/"))}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,65 @@
+/** `/console/`: leads to the person's only organization, or lets the person choose one. */
+import { useQuery } from "@connectrpc/connect-query";
+import { type Group, GroupSchema, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { Container, Stack, Text, Title } from "@mantine/core";
+import { Link, Navigate, useNavigate } from "@tanstack/react-router";
+import { Loading } from "../frame/loading.tsx";
+import { useSearchState } from "../frame/search.ts";
+import type { Column } from "../list/columns.ts";
+import { List } from "../list/list.tsx";
+import { Time, timeText } from "../object/time.tsx";
+import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
+
+const columns: readonly Column<Group>[] = [
+  {
+    id: "name",
+    title: "Name",
+    text: ({ name }) => name,
+    cell: ({ uid, name }) => (
+      <Link to={`/${uid}`} search={{}}>
+        <bdi>{name}</bdi>
+      </Link>
+    ),
+    orderBy: "name",
+  },
+  { id: "description", title: "Description", text: ({ description }) => description },
+  {
+    id: "created",
+    title: "Created",
+    text: ({ createTime }) => timeText(createTime),
+    cell: ({ createTime }) => <Time value={createTime} />,
+    orderBy: "create_time",
+  },
+];
+
+export function Organizations() {
+  const [search] = useSearchState();
+  const navigate = useNavigate();
+  const inRoot = { inRoot: true };
+  const { data } = useQuery(GroupsService.method.listGroups, { uidp: inRoot, pageSize: 2 });
+  const [first, second] = data?.groups ?? [];
+  if (data === undefined) return <Loading />;
+  if (first !== undefined && second === undefined && search.all === undefined) return <Navigate to={`/${first.uid}`} search={{}} replace />;
+  const name = search.name ?? "";
+  return (
+    <Container size="md" py="xl" component="main">
+      <Stack>
+        <Title order={1}>Your organizations</Title>
+        <List
+          title="Organizations"
+          method={GroupsService.method.listGroups}
+          request={{ uidp: inRoot, name }}
+          itemsOf={({ groups }) => groups}
+          schema={GroupSchema}
+          columns={columns}
+          keyOf={({ uid }) => uid}
+          onOpen={({ uid }) => void navigate({ to: `/${uid}`, search: {} })}
+          filters={[{ kind: "text", id: "name", title: "Name", placeholder: "The whole name" }]}
+          defaultOrder="name"
+          empty={<Text>You belong to no organization yet. Ask for an invite, or create an organization over the API.</Text>}
+        />
+      </Stack>
+      <SessionEndedDialog />
+    </Container>
+  );
+}

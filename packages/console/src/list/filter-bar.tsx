@@ -1,0 +1,97 @@
+/** The filters of a list, and the choice of its columns. */
+import { Button, Checkbox, Group, Menu, Select, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useEffect, useState } from "react";
+import type { Search } from "../frame/search.ts";
+import type { Filter } from "./filters.ts";
+
+export interface FilterBarProps {
+  readonly filters: readonly Filter[];
+  readonly search: Search;
+  readonly onChange: (changes: Search) => void;
+}
+
+/** A longer list of choices can be searched. */
+const MAX_UNSEARCHED = 10;
+
+export function FilterBar({ filters, search, onChange }: FilterBarProps) {
+  return filters.map((filter) =>
+    filter.kind === "text" ? (
+      <TypedFilter key={filter.id} filter={filter} value={search[filter.id] ?? ""} onChange={(value) => onChange({ [filter.id]: value })} />
+    ) : (
+      <Select
+        key={filter.id}
+        size="xs"
+        label={filter.title}
+        data={filter.choices.map(({ value, title }) => ({ value, label: title }))}
+        value={search[filter.id] ?? null}
+        placeholder={filter.placeholder ?? "All"}
+        searchable={filter.choices.length > MAX_UNSEARCHED}
+        clearable
+        clearButtonProps={{ "aria-label": `Clear ${filter.title}` }}
+        onChange={(value) => onChange({ [filter.id]: value ?? "" })}
+      />
+    ),
+  );
+}
+
+/** Waits until the person stops typing before it changes the address. */
+const TYPING_MS = 250;
+
+interface TypedFilterProps {
+  readonly filter: Extract<Filter, { kind: "text" }>;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function TypedFilter({ filter, value, onChange }: TypedFilterProps) {
+  const [typed, setTyped] = useState(value);
+  const report = useDebouncedCallback(onChange, TYPING_MS);
+  useEffect(() => setTyped(value), [value]);
+  return (
+    <TextInput
+      size="xs"
+      type="search"
+      label={filter.title}
+      placeholder={filter.placeholder}
+      value={typed}
+      onChange={({ currentTarget }) => {
+        setTyped(currentTarget.value);
+        report(currentTarget.value.trim());
+      }}
+    />
+  );
+}
+
+export interface ColumnMenuProps {
+  readonly columns: readonly { readonly id: string; readonly title: string }[];
+  readonly chosen: ReadonlySet<string>;
+  readonly onChange: (ids: readonly string[]) => void;
+}
+
+export function ColumnMenu({ columns, chosen, onChange }: ColumnMenuProps) {
+  const toggled = (toggledId: string) => columns.map(({ id }) => id).filter((id) => chosen.has(id) !== (id === toggledId));
+  return (
+    <Menu closeOnItemClick={false} position="bottom-end" shadow="md">
+      <Menu.Target>
+        <Button variant="default" size="xs">
+          Columns
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Group p="xs" gap="xs" style={{ flexDirection: "column", alignItems: "flex-start" }}>
+          {columns.map(({ id, title }) => (
+            <Checkbox
+              key={id}
+              size="xs"
+              label={title}
+              checked={chosen.has(id)}
+              disabled={chosen.has(id) && chosen.size === 1}
+              onChange={() => onChange(toggled(id))}
+            />
+          ))}
+        </Group>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

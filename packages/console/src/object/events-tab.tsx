@@ -1,0 +1,52 @@
+/** The events of a group and of everything below it, as they happen. */
+import { Stack, Table, Text } from "@mantine/core";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import { Loading } from "../frame/loading.tsx";
+import { useLiveEvents } from "./live-events.ts";
+import { Time } from "./time.tsx";
+
+const DAY_MS = 24 * 3_600_000;
+const MAX_EVENTS = 100;
+
+export interface EventsTabProps {
+  readonly group: string;
+  /** Only events about this uid. */
+  readonly subject?: string;
+}
+
+export function EventsTab({ group, subject }: EventsTabProps) {
+  const { events, isCurrent, error } = useLiveEvents({ group, subject, pastMs: DAY_MS, maxEvents: MAX_EVENTS });
+  if (error !== undefined) return <ErrorAlert error={error} title="The events cannot be shown" />;
+  return (
+    <Stack gap="xs">
+      <Text size="sm" c="dimmed" role="status">
+        {isCurrent ? `The last 24 hours, at most ${MAX_EVENTS} events. New ones appear by themselves.` : "Reading the events…"}
+      </Text>
+      {events.length === 0 && (isCurrent ? <Text>Nothing has happened in this time.</Text> : <Loading />)}
+      {events.length > 0 && (
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Time</Table.Th>
+              <Table.Th scope="col">Event</Table.Th>
+              <Table.Th scope="col">Subject</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {events.map((event) => (
+              <Table.Tr key={event.id}>
+                <Table.Td>
+                  <Time value={event.time} />
+                </Table.Td>
+                <Table.Td style={{ overflowWrap: "anywhere" }}>{event.type}</Table.Td>
+                <Table.Td style={{ overflowWrap: "anywhere" }}>
+                  <bdi>{event.subject}</bdi>
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,69 @@
+/** Follows the feed of events of a group. */
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
+import { type Event, EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
+import { useEffect, useState } from "react";
+
+export interface LiveEvents {
+  /** Newest first. */
+  readonly events: readonly Event[];
+  /** Whether the events so far have all been read. */
+  readonly isCurrent: boolean;
+  readonly error: unknown;
+}
+
+const PAUSE_MS = 5_000;
+const PAGE_SIZE = 200;
+
+export interface LiveEventsOptions {
+  readonly group: string;
+  /** Only events from this many milliseconds ago on. */
+  readonly pastMs: number;
+  /** Keeps the newest. */
+  readonly maxEvents: number;
+  /** Only events about this uid; all by default. */
+  readonly subject?: string | undefined;
+}
+
+export function useLiveEvents({ group, pastMs, maxEvents, subject }: LiveEventsOptions): LiveEvents {
+  const transport = useTransport();
+  const [state, setState] = useState<LiveEvents>({ events: [], isCurrent: false, error: undefined });
+  useEffect(() => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const since = timestampFromDate(new Date(Date.now() - pastMs));
+    setState({ events: [], isCurrent: false, error: undefined });
+
+    async function follow(): Promise<void> {
+      let cursor = "";
+      while (!signal.aborted) {
+        const page = await callUnaryMethod(
+          transport,
+          EventsService.method.listEvents,
+          { parent: group, since, cursor, pageSize: PAGE_SIZE },
+          { signal },
+        );
+        cursor = page.cursor;
+        const wanted = page.events.filter((event) => subject === undefined || event.subject === subject).toReversed();
+        setState(({ events }) => ({ events: [...wanted, ...events].slice(0, maxEvents), isCurrent: !page.hasMore, error: undefined }));
+        if (!page.hasMore) await pause(signal);
+      }
+    }
+    follow().catch((error: unknown) => {
+      if (!signal.aborted) setState((before) => ({ ...before, error }));
+    });
+    return () => stop.abort();
+  }, [transport, group, pastMs, maxEvents, subject]);
+  return state;
+}
+
+/** Also ends when the reader leaves. */
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, PAUSE_MS);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

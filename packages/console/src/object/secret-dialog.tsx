@@ -1,0 +1,23 @@
+/** Shows a secret that the API answers only once. Closes by its button alone, so that a click beside it does not lose the secret. */
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+export interface SecretDialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+export function SecretDialog({ title, onClose, children }: SecretDialogProps) {
+  return (
+    <Modal opened onClose={onClose} title={title} size="lg" withCloseButton={false} closeOnClickOutside={false} closeOnEscape={false}>
+      <Stack>
+        <Text>Copy it now: nobody can show it again.</Text>
+        {children}
+        <Group justify="flex-end">
+          <Button onClick={onClose}>I have copied it</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

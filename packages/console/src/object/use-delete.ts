@@ -1,0 +1,16 @@
+/** Deletes an object, and leaves its screen before the screens read again what they show: it would be gone. */
+import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
+import { useQueryClient } from "@tanstack/react-query";
+
+export function useDelete<Request extends DescMessage, Answer extends DescMessage>(
+  method: DescMethodUnary<Request, Answer>,
+): (request: MessageInitShape<Request>, leave: () => Promise<void>) => Promise<void> {
+  const transport = useTransport();
+  const queryClient = useQueryClient();
+  return async (request, leave) => {
+    await callUnaryMethod(transport, method, request);
+    await leave();
+    await queryClient.invalidateQueries();
+  };
+}

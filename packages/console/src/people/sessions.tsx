@@ -1,0 +1,94 @@
+/** Where the person is signed in, or the people of the organization. */
+import { useMutation } from "@connectrpc/connect-query";
+import { type Session, Session_KindSchema, SessionSchema, SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
+import { Text } from "@mantine/core";
+import { useOrganization } from "../frame/organization.ts";
+import { ScreenTitle } from "../frame/screen-title.tsx";
+import { useSearchState } from "../frame/search.ts";
+import type { Column } from "../list/columns.ts";
+import { List } from "../list/list.tsx";
+import { ConfirmButton } from "../object/confirm-button.tsx";
+import { enumText } from "../object/enum-text.ts";
+import { Time, timeText } from "../object/time.tsx";
+
+const columns: readonly Column<Session>[] = [
+  { id: "kind", title: "Kind", text: ({ kind }) => enumText(Session_KindSchema, kind) },
+  { id: "agent", title: "Program", text: ({ client, userAgent }) => client || userAgent },
+  { id: "address", title: "Address", text: ({ remoteAddress }) => remoteAddress },
+  {
+    id: "used",
+    title: "Last use",
+    text: ({ lastUseTime }) => timeText(lastUseTime),
+    cell: ({ lastUseTime }) => <Time value={lastUseTime} />,
+  },
+  {
+    id: "created",
+    title: "Since",
+    text: ({ createTime }) => timeText(createTime),
+    cell: ({ createTime }) => <Time value={createTime} />,
+  },
+  {
+    id: "expires",
+    title: "Expires",
+    text: ({ expireTime }) => timeText(expireTime),
+    cell: ({ expireTime }) => <Time value={expireTime} />,
+    isHidden: true,
+  },
+  { id: "person", title: "uid of the person", text: ({ identityUid }) => identityUid, isHidden: true },
+  { id: "issuer", title: "Issuer", text: ({ issuer }) => issuer, isHidden: true },
+  { id: "methods", title: "Methods", text: ({ methods }) => methods.join(", "), isHidden: true },
+  {
+    id: "end",
+    title: "End",
+    text: ({ current }) => (current ? "this session" : ""),
+    cell: (session) => (session.current ? "this session" : <EndSessionButton session={session} />),
+  },
+];
+
+export function Screen() {
+  const uid = useOrganization();
+  const [{ whose = "", person = "" }] = useSearchState();
+  const organization = whose === "" ? "" : uid;
+  return (
+    <>
+      <ScreenTitle>Sessions</ScreenTitle>
+      <List
+        title="Sessions"
+        method={SessionsService.method.listSessions}
+        request={{ organization, identityUid: whose === "" ? "" : person }}
+        itemsOf={({ sessions }) => sessions}
+        schema={SessionSchema}
+        columns={columns}
+        keyOf={(session) => session.uid}
+        filters={[
+          {
+            kind: "choice",
+            id: "whose",
+            title: "Whose",
+            placeholder: "Yours",
+            choices: [{ value: "all", title: "Everybody's in the organization" }],
+          },
+          ...(whose === "" ? [] : [{ kind: "text", id: "person", title: "Person", placeholder: "uid of the person" } as const]),
+        ]}
+        empty={<Text>Nobody is signed in.</Text>}
+      />
+    </>
+  );
+}
+
+function EndSessionButton({ session: { uid, organization } }: { readonly session: Session }) {
+  const end = useMutation(SessionsService.method.endSession);
+  return (
+    <ConfirmButton
+      label="End"
+      question="End the session?"
+      method={SessionsService.method.endSession}
+      uid={organization}
+      isOwn={organization === ""}
+      isCompact
+      run={async () => void (await end.mutateAsync({ uid, organization }))}
+    >
+      Its tokens are refused from the next request on. The person can sign in again.
+    </ConfirmButton>
+  );
+}

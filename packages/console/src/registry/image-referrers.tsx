@@ -1,0 +1,57 @@
+/** The artifacts that are attached to an image, such as signatures, SBOMs and attestations, and whether their signatures are trusted. */
+import {
+  type ImageReferrer,
+  ImageReferrerSchema,
+  ImageReferrersService,
+  type ImageSignature,
+  SignatureStateSchema,
+} from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
+import { Text } from "@mantine/core";
+import { ScreenLink } from "../frame/screen-link.tsx";
+import type { Column } from "../list/columns.ts";
+import { List } from "../list/list.tsx";
+import { enumText } from "../object/enum-text.ts";
+import { Time, timeText } from "../object/time.tsx";
+import type { ImageProps } from "./image-packages.tsx";
+
+const columns: readonly Column<ImageReferrer>[] = [
+  { id: "type", title: "Type", text: ({ artifactType, mediaType }) => artifactType || mediaType },
+  { id: "state", title: "Signature", text: ({ state }) => enumText(SignatureStateSchema, state) },
+  { id: "signers", title: "Signed by, or why not trusted", text: ({ signatures }) => signatures.map(signerText).join(", ") },
+  {
+    id: "created",
+    title: "Pushed",
+    text: ({ createTime }) => timeText(createTime),
+    cell: ({ createTime }) => <Time value={createTime} />,
+  },
+  { id: "size", title: "Bytes of the manifest", text: ({ size }) => String(size), isHidden: true },
+];
+
+function signerText({ signatureKeyName, signatureIdentityName, reason }: ImageSignature): string {
+  return signatureKeyName || signatureIdentityName || reason;
+}
+
+export function ImageReferrers({ uid, digest }: ImageProps) {
+  const digestColumn: Column<ImageReferrer> = {
+    id: "digest",
+    title: "Digest",
+    text: (referrer) => referrer.digest,
+    cell: (referrer) => (
+      <ScreenLink to="/image" uid={`${uid}/${referrer.digest}`} search={{ tab: "referrers" }} style={{ overflowWrap: "anywhere" }}>
+        {referrer.digest}
+      </ScreenLink>
+    ),
+  };
+  return (
+    <List
+      title="Attached artifacts"
+      method={ImageReferrersService.method.listImageReferrers}
+      request={{ uid, digest }}
+      itemsOf={({ referrers }) => referrers}
+      schema={ImageReferrerSchema}
+      columns={[...columns, digestColumn]}
+      keyOf={(referrer) => referrer.digest}
+      empty={<Text>Nothing is attached to this image. cosign and oras attach signatures and SBOMs.</Text>}
+    />
+  );
+}

@@ -1,0 +1,172 @@
+/** One image repository: its readme, its tags, how to pull from it, and who has rights at its group. */
+import { useQuery } from "@connectrpc/connect-query";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { type Tag, TagSchema, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { Stack, Text } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import { Loading } from "../frame/loading.tsx";
+import { screenPath, useObjectUid, useOrganization } from "../frame/organization.ts";
+import { ScreenLink } from "../frame/screen-link.tsx";
+import { useSearchState } from "../frame/search.ts";
+import type { Column } from "../list/columns.ts";
+import { List } from "../list/list.tsx";
+import { BindingsTab } from "../object/bindings-tab.tsx";
+import { CopyText } from "../object/copy-text.tsx";
+import { Details } from "../object/details.tsx";
+import { EventsTab } from "../object/events-tab.tsx";
+import { ObjectFrame } from "../object/object.tsx";
+import { Time, timeText } from "../object/time.tsx";
+import { GroupPath } from "../tree/group-path.tsx";
+import { DeleteRepositoryButton } from "./delete-repository.tsx";
+import { tierText } from "./repositories.tsx";
+
+export function Screen() {
+  const uid = useObjectUid();
+  const organization = useOrganization();
+  const navigate = useNavigate();
+  const { data: repo, error, refetch } = useQuery(ReposService.method.getRepo, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The repository cannot be shown" onRetry={() => void refetch()} />;
+  if (repo === undefined) return <Loading />;
+  const group = uid.split("/").slice(0, -1).join("/");
+  return (
+    <ObjectFrame
+      kind="Image repository"
+      name={repo.name}
+      uid={uid}
+      method={ReposService.method.getRepo}
+      path={<GroupPath uid={uid} />}
+      actions={
+        <DeleteRepositoryButton repo={repo} onDeleted={() => navigate({ to: screenPath(organization, "/repositories"), search: {} })} />
+      }
+      tabs={[
+        { id: "tags", title: "Tags", content: <Tags uid={uid} /> },
+        { id: "readme", title: "Readme", content: <Readme uid={uid} /> },
+        { id: "pull", title: "Pull", content: <PullCommands repo={repo} /> },
+        { id: "details", title: "Details", content: <RepositoryDetails repo={repo} /> },
+        { id: "access", title: "Access", content: <BindingsTab uid={group} /> },
+        { id: "events", title: "Events", content: <EventsTab group={group} subject={uid} /> },
+      ]}
+    />
+  );
+}
+
+/** Loads when the tab is opened: the parser is a large part of what the screen would load. */
+const Markdown = lazy(async () => ({ default: (await import("./markdown.tsx")).Markdown }));
+
+function Readme({ uid }: { readonly uid: string }) {
+  const { data, error } = useQuery(ReposService.method.getRepoReadme, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The readme cannot be shown" />;
+  if (data === undefined) return <Loading />;
+  if (data.content === "") return <Text>This repository has no readme.</Text>;
+  return (
+    <Suspense fallback={<Loading />}>
+      <Markdown text={data.content} />
+    </Suspense>
+  );
+}
+
+function RepositoryDetails({ repo }: { readonly repo: Repo }) {
+  return (
+    <Details
+      rows={[
+        ["Description", <bdi key="description">{repo.description}</bdi>],
+        ["Tier", tierText(repo.catalogTier)],
+        ["Aliases", <bdi key="aliases">{repo.aliases.join(", ")}</bdi>],
+        ["Created", <Time key="created" value={repo.createTime} />],
+        ["Changed", <Time key="changed" value={repo.updateTime} />],
+      ]}
+    />
+  );
+}
+
+const columns: readonly Column<Tag>[] = [
+  {
+    id: "name",
+    title: "Tag",
+    text: ({ name }) => name,
+    cell: ({ uid, name }) => (
+      <ScreenLink to="/tag" uid={uid}>
+        <bdi>{name}</bdi>
+      </ScreenLink>
+    ),
+    orderBy: "name",
+  },
+  {
+    id: "digest",
+    title: "Digest",
+    text: ({ digest }) => digest,
+    cell: ({ digest }) => <CopyText label="digest" text={digest} />,
+  },
+  {
+    id: "contents",
+    title: "Image",
+    text: () => "",
+    cell: ({ uid, name, digest }) => (
+      <ScreenLink to="/image" uid={`${uid.split("/").slice(0, -1).join("/")}/${digest}`} aria-label={`Contents of ${name}`}>
+        Contents
+      </ScreenLink>
+    ),
+  },
+  {
+    id: "updated",
+    title: "Moved",
+    text: ({ updateTime }) => timeText(updateTime),
+    cell: ({ updateTime }) => <Time value={updateTime} />,
+    orderBy: "update_time",
+  },
+  { id: "deprecated", title: "End of life", text: ({ deprecated }) => (deprecated ? "yes" : ""), isHidden: true },
+];
+
+function Tags({ uid }: { readonly uid: string }) {
+  const [{ name = "", digest = "", all = "" }] = useSearchState();
+  const isAll = all === "all";
+  const organization = useOrganization();
+  const navigate = useNavigate();
+  return (
+    <List
+      title="Tags"
+      method={TagsService.method.listTags}
+      request={{ uidp: { childrenOf: uid }, name, digest, includeReferrers: isAll, includeDates: isAll, includeEpochs: isAll }}
+      itemsOf={({ tags }) => tags}
+      schema={TagSchema}
+      columns={columns}
+      keyOf={(tag) => tag.uid}
+      onOpen={(tag) => void navigate({ to: screenPath(organization, "/tag", tag.uid), search: {} })}
+      filters={[
+        { kind: "text", id: "name", title: "Tag", placeholder: "The whole name" },
+        { kind: "text", id: "digest", title: "Digest", placeholder: "sha256:…" },
+        {
+          kind: "choice",
+          id: "all",
+          title: "Dates, epochs and referrers",
+          choices: [{ value: "all", title: "Show these as well" }],
+        },
+      ]}
+      defaultOrder="update_time desc"
+      empty={<Text>There are no tags in here. “Pull” shows the address to push to.</Text>}
+    />
+  );
+}
+
+/** The path of a repository in the registry consists of the names of its groups and its own. */
+function PullCommands({ repo }: { readonly repo: Repo }) {
+  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: repo.uid }, pageSize: 200 });
+  if (data === undefined) return <Loading />;
+  const groups = [...data.groups].sort((a, b) => a.uid.length - b.uid.length).map(({ name }) => name);
+  const image = `${location.host}/${[...groups, repo.name].join("/")}`;
+  return (
+    <Stack>
+      <Text>
+        Replace <code>TAG</code>. A pull token, or the token of a sign-in, is the password.
+      </Text>
+      <CopyText isBlock label="docker command" text={`docker pull ${image}:TAG`} />
+      <CopyText isBlock label="podman command" text={`podman pull ${image}:TAG`} />
+      <CopyText isBlock label="skopeo command" text={`skopeo copy docker://${image}:TAG dir:image`} />
+      <CopyText isBlock label="crane command" text={`crane pull ${image}:TAG image.tar`} />
+      <CopyText isBlock label="container for Kubernetes" text={`containers:\n  - name: app\n    image: ${image}:TAG`} />
+    </Stack>
+  );
+}

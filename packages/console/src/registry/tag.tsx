@@ -1,0 +1,66 @@
+/** One tag: the digests that it has had, and what has happened to it. */
+import { useQuery } from "@connectrpc/connect-query";
+import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
+import { type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { Text, Timeline } from "@mantine/core";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import { Loading } from "../frame/loading.tsx";
+import { useObjectUid } from "../frame/organization.ts";
+import { ScreenLink } from "../frame/screen-link.tsx";
+import { Details } from "../object/details.tsx";
+import { ObjectFrame } from "../object/object.tsx";
+import { Time, timeText } from "../object/time.tsx";
+import { RepositoryPath } from "./repository-path.tsx";
+
+export function Screen() {
+  const uid = useObjectUid();
+  const { data: tag, error, refetch } = useQuery(TagsService.method.getTag, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The tag cannot be shown" onRetry={() => void refetch()} />;
+  if (tag === undefined) return <Loading />;
+  const repository = uid.split("/").slice(0, -1).join("/");
+  return (
+    <ObjectFrame
+      kind="Tag"
+      name={tag.name}
+      uid={uid}
+      method={TagsService.method.getTag}
+      path={<RepositoryPath uid={repository} />}
+      tabs={[
+        { id: "history", title: "History", content: <History uid={uid} repository={repository} /> },
+        { id: "details", title: "Details", content: <TagDetails tag={tag} /> },
+      ]}
+    />
+  );
+}
+
+/** The newest digest first. The API gives the oldest 1,000. */
+function History({ uid, repository }: { readonly uid: string; readonly repository: string }) {
+  const { data, error } = useQuery(Registry.method.listTagHistory, { parentId: uid });
+  if (error !== null) return <ErrorAlert error={error} title="The history cannot be shown" />;
+  if (data === undefined) return <Loading />;
+  if (data.items.length === 0) return <Text>The tag has no history.</Text>;
+  return (
+    <Timeline>
+      {data.items.toReversed().map(({ digest, updateTimestamp }) => (
+        <Timeline.Item key={`${timeText(updateTimestamp)} ${digest}`} title={<Time value={updateTimestamp} />}>
+          <ScreenLink to="/image" uid={`${repository}/${digest}`} style={{ overflowWrap: "anywhere" }}>
+            {digest}
+          </ScreenLink>
+        </Timeline.Item>
+      ))}
+    </Timeline>
+  );
+}
+
+function TagDetails({ tag }: { readonly tag: Tag }) {
+  return (
+    <Details
+      rows={[
+        ["Digest", tag.digest],
+        ["Moved", <Time key="moved" value={tag.updateTime} />],
+        ["End of life", tag.deprecated ? "Yes" : "No"],
+        ["Bundles", <bdi key="bundles">{tag.bundles.join(", ")}</bdi>],
+      ]}
+    />
+  );
+}

@@ -1,0 +1,45 @@
+/** Rights of the person by uid. The server decides; the console disables refused actions. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { useQuery } from "@connectrpc/connect-query";
+import { iam } from "@holt/api/gen/platform/annotations/annotations_pb.ts";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { CapabilitySchema, name as capabilityName } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+
+export interface Rights {
+  /** Display name: name, email address, or uid. */
+  readonly name: string;
+  readonly uid: string;
+  /** Names of the capabilities that the method needs and that the person lacks at the uid. Empty while nothing is known. */
+  missing(method: DescMethod, uid: string): readonly string[];
+}
+
+const capabilityNames = new Map(CapabilitySchema.values.map((value) => [value.number, getOption(value, capabilityName)]));
+
+export function useRights(): Rights {
+  const { data } = useQuery(Auth.method.validate, {});
+  const held = (data?.capabilities ?? []).map(({ group, role, capabilities }) => ({
+    uid: group?.id ?? "",
+    names: new Set([...(role?.capabilities ?? []), ...capabilities]),
+  }));
+  return {
+    name: data?.profile?.name || data?.email || data?.subject || "",
+    uid: data?.subject ?? "",
+    missing(method, uid) {
+      if (data === undefined) return [];
+      const here = held.filter((each) => uid === each.uid || uid.startsWith(`${each.uid}/`));
+      return capabilitiesOf(method).filter((wanted) => !here.some(({ names }) => names.has(wanted)));
+    },
+  };
+}
+
+/** The names of the capabilities that the contract demands for the method. */
+export function capabilitiesOf(method: DescMethod): readonly string[] {
+  const { value } = getOption(method, iam).mode;
+  const capabilities = typeof value === "object" && "capabilities" in value ? value.capabilities : [];
+  return capabilities.map(nameOfCapability);
+}
+
+/** Such as `groups.list`. */
+export function nameOfCapability(capability: number): string {
+  return capabilityNames.get(capability) ?? String(capability);
+}

@@ -1,0 +1,56 @@
+/** Calls of the API: the transport of all screens, and the cache of its answers. */
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { requestIdHeader } from "./request-id.ts";
+import { currentToken, forgetToken } from "./session.ts";
+
+/** Sends the token and an id of the request. A refused token is renewed once. */
+const authenticate: Interceptor = (next) => async (request) => {
+  const call = async () => {
+    const token = await currentToken();
+    request.header.set("authorization", `Bearer ${token}`);
+    try {
+      return await next(request);
+    } catch (error) {
+      if (ConnectError.from(error).code === Code.Unauthenticated) forgetToken(token);
+      throw error;
+    }
+  };
+  const id = newRequestId();
+  request.header.set(requestIdHeader, id);
+  try {
+    return await call().catch((error: unknown) => {
+      if (ConnectError.from(error).code !== Code.Unauthenticated) throw error;
+      return call();
+    });
+  } catch (error) {
+    const failure = ConnectError.from(error);
+    if (!failure.metadata.has(requestIdHeader)) failure.metadata.set(requestIdHeader, id);
+    throw failure;
+  }
+};
+
+function newRequestId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export const transport = createConnectTransport({ baseUrl: location.origin, interceptors: [authenticate] });
+
+const MAX_RETRIES = 2;
+
+/** Only errors that pass are tried again; a query that was refused stays refused. */
+function isPassing(count: number, error: Error): boolean {
+  const { code } = ConnectError.from(error);
+  return count < MAX_RETRIES && (code === Code.Unavailable || code === Code.ResourceExhausted || code === Code.Aborted);
+}
+
+export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache(),
+  // After any change, every screen reads again what it shows.
+  mutationCache: new MutationCache({ onSuccess: () => void queryClient.invalidateQueries() }),
+  defaultOptions: {
+    queries: { retry: isPassing, staleTime: 10_000, refetchOnWindowFocus: false },
+    mutations: { retry: false },
+  },
+});

@@ -1,0 +1,34 @@
+/** Changes the name and the description of a group. */
+import { useMutation } from "@connectrpc/connect-query";
+import { type Group, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { useDisclosure } from "@mantine/hooks";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { useForm } from "../form/use-form.ts";
+import { ActionButton } from "../object/action-button.tsx";
+import { GroupFields, groupFields } from "./group-fields.tsx";
+
+export function EditGroupButton({ group }: { readonly group: Group }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <ActionButton method={GroupsService.method.updateGroup} uid={group.uid} variant="default" onClick={open}>
+        Edit
+      </ActionButton>
+      {isOpen && <EditGroupDialog group={group} onClose={close} />}
+    </>
+  );
+}
+
+function EditGroupDialog({ group, onClose }: { readonly group: Group; readonly onClose: () => void }) {
+  const update = useMutation(GroupsService.method.updateGroup);
+  const { uid, name, description } = group;
+  const form = useForm({ name, description }, async (values) => {
+    await update.mutateAsync({ group: { uid, ...values }, updateMask: { paths: ["name", "description"] } });
+    onClose();
+  });
+  return (
+    <FormDialog title={`Edit ${name}`} send="Save" form={form} fields={groupFields} onClose={onClose}>
+      <GroupFields form={form} />
+    </FormDialog>
+  );
+}

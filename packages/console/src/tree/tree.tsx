@@ -1,0 +1,149 @@
+/** The tree of groups. Groups load when their parent is opened, and only the visible rows are in the page. */
+import { useQuery } from "@connectrpc/connect-query";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { Group as Row, Stack, Text, Title } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, useRef, useState } from "react";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import { screenPath, useOrganization } from "../frame/organization.ts";
+import { ScreenLink } from "../frame/screen-link.tsx";
+import { CreateGroupButton } from "./create-group.tsx";
+import classes from "./tree.module.css";
+import { type Tree, type TreeRow, useTree } from "./tree-nodes.ts";
+
+const ROW_HEIGHT = 34;
+
+export function Screen() {
+  const organization = useOrganization();
+  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { descendantsOf: organization }, pageSize: 1 });
+  const tree = useTree(organization);
+  return (
+    <Stack gap="sm">
+      <Row justify="space-between">
+        <div>
+          <Title order={1} size="h2">
+            Groups
+          </Title>
+          <Text c="dimmed" size="sm" role="status">
+            {data?.totalCount === undefined ? "" : `${data.totalCount} in the organization`}
+          </Text>
+        </div>
+        <CreateGroupButton parent={organization} />
+      </Row>
+      {tree.error !== undefined && <ErrorAlert error={tree.error} title="Not all groups can be shown" />}
+      <Rows tree={tree} />
+    </Stack>
+  );
+}
+
+function Rows({ tree }: { readonly tree: Tree }) {
+  const { rows } = tree;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [focused, setFocused] = useState(0);
+  const organization = useOrganization();
+  const navigate = useNavigate();
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    getItemKey: (index) => rows[index]?.key ?? index,
+    overscan: 12,
+  });
+  const current = Math.min(focused, rows.length - 1);
+
+  function focus(index: number): void {
+    if (index < 0 || index >= rows.length) return;
+    setFocused(index);
+    const rowOf = () => scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
+    const row = rowOf();
+    if (row) {
+      row.focus();
+      return;
+    }
+    virtual.scrollToIndex(index);
+    // The row is drawn after this task.
+    requestAnimationFrame(() => rowOf()?.focus());
+  }
+
+  /** The keys of a tree (WAI-ARIA Authoring Practices). */
+  function handleKey(event: KeyboardEvent, index: number): void {
+    const row = rows[index];
+    if (row === undefined || event.target !== event.currentTarget) return;
+    const isGroup = row.kind === "group";
+    const parent = rows.slice(0, index).findLastIndex(({ depth }) => depth < row.depth);
+    const actions: Record<string, () => void> = {
+      ArrowDown: () => focus(index + 1),
+      ArrowUp: () => focus(index - 1),
+      Home: () => focus(0),
+      End: () => focus(rows.length - 1),
+      ArrowRight: () => (isGroup && !row.isOpen ? tree.toggle(row.group.uid) : focus(index + 1)),
+      ArrowLeft: () => (isGroup && row.isOpen ? tree.toggle(row.group.uid) : focus(parent)),
+      Enter: () => {
+        if (row.kind === "more") tree.loadMore(row);
+        if (isGroup) void navigate({ to: screenPath(organization, "/group", row.group.uid), search: {} });
+      },
+    };
+    const action = actions[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  }
+
+  return (
+    <div ref={scroller} className={classes.scroller}>
+      <div role="tree" aria-label="Groups" className={classes.rows} style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, key, start }) => {
+          const row = rows[index] as TreeRow;
+          return (
+            <div
+              key={key as string}
+              role="treeitem"
+              data-index={index}
+              aria-level={row.depth}
+              aria-expanded={row.kind === "group" ? row.isOpen : undefined}
+              aria-selected={index === current}
+              tabIndex={index === current ? 0 : -1}
+              className={classes.row}
+              style={{ transform: `translateY(${start}px)`, paddingLeft: `${row.depth - 0.5}rem` }}
+              onKeyDown={(event) => handleKey(event, index)}
+              onFocus={() => setFocused(index)}
+            >
+              <RowContent row={row} tree={tree} />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function RowContent({ row, tree }: { readonly row: TreeRow; readonly tree: Tree }) {
+  if (row.kind === "note") return <Text c="dimmed">{row.text}</Text>;
+  if (row.kind === "more")
+    return (
+      <button type="button" tabIndex={-1} className={classes.more} onClick={() => tree.loadMore(row)}>
+        Show more
+      </button>
+    );
+  const { group, isOpen } = row;
+  return (
+    <>
+      <button
+        type="button"
+        tabIndex={-1}
+        className={classes.toggle}
+        aria-label={`${isOpen ? "Close" : "Open"} ${group.name}`}
+        onClick={() => tree.toggle(group.uid)}
+      >
+        <span aria-hidden>{isOpen ? "▾" : "▸"}</span>
+      </button>
+      <ScreenLink to="/group" uid={group.uid} tabIndex={-1}>
+        <bdi>{group.name}</bdi>
+      </ScreenLink>
+      <Text span c="dimmed" size="sm" className={classes.description}>
+        <bdi>{group.description}</bdi>
+      </Text>
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+/** A server with data, and browsers in which a person is signed in to the console. Fails on errors in the pages. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { openSecrets } from "../../server/src/iam/secrets/secrets-key.ts";
+import { createSignInLink } from "../../server/src/sign-in/sign-in-link.ts";
+import { openBrowser } from "../../server/test/harness/sign-in/chromium.ts";
+import type { SignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
+import { until } from "../../server/test/harness/wait.ts";
+
+export interface Visit {
+  readonly page: Page;
+  /** Address of a screen of the first organization. */
+  screen(path: string): string;
+}
+
+export interface VisitOptions {
+  /** Parts of messages of the browser's console that the test causes on purpose. */
+  readonly expected?: readonly RegExp[];
+}
+
+/** A link that signs the bootstrap owner in, by the clock of the server. */
+export async function linkOf({ baseUrl, dataDir, store, clock }: SignInWorld): Promise<string> {
+  const secrets = await openSecrets({ store, dataDir, key: undefined });
+  return store.transaction((db) => createSignInLink(db, baseUrl, clock.now(), secrets));
+}
+
+/** Opens a fresh browser, runs the test, and fails if the pages logged errors, broke the content security policy, or left the server. */
+export async function visit(
+  browser: Browser,
+  world: SignInWorld,
+  test: (visit: Visit) => Promise<void>,
+  { expected = [] }: VisitOptions = {},
+): Promise<void> {
+  await using watched = await openBrowser(browser);
+  const { page } = watched;
+  page.setDefaultTimeout(20_000);
+  const errors: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) errors.push(`${message.text()} (${message.location().url})`);
+  });
+  await test({ page, screen: (path) => `${world.baseUrl}/console/${world.orgUid}${path}` });
+  assert.deepEqual(watched.violations, []);
+  assert.deepEqual(
+    errors.filter((error) => !expected.some((pattern) => pattern.test(error))),
+    [],
+  );
+  const unknown = [...watched.origins].filter(
+    (origin) => origin !== world.baseUrl && origin !== world.upstream.issuer && !/^data:|^null$/.test(origin),
+  );
+  assert.deepEqual(unknown, []);
+}
+
+export async function signInByLink(page: Page, world: SignInWorld): Promise<void> {
+  await page.goto(await linkOf(world));
+  await page
+    .getByRole("navigation", { name: "Screens" })
+    .or(page.getByRole("heading", { name: "Your organizations" }))
+    .waitFor();
+}
+
+const folder = join(import.meta.dirname, "..");
+
+/** Builds the console if a source is newer than the build, so that the tests see what is there. */
+export function buildConsole(): void {
+  const index = join(folder, "dist/index.html");
+  const built = existsSync(index) ? statSync(index).mtimeMs : 0;
+  const sources = readdirSync(join(folder, "src"), { recursive: true, encoding: "utf8" });
+  if (sources.some((file) => statSync(join(folder, "src", file)).mtimeMs > built))
+    execFileSync(process.execPath, [join(folder, "build.js")]);
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Asserts that axe-core finds nothing on the screen, light and dark, and that it fits a phone. */
+export async function assertAccessible(page: Page): Promise<void> {
+  // As a function of the debugger: the content security policy admits no other script.
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
+      "axe.run().then((result) => result.violations)",
+    );
+    const problems = found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
+    assert.deepEqual(problems, [], `${page.url()}, ${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 360, height: 740 });
+  // A tooltip moves only after the page has its new width.
+  await until(async () => (await page.evaluate<number>("document.documentElement.scrollWidth")) <= 360);
+  await page.setViewportSize({ width: 1280, height: 720 });
+}

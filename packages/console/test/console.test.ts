@@ -1,0 +1,435 @@
+/** The console in a real browser, against a real server. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import type { Page } from "playwright-core";
+import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
+import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
+import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
+import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
+import { until } from "../../server/test/harness/wait.ts";
+import { compressedSizes } from "./compressed-sizes.ts";
+import { assertAccessible, buildConsole, linkOf, signInByLink, type Visit, type VisitOptions, visit } from "./console-world.ts";
+
+const chromium = await launchChromium();
+const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
+
+describe("the console", { skip }, () => {
+  const world = {} as SignInWorld;
+  before(async () => {
+    buildConsole();
+    Object.assign(world, await startSignInWorld());
+  });
+  after(async () => {
+    await chromium?.close();
+    await world[Symbol.asyncDispose]();
+  });
+
+  const walk = (title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions) =>
+    test(title, async () => {
+      assert.ok(chromium);
+      await visit(chromium, world, steps, options);
+    });
+
+  walk("a link signs the bootstrap owner in, and its secret leaves the address", async ({ page, screen }) => {
+    await page.goto(await linkOf(world));
+    await page.getByRole("heading", { name: "Your organizations" }).waitFor();
+    assert.ok(!page.url().includes("#"));
+    await page.goto(screen("/"));
+    await page.getByRole("heading", { name: "my-org" }).waitFor();
+    await assertAccessible(page);
+  });
+
+  walk(
+    "a link that was used already says how to make another",
+    async ({ page }) => {
+      const link = await linkOf(world);
+      await page.goto(link);
+      await page.getByRole("heading", { name: "Your organizations" }).waitFor();
+      await page.goto("about:blank");
+      await page.goto(link);
+      assert.match(await page.getByRole("alert").innerText(), /used already or has expired/);
+      await assertAccessible(page);
+    },
+    { expected: [/status of 400/] },
+  );
+
+  walk("signing out ends the session on the server", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/"));
+    const cookies = await page.context().cookies(`${world.baseUrl}/oauth/session`);
+    await page.getByRole("button", { name: /you and this browser/ }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in to Holt" }).waitFor();
+    await page.context().addCookies(cookies);
+    await page.goto(screen("/"));
+    await page.getByRole("heading", { name: "Sign in to Holt" }).waitFor();
+  });
+
+  async function signInAt(page: Page, account: string): Promise<void> {
+    await page.goto(`${world.baseUrl}/console/${world.acme.uid}`);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByLabel("Your organization").fill("acme.test");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByLabel("Account").fill(account);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "acme.test" }).waitFor();
+  }
+
+  walk("a person signs in at the organization's provider and returns to the screen", async ({ page }) => {
+    await signInAt(page, "alice");
+    assert.equal(page.url(), `${world.baseUrl}/console/${world.acme.uid}`);
+  });
+
+  walk(
+    "groups are created, changed and deleted, and what is in the way of a deletion is shown",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/groups"));
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("team-a");
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("treeitem").getByRole("link", { name: "team-a" }).click();
+      await page.getByRole("heading", { name: "team-a" }).waitFor();
+      await assertAccessible(page);
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("inner");
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Edit" }).click();
+      await page.getByLabel("Description").fill("What team A builds");
+      await assertAccessible(page);
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("What team A builds").waitFor();
+      await page.getByRole("button", { name: "Delete" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText("Groups: 1").waitFor();
+      await dialog.getByRole("button", { name: "Delete" }).click();
+      assert.match(await dialog.getByRole("alert").innerText(), /child groups[\s\S]*FAILED_PRECONDITION[\s\S]*Request/);
+      await dialog.getByRole("link", { name: "in this group" }).click();
+      await page.getByRole("row").getByRole("link", { name: "inner" }).click();
+      await page.getByRole("heading", { name: "inner" }).waitFor();
+      await page.getByRole("button", { name: "Delete" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await page.getByRole("treeitem").first().waitFor();
+      await page.getByRole("button", { name: "Open team-a" }).click();
+      await page.getByText("No groups in here").waitFor();
+      await assertAccessible(page);
+    },
+    { expected: [/status of 400/] },
+  );
+
+  walk(
+    "a violation is shown at its field, an error keeps the input, and leaving with input asks first",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/groups"));
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("A name with CAPITALS / and a slash");
+      await page.getByLabel("Description").fill("kept");
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("alert").waitFor();
+      assert.equal(await page.getByLabel("Name").getAttribute("aria-invalid"), "true");
+      assert.equal(await page.getByLabel("Description").inputValue(), "kept");
+      await assertAccessible(page);
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await page.getByRole("button", { name: "Keep editing" }).click();
+      assert.equal(await page.getByLabel("Description").inputValue(), "kept");
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Discard it" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    },
+    { expected: [/status of 400/] },
+  );
+
+  walk("a person with few rights sees which capability an action needs", async ({ page }) => {
+    await signInAt(page, "alice");
+    await page.goto(`${world.baseUrl}/console/${world.acme.uid}/groups`);
+    const button = page.getByRole("button", { name: "New group" });
+    await button.waitFor();
+    await button.focus();
+    await page.getByRole("tooltip").waitFor();
+    assert.match(await page.getByRole("tooltip").innerText(), /You lack groups\.create here/);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.getByRole("dialog").count(), 0);
+    await assertAccessible(page);
+  });
+
+  walk("hostile names and descriptions are shown as text", async ({ page, screen }) => {
+    const text = `<img src=x onerror="reportViolation('ran')"><script>reportViolation('ran')</script> \u202Eevil\u200B ${"x".repeat(200)}`;
+    const { uid } = await world.must(GroupsService.method.createGroup, {
+      parent: world.orgUid,
+      group: { name: "hostile", description: text },
+    });
+    await signInByLink(page, world);
+    await page.goto(screen("/groups"));
+    await page.getByRole("treeitem").getByText("<img src=x").waitFor();
+    await page.goto(screen(`/group/${uid}`));
+    await page.getByText("<script>").waitFor();
+    assert.equal(await page.locator("img").count(), 0);
+    await assertAccessible(page);
+  });
+
+  walk("the tree works by keyboard alone", async ({ page, screen }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "aaa-keys" } });
+    await world.must(GroupsService.method.createGroup, { parent: uid, group: { name: "below" } });
+    await signInByLink(page, world);
+    await page.goto(screen("/groups"));
+    await page.getByRole("treeitem").first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("treeitem", { name: /below/ }).waitFor();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "below" }).waitFor();
+  });
+
+  walk("an image repository shows its tags, its readme as text, and how to pull from it", async ({ page, screen }) => {
+    const repo = await world.must(ReposService.method.createRepo, {
+      parent: world.orgUid,
+      repo: { name: "app", description: "<b>bold</b>" },
+    });
+    const content = "# Hello\n\n![tracker](https://elsewhere.test/x.png) [good](https://example.com/)\n\n```\n<script>code</script>\n```\n";
+    await world.must(ReposService.method.updateRepoReadme, { repoReadme: { uid: repo.uid, content } });
+    const digest = `sha256:${"a".repeat(64)}`;
+    await world.must(TagsService.method.createTag, { parent: repo.uid, tag: { name: "v1", digest } });
+    await signInByLink(page, world);
+    await page.goto(screen("/repositories"));
+    await page.getByRole("row").getByText("<b>bold</b>").waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: "app", exact: true }).click();
+    await page.getByRole("row").getByText(digest).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Readme" }).click();
+    await page.getByRole("heading", { name: "Hello" }).waitFor();
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    assert.deepEqual(await page.locator("[role=tabpanel] a").evaluateAll((links) => links.map((link) => link.getAttribute("href"))), [
+      "https://example.com/",
+    ]);
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Pull" }).click();
+    await page.getByText(`docker pull ${new URL(world.baseUrl).host}/my-org/app:TAG`).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Access" }).click();
+    await page.getByRole("row", { name: /owner/ }).first().waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByRole("cell", { name: /repo\.created/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Its 1 tags").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("There are no image repositories yet").waitFor();
+  });
+
+  walk("an image shows its packages, vulnerabilities and attached artifacts, and its tag the digests before", async ({ page, screen }) => {
+    const { uid } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "contents" } });
+    using client = createRegistryClient(world.baseUrl, basic("_token", world.token));
+    const config = await client.blob(uid, JSON.stringify({ os: "linux", architecture: "amd64" }), CONFIG);
+    const layer = await client.blob(uid, await layerOf({ [APK]: apkDatabase("zlib 1.3-r0") }), LAYER);
+    const image = { schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer] };
+    const { digest } = await client.manifest(uid, image, "v1");
+    const subject = { mediaType: MANIFEST, digest, size: JSON.stringify(image).length };
+    await client.manifest(uid, { ...image, layers: [], artifactType: "application/x-note", subject });
+    const moved = await client.manifest(uid, { ...image, annotations: { moved: "yes" } }, "v1");
+    await until(async () => {
+      const { packages } = await world.must(ImagePackagesService.method.listImagePackages, { uid, digest });
+      return packages.length > 0;
+    });
+    await signInByLink(page, world);
+    await page.goto(screen(`/repository/${uid}`));
+    await page.getByRole("link", { name: "v1", exact: true }).click();
+    await page.getByRole("link", { name: moved.digest }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: digest }).click();
+    await page.getByRole("row", { name: /zlib 1\.3-r0 apk linux\/amd64/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Vulnerabilities" }).click();
+    await page.getByText("No vulnerability of this image is known").waitFor();
+    await page.getByRole("tab", { name: "Signatures and SBOMs" }).click();
+    await page.getByRole("row", { name: /application\/x-note unsigned/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Call" }).click();
+    await page.getByText(`/holt/v1/repos/${uid}/digests/${digest}/packages`).waitFor();
+    await world.must(ReposService.method.deleteRepo, { uid });
+  });
+
+  walk("a list loads further pages while it scrolls, sorts, and exports all pages", async ({ page }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "many" } });
+    const numbers = Array.from({ length: 230 }, (_, index) => String(index).padStart(3, "0"));
+    for (const number of numbers) await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: `repo-${number}` } });
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/repositories`);
+    await page.getByText("100 of 230 loaded").waitFor();
+    await page.getByRole("row", { name: "repo-000" }).focus();
+    await page.getByRole("region", { name: "Image repositories" }).evaluate((list) => list.scrollTo(0, 1e6));
+    await page.getByText("200 of 230 loaded").waitFor();
+    await page.getByRole("button", { name: "Name" }).click();
+    await page.getByRole("row", { name: "repo-229" }).waitFor();
+    assert.match(page.url(), /order=name\+desc/);
+    await page.getByRole("button", { name: "Export" }).click();
+    const downloading = page.waitForEvent("download");
+    await page.getByRole("menuitem", { name: "All pages as CSV" }).click();
+    const lines = (await readFile(await (await downloading).path(), "utf8")).trim().split("\r\n");
+    assert.deepEqual(
+      lines.slice(1).map((line) => line.split(",")[0]),
+      numbers.toReversed().map((number) => `repo-${number}`),
+    );
+    await page.getByLabel("Name").fill("repo-007");
+    await page.getByRole("row", { name: "repo-007" }).waitFor();
+    assert.match(page.url(), /name=repo-007/);
+    await assertAccessible(page);
+  });
+
+  walk("a webhook is created, gets a test event, shows the failed delivery, sends it again, and is deleted", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/subscriptions"));
+    await page.getByText("No events are sent anywhere yet").waitFor();
+    await page.getByRole("button", { name: "New webhook" }).click();
+    await page.getByLabel("Sink").fill("https://127.0.0.1:9/hook");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("link", { name: "https://127.0.0.1:9/hook" }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: "https://127.0.0.1:9/hook" }).click();
+    await page.getByRole("button", { name: "Send a test event" }).click();
+    await page.getByRole("row", { name: /test.*pending/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Send again" }).first().click();
+    await page.getByRole("tab", { name: "Health" }).click();
+    await page.getByRole("row", { name: /State/ }).waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("No events are sent anywhere yet").waitFor();
+  });
+
+  walk("a machine's identity shows its proof and its roles, and is deleted", async ({ page, screen }) => {
+    const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: "repo:a" } } as const;
+    const identity = { name: "ci", relationship: { case: "claimMatch", value: claimMatch } } as const;
+    await world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity });
+    await signInByLink(page, world);
+    await page.goto(screen("/identities"));
+    await page.getByRole("row", { name: /ci.*https:\/\/ci\.test · repo:a/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: "ci", exact: true }).click();
+    await page.getByRole("row", { name: "Subject repo:a" }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Roles" }).click();
+    await page.getByText("No role is bound to this identity").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("heading", { name: "Identities" }).waitFor();
+    await page.getByRole("link", { name: "ci", exact: true }).waitFor({ state: "detached" });
+  });
+
+  walk("the password of a pull token and the link of an invite are shown once, and both are revoked", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/pull-tokens"));
+    await page.getByRole("button", { name: "New pull token" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("cluster-a");
+    await page.getByLabel("python pull").check();
+    await page.getByRole("button", { name: "Create" }).click();
+    const secret = page.getByRole("dialog", { name: "Pull token cluster-a" });
+    await secret.getByText(/docker login/).waitFor();
+    await secret.getByText(/@.*\/libraries\/python\/my-org\/simple/).waitFor();
+    await assertAccessible(page);
+    await secret.getByRole("button", { name: "I have copied it" }).click();
+    await page.getByRole("row", { name: /cluster-a.*images pull, python pull/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await page.getByText("There are no pull tokens yet").waitFor();
+
+    await page.goto(screen("/invites"));
+    await page.getByRole("button", { name: "New invite" }).click();
+    await page.getByRole("combobox", { name: "Role" }).fill("viewer");
+    await page.getByRole("option", { name: "viewer", exact: true }).click();
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByText(`${world.baseUrl}/oauth?invite=`).waitFor();
+    await page.getByRole("button", { name: "I have copied it" }).click();
+    await page.getByRole("row", { name: /viewer.*anyone with the link.*once/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Nobody is invited").waitFor();
+  });
+
+  walk("a role is bound to an identity and removed again, and the console explains the difference", async ({ page, screen }) => {
+    const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: "repo:b" } } as const;
+    const identity = { name: "robot", relationship: { case: "claimMatch", value: claimMatch } } as const;
+    const { uid } = await world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity });
+    await signInByLink(page, world);
+    await page.goto(screen(`/group/${world.orgUid}?tab=access`));
+    await page.getByRole("button", { name: "Bind a role" }).click();
+    await page.getByRole("textbox", { name: "Identity" }).fill(uid);
+    await page.getByRole("combobox", { name: "Role" }).fill("viewer");
+    await page.getByRole("option", { name: "viewer", exact: true }).click();
+    await page.getByRole("button", { name: "Bind", exact: true }).click();
+    await page.getByRole("row", { name: /robot.*viewer/ }).waitFor();
+    await assertAccessible(page);
+    const question = new URLSearchParams({ identity: uid, capability: String(Capability.CAP_IAM_GROUPS_LIST) });
+    await page.goto(screen(`/explain?${question}`));
+    await page
+      .getByRole("listitem")
+      .getByText(/→ binding at .* → role viewer → groups\.list/)
+      .waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: "viewer" }).click();
+    await page.getByRole("row", { name: /^groups list/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Bindings" }).click();
+    await page.getByRole("row", { name: /robot.*my-org/ }).waitFor();
+    await page.getByRole("link", { name: "my-org" }).click();
+    await page.getByRole("row", { name: /robot/ }).getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("row", { name: /robot/ }).waitFor({ state: "detached" });
+    await page.goto(screen(`/explain?${question}`));
+    await page.getByText("Not allowed").waitFor();
+    await page.goto(screen("/roles?name=owner"));
+    await page.getByRole("link", { name: "owner", exact: true }).waitFor();
+    await assertAccessible(page);
+  });
+
+  walk("a person sees the own sessions and ends another one", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/sessions"));
+    await page.getByRole("row", { name: /console.*this session/ }).waitFor();
+    await assertAccessible(page);
+    const others = page.getByRole("button", { name: "End", exact: true });
+    const before = await others.count();
+    await others.first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
+    await others.nth(before - 1).waitFor({ state: "detached" });
+  });
+
+  walk(
+    "when the session has ended, a request waits until the person has signed in again, and the input stays",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/groups"));
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("kept-input");
+      await page.context().clearCookies();
+      world.clock.advance(2 * 3_600_000);
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      await assertAccessible(page);
+      const other = await page.context().newPage();
+      await other.goto(await linkOf(world));
+      await other.getByRole("heading", { name: "Your organizations" }).waitFor();
+      await page.getByRole("treeitem", { name: /kept-input/ }).waitFor();
+    },
+    { expected: [/status of 401/] },
+  );
+
+  test("the first load of Home is at most 300 kB, and each further screen at most 80 kB", async () => {
+    const { home, others } = await compressedSizes();
+    assert.ok(home <= 300_000, `Home loads ${home} bytes`);
+    for (const [screen, bytes] of others) assert.ok(bytes <= 80_000, `${screen} loads ${bytes} bytes`);
+    assert.ok(others.size >= 4);
+  });
+});
