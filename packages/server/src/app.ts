@@ -15,6 +15,7 @@ import { createRefusal } from "./api/rest/error.ts";
 import { createRestHandler } from "./api/rest/rest.ts";
 import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
+import { CONSOLE_PATH, createConsole } from "./console/console.ts";
 import { sqlitePath } from "./db/open.ts";
 import { blobReferences, domains, eventSubjects } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
@@ -36,16 +37,21 @@ import { type Clock, systemClock } from "./lib/clock.ts";
 import { unavailable } from "./lib/errors.ts";
 import type { Log } from "./lib/log.ts";
 import { startLibraries } from "./libraries/module.ts";
+import { startMail } from "./mail/mail-worker.ts";
 import { createAppendListeners } from "./outbox/append-listeners.ts";
 import { startRegistry } from "./registry/module.ts";
 import { createDirectoryEmptying } from "./scim/empty-directory.ts";
 import { startScim } from "./scim/module.ts";
 import { takeHeadlessSession } from "./sign-in/headless.ts";
 import { startSignIn } from "./sign-in/module.ts";
+import { createSignInLink } from "./sign-in/sign-in-link.ts";
+import { readTrustedRoot } from "./trusted-root-file.ts";
 import { unimplemented } from "./unimplemented.ts";
 
 export interface App extends AsyncDisposable {
   readonly port: number;
+  /** Signs the bootstrap owner in to the console; only after the first start. */
+  readonly signInLink: string | undefined;
   /** Is not ready any more, but serves everything. */
   announceStop(): void;
   /** Takes no new connections and resolves when the running calls are answered. */
@@ -89,19 +95,25 @@ export async function createApp(
   const blobs = await installation.openBlobs();
   const secrets = await installation.openSecrets();
   const keys = await installation.openKeys();
-  const { bootstrapOwner, pageTokenKey } = await installation.bootstrap();
+  const { bootstrapOwner, pageTokenKey, isFirstStart } = await installation.bootstrap();
   stack.use(startReleasingPages(store, log));
 
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);
   const limit = callLimit ?? createCallLimit(config.maxConcurrentCalls);
+  const callerSlots = createCallerSlots(limits.transfersPerCaller);
   const parsers = stack.use(new Parsers());
+  const mail = startMail({ store, clock, log, secrets, settings: config });
+  if (mail.worker !== undefined) stack.use(mail.worker);
+  const trustedRoot = await readTrustedRoot(config.sigstoreTrustedRoot);
   const platform: Platform = {
     ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, blobReferences, appendListeners, limits, memory, parsers },
+    mailer: mail.mailer,
+    trustedRoot,
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
-    frame: createProtocolFrame({ limit, log, callerSlots: createCallerSlots(limits.transfersPerCaller) }),
+    frame: createProtocolFrame({ limit, log, callerSlots }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);
@@ -129,15 +141,17 @@ export async function createApp(
   });
   const grpc = createGrpcHandler({ operations, services, run, profile, limits, memory, health, log, unserved });
   const openapi = createOpenApiHandler({ operations, baseUrl });
-  const pages = createServerPages({ health, openapi, docs: createDocsHandler() });
-  const mounts = [...pages, ...served.flatMap((domain) => domain.mounts ?? [])];
+  const consoleMounts = config.console ? [createConsole(log)] : [];
+  const consolePath = config.console ? CONSOLE_PATH : undefined;
+  const pages = createServerPages({ health, openapi, docs: createDocsHandler(), consolePath });
+  const mounts = [...pages, ...consoleMounts, ...served.flatMap((domain) => domain.mounts ?? [])];
   assertNoneShadowed(
     mounts,
     operations.flatMap(({ bindings }) => bindings.map(({ path }) => path)),
   );
   const router = createRouter({
     mounts,
-    rest: createRestHandler({ operations, run, profile, memory, log, unserved }),
+    rest: createRestHandler({ operations, run, profile, memory, log, unserved, callerSlots }),
     refuse: createRefusal(profile),
     limits,
   });
@@ -152,9 +166,12 @@ export async function createApp(
       log,
     }),
   );
+  const wantsLink = isFirstStart && config.console;
+  const signInLink = wantsLink ? await store.transaction((db) => createSignInLink(db, baseUrl, clock.now(), secrets)) : undefined;
   const owned = stack.move();
   return {
     port: listener.port,
+    signInLink,
     announceStop() {
       health.drain();
       listener.announceStop();

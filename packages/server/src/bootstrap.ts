@@ -28,6 +28,8 @@ export interface Bootstrap {
   readonly bootstrapOwner: string;
   /** 32 bytes that seal page tokens. */
   readonly pageTokenKey: Uint8Array;
+  /** Whether this start has created the organization and its owner. */
+  readonly isFirstStart: boolean;
 }
 
 export interface BootstrapOptions {
@@ -48,7 +50,7 @@ export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, gra
     if (bootstrapOwner === made) await createOrganization(db, made, { orgName, issuer, now });
     else await recordFirstOrganization(db, bootstrapOwner);
     if (changed) await grants?.recordChange(db, "*");
-    return { bootstrapOwner, pageTokenKey: Buffer.from(pageTokenKey, "hex") };
+    return { bootstrapOwner, pageTokenKey: Buffer.from(pageTokenKey, "hex"), isFirstStart: bootstrapOwner === made };
   });
 }
 

@@ -64,7 +64,9 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_EVENT_RETENTION: ["1s", "720h"],
   HOLT_PULL_EVENTS: ["blobs", "manifests", "hourly", "off", `${"0".repeat(40)}=off`, `hourly, ${"f".repeat(40)}=blobs`],
   HOLT_REGISTRY_CREATE_FOLDERS: ["on", "off"],
+  HOLT_CONSOLE: ["on", "off"],
   HOLT_IMAGE_PACKAGES: ["on", "off"],
+  HOLT_PUBLIC_CONTENT: ["on", "off"],
   HOLT_MAX_SUBSCRIPTIONS: ["1", "100000"],
   HOLT_IMPORT_MAX_BYTES: ["1", "2147483648"],
   HOLT_MIRROR_TIMEOUT: ["300ms", "24h"],
@@ -72,6 +74,8 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
 };
 
 const BAD: Readonly<Record<string, readonly string[]>> = {
+  HOLT_SMTP_URL: ["mail.example.com", "http://mail.example.com", "smtp://", "smtp://h/path", "smtp://h?x", "smtp://u:50%@h"],
+  HOLT_SMTP_FROM: ["Holt", "a@b.c, d@e.f", "Holt <a@b.c", "Holt <a@b.c> <d@e.f>", "a@b.c\nBcc: d@e.f"],
   HOLT_PULL_EVENTS: ["all", "off,blobs", "x=off", `${"0".repeat(40)}=`, `${"0".repeat(40)}/${"0".repeat(16)}=off`],
   HOLT_REGISTRY_CREATE_FOLDERS: ["", "yes"],
   HOLT_LISTEN: ["", "8080", ":8080", "h:65536", "h:", "h:x", "::1:80", "a b:80", "http://h:80"],
@@ -91,6 +95,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_DATABASE_CHECK: ["", "24", "often"],
   HOLT_TRUSTED_PROXIES: ["proxy.example.com", "10.0.0.0/33", "10.0.0", "fd00::/129"],
   HOLT_USER_ISSUERS: ["accounts.example.com", "https://a.example.com,b"],
+  HOLT_LOCAL_ACCOUNTS: ["true", "ON"],
   HOLT_LOGIN_ISSUER: ["accounts.example.com", "https://u:p@accounts.example.com", "https://accounts.example.com?x"],
   HOLT_PINNED_ISSUERS: ["https://issuer.example.com", "https://issuer.example.com=/no/such/file"],
   HOLT_SERVICE_PRINCIPALS: ["INGESTER", "INGESTER=x", "NOBODY=https://i s", "UNSPECIFIED=https://i s", "__proto__=https://i s"],
@@ -105,7 +110,9 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_WEBHOOK_TIMEOUT: ["", "0", "30", "2h"],
   HOLT_WEBHOOK_GIVE_UP: ["", "0", "3d"],
   HOLT_EVENT_RETENTION: ["", "0", "999ms", "30d"],
+  HOLT_CONSOLE: ["", "ON", "true", "0"],
   HOLT_IMAGE_PACKAGES: ["", "ON", "true", "0"],
+  HOLT_PUBLIC_CONTENT: ["", "yes"],
   HOLT_MAX_SUBSCRIPTIONS: ["", "0", "100001", "many"],
   HOLT_IMPORT_MAX_BYTES: ["", "0", "2GiB", "1000000000001"],
   HOLT_MIRROR_TIMEOUT: ["", "0", "30", "25h"],
@@ -150,6 +157,7 @@ describe("settings", () => {
       "HOLT_USER_CLIENT_IDS",
       "HOLT_LOGIN_CLIENT_ID",
       "HOLT_LOGIN_CLIENT_SECRET",
+      "HOLT_SIGSTORE_TRUSTED_ROOT",
       "HOLT_TLS_CERT",
       "HOLT_TLS_KEY",
     ];
@@ -173,12 +181,24 @@ describe("settings", () => {
       assert.ok(problem.includes(name), problem);
   });
 
+  test("this server is not an issuer whose tokens register people", () => {
+    for (const issuers of [
+      { HOLT_USER_ISSUERS: "https://holt.example.com" },
+      { HOLT_LOGIN_ISSUER: "https://holt.example.com/", HOLT_LOGIN_CLIENT_ID: "x" },
+    ])
+      assert.match(problemOf({ HOLT_BASE_URL: "https://holt.example.com", ...issuers }), /must not be this server itself/);
+  });
+
   test("an unknown setting is reported with the nearest known one, and without a list of all", () => {
     assert.equal(problemOf({ HOLT_LISTN: "x" }), 'HOLT_LISTN: is not a setting of this version; did you mean "HOLT_LISTEN"?');
     assert.equal(
       problemOf({ HOLT_QUUX_ZAP: "x" }),
       "HOLT_QUUX_ZAP: is not a setting of this version; docs/configuration.md lists the settings",
     );
+  });
+
+  test("variables of the command line may be set in the shell that starts the server", () => {
+    assert.equal(problemOf({ HOLT_URL: "http://h", HOLT_TOKEN: "t", HOLT_CONTEXT: "c", HOLT_CONFIG_DIR: "/d" }), "");
   });
 
   test("variables without the prefix HOLT_ are ignored", () => {
@@ -199,6 +219,14 @@ describe("settings", () => {
     assert.deepEqual(config.userIssuers, ["https://a.example.com", "https://idp.example.com"]);
     assert.deepEqual(config.userClientIds, ["holt", "b"]);
     assert.doesNotMatch(problemOf({ HOLT_LOGIN_CLIENT_SECRET: "verysecret", HOLT_LOGIN_CLIENT_ID: "holt" }), /verysecret/);
+  });
+
+  test("HOLT_SMTP_URL needs HOLT_SMTP_FROM, and is not printed", () => {
+    const mail = { HOLT_SMTP_URL: "smtp://holt:very%20secret@mail.example.com:25", HOLT_SMTP_FROM: "Holt <holt@example.com>" };
+    assert.equal(problemOf(mail), "");
+    assert.match(problemOf({ HOLT_SMTP_FROM: mail.HOLT_SMTP_FROM }), /must be set together/);
+    assert.doesNotMatch(problemOf({ HOLT_SMTP_URL: mail.HOLT_SMTP_URL }), /secret/);
+    assert.doesNotMatch(problemOf({ ...mail, HOLT_SMTP_URL: "smtp://holt:very#secret@mail.example.com" }), /secret/);
   });
 
   test("the default base URL names an address that reaches the server", () => {

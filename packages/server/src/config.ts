@@ -29,6 +29,8 @@ import {
   parsePullRecordings,
   parseRequiredTerms,
   parseServicePrincipals,
+  parseSmtpFrom,
+  parseSmtpUrl,
   parseUrl,
   parseVendorProfile,
   secretsKeyFrom,
@@ -47,6 +49,8 @@ export interface Config {
   readonly registryUrl: string;
   readonly orgName: string;
   readonly vendorProfile: VendorProfile;
+  /** Whether the server serves the web console. */
+  readonly console: boolean;
   readonly tlsCert: string;
   readonly tlsKey: string;
   readonly logLevel: LogLevel;
@@ -60,6 +64,8 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   readonly audiences: readonly string[];
   readonly userIssuers: readonly string[];
+  /** Whether people can have accounts of this server's own. */
+  readonly localAccounts: boolean;
   /** Empty if the operator has no identity provider. */
   readonly loginIssuer: string;
   readonly loginClientId: string;
@@ -73,14 +79,20 @@ export interface Config {
   readonly requiredTerms: RequiredTerms;
   readonly outboundAllowCidrs: readonly string[];
   readonly awsStsUrl: string;
+  /** `smtp://` or `smtps://` with user and password; empty for no mail. */
+  readonly smtpUrl: string;
+  readonly smtpFrom: string;
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
   readonly pullEvents: PullRecordings;
   /** Whether a push creates missing folders, for callers who may. */
   readonly registryCreateFolders: boolean;
+  readonly publicContent: boolean;
   /** Whether this server reads the packages of images. */
   readonly imagePackages: boolean;
+  /** Path; empty for none. */
+  readonly sigstoreTrustedRoot: string;
   readonly webhookBackoffMs: readonly number[];
   readonly webhookTimeoutMs: number;
   readonly webhookGiveUpMs: number;
@@ -169,6 +181,12 @@ export const settings: Settings = {
     doc: "Empty or `chainguard`. Adds that vendor's gRPC package names, event prefix and error domains, for clients that were made for it.",
     parse: parseVendorProfile,
   },
+  console: {
+    env: "HOLT_CONSOLE",
+    fallback: "on",
+    doc: "Whether browsers get the web console at `/console`, and at `/`: `on` or `off`.",
+    parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
+  },
   tlsCert: {
     env: "HOLT_TLS_CERT",
     fallback: "",
@@ -209,7 +227,7 @@ export const settings: Settings = {
   maxTransfersPerCaller: {
     env: "HOLT_MAX_TRANSFERS_PER_CALLER",
     fallback: "256",
-    doc: "Maximum number of concurrent uploads and downloads of one identity: blobs, files of libraries and feeds. Further ones get RESOURCE_EXHAUSTED (HTTP 429). All anonymous readers of feeds count as one identity. `0` for no limit.",
+    doc: "Maximum number of concurrent transfers of one identity: blobs, files of libraries, feeds and long lists of version 1. Further ones get RESOURCE_EXHAUSTED (HTTP 429). All anonymous readers of feeds and of public content count as one identity, and one network of them gets a quarter, but at least 8. `0` for no limit.",
     parse: parseInteger(0, 1_000_000),
   },
   readTimeoutMs: {
@@ -235,6 +253,12 @@ export const settings: Settings = {
     fallback: "",
     doc: "OIDC issuers whose users may register and sign in, as comma-separated URLs. Holt trusts their claims about a user's email. Removing an issuer locks its users out. Empty: only people of organizations' identity providers register.",
     parse: (text) => parseList(text).map(parseIssuer),
+  },
+  localAccounts: {
+    env: "HOLT_LOCAL_ACCOUNTS",
+    fallback: "on",
+    doc: "`on` or `off`: whether people whom somebody invites can create an account on this server, with a passkey, or with a password and an authenticator app. With `off`, people with such an account can no longer sign in.",
+    parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
   },
   loginIssuer: {
     env: "HOLT_LOGIN_ISSUER",
@@ -283,7 +307,7 @@ export const settings: Settings = {
     env: "HOLT_SECRETS_KEY",
     fallback: "",
     isSecret: true,
-    doc: "Key that seals the client secrets of identity providers in the database: 32 random bytes in base64 (`openssl rand -base64 32`). Empty: the file `secrets.key` in the data folder, created at the first start. All servers of one database need the same key.",
+    doc: "Key that seals secrets in the database, such as client secrets of identity providers, keys of authenticator apps and waiting mails: 32 random bytes in base64 (`openssl rand -base64 32`). Empty: the file `secrets.key` in the data folder, created at the first start. All servers of one database need the same key.",
     parse: (text) => (text === "" ? undefined : secretsKeyFrom(text)),
   },
   outboundAllowCidrs: {
@@ -297,6 +321,19 @@ export const settings: Settings = {
     fallback: "https://sts.amazonaws.com",
     doc: "Endpoint that verifies AWS caller-identity proofs.",
     parse: (text) => parseUrl(text, ["https:", "http:"]).origin,
+  },
+  smtpUrl: {
+    env: "HOLT_SMTP_URL",
+    fallback: "",
+    isSecret: true,
+    doc: "Mail server that takes Holt's mails, such as `smtp://user:password@mail.example.com:587` or `smtps://mail.example.com`. Special characters of user and password are percent-encoded. `smtp://` uses STARTTLS if the server offers it, and requires it if there is a password. Empty: Holt sends no mail, and links are passed on by people.",
+    parse: parseSmtpUrl,
+  },
+  smtpFrom: {
+    env: "HOLT_SMTP_FROM",
+    fallback: "",
+    doc: "Sender of mails: an address, or `Name <address>`. Required with HOLT_SMTP_URL.",
+    parse: parseSmtpFrom,
   },
   gcGraceMs: {
     env: "HOLT_GC_GRACE",
@@ -322,11 +359,23 @@ export const settings: Settings = {
     doc: "Whether a push to a repository below folders that do not exist creates them, if the caller may create groups there: `on` or `off`. A push never creates an organization.",
     parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
   },
+  publicContent: {
+    env: "HOLT_PUBLIC_CONTENT",
+    fallback: "on",
+    doc: "Whether owners may make groups and repositories public, so that anybody can pull from them without a login: `on` or `off`. While it is `off`, nothing is public, and the settings of owners are kept.",
+    parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
+  },
   imagePackages: {
     env: "HOLT_IMAGE_PACKAGES",
     fallback: "on",
     doc: "Whether this server reads the packages of pushed images, in the background and one image at a time: `on` or `off`. Images that were pushed while no server did so are read later.",
     parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
+  },
+  sigstoreTrustedRoot: {
+    env: "HOLT_SIGSTORE_TRUSTED_ROOT",
+    fallback: "",
+    doc: "Path of a `trusted_root.json`: the certificate authorities and logs that keyless signatures are verified with. Empty verifies signatures by keys only. Read at the start.",
+    parse: (text) => text,
   },
   webhookBackoffMs: {
     env: "HOLT_WEBHOOK_BACKOFF",
@@ -396,10 +445,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
   if (config.loginIssuer !== undefined && (config.loginIssuer === "") !== (config.loginClientId === ""))
     problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
+  if (config.smtpUrl !== undefined && config.smtpFrom !== undefined && (config.smtpUrl === "") !== (config.smtpFrom === ""))
+    problems.push("HOLT_SMTP_URL and HOLT_SMTP_FROM must be set together");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   const baseUrl = config.baseUrl || defaultBaseUrl(config);
+  // Local accounts have this issuer, and only their own sign-in may confirm them.
+  if (withLogin(config).userIssuers.some((issuer) => URL.parse(issuer)?.origin === baseUrl))
+    throw new ConfigError("HOLT_USER_ISSUERS and HOLT_LOGIN_ISSUER must not be this server itself (HOLT_BASE_URL)");
   return { ...withLogin(config), baseUrl, registryUrl: config.registryUrl || baseUrl };
 }
 
@@ -418,10 +472,13 @@ export function givenSettings(
   return names.flatMap((name): [string, string][] => (env[name] ? [[name, env[name]]] : []));
 }
 
+/** Variables of the command line (docs/cli.md), which may be set in the same shell. */
+const OF_COMMAND_LINE = new Set(["HOLT_CONFIG_DIR", "HOLT_CONTEXT", "HOLT_TOKEN", "HOLT_URL"]);
+
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set(Object.values(settings).map((setting) => setting.env));
   return Object.keys(env)
-    .filter((name) => name.startsWith("HOLT_") && !known.has(name))
+    .filter((name) => name.startsWith("HOLT_") && !known.has(name) && !OF_COMMAND_LINE.has(name))
     .map((name) => `${name}: is not a setting of this version${didYouMean(name, known) || `; docs/configuration.md lists the settings`}`);
 }
 

@@ -6,7 +6,8 @@ import { ConfigError, readConfig } from "./config.ts";
 const USAGE = `Usage: holtd [command]
 
   serve         run the server (default)
-  token         print an access token of the bootstrap owner for this data folder or database
+  token         print an access token of the bootstrap owner for this data folder or database; with --link, a link that signs
+                the bootstrap owner in to the console, once, within ten minutes
   keys rotate   create a new signing key; the previous one stays published for 24 hours
   gc            remove content that no image needs; with --dry-run, only print it
   adopt-blobs   make the folder "blobs" of the data folder that of the database, if the right one is lost
@@ -18,6 +19,9 @@ const USAGE = `Usage: holtd [command]
                 import metadata of vulnerabilities; --help has details
   compact       rewrite the SQLite file of a stopped server without its unused pages
   recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
+  account-link [UID|EMAIL]
+                print a link, good for an hour, by which the bootstrap owner or this person sets up a passkey or a
+                password; with --reset-second-factor, without a code of the authenticator app
   version       print the version
   help          print this
 
@@ -27,17 +31,24 @@ Settings are environment variables; docs/configuration.md documents them.`;
 interface Given {
   readonly argument: string;
   readonly isDryRun: boolean;
+  readonly wantsLink: boolean;
+  readonly resetsSecondFactor: boolean;
 }
 
 /** Each command loads only its own modules, since loading all of them costs most of a start. */
 const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>> = {
   serve: async () => (await import("./serve.ts")).serve(readConfig()),
-  token: async () => (await import("./cli/commands.ts")).printToken(readConfig()),
+  token: async ({ wantsLink }) => {
+    const { printLink, printToken } = await import("./cli/commands.ts");
+    await (wantsLink ? printLink : printToken)(readConfig());
+  },
   "keys rotate": async () => (await import("./cli/commands.ts")).rotateKeys(readConfig()),
   gc: async ({ isDryRun }) => (await import("./cli/collect-garbage.ts")).collectGarbage(readConfig(), isDryRun),
   "adopt-blobs": async () => (await import("./cli/commands.ts")).adoptBlobs(readConfig()),
   compact: async () => (await import("./cli/commands.ts")).compact(readConfig()),
   recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(readConfig(), argument),
+  "account-link": async ({ argument: person, resetsSecondFactor }) =>
+    (await import("./cli/account-link.ts")).printAccountLink(readConfig(), { person, resetsSecondFactor }),
   version: () => console.log(packageJson.version),
   help: () => console.log(USAGE),
 };
@@ -58,12 +69,13 @@ async function main(): Promise<void> {
   }
   const { positionals, values } = parseArguments();
   // The name of an organization may have spaces.
-  const argument = positionals[0] === "recover" ? positionals.splice(1).join(" ") : "";
+  const argument = ["recover", "account-link"].includes(positionals[0] ?? "") ? positionals.splice(1).join(" ") : "";
   const name = values.help ? "help" : values.version ? "version" : positionals.join(" ") || "serve";
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) fail(`holtd: there is no command "${name}"\n\n${USAGE}`, 2);
   try {
-    await command({ argument, isDryRun: values["dry-run"] === true });
+    const isDryRun = values["dry-run"] === true;
+    await command({ argument, isDryRun, wantsLink: values.link === true, resetsSecondFactor: values["reset-second-factor"] === true });
   } catch (error) {
     failWith(error);
   }
@@ -79,7 +91,13 @@ function parseArguments() {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" }, "dry-run": { type: "boolean" } },
+      options: {
+        help: { type: "boolean", short: "h" },
+        version: { type: "boolean", short: "v" },
+        "dry-run": { type: "boolean" },
+        link: { type: "boolean" },
+        "reset-second-factor": { type: "boolean" },
+      },
     });
   } catch (error) {
     fail(`holtd: ${(error as Error).message}\n\n${USAGE}`, 2);

@@ -20,7 +20,7 @@ export async function serve(config: Config): Promise<void> {
     void shutDown(app, { signal, delayMs: signal === "SIGTERM" ? config.stopDelayMs : 0 }, log);
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
-  process.stdout.write(welcome(config));
+  process.stdout.write(welcome(config, app.signInLink));
 }
 
 interface Stop {
@@ -42,14 +42,21 @@ async function shutDown(app: App, { signal, delayMs }: Stop, log: Log): Promise<
   log.flush(() => process.exit(0));
 }
 
-function welcome(config: Config): string {
+function welcome(config: Config, signInLink: string | undefined): string {
   const { baseUrl, databaseUrl, dataDir } = config;
   return `Holt is ready at ${baseUrl} (REST, gRPC, gRPC-Web and Connect on one port)
   data      ${databaseUrl === "" ? dataDir : "PostgreSQL"}
-  API       ${baseUrl}/docs
+${consoleLines(config, signInLink)}  API       ${baseUrl}/docs
   sign in   export TOKEN=$(${tokenCommand()}) API=${baseUrl}
   try       curl -H "Authorization: Bearer $TOKEN" "$API/iam/v2/groups?uidp.in_root=true"
 `;
+}
+
+/** At the first start, a link that signs in; later, how to get another. */
+function consoleLines({ console: hasConsole, baseUrl }: Config, signInLink: string | undefined): string {
+  if (!hasConsole) return "";
+  if (signInLink === undefined) return `  console   ${baseUrl}/  (sign-in link: ${tokenCommand()} -- --link)\n`;
+  return `  console   ${signInLink}\n            (signs you in, once, within ten minutes; for another link: ${tokenCommand()} -- --link)\n`;
 }
 
 /**

@@ -8,6 +8,7 @@ import { parseSecretsKey } from "./iam/secrets/secrets-key.ts";
 import { isIssuerUrl } from "./iam/tokens/issuer-url.ts";
 import { normalizeIssuer } from "./iam/tokens/jwt.ts";
 import type { OidcSubject, ServicePrincipals } from "./iam/tokens/workload-login.ts";
+import { isMailAddress } from "./lib/mail-address.ts";
 import { isInRoot, isUid } from "./lib/uid.ts";
 import { type VendorProfile, vendorProfiles } from "./lib/vendor-profile.ts";
 import { PULL_RECORDINGS, type PullRecording, type PullRecordings } from "./registry/content/pull-recording.ts";
@@ -43,6 +44,28 @@ export function parseDatabaseUrl(text: string): string {
   if (url === null || !["postgres:", "postgresql:"].includes(url.protocol))
     throw new Error("a URL that starts with postgres:// or postgresql://");
   if (url.pathname.length < 2) throw new Error("empty, or a URL with the name of a database: postgres://user:password@host:5432/database");
+  return text;
+}
+
+/** The message repeats nothing of the text, which has a password. */
+export function parseSmtpUrl(text: string): string {
+  if (text === "") return text;
+  const url = URL.parse(text);
+  const isSmtp = url !== null && ["smtp:", "smtps:"].includes(url.protocol) && url.hostname !== "";
+  const isBare = isSmtp && ["", "/"].includes(url.pathname) && url.search === "" && url.hash === "";
+  if (!isBare || !isEscaped(`${url.username}${url.password}`))
+    throw new Error(
+      "empty, or a URL such as smtp://user:password@mail.example.com:587 or smtps://mail.example.com. Escape special " +
+        "characters of user and password, such as / as %2F, # as %23, ? as %3F, @ as %40 and % as %25",
+    );
+  return text;
+}
+
+/** An address, or a name and an address in angle brackets. */
+export function parseSmtpFrom(text: string): string {
+  const address = /^[^<>]*<([^<>]+)>$/.exec(text)?.[1] ?? text;
+  if (text !== "" && (!isMailAddress(address) || /\p{Cc}/u.test(text)))
+    throw new Error("an address such as holt@example.com, or Holt <holt@example.com>");
   return text;
 }
 

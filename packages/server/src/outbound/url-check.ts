@@ -16,13 +16,22 @@ const MAX_LENGTH = 2048;
 export function compileUrlCheck(field: string, allowCidrs: readonly string[]): (url: string) => FieldViolation[] {
   const policy = createAddressPolicy(allowCidrs);
   const mayBePlain = (host: string) => (isName(host) ? allowCidrs.length > 0 : policy.isOperatorAllowed(unbracketed(host)));
+  return compileCheck(field, "https", mayBePlain);
+}
+
+/** Accepts plain http for every host. Requests to such a URL fail unless client.ts allows its address. */
+export function compilePlainUrlCheck(field: string): (url: string) => FieldViolation[] {
+  return compileCheck(field, "http or https", () => true);
+}
+
+function compileCheck(field: string, schemes: string, mayBePlain: (host: string) => boolean): (url: string) => FieldViolation[] {
   return (url) => {
     const fault = faultOf(url, mayBePlain);
-    return fault === undefined ? [] : [{ field, description: `${field} must be a valid https URL${fault}` }];
+    return fault === undefined ? [] : [{ field, description: `${field} must be a valid ${schemes} URL${fault}` }];
   };
 }
 
-/** The continuation of "must be a valid https URL"; undefined for a valid URL. */
+/** The continuation of "must be a valid URL"; undefined for a valid URL. */
 function faultOf(text: string, mayBePlain: (host: string) => boolean): string | undefined {
   if (text.length > MAX_LENGTH) return ` of at most ${MAX_LENGTH} characters`;
   const [, authority = ""] = RAW_URL.exec(text) ?? [];

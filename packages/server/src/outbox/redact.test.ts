@@ -43,8 +43,8 @@ const HARMLESS: ReadonlyMap<string, string> = new Map([
   ["platform.iam.v2.Identity.static_keys", "public keys, and whose they are"],
   ["platform.iam.v1.Identity.static", "public keys, and whose they are"],
   ["platform.registry.v1.ImageContents.runtime_keyring", "public keys: anything else is refused"],
-  ["holt.v1.SignatureKey.public_key", "a public key, as its name says"],
   ["platform.registry.v2.CustomOverlay.ImageContents.runtime_keyring", "public keys: anything else is refused"],
+  ["holt.v1.Account.passkeys", "names and times of passkeys, without their keys"],
   ["holt.v1.SignatureKey.public_key", "a public key: anything else is refused"],
 ]);
 

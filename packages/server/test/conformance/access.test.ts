@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { create, type DescField, type DescMessage, type DescMethodUnary, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import { fieldBehavior, http, iamScope, isInternalOnly } from "@holt/api";
 import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
+import { PublicContent_Kind, PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -37,6 +38,8 @@ for (const store of storeNames) {
     /** Bound at the team to all capabilities but one. */
     let almost: Caller;
     let allButOne: string;
+    /** A registry token of an anonymous caller, who may read everything that is public. */
+    let anonymous: string;
     before(async () => {
       world = await startWorld({ store });
       team = await world.group(world.orgUid, "team");
@@ -58,6 +61,10 @@ for (const store of storeNames) {
       almost = await world.robot(world.orgUid);
       allButOne = await world.role(world.orgUid, ORDINARY);
       await world.bind(almost.uid, allButOne, team);
+      const kinds = [PublicContent_Kind.IMAGES, PublicContent_Kind.PYTHON, PublicContent_Kind.JAVA];
+      await world.must(PublicContentService.method.createPublicContent, { parent: world.orgUid, publicContent: { kinds } });
+      const { text } = await world.http("GET", "/token?scope=registry:catalog:*", undefined, {});
+      anonymous = (JSON.parse(text) as { token: string }).token;
     });
     after(() => world[Symbol.asyncDispose]());
 
@@ -97,6 +104,7 @@ for (const store of storeNames) {
         assert.deepEqual(await codesOf(operation, "garbage"), both(Code.UNAUTHENTICATED));
         const forged = `${world.owner.token.slice(0, -8)}AAAAAAAA`;
         assert.deepEqual(await codesOf(operation, forged), both(Code.UNAUTHENTICATED));
+        assert.deepEqual(await codesOf(operation, anonymous), both(Code.UNAUTHENTICATED), "the token of an anonymous caller");
         if (!hasRest) return;
         const { verb, path, body } = httpRequestOf(operation.method, requestAt(operation.method, team));
         const answer = await world.http(verb, path, body, {});

@@ -172,6 +172,11 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_WEBHOOK_GIVE_UP: "never",
       HOLT_EVENT_RETENTION: "for ever",
       HOLT_IMAGE_PACKAGES: "sometimes",
+      HOLT_CONSOLE: "perhaps",
+      HOLT_LOCAL_ACCOUNTS: "some",
+      HOLT_PUBLIC_CONTENT: "some",
+      HOLT_SMTP_URL: "mail.example.com",
+      HOLT_SMTP_FROM: "Holt",
       HOLT_PUBLIC_ADVISORIES: "Acme",
       HOLT_IMPORT_MAX_BYTES: "plenty",
       HOLT_MIRROR_TIMEOUT: "soon",
@@ -186,8 +191,14 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_STOP_DELAY: "later",
       HOLT_DATABASE_CHECK: "often",
     };
-    // Any string is a valid value of these.
-    const free = ["HOLT_AUDIENCES", "HOLT_USER_CLIENT_IDS", "HOLT_LOGIN_CLIENT_ID", "HOLT_LOGIN_CLIENT_SECRET"];
+    // Any string is a valid value of these. The file of HOLT_SIGSTORE_TRUSTED_ROOT is checked when the server reads it.
+    const free = [
+      "HOLT_AUDIENCES",
+      "HOLT_USER_CLIENT_IDS",
+      "HOLT_LOGIN_CLIENT_ID",
+      "HOLT_LOGIN_CLIENT_SECRET",
+      "HOLT_SIGSTORE_TRUSTED_ROOT",
+    ];
     const names = Object.values(settings).map(({ env }) => env);
     assert.deepEqual(Object.keys(bad).concat(free).sort(), names.sort(), "this test does not cover every setting");
     for (const args of [[], ["token"]]) {
