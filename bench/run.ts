@@ -15,6 +15,7 @@ import { deepLists } from "./parts/deep-lists.ts";
 import { exchange } from "./parts/exchange.ts";
 import { grpcGet, restGet } from "./parts/get.ts";
 import { restList } from "./parts/list.ts";
+import { pullTokens } from "./parts/pull-tokens.ts";
 import { start } from "./parts/start.ts";
 import { versionOne } from "./parts/version-one.ts";
 import { registryParts } from "./registry/parts.ts";
@@ -29,6 +30,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   list: restList,
   deep: deepLists,
   exchange,
+  "pull-tokens": pullTokens,
   create: restCreate,
   "version-one": versionOne,
   authorization,
