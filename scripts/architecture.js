@@ -17,6 +17,7 @@ export const folders = [
   { folder: "archives", rung: 3, kind: "platform", holds: "zip and tar readers and one policy of limits" },
   { folder: "outbox", rung: 3, kind: "platform", holds: "appends the event of a write to its transaction" },
   { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder" },
+  { folder: "mail", rung: 4, kind: "platform", holds: "mails to people: a queue in the database, and SMTP" },
   { folder: "http", rung: 4, kind: "platform", holds: "listener, HTTP/1 and HTTP/2, body limits, the frame of every protocol" },
   { folder: "api/call", rung: 5, kind: "platform", holds: "one call from request to reply: authenticate, validate, authorize, run" },
   { folder: "api/resource", rung: 6, kind: "platform", holds: "what all resources share: get, list, create, update, delete, page tokens" },
@@ -25,6 +26,7 @@ export const folders = [
   { folder: "api/rest", rung: 8, kind: "platform", holds: "REST-JSON by the HTTP annotations of the contract" },
   { folder: "api/grpc", rung: 8, kind: "platform", holds: "gRPC, gRPC-Web, Connect, reflection, health" },
   { folder: "api/openapi", rung: 9, kind: "platform", holds: "the OpenAPI document and its page" },
+  { folder: "console", rung: 9, kind: "platform", holds: "the web console as packages/console builds it: files, security headers" },
   { folder: "iam", rung: 10, kind: "domain", holds: "groups, identities, roles, bindings, tokens, identity providers, invites" },
   { folder: "events", rung: 11, kind: "domain", holds: "subscriptions, deliveries to webhooks, the feed of events" },
   { folder: "registry", rung: 11, kind: "domain", holds: "the container registry: names, manifests, tags, collection, packages in images" },
@@ -44,12 +46,17 @@ export const folders = [
 /** Files and folders of iam that other domains may import. */
 export const publicOfIam = [
   "iam/iam.ts",
+  "iam/accounts/",
   "iam/content-login/",
   "iam/grants/grants.ts",
   "iam/grants/staff.ts",
   "iam/identities/",
   "iam/joining/",
+  "iam/policy/",
+  "iam/public-content/",
   "iam/secrets/secrets.ts",
+  "iam/sessions/",
+  "iam/signers/",
   "iam/tokens/",
 ];
 
@@ -64,10 +71,15 @@ export const ownedPackages = [
   { packages: /^@connectrpc\//, folders: ["api/grpc"], except: ["api/status.ts"], why: "only api/grpc knows Connect" },
   { packages: /^(pg|node:sqlite)$/, folders: ["db"], except: [], why: "only db/ knows the database drivers" },
   { packages: /^undici$/, folders: ["outbound"], except: [], why: "outbound requests have one client" },
+  { packages: /^nodemailer$/, folders: ["mail"], except: [], why: "only mail/smtp.ts talks to mail servers" },
   { packages: /^scimmy$/, folders: ["scim"], except: [], why: "only scim/schema.ts knows the library" },
   { packages: /^openid-client$/, folders: ["sign-in"], except: [], why: "only sign-in/upstream.ts talks to identity providers" },
+  { packages: /^@simplewebauthn\//, folders: ["iam"], except: [], why: "only iam/accounts/webauthn.ts knows the library" },
+  { packages: /^@zxcvbn-ts\//, folders: ["iam"], except: [], why: "only iam/accounts/password-rules.ts knows the list" },
+  { packages: /^qr$/, folders: ["sign-in"], except: [], why: "only sign-in draws QR codes" },
   { packages: /^pino$/, folders: ["lib"], except: [], why: "only lib/log.ts writes logs" },
   { packages: /^packageurl-js$/, folders: ["lib"], except: [], why: "only lib/package-url.ts knows the library" },
+  { packages: /^@sigstore\//, folders: ["lib"], except: [], why: "only lib/sigstore knows the library" },
   { packages: /^yaml$/, folders: ["lib"], except: [], why: "only lib/yaml.ts knows the library" },
   { packages: /^(yauzl|tar-stream)$/, folders: ["archives"], except: [], why: "only archives/ reads archives" },
 ];
@@ -95,4 +107,20 @@ export const lightFiles = {
   files: ["domains.ts", ...domains.map((folder) => `${folder}/domain.ts`)],
   imports: /^(lib\/|db\/migrate\.ts$|[\w-]+\/(migrations\/|tables\.ts$|domain\.ts$))/,
   why: "every command loads this file, so it imports migrations, tables and lib/ only; the rest belongs in module.ts",
+};
+
+/** The rules of packages/cli/src. Startup is fast because `main.ts` loads nothing before it knows the command. */
+export const commandLine = {
+  /** Packages, and the only files that may import them besides types; undefined for all files. */
+  packages: [
+    { packages: /^commander$/, files: /^command\/parse-line\.ts$/, why: "only parse-line.ts knows the parser" },
+    { packages: /^yaml$/, files: undefined, why: "" },
+    { packages: /^jq-wasm$/, files: /^output\/jq\.ts$/, why: "only output/jq.ts knows the library" },
+    { packages: /^@holt\/client(\/|$)/, files: undefined, why: "" },
+    { packages: /^node:(http|https|net|tls|http2)$/, files: /^login\/browser\.ts$/, why: "@holt/client has the HTTP code" },
+    { packages: /^node:/, files: undefined, why: "" },
+  ],
+  /** Dynamic imports are free: they run with the command that needs them. */
+  startFile: "main.ts",
+  startImports: /^\.\/version\.ts$/,
 };

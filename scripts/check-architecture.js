@@ -1,8 +1,8 @@
-// Fails when an import of packages/server/src breaks a rule of architecture.js, and prints each such import with the reason.
+// Fails when an import of packages/server/src or packages/cli/src breaks a rule of architecture.js, and prints each with the reason.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { composedFiles, folders, lightFiles, ownedNames, ownedPackages, publicOfIam } from "./architecture.js";
+import { commandLine, composedFiles, folders, lightFiles, ownedNames, ownedPackages, publicOfIam } from "./architecture.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const src = join(root, "packages/server/src");
@@ -37,6 +37,7 @@ for (const file of sources(src)) {
     if (why !== undefined) problems.push(`${file}: imports ${specifier}: ${why}`);
   }
 }
+problems.push(...problemsOfCommandLine(join(root, "packages/cli/src")));
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exit(1);
 console.log("The imports follow ARCHITECTURE.md.");
@@ -106,4 +107,34 @@ function problemOfPackage(file, specifier, isType) {
   if (specifier.startsWith("node:")) return undefined;
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   return name in dependencies ? undefined : "not a dependency of packages/server (development dependencies are for tests)";
+}
+
+function problemsOfCommandLine(folder) {
+  return [...sources(folder)].flatMap((file) => {
+    const text = readFileSync(join(folder, file), "utf8");
+    const found = importsIn(text).flatMap(({ specifier, isType }) => {
+      const why = problemOfCommandLine(file, specifier, isType);
+      return why === undefined ? [] : [`packages/cli/src/${file}: imports ${specifier}: ${why}`];
+    });
+    const calls = /(?<![.\w])fetch\(/.test(text) ? [`packages/cli/src/${file}: calls fetch: @holt/client has the HTTP code`] : [];
+    return [...found, ...calls, ...(file === commandLine.startFile ? problemsOfStart(text) : [])];
+  });
+}
+
+function problemOfCommandLine(file, specifier, isType) {
+  if (specifier.startsWith(".")) {
+    const target = relative(root, resolve(root, "packages/cli/src", dirname(file), specifier))
+      .split(sep)
+      .join("/");
+    return target.startsWith("packages/cli/") ? undefined : "outside of packages/cli; for the contract use @holt/client";
+  }
+  const rule = commandLine.packages.find(({ packages }) => packages.test(specifier));
+  if (rule === undefined) return "scripts/architecture.js does not list it for the command line";
+  return isType || rule.files === undefined || rule.files.test(file) ? undefined : rule.why;
+}
+
+function problemsOfStart(text) {
+  return [...text.matchAll(/^import\s+(?!type)[^;]*?from\s+"([^"]+)"/gm)]
+    .filter(([, specifier]) => !commandLine.startImports.test(specifier))
+    .map(([, specifier]) => `packages/cli/src/main.ts: imports ${specifier} statically, which every start would load`);
 }

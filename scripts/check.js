@@ -4,9 +4,11 @@ import { spawnSync } from "node:child_process";
 const checks = [
   ["format and lint", "biome", ["ci", "--error-on-warnings", "."]],
   ["types", "tsc", ["-p", "tsconfig.json"]],
+  ["types of the console", "tsc", ["-p", "packages/console/tsconfig.json"]],
   ["import direction", "node", ["scripts/check-architecture.js"]],
   ["time in tests", "node", ["scripts/check-tests.js"]],
   ["generated documentation", "node", ["scripts/generate-docs.js", "--check"]],
+  ["generated commands", "node", ["scripts/generate-cli.js", "--check"]],
   ["generated code", "node", ["scripts/check-generated.js"]],
   ["contract", "node", ["scripts/check-contract.js"]],
   ["tests", "npm", ["test", "--silent"]],

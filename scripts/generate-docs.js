@@ -23,7 +23,8 @@ const configuration = `# Configuration
 <!-- Generated from packages/server/src/config.ts by \`npm run generate\`. -->
 
 Settings are environment variables. A value that cannot be used, and a variable that starts with \`HOLT_\` and is none of
-these, is refused at start with a message that says what is wrong.
+these, is refused at start with a message that says what is wrong. The server ignores the variables of the
+[command line](cli.md#signing-in).
 
 ${rows.join("\n")}`;
 
