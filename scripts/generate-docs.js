@@ -8,9 +8,10 @@ import { folders } from "./architecture.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-const rows = Object.values(settings).map(({ env, fallback, fallbackDoc, doc }) => {
+const rows = Object.values(settings).map(({ env, fallback, fallbackDoc, doc, isSecret }) => {
   const shown = fallbackDoc ?? (fallback === "" ? "empty" : `\`${fallback}\``);
-  return `### \`${env}\`\n\n${wrap(doc)}\n\n${wrap(`Default: ${shown}.`)}\n`;
+  const file = isSecret ? ` \`${env}_FILE\` names a file with the value instead.` : "";
+  return `### \`${env}\`\n\n${wrap(doc + file)}\n\n${wrap(`Default: ${shown}.`)}\n`;
 });
 
 /** Breaks a paragraph into lines of at most 120 characters. */
@@ -22,9 +23,24 @@ const configuration = `# Configuration
 
 <!-- Generated from packages/server/src/config.ts by \`npm run generate\`. -->
 
-Settings are environment variables. A value that cannot be used, and a variable that starts with \`HOLT_\` and is none of
-these, is refused at start with a message that says what is wrong. The server ignores the variables of the
-[command line](cli.md#signing-in).
+Settings are environment variables, or lines of a YAML file that \`HOLT_CONFIG\` names. Both use the same names, and a
+variable of the environment wins over the file:
+
+\`\`\`yaml
+# HOLT_CONFIG=/etc/holt/config.yaml
+HOLT_BASE_URL: https://holt.example.com
+HOLT_DATABASE_URL_FILE: /run/secrets/holt-database-url
+HOLT_TRUSTED_PROXIES: [127.0.0.1, 10.0.0.0/8]
+\`\`\`
+
+- Settings with several values can be YAML lists.
+- A secret can be in a file of its own: \`HOLT_SMTP_URL_FILE\` names the file with the value of \`HOLT_SMTP_URL\`. One line
+  break at its end does not count. Every secret below has this variant.
+- \`holtd config check\` checks the settings, and the files that they name. \`holtd config print\` prints every setting and
+  where its value is from, without secrets.
+
+A value that cannot be used, and a name that starts with \`HOLT_\` and is none of these, is refused at start with a
+message that says what is wrong. The server ignores the variables of the [command line](cli.md#signing-in).
 
 ${rows.join("\n")}`;
 

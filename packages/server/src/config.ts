@@ -5,7 +5,6 @@ import type { PublicOrganizations } from "./advisories/documents/publication.ts"
 import type { RequiredTerms } from "./api/call/required-terms.ts";
 import type { ServicePrincipals } from "./iam/tokens/workload-login.ts";
 import type { LogLevel } from "./lib/log.ts";
-import { didYouMean } from "./lib/nearest.ts";
 import type { VendorProfile } from "./lib/vendor-profile.ts";
 import type { PullRecordings } from "./registry/content/pull-recording.ts";
 import {
@@ -35,6 +34,7 @@ import {
   parseVendorProfile,
   secretsKeyFrom,
 } from "./setting-parsers.ts";
+import { CONFIG_FILE, type Environment, gatherSettings, knownNames, type SettingNames, suggestion } from "./setting-sources.ts";
 
 export interface Config {
   readonly listen: ListenAddress;
@@ -140,6 +140,7 @@ export const settings: Settings = {
   databaseUrl: {
     env: "HOLT_DATABASE_URL",
     fallback: "",
+    isSecret: true,
     doc: "Empty for SQLite in the data folder, or `postgres://user:password@host:5432/database` for PostgreSQL 15 or newer. Several servers may share one PostgreSQL.",
     parse: parseDatabaseUrl,
   },
@@ -428,20 +429,53 @@ export const settings: Settings = {
   },
 };
 
+/** Names of settings; those of secrets have a variant `…_FILE` that names a file with the value. */
+const names: SettingNames = {
+  all: new Set(Object.values(settings).map(({ env }) => env)),
+  secrets: new Set(Object.values(settings).flatMap(({ env, isSecret }) => (isSecret ? [env] : []))),
+};
+
+/** Reads the environment, and the files that HOLT_CONFIG and the variants of secrets name. @throws ConfigError */
+export async function loadConfig(environment: Environment = process.env): Promise<Config> {
+  const { values, sources, problems } = await gatherSettings(environment, names);
+  return readConfig(values, { sources, problems });
+}
+
+/** A setting as `holtd config print` shows it. */
+export interface PrintedSetting {
+  readonly name: string;
+  /** Without what is secret. */
+  readonly shown: string;
+  readonly source: string;
+}
+
+export async function printedSettings(environment: Environment = process.env): Promise<PrintedSetting[]> {
+  const { values, sources } = await gatherSettings(environment, names);
+  return Object.values(settings).map((setting) => {
+    const { env: name, fallback, fallbackDoc } = setting;
+    const source = sources.get(name) ?? (fallbackDoc === undefined ? "default" : `default: ${fallbackDoc.replaceAll("`", "")}`);
+    return { name, shown: shownValue(setting, values[name] ?? fallback), source };
+  });
+}
+
 /** @throws ConfigError that names every bad setting and every unknown HOLT_ variable */
-export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const problems = unknownVariables(env);
-  const values: Record<string, unknown> = {};
+export function readConfig(
+  values: Environment,
+  given: { readonly sources?: ReadonlyMap<string, string>; readonly problems?: readonly string[] } = {},
+): Config {
+  const problems = [...(given.problems ?? []), ...unknownVariables(values)];
+  const parsed: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries(settings)) {
-    const text = env[setting.env] ?? setting.fallback;
+    const text = values[setting.env] ?? setting.fallback;
     try {
-      values[key] = setting.parse(text);
+      parsed[key] = setting.parse(text);
     } catch (error) {
-      const shown = setting.isSecret ? "***" : redacted(setting.env, text);
-      problems.push(`${setting.env}: ${JSON.stringify(shown)} must be ${(error as Error).message}`);
+      const source = given.sources?.get(setting.env) ?? "environment";
+      const note = source === "environment" ? "" : ` (in ${source})`;
+      problems.push(`${setting.env}: ${JSON.stringify(shownValue(setting, text))} must be ${(error as Error).message}${note}`);
     }
   }
-  const config = values as unknown as Config;
+  const config = parsed as unknown as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
   if (config.loginIssuer !== undefined && (config.loginIssuer === "") !== (config.loginClientId === ""))
     problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
@@ -464,27 +498,29 @@ function withLogin(config: Config): Config {
   return { ...config, userIssuers, userClientIds: [...new Set([...config.userClientIds, config.loginClientId])] };
 }
 
-/** The named settings that are set, with their values as the environment has them. */
-export function givenSettings(
-  names: readonly string[],
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): [string, string][] {
-  return names.flatMap((name): [string, string][] => (env[name] ? [[name, env[name]]] : []));
+/** The named variables of the environment that are set. */
+export function givenVariables(names: readonly string[], environment: Environment = process.env): [string, string][] {
+  return names.flatMap((name): [string, string][] => (environment[name] ? [[name, environment[name]]] : []));
 }
 
 /** Variables of the command line (docs/cli.md), which may be set in the same shell. */
 const OF_COMMAND_LINE = new Set(["HOLT_CONFIG_DIR", "HOLT_CONTEXT", "HOLT_TOKEN", "HOLT_URL"]);
 
-function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = new Set(Object.values(settings).map((setting) => setting.env));
-  return Object.keys(env)
-    .filter((name) => name.startsWith("HOLT_") && !known.has(name) && !OF_COMMAND_LINE.has(name))
-    .map((name) => `${name}: is not a setting of this version${didYouMean(name, known) || `; docs/configuration.md lists the settings`}`);
+function unknownVariables(values: Environment): string[] {
+  const known = new Set([...knownNames(names), CONFIG_FILE]);
+  return Object.keys(values)
+    .filter((name) => name.startsWith("HOLT_") && !names.all.has(name) && !OF_COMMAND_LINE.has(name))
+    .map((name) => `${name}: is not a setting of this version${suggestion(name, known)}`);
 }
 
-/** For a database URL, shows the scheme, and the host only if the end of the password is certain. */
-function redacted(name: string, text: string): string {
-  if (name !== settings.databaseUrl.env) return text;
+/** The text without secrets. */
+function shownValue({ env, isSecret }: Pick<Setting<unknown>, "env" | "isSecret">, text: string): string {
+  if (!isSecret || text === "") return text;
+  return env === settings.databaseUrl.env ? redactedUrl(text) : "***";
+}
+
+/** Shows the scheme of a database URL, and the host only if the end of the password is certain. */
+function redactedUrl(text: string): string {
   const [, scheme = "", rest = ""] = /^([a-z]+:\/\/)?(.*)$/s.exec(text) ?? [];
   const host = /^[^@?#/]*@([\w.:[\]-]+(?:\/[\w-]*)?)$/.exec(rest)?.[1];
   return `${scheme}***${host === undefined ? "" : `@${host}`}`;

@@ -1,7 +1,7 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
-import { ConfigError, readConfig } from "./config.ts";
+import { ConfigError, loadConfig } from "./config.ts";
 
 const USAGE = `Usage: holtd [command]
 
@@ -22,10 +22,12 @@ const USAGE = `Usage: holtd [command]
   account-link [UID|EMAIL]
                 print a link, good for an hour, by which the bootstrap owner or this person sets up a passkey or a
                 password; with --reset-second-factor, without a code of the authenticator app
+  config check  check the settings and the files that they name
+  config print  print every setting with its source, without secrets
   version       print the version
   help          print this
 
-Settings are environment variables; docs/configuration.md documents them.`;
+Settings are environment variables, or lines of the YAML file that HOLT_CONFIG names; docs/configuration.md documents them.`;
 
 /** Arguments of a command. */
 interface Given {
@@ -37,24 +39,26 @@ interface Given {
 
 /** Each command loads only its own modules, since loading all of them costs most of a start. */
 const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>> = {
-  serve: async () => (await import("./serve.ts")).serve(readConfig()),
+  serve: async () => (await import("./serve.ts")).serve(await loadConfig()),
   token: async ({ wantsLink }) => {
     const { printLink, printToken } = await import("./cli/commands.ts");
-    await (wantsLink ? printLink : printToken)(readConfig());
+    await (wantsLink ? printLink : printToken)(await loadConfig());
   },
-  "keys rotate": async () => (await import("./cli/commands.ts")).rotateKeys(readConfig()),
-  gc: async ({ isDryRun }) => (await import("./cli/collect-garbage.ts")).collectGarbage(readConfig(), isDryRun),
-  "adopt-blobs": async () => (await import("./cli/commands.ts")).adoptBlobs(readConfig()),
-  compact: async () => (await import("./cli/commands.ts")).compact(readConfig()),
-  recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(readConfig(), argument),
+  "keys rotate": async () => (await import("./cli/commands.ts")).rotateKeys(await loadConfig()),
+  gc: async ({ isDryRun }) => (await import("./cli/collect-garbage.ts")).collectGarbage(await loadConfig(), isDryRun),
+  "adopt-blobs": async () => (await import("./cli/commands.ts")).adoptBlobs(await loadConfig()),
+  compact: async () => (await import("./cli/commands.ts")).compact(await loadConfig()),
+  recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(await loadConfig(), argument),
   "account-link": async ({ argument: person, resetsSecondFactor }) =>
-    (await import("./cli/account-link.ts")).printAccountLink(readConfig(), { person, resetsSecondFactor }),
+    (await import("./cli/account-link.ts")).printAccountLink(await loadConfig(), { person, resetsSecondFactor }),
+  "config check": async () => (await import("./cli/show-config.ts")).checkConfig(),
+  "config print": async () => (await import("./cli/show-config.ts")).printConfig(),
   version: () => console.log(packageJson.version),
   help: () => console.log(USAGE),
 };
 
 /** Imports parse their own options and return the exit status. */
-const imports: Readonly<Record<string, (args: readonly string[], read: typeof readConfig) => Promise<number>>> = {
+const imports: Readonly<Record<string, (args: readonly string[], read: typeof loadConfig) => Promise<number>>> = {
   advisories: async (args, read) => (await import("./cli/import-advisories.ts")).importAdvisories(args, read),
   libraries: async (args, read) => (await import("./cli/import-libraries.ts")).importLibraries(args, read),
   vulnerabilities: async (args, read) => (await import("./cli/import-advisories.ts")).importVulnerabilities(args, read),
@@ -64,7 +68,7 @@ async function main(): Promise<void> {
   const [first, second = "", ...rest] = process.argv.slice(2);
   const runImport = first === "import" && Object.hasOwn(imports, second) ? imports[second] : undefined;
   if (runImport !== undefined) {
-    process.exitCode = await runImport(rest, readConfig).catch(failWith);
+    process.exitCode = await runImport(rest, loadConfig).catch(failWith);
     return;
   }
   const { positionals, values } = parseArguments();

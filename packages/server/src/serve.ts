@@ -1,7 +1,7 @@
 /** Runs the server until it is told to stop. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type App, createApp } from "./app.ts";
-import { type Config, givenSettings } from "./config.ts";
+import { type Config, givenVariables } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
 
 /** Time for running calls to end after the first signal. */
@@ -64,8 +64,16 @@ function consoleLines({ console: hasConsole, baseUrl }: Config, signInLink: stri
  * secret: only its name is printed.
  */
 function tokenCommand(): string {
-  const given = givenSettings(["HOLT_LISTEN", "HOLT_DATA_DIR", "HOLT_BASE_URL", "HOLT_TLS_CERT", "HOLT_TLS_KEY"]);
+  const given = givenVariables([
+    "HOLT_CONFIG",
+    "HOLT_LISTEN",
+    "HOLT_DATA_DIR",
+    "HOLT_BASE_URL",
+    "HOLT_TLS_CERT",
+    "HOLT_TLS_KEY",
+    "HOLT_DATABASE_URL_FILE",
+  ]);
   const settings = given.map(([name, value]) => `${name}=${/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`} `);
-  const secret = givenSettings(["HOLT_DATABASE_URL"]).map(() => "HOLT_DATABASE_URL=… ");
+  const secret = givenVariables(["HOLT_DATABASE_URL"]).map(() => "HOLT_DATABASE_URL=… ");
   return `${[...settings, ...secret].join("")}npm run -s token`;
 }

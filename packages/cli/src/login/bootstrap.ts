@@ -5,8 +5,9 @@ import { dirname, join, resolve } from "node:path";
 import { Failure } from "../failure.ts";
 
 export function ownerToken(dataDir: string, url: string): Promise<string> {
-  // Settings in the environment are those of the server, and win over the address by which the caller reaches it.
-  const env = { HOLT_BASE_URL: url, ...process.env, HOLT_DATA_DIR: resolve(dataDir) };
+  // Settings in the environment and in its file are those of the server, and win over the address by which the caller reaches it.
+  const address = process.env.HOLT_CONFIG === undefined ? { HOLT_BASE_URL: url } : {};
+  const env = { ...address, ...process.env, HOLT_DATA_DIR: resolve(dataDir) };
   const [program, ...args] = programOfServer();
   return new Promise((fulfil, reject) => {
     execFile(program, [...args, "token"], { env }, (error, stdout, stderr) => {

@@ -40,16 +40,16 @@ interface Given {
 }
 
 /** @param args after `import advisories`. @returns the exit status */
-export function importAdvisories(args: readonly string[], readConfig: () => Config): Promise<number> {
-  return runCommand("advisories", args, readConfig);
+export function importAdvisories(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
+  return runCommand("advisories", args, loadConfig);
 }
 
 /** @param args after `import vulnerabilities`. @returns the exit status */
-export function importVulnerabilities(args: readonly string[], readConfig: () => Config): Promise<number> {
-  return runCommand("vulnerabilities", args, readConfig);
+export function importVulnerabilities(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
+  return runCommand("vulnerabilities", args, loadConfig);
 }
 
-async function runCommand(kind: Kind, args: readonly string[], readConfig: () => Config): Promise<number> {
+async function runCommand(kind: Kind, args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   const given = parseGiven(kind, args);
   if (given === "help") {
     console.log(usages[kind]);
@@ -59,7 +59,7 @@ async function runCommand(kind: Kind, args: readonly string[], readConfig: () =>
     console.error(`holtd: ${given}\n\n${usages[kind]}`);
     return 2;
   }
-  const { read, created, updated, unchanged, ignored, problems } = await runImport(given, readConfig());
+  const { read, created, updated, unchanged, ignored, problems } = await runImport(given, await loadConfig());
   console.log(`Read ${read} ${kind}: ${created} are new, ${updated} have changed, ${unchanged} were known already.`);
   console.log(`Problems: ${problems}. Files without such records: ${ignored}.`);
   return problems > 0 ? 3 : 0;

@@ -38,7 +38,7 @@ interface Given {
 }
 
 /** @param args after `import libraries`. @returns the exit status */
-export async function importLibraries(args: readonly string[], readConfig: () => Config): Promise<number> {
+export async function importLibraries(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   const given = parseGiven(args);
   if (given === "help") {
     console.log(USAGE);
@@ -48,7 +48,7 @@ export async function importLibraries(args: readonly string[], readConfig: () =>
     console.error(`holtd: ${given}\n\n${USAGE}`);
     return 2;
   }
-  const { created, unchanged, problems, others, bytes } = await runImport(given, readConfig());
+  const { created, unchanged, problems, others, bytes } = await runImport(given, await loadConfig());
   const counts = `Imported ${created} files; ${unchanged} were published already, ${problems} could not be imported`;
   console.log(`${counts}, ${others} other files were skipped. ${bytes} bytes were read.`);
   return problems > 0 ? 3 : 0;

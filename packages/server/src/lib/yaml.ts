@@ -20,10 +20,14 @@ const OPTIONS = {
   customTags: (tags: Tags) => tags.filter((tag) => typeof tag === "string" || !/:(?:int|float)$/.test(tag.tag)),
 } as const;
 
-/** Numbers stay strings. The caller limits the length. */
-export function* parseYaml(text: string): Generator<YamlDocument> {
+/**
+ * Numbers stay strings. The caller limits the length.
+ *
+ * @param options `uniqueKeys` refuses duplicate keys, for texts of the operator
+ */
+export function* parseYaml(text: string, options: { readonly uniqueKeys?: boolean } = {}): Generator<YamlDocument> {
   try {
-    for (const document of parseAllDocuments(text, OPTIONS)) {
+    for (const document of parseAllDocuments(text, { ...OPTIONS, ...options })) {
       const [error] = document.errors;
       if (error === undefined) yield { value: document.toJS({ maxAliasCount: MAX_ALIASES }) };
       else yield { line: error.linePos?.[0].line ?? 0, reason: `not valid YAML: ${firstLineOf(error.message)}` };
