@@ -205,10 +205,10 @@ class FilesystemBlobs implements BlobStore {
     return createReadStream("", { fd, highWaterMark: BUFFER_SIZE, ...range });
   }
 
-  path(digest: string): string {
+  async withFile<T>(digest: string, _size: number, work: (path: string) => Promise<T>): Promise<T> {
     const parsed = parseDigest(digest);
     if (parsed === undefined) throw new NoSuchBlob(digest);
-    return this.#blobPath(parsed);
+    return await work(this.#blobPath(parsed));
   }
 
   async send(digest: string, { start, end }: ByteRange, begin: () => Writable): Promise<void> {

@@ -51,8 +51,13 @@ export interface BlobStore extends AsyncDisposable {
    * @throws NoSuchBlob; UNAVAILABLE
    */
   read(digest: string, range?: ByteRange): Promise<Readable>;
-  /** Path of a blob's file, for parsers on threads. The file may be longer than the blob. @throws NoSuchBlob for an invalid digest */
-  path(digest: string): string;
+  /**
+   * Calls `work` with the path of a file that has the bytes of a blob, for parsers on threads. The file may be longer
+   * than the blob, and may be missing if the blob is. It is valid until `work` ends.
+   * @param size of the blob. A store that is not on this disk copies as many bytes to a temporary file.
+   * @throws NoSuchBlob for an invalid digest; UNAVAILABLE
+   */
+  withFile<T>(digest: string, size: number, work: (path: string) => Promise<T>): Promise<T>;
   /**
    * Writes a range of a blob to a stream and ends the stream. Memory use depends neither on the blob's size nor on the
    * speed of the reader. A reader that disconnects is not an error.

@@ -24,8 +24,8 @@ export interface Staging {
   stage(bytes: Readable, maxBytes: number, isComplete?: () => boolean): Promise<Staged>;
   /** Streams the bytes, or a range of them. Destroy a stream that is not read to its end. */
   read(staged: Staged, range?: ByteRange): Promise<Readable>;
-  /** The file of the bytes, for parsers on threads. */
-  file(staged: Staged): PackageFile;
+  /** Calls `work` with the file of the bytes, for parsers on threads. The file is valid until `work` ends. */
+  withFile<T>(staged: Staged, work: (file: PackageFile) => Promise<T>): Promise<T>;
   /** Stores the bytes again if collection has removed the blob meanwhile. Resolves with the number of bytes. */
   place(staged: Staged): Promise<number>;
   /** Call it at the end, whether the bytes were published or not. */
@@ -56,7 +56,7 @@ export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; r
       }
     },
     read: ({ digest }, range) => blobs.read(digest, range),
-    file: ({ digest, size }) => ({ path: blobs.path(digest), size }),
+    withFile: ({ digest, size }, work) => blobs.withFile(digest, size, (path) => work({ path, size })),
     place: async ({ upload, digest }) => (await blobs.commit(upload, digest)).size,
     async discard({ upload, digest, size }, isPublished) {
       await blobs.abort(upload).catch(() => {});

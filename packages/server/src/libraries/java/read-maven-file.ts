@@ -45,7 +45,7 @@ async function readPom(staged: Staged, file: MavenFile, { staging, parsers, publ
 }
 
 function readPlugin(staged: Staged, file: MavenFile, { staging, parsers, publisher }: ReadingContext): Promise<MavenPlugin | undefined> {
-  return parsers.run(pluginParser, { jar: staging.file(staged), file }, publisher);
+  return staging.withFile(staged, (jar) => parsers.run(pluginParser, { jar, file }, publisher));
 }
 
 async function readWhole(staged: Staged, staging: Pick<Staging, "read">): Promise<Buffer> {

@@ -18,7 +18,9 @@ export interface PythonFileMetadata {
 export async function readPythonPackage(staged: Staged, fileName: string, context: ReadingContext): Promise<Publication> {
   const { library, staging, parsers, publisher, remediatedLabels } = context;
   const parsed = parsePythonFileName(fileName);
-  const { core, place, headers } = await parsers.run(pythonFileParser, { file: staging.file(staged), fileName: parsed }, publisher);
+  const { core, place, headers } = await staging.withFile(staged, (file) =>
+    parsers.run(pythonFileParser, { file, fileName: parsed }, publisher),
+  );
   assertAgrees(core, parsed);
   const { name, version, summary, requiresPython, cudaVersion } = core;
   const file: PythonFileMetadata = { requiresPython, ...(place !== undefined && { coreMetadata: place }) };

@@ -5,7 +5,7 @@ import type { BlobStore } from "../../blobs/store.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { rootOf } from "../../lib/uid.ts";
-import { type BlobFile, findBlobFile } from "../content/blob-file.ts";
+import { findBlob, type RepoBlob } from "../content/blob-file.ts";
 import type { Descriptor, Manifest } from "../content/manifest.ts";
 import { manifestParser } from "../content/manifest-parsers.ts";
 import { type ChartImage, repositoryOf } from "./chart-images.ts";
@@ -26,15 +26,15 @@ export interface ChartSources {
   readonly parsers: Parsers;
 }
 
-/** Undefined unless the digest is a chart in the repo. */
-export async function findChartFile(repoUid: string, digest: string, { db, blobs, parsers }: ChartSources): Promise<BlobFile | undefined> {
+/** The archive of the chart. Undefined unless the digest is a chart in the repo. */
+export async function findChart(repoUid: string, digest: string, { db, parsers }: ChartSources): Promise<RepoBlob | undefined> {
   if (!isDigest(digest)) return undefined;
   const query = db.selectFrom("manifest").select(["content", "media_type"]).where("repo_uid", "=", repoUid);
   const row = await query.where("digest", "=", digest).executeTakeFirst();
   if (row === undefined) return undefined;
   const read = await parsers.run(manifestParser, { content: row.content, contentType: row.media_type }, repoUid);
   const archive = "manifest" in read ? chartArchiveOf(read.manifest) : undefined;
-  return archive && findBlobFile(db, blobs, repoUid, archive.digest);
+  return archive && findBlob(db, repoUid, archive.digest);
 }
 
 /** Records the repositories whose images a pushed chart uses. */

@@ -9,11 +9,10 @@ import { notFound } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { parseYaml } from "../../lib/yaml.ts";
 import { type BlobFile, tooLarge, unreadable } from "../content/blob-file.ts";
+import { MAX_CHART_BYTES } from "../content/document-sizes.ts";
 import { type ChartImage, imagesOfChart } from "./chart-images.ts";
 import { type Fields, textOf } from "./fields.ts";
 
-/** Helm itself refuses larger archives. */
-export const MAX_ARCHIVE_BYTES = 20 * 1024 * 1024;
 /** Of a file that is read. Larger ones are left out. */
 const MAX_FILE_BYTES = 1024 * 1024;
 /** Parsing takes up to `YAML_MEMORY_FACTOR` times this size. Values above it are answered, but their images are not read. */
@@ -46,7 +45,7 @@ export interface ReadChart {
 
 /** @throws FAILED_PRECONDITION if the file is not the archive of a chart; NOT_FOUND if the file has lost the bytes */
 export async function readChart(file: BlobFile): Promise<ReadChart> {
-  if (file.size > MAX_ARCHIVE_BYTES) throw tooLarge(file.digest, MAX_ARCHIVE_BYTES);
+  if (file.size > MAX_CHART_BYTES) throw tooLarge(file.digest, MAX_CHART_BYTES);
   const files = await readFiles(file);
   const raw = files.get("Chart.yaml");
   if (raw === undefined) throw unreadable(file.digest, "it has no Chart.yaml of at most 1 MiB");

@@ -1,20 +1,42 @@
 /** The file of a blob in a repo, which parsers on threads read by its path. */
 import { open } from "node:fs/promises";
-import type { BlobStore } from "../../blobs/store.ts";
+import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
 
-export interface BlobFile {
-  readonly digest: string;
+export interface BlobFile extends RepoBlob {
   readonly path: string;
-  /** Bytes of the blob. The file may be longer. */
+}
+
+/** A blob that a repo links. */
+export interface RepoBlob {
+  readonly digest: string;
+  /** Bytes of the blob. Its file may be longer. */
   readonly size: number;
 }
 
 /** Undefined if the repo does not link the blob. */
-export async function findBlobFile(db: ReadDb, blobs: BlobStore, repoUid: string, digest: string): Promise<BlobFile | undefined> {
+export async function findBlob(db: ReadDb, repoUid: string, digest: string): Promise<RepoBlob | undefined> {
   const size = await findBlobSize(db, repoUid, digest);
-  return size === undefined ? undefined : { digest, path: blobs.path(digest), size };
+  return size === undefined ? undefined : { digest, size };
+}
+
+/**
+ * Calls `work` with the blob's file, which is valid until `work` ends.
+ * @throws FAILED_PRECONDITION above the limit; NOT_FOUND if the blob's bytes are lost; UNAVAILABLE
+ */
+export async function withBlobFile<T>(
+  blobs: BlobStore,
+  { digest, size }: RepoBlob,
+  maxBytes: number,
+  work: (file: BlobFile) => Promise<T>,
+): Promise<T> {
+  if (size > maxBytes) throw tooLarge(digest, maxBytes);
+  try {
+    return await blobs.withFile(digest, size, (path) => work({ digest, path, size }));
+  } catch (error) {
+    throw error instanceof NoSuchBlob ? notFound("Blob", digest) : error;
+  }
 }
 
 /** Undefined if the repo does not link the blob. */

@@ -14,7 +14,8 @@ import type { ChartImage } from "../charts/chart-images.ts";
 import { chartParser } from "../charts/chart-parser.ts";
 import { chartArchiveOf, recordChartImages } from "../charts/find-charts.ts";
 import { readingOf } from "../packages/reading-of.ts";
-import { type BlobFile, findBlobFile } from "./blob-file.ts";
+import { type BlobFile, findBlob, type RepoBlob, withBlobFile } from "./blob-file.ts";
+import { MAX_CHART_BYTES } from "./document-sizes.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Documents of a manifest that are read. Real ones have up to four. */
@@ -45,18 +46,31 @@ export async function readDocumentFacts(manifest: Manifest, repoUid: string, sou
 async function readBuilds(manifest: Manifest, repoUid: string, { db, blobs, parsers }: PushedManifestSources) {
   const reading = readingOf(manifest);
   const statements = reading?.kind === "sbom" ? manifest.layers.filter(({ mediaType }) => STATEMENT.test(mediaType)) : [];
-  const files: (BlobFile & { mediaType: string })[] = [];
+  const found: (RepoBlob & { mediaType: string })[] = [];
   for (const { digest, mediaType } of statements.slice(0, MAX_DOCUMENTS)) {
-    const file = await findBlobFile(db, blobs, repoUid, digest);
-    if (file !== undefined && file.size <= MAX_DOCUMENT_BYTES) files.push({ ...file, mediaType: mediaType.slice(0, 255) });
+    const blob = await findBlob(db, repoUid, digest);
+    if (blob !== undefined && blob.size <= MAX_DOCUMENT_BYTES) found.push({ ...blob, mediaType: mediaType.slice(0, 255) });
   }
-  return files.length === 0 ? [] : parsers.run(buildParser, { files, subject: manifest.subject }, repoUid);
+  if (found.length === 0) return [];
+  return withFiles(blobs, found, (files) => parsers.run(buildParser, { files, subject: manifest.subject }, repoUid));
 }
 
 async function readChartImages(manifest: Manifest, repoUid: string, { db, blobs, parsers }: PushedManifestSources) {
   const archive = chartArchiveOf(manifest);
-  const file = archive && (await findBlobFile(db, blobs, repoUid, archive.digest));
-  return file === undefined ? [] : (await parsers.run(chartParser, file, repoUid)).images;
+  const blob = archive && (await findBlob(db, repoUid, archive.digest));
+  if (blob === undefined) return [];
+  return (await withBlobFile(blobs, blob, MAX_CHART_BYTES, (file) => parsers.run(chartParser, file, repoUid))).images;
+}
+
+/** Calls `work` with the files of all blobs. */
+function withFiles<Blob extends RepoBlob, T>(
+  blobs: BlobStore,
+  found: readonly Blob[],
+  work: (files: readonly (Blob & BlobFile)[]) => Promise<T>,
+): Promise<T> {
+  const [blob, ...rest] = found;
+  if (blob === undefined) return work([]);
+  return withBlobFile(blobs, blob, MAX_DOCUMENT_BYTES, (file) => withFiles(blobs, rest, (files) => work([{ ...blob, ...file }, ...files])));
 }
 
 const REFUSALS: readonly Code[] = [Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION, Code.NOT_FOUND];

@@ -4,7 +4,8 @@ import type { BlobStore } from "../../blobs/store.ts";
 import type { ReadDb } from "../../db/store.ts";
 import type { Parser, Parsers } from "../../jobs/parsers.ts";
 import { notFound } from "../../lib/errors.ts";
-import { findBlobFile } from "../content/blob-file.ts";
+import { type BlobFile, findBlob, type RepoBlob, withBlobFile } from "../content/blob-file.ts";
+import { MAX_SBOM_BYTES } from "../content/document-sizes.ts";
 import { DEFAULT_ARCHITECTURE, findImages, imageFor } from "../content/find-images.ts";
 import type { Manifest } from "../content/manifest.ts";
 import { manifestParser } from "../content/manifest-parsers.ts";
@@ -14,6 +15,11 @@ import type { AttachedDocument } from "./read-sbom-document.ts";
 
 /** Documents that are read for one answer. Images have one to three. */
 const MAX_DOCUMENTS = 20;
+
+/** An attached document before its file is opened. */
+interface FoundDocument extends Omit<AttachedDocument, "file"> {
+  readonly blob: RepoBlob;
+}
 
 export interface WantedSbom {
   readonly repoUid: string;
@@ -43,13 +49,15 @@ export async function readSbomOf<Output>(
   let read = 0;
   for await (const document of attachedDocuments(wanted, db, collaborators)) {
     if (++read > MAX_DOCUMENTS) break;
-    const found = await collaborators.parsers.run(parser, document, wanted.repoUid);
+    const { blob, ...about } = document;
+    const run = (file: BlobFile) => collaborators.parsers.run(parser, { ...about, file }, wanted.repoUid);
+    const found = await withBlobFile(collaborators.blobs, blob, MAX_SBOM_BYTES, run);
     if (found !== undefined) return found;
   }
   throw notFound("Sbom", wanted.digest);
 }
 
-async function* attachedDocuments(wanted: WantedSbom, db: ReadDb, collaborators: SbomCollaborators): AsyncGenerator<AttachedDocument> {
+async function* attachedDocuments(wanted: WantedSbom, db: ReadDb, collaborators: SbomCollaborators): AsyncGenerator<FoundDocument> {
   const { repoUid, digest, reference } = wanted;
   const descriptions = isDigest(digest) ? await findDescriptions(db, repoUid, digest) : undefined;
   if (descriptions === undefined) throw notFound("Image", digest.slice(0, 200));
@@ -59,7 +67,7 @@ async function* attachedDocuments(wanted: WantedSbom, db: ReadDb, collaborators:
     const attested = digest === image ? await findAttestations(db, repoUid, image) : [];
     for (const attached of new Set([...described, ...attested])) {
       for await (const document of documentsOf(attached, image, repoUid, { db, ...collaborators }))
-        if (reference === "" || reference === attached || reference === document.file.digest) yield document;
+        if (reference === "" || reference === attached || reference === document.blob.digest) yield document;
     }
   }
 }
@@ -84,15 +92,15 @@ async function* documentsOf(
   attached: string,
   image: string,
   repoUid: string,
-  { db, blobs, parsers }: DocumentSources,
-): AsyncGenerator<AttachedDocument> {
+  { db, parsers }: DocumentSources,
+): AsyncGenerator<FoundDocument> {
   const query = db.selectFrom("manifest").select(["content", "media_type", "create_time"]);
   const row = await query.where("repo_uid", "=", repoUid).where("digest", "=", attached).executeTakeFirst();
   if (row === undefined) return;
   const read = await parsers.run(manifestParser, { content: row.content, contentType: row.media_type }, repoUid);
   for (const digest of "manifest" in read ? documentDigests(read.manifest) : []) {
-    const file = await findBlobFile(db, blobs, repoUid, digest);
-    if (file !== undefined) yield { file, image, subject: "manifest" in read ? read.manifest.subject : undefined, time: row.create_time };
+    const blob = await findBlob(db, repoUid, digest);
+    if (blob !== undefined) yield { blob, image, subject: "manifest" in read ? read.manifest.subject : undefined, time: row.create_time };
   }
 }
 

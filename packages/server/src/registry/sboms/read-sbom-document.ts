@@ -7,6 +7,7 @@ import { type Json, recordOf } from "../../lib/is-record.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { parseBoundedJson } from "../../lib/strict-json.ts";
 import { type BlobFile, readBlobFile, unreadable } from "../content/blob-file.ts";
+import { MAX_SBOM_BYTES } from "../content/document-sizes.ts";
 import { Unreadable } from "../packages/found-package.ts";
 import { sbomIn } from "../packages/sbom.ts";
 import type { ParsedSbom } from "./component-graph.ts";
@@ -14,8 +15,6 @@ import { readCycloneDx } from "./cyclone-dx.ts";
 import { readSpdx2 } from "./spdx-2.ts";
 import { readSpdx3 } from "./spdx-3.ts";
 
-/** A document of this size takes a second to parse. */
-export const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 const LIMITS = { maxDepth: 100, maxValues: 1_000_000 };
 /** Larger documents are left out of the answer with the graph, which clients of gRPC would refuse. */
 const MAX_INCLUDED_BYTES = 1024 * 1024;
@@ -61,7 +60,7 @@ function fieldsOf({ generatedAt, ...fields }: ParsedSbom): MessageInitShape<type
 
 /** @param text the SBOM itself, without the statement around it */
 async function findSbom({ file, subject }: AttachedDocument): Promise<{ readonly sbom: Json; readonly text: string } | undefined> {
-  const text = (await readBlobFile(file, MAX_DOCUMENT_BYTES)).toString("utf8");
+  const text = (await readBlobFile(file, MAX_SBOM_BYTES)).toString("utf8");
   return reportingProblems(file.digest, () => {
     const document = parse(text);
     const sbom = sbomIn(document, subject);

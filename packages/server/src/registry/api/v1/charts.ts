@@ -17,8 +17,10 @@ import type { Parsers } from "../../../jobs/parsers.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { rootOf } from "../../../lib/uid.ts";
 import { chartParser } from "../../charts/chart-parser.ts";
-import { type BoundChart, type ChartSources, findChartFile, findChartsOf } from "../../charts/find-charts.ts";
+import { type BoundChart, type ChartSources, findChart, findChartsOf } from "../../charts/find-charts.ts";
 import type { ReadChart } from "../../charts/read-chart.ts";
+import { withBlobFile } from "../../content/blob-file.ts";
+import { MAX_CHART_BYTES } from "../../content/document-sizes.ts";
 import { repositoryNames } from "../../repository-names.ts";
 
 export interface ChartCollaborators {
@@ -63,9 +65,9 @@ export function charts(collaborators: ChartCollaborators) {
 
 /** @throws NOT_FOUND if the digest is not a chart; FAILED_PRECONDITION if the chart cannot be read */
 async function readChartAt(repoUid: string, digest: string, sources: ChartSources): Promise<ReadChart> {
-  const file = await findChartFile(repoUid, digest, sources);
-  if (file === undefined) throw notFound("Chart", digest.slice(0, 200));
-  return sources.parsers.run(chartParser, file, repoUid);
+  const archive = await findChart(repoUid, digest, sources);
+  if (archive === undefined) throw notFound("Chart", digest.slice(0, 200));
+  return withBlobFile(sources.blobs, archive, MAX_CHART_BYTES, (file) => sources.parsers.run(chartParser, file, repoUid));
 }
 
 interface ChartPlace {
@@ -75,7 +77,7 @@ interface ChartPlace {
 
 /** The chart itself, or for an image the newest chart that uses images of its repo. @throws NOT_FOUND */
 async function findPlace(repoUid: string, digest: string, call: Call, collaborators: ChartCollaborators): Promise<ChartPlace> {
-  if ((await findChartFile(repoUid, digest, { ...collaborators, db: call.db })) !== undefined) return { repoUid, digest };
+  if ((await findChart(repoUid, digest, { ...collaborators, db: call.db })) !== undefined) return { repoUid, digest };
   const query = call.db.selectFrom("manifest").select("digest").where("repo_uid", "=", repoUid).where("digest", "=", digest);
   const [newest] = (await query.executeTakeFirst()) === undefined ? [] : await findBoundCharts(repoUid, call, collaborators.registryHost);
   if (newest === undefined) throw notFound("Chart", digest.slice(0, 200));

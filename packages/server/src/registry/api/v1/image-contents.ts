@@ -5,7 +5,8 @@ import { type Handlers, read } from "../../../api/call/implement.ts";
 import type { BlobStore } from "../../../blobs/store.ts";
 import { defineParser, type Parsers } from "../../../jobs/parsers.ts";
 import { notFound } from "../../../lib/errors.ts";
-import { type BlobFile, findBlobFile } from "../../content/blob-file.ts";
+import { type BlobFile, findBlob, withBlobFile } from "../../content/blob-file.ts";
+import { MAX_CONFIG_BYTES } from "../../content/config-platform.ts";
 import { DEFAULT_ARCHITECTURE, findImage } from "../../content/find-images.ts";
 import type { RunConfig } from "../../content/image-config.ts";
 import { findArchitectures, findSize } from "../images.ts";
@@ -33,9 +34,10 @@ export function imageContents({ blobs, parsers }: ImageContentCollaborators) {
     }),
     getImageConfig: read(async ({ repoId, digest, arch }, { db }) => {
       const image = await findImage(db, repoId, digest, arch);
-      const file = await findBlobFile(db, blobs, repoId, image.config_digest);
-      if (file === undefined) throw notFound("Image", digest);
-      return create(ImageConfigSchema, await parsers.run(runConfigParser, file, repoId));
+      const blob = await findBlob(db, repoId, image.config_digest);
+      if (blob === undefined) throw notFound("Image", digest);
+      const config = await withBlobFile(blobs, blob, MAX_CONFIG_BYTES, (file) => parsers.run(runConfigParser, file, repoId));
+      return create(ImageConfigSchema, config);
     }),
   } satisfies Handlers<typeof Registry>;
 }
