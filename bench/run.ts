@@ -15,6 +15,7 @@ import { deepLists } from "./parts/deep-lists.ts";
 import { exchange } from "./parts/exchange.ts";
 import { grpcGet, restGet } from "./parts/get.ts";
 import { restList } from "./parts/list.ts";
+import { metricsCost } from "./parts/metrics-cost.ts";
 import { pullTokens } from "./parts/pull-tokens.ts";
 import { start } from "./parts/start.ts";
 import { versionOne } from "./parts/version-one.ts";
@@ -33,6 +34,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   "pull-tokens": pullTokens,
   create: restCreate,
   "version-one": versionOne,
+  "metrics-cost": metricsCost,
   authorization,
   import: importAdvisories,
   ...registryParts,

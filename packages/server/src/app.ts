@@ -1,6 +1,7 @@
 /** Composes the server: the platform, then the domains, then the listener. */
 import { services } from "@holt/api";
 import { startAdvisories } from "./advisories/module.ts";
+import { createCallMetrics } from "./api/call/call-metrics.ts";
 import { compileOperations } from "./api/call/operation.ts";
 import { createRun } from "./api/call/run.ts";
 import { UnservedCalls } from "./api/call/unserved-calls.ts";
@@ -17,13 +18,16 @@ import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
 import { CONSOLE_PATH, createConsole } from "./console/console.ts";
 import { sqlitePath } from "./db/open.ts";
-import { blobReferences, domains, eventSubjects } from "./domains.ts";
+import { meterDatabase } from "./db/usage-metrics.ts";
+import { blobReferences, domains, eventSubjects, jobQueues } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createCallerSlots } from "./http/caller-slots.ts";
 import { createListener } from "./http/listener.ts";
 import { assertNoneShadowed } from "./http/mount.ts";
 import { createProtocolFrame } from "./http/protocol-frame.ts";
+import { createProtocolMetrics } from "./http/protocol-metrics.ts";
 import { compileProxyAddresses } from "./http/proxy-addresses.ts";
+import { createRefusalCounter } from "./http/refusal-metrics.ts";
 import { RequestMemory } from "./http/request-memory.ts";
 import { createRouter } from "./http/router.ts";
 import { createServerPages } from "./http/server-pages.ts";
@@ -33,11 +37,14 @@ import { DatabaseCheck } from "./jobs/database-check.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
 import { type ConcurrencyLimit, createCallLimit } from "./jobs/limit.ts";
 import { Parsers } from "./jobs/parsers.ts";
+import { meterQueues } from "./jobs/queue-usage.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import { unavailable } from "./lib/errors.ts";
 import type { Log } from "./lib/log.ts";
+import type { Meter } from "./lib/meter.ts";
 import { startLibraries } from "./libraries/module.ts";
-import { startMail } from "./mail/mail-worker.ts";
+import { MAIL_QUEUE, startMail } from "./mail/mail-worker.ts";
+import { startMetrics } from "./metrics/start-metrics.ts";
 import { createAppendListeners } from "./outbox/append-listeners.ts";
 import { startRegistry } from "./registry/module.ts";
 import { createDirectoryEmptying } from "./scim/empty-directory.ts";
@@ -81,6 +88,13 @@ function startDatabaseCheck({ databaseUrl, dataDir, databaseCheckMs: intervalMs 
   return new DatabaseCheck({ path: sqlitePath(dataDir), log, intervalMs });
 }
 
+function createMeteredLimit(maxConcurrentCalls: number, meter: Meter, onRefusal: () => void): ConcurrencyLimit {
+  const limit = createCallLimit(maxConcurrentCalls, onRefusal);
+  const help = "Calls and other requests that hold a slot of HOLT_MAX_CONCURRENT_CALLS.";
+  meter.read({ type: "gauge", name: "holt_calls_running", help }, () => [{ value: limit.taken() }]);
+  return limit;
+}
+
 /** A server that is listening. Everything that it opened is closed again in reverse order, also when a later step fails. */
 export async function createApp(
   config: Config,
@@ -90,8 +104,11 @@ export async function createApp(
   await using stack = new AsyncDisposableStack();
   const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
-  const installation = stack.use(await openInstallation(config, { use: "server", log, clock }));
+  const { meter } = stack.use(await startMetrics(config.metricsListen, log));
+  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter }));
   const { store, grants } = installation;
+  meterDatabase(store, meter);
+  meterQueues({ store, clock, meter, queues: [...jobQueues, MAIL_QUEUE] });
   const blobs = await installation.openBlobs();
   const secrets = await installation.openSecrets();
   const keys = await installation.openKeys();
@@ -100,20 +117,36 @@ export async function createApp(
 
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);
-  const limit = callLimit ?? createCallLimit(config.maxConcurrentCalls);
-  const callerSlots = createCallerSlots(limits.transfersPerCaller);
+  const refused = createRefusalCounter(meter);
+  const limit = callLimit ?? createMeteredLimit(config.maxConcurrentCalls, meter, () => refused("concurrent-calls"));
+  const callerSlots = createCallerSlots(limits.transfersPerCaller, () => refused("transfers-per-caller"));
   const parsers = stack.use(new Parsers());
   const mail = startMail({ store, clock, log, secrets, settings: config });
   if (mail.worker !== undefined) stack.use(mail.worker);
   const trustedRoot = await readTrustedRoot(config.sigstoreTrustedRoot);
   const platform: Platform = {
-    ...{ store, blobs, clock, log, profile, baseUrl, bootstrapOwner, domains, blobReferences, appendListeners, limits, memory, parsers },
+    ...{
+      store,
+      blobs,
+      clock,
+      log,
+      meter,
+      profile,
+      baseUrl,
+      bootstrapOwner,
+      domains,
+      blobReferences,
+      appendListeners,
+      limits,
+      memory,
+      parsers,
+    },
     mailer: mail.mailer,
     trustedRoot,
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
-    frame: createProtocolFrame({ limit, log, callerSlots }),
+    frame: createProtocolFrame({ limit, log, callerSlots, metrics: createProtocolMetrics(meter) }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);
@@ -131,7 +164,8 @@ export async function createApp(
   const implementations = [...served.flatMap((domain) => domain.services ?? []), pingService, pingServiceV1];
   const operations = compileOperations(services, implementations, unimplemented);
   const unserved = new UnservedCalls(log, clock);
-  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms, unserved });
+  const metrics = createCallMetrics(meter, operations);
+  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms, unserved, metrics });
   const check = startDatabaseCheck(config, log);
   if (check !== undefined) stack.use(check);
   const health = createHealth(async () => {
@@ -164,6 +198,7 @@ export async function createApp(
       limits,
       isProxy: compileProxyAddresses(config.trustedProxies),
       log,
+      onRefusal: refused,
     }),
   );
   const wantsLink = isFirstStart && config.console;

@@ -54,6 +54,8 @@ export interface Config {
   readonly tlsCert: string;
   readonly tlsKey: string;
   readonly logLevel: LogLevel;
+  /** Undefined for no metrics. */
+  readonly metricsListen: ListenAddress | undefined;
   readonly stopDelayMs: number;
   readonly maxConcurrentCalls: number;
   readonly maxConnectionsPerAddress: number;
@@ -200,6 +202,12 @@ export const settings: Settings = {
     fallback: "info",
     doc: "`debug`, `info` (one line per call), `warn`, `error` or `silent`. The log is JSON lines on standard error.",
     parse: (text) => matching(/^(debug|info|warn|error|silent)$/, text, "debug, info, warn, error or silent") as LogLevel,
+  },
+  metricsListen: {
+    env: "HOLT_METRICS_LISTEN",
+    fallback: "",
+    doc: "Address and port of `/metrics`, such as `127.0.0.1:9464`, in the OpenMetrics format. It needs no token: keep it from everybody but Prometheus. Empty serves no metrics.",
+    parse: (text) => (text === "" ? undefined : parseListen(text)),
   },
   stopDelayMs: {
     env: "HOLT_STOP_DELAY",

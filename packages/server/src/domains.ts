@@ -24,4 +24,6 @@ export const migrations = orderMigrations(domains.flatMap((domain) => domain.mig
 
 export const blobReferences = domains.flatMap((domain) => domain.blobReferences ?? []);
 
+export const jobQueues = domains.flatMap((domain) => domain.queues ?? []);
+
 export const eventSubjects: EventSubjects = Object.assign({}, ...domains.map((domain) => domain.eventSubjects));

@@ -28,4 +28,9 @@ export const advisoriesDomain: Domain = {
       { table: "matched_package", column: "org_uid" },
     ],
   },
+  queues: [
+    { name: "matching", table: "match_request", leases: "match_turn" },
+    { name: "mirrors", table: "advisory_mirror_run", where: sql`next_time is not null`, since: "next_time" },
+    { name: "imports", table: "advisory_import", where: sql`state = 'waiting'`, since: "create_time" },
+  ],
 };

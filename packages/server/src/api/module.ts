@@ -13,8 +13,10 @@ import type { ProtocolFrame } from "../http/protocol-frame.ts";
 import type { RequestMemory } from "../http/request-memory.ts";
 import type { TransportLimits } from "../http/transport-limits.ts";
 import type { Parsers } from "../jobs/parsers.ts";
+import type { JobQueue } from "../jobs/queue-usage.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import type { Meter } from "../lib/meter.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { Mailer } from "../mail/mail.ts";
 import type { AppendListeners } from "../outbox/append-listeners.ts";
@@ -32,6 +34,8 @@ export interface Domain {
   readonly blobReferences?: readonly BlobReference[];
   /** Subjects of events whose message does not name its own uid. */
   readonly eventSubjects?: EventSubjects;
+  /** Tables whose rows are work for background workers, for metrics. */
+  readonly queues?: readonly JobQueue[];
 }
 
 export interface GroupDeletion {
@@ -62,6 +66,8 @@ export interface Platform {
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly log: Log;
+  /** Where the server reports metrics. */
+  readonly meter: Meter;
   readonly profile: VendorProfile;
   /** Public URL of this server, without a trailing slash. */
   readonly baseUrl: string;

@@ -16,6 +16,7 @@ import { openSecrets } from "../iam/secrets/secrets-key.ts";
 import { createSigningKeys, type SigningKeys } from "../iam/tokens/signing-keys.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog, type Log } from "../lib/log.ts";
+import { type Meter, noMeter } from "../lib/meter.ts";
 
 /** The settings that say where an installation is and how it begins. */
 export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey">;
@@ -29,6 +30,7 @@ export interface InstallationOptions {
   readonly use: "server" | "command" | "bulk";
   readonly log?: Log;
   readonly clock?: Clock;
+  readonly meter?: Meter;
 }
 
 export interface Installation extends AsyncDisposable {
@@ -49,7 +51,7 @@ export interface Installation extends AsyncDisposable {
 /** Migrates the database. Everything that was opened is closed again in reverse order. @throws Error for the operator */
 export async function openInstallation(settings: InstallationSettings, options: InstallationOptions): Promise<Installation> {
   await using stack = new AsyncDisposableStack();
-  const { use, log = createLog("warn"), clock = systemClock } = options;
+  const { use, log = createLog("warn"), clock = systemClock, meter = noMeter } = options;
   const { databaseUrl: url, dataDir, databasePoolSize: size } = settings;
   const isServer = use === "server";
   if (isServer && url === "") {
@@ -57,8 +59,9 @@ export async function openInstallation(settings: InstallationSettings, options: 
     compactAtStart(sqlitePath(dataDir), log);
   }
   const pools = isServer ? { readers: size, writers: size } : {};
-  const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, ...pools }));
-  const grants = isServer && url !== "" ? createSharedGrants(url, { store, clock, log, stack }) : createGrants({ store, clock });
+  const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, meter, ...pools }));
+  const grants =
+    isServer && url !== "" ? createSharedGrants(url, { store, clock, log, meter, stack }) : createGrants({ store, clock, meter });
   const owned = stack.move();
   return {
     ...{ store, grants, clock, log },
@@ -85,13 +88,14 @@ interface SharedGrantsParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  readonly meter: Meter;
   readonly stack: AsyncDisposableStack;
 }
 
 /** Other servers may change rights in the same PostgreSQL. While this server cannot hear of that, it caches no rights. */
-function createSharedGrants(url: string, { store, clock, log, stack }: SharedGrantsParts): Grants {
+function createSharedGrants(url: string, { store, clock, log, meter, stack }: SharedGrantsParts): Grants {
   let listener: AccessChangeListener | undefined;
-  const grants = createGrants({ store, clock, current: () => listener?.isCurrent() ?? false });
+  const grants = createGrants({ store, clock, meter, current: () => listener?.isCurrent() ?? false });
   listener = stack.use(new AccessChangeListener({ url, log, onChange: grants.invalidate }));
   return grants;
 }

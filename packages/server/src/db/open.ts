@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
+import type { Meter } from "../lib/meter.ts";
 import { isMigrated, type Migration, migrate } from "./migrate.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
@@ -19,6 +20,8 @@ export interface StoreOptions {
   /** PostgreSQL: maximum number of open connections, per pool. */
   readonly readers?: number;
   readonly writers?: number;
+  /** Measures statements and transactions. */
+  readonly meter?: Meter | undefined;
 }
 
 /** The file of the embedded database. */
@@ -30,7 +33,7 @@ export function sqlitePath(dataDir: string): string {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const file = sqlitePath(options.dataDir);
   if (options.url === "" && options.mustExist && !existsSync(file)) throw new MissingInstallation(options);
-  const store = options.url === "" ? await openSqlite(file, options.log, options.isForBulk) : await openServer(withCheckedUrl(options));
+  const store = options.url === "" ? await openSqlite(file, options.log, options) : await openServer(withCheckedUrl(options));
   try {
     if (options.mustExist && !(await isMigrated(store))) throw new MissingInstallation(options);
     await migrate(store, options.log, options.migrations);

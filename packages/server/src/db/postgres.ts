@@ -4,11 +4,13 @@ import { CompiledQuery } from "kysely";
 import pg from "pg";
 import { HoltError, unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { type Meter, noMeter } from "../lib/meter.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
+import { createObservation, type Observation, type StatementKind } from "./observation.ts";
 import { executeOn, executePlainOn, isBroken, markBroken } from "./postgres-statements.ts";
 import { destroyConnection, Watchdog, type WatchOptions, withSingleConnection, withTimeout } from "./postgres-watchdog.ts";
-import type { ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
+import type { DatabaseUsage, PoolUsage, ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
 import { createAttempt, retryConflicts } from "./transaction.ts";
 import { WRITE_PROBE, WriteHealth } from "./write-health.ts";
 
@@ -19,12 +21,13 @@ export interface PostgresOptions {
   /** Maximum number of open connections, per pool. */
   readonly readers?: number;
   readonly writers?: number;
+  readonly meter?: Meter | undefined;
 }
 
 /** Does not connect yet and does not migrate. */
-export function openPostgres({ url, log, readers = 10, writers = 10 }: PostgresOptions): Store {
+export function openPostgres({ url, log, readers = 10, writers = 10, meter = noMeter }: PostgresOptions): Store {
   const watchdog = new Watchdog(url, log);
-  const parts = { url, log, watchdog };
+  const parts = { url, log, watchdog, observation: createObservation(meter, false) };
   const readOnly = createPool(parts, readers, "default_transaction_read_only = on", CUSTOM_PLANS);
   return new PostgresStore(readOnly, createPool(parts, writers), parts);
 }
@@ -33,6 +36,7 @@ interface StoreParts {
   readonly url: string;
   readonly log: Log;
   readonly watchdog: Watchdog;
+  readonly observation: Observation;
 }
 
 /**
@@ -88,7 +92,7 @@ class PostgresStore implements Store {
     this.#readers = readers;
     this.#writers = writers;
     this.#parts = parts;
-    this.reader = createReadHandle(postgresDialect, (query) => this.#read(query));
+    this.reader = createReadHandle(postgresDialect, parts.observation.statements("read", this.#read));
   }
 
   #read: Execute = (query) => retryConflicts(() => this.#withClient(this.#readers, (client) => this.#execute(client)(query)));
@@ -97,11 +101,19 @@ class PostgresStore implements Store {
     return (query) => this.#parts.watchdog.watch(client, () => executeOn(client, query), options);
   }
 
-  transaction<T>(work: (db: WriteDb) => Promise<T>, { hasNoTimeLimit: hasNoLimit = false }: TransactionOptions = {}): Promise<T> {
+  #observed(kind: StatementKind, client: pg.PoolClient, options?: WatchOptions): Execute {
+    return this.#parts.observation.statements(kind, this.#execute(client, options));
+  }
+
+  transaction<T>(work: (db: WriteDb) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    return this.#parts.observation.transaction(() => this.#transaction(work, options));
+  }
+
+  #transaction<T>(work: (db: WriteDb) => Promise<T>, { hasNoTimeLimit: hasNoLimit = false }: TransactionOptions): Promise<T> {
     return retryConflicts(async () => {
       try {
         const { value, attempt } = await this.#withTransactionClient(this.#writers, async (client) => {
-          const attempt = createAttempt(postgresDialect, this.#execute(client, { hasNoLimit }));
+          const attempt = createAttempt(postgresDialect, this.#observed("write", client, { hasNoLimit }));
           const mode = "isolation level read committed read write";
           const value = await this.#inTransaction(client, mode, () => attempt.run(work));
           return { value, attempt };
@@ -120,7 +132,7 @@ class PostgresStore implements Store {
     return retryConflicts(() =>
       this.#withTransactionClient(this.#readers, async (client) => {
         let isOver = false;
-        const execute = this.#execute(client);
+        const execute = this.#observed("snapshot", client);
         const db = createReadHandle(postgresDialect, async (query) => {
           if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
           return execute(query);
@@ -201,6 +213,13 @@ class PostgresStore implements Store {
     await Promise.race([check(), timeout]);
   }
 
+  async usage(): Promise<DatabaseUsage> {
+    const [size] = (await this.#read(CompiledQuery.raw("select pg_database_size(current_database()) as bytes"))).rows;
+    const wal = await this.#read(CompiledQuery.raw("select sum(size)::bigint as bytes from pg_ls_waldir()")).catch(() => undefined);
+    const pools = [poolUsage("read", this.#readers), poolUsage("write", this.#writers)];
+    return { bytes: size.bytes, walBytes: wal?.rows[0].bytes, pools };
+  }
+
   /** Waits until all connections are released. Closes those with a statement that takes longer. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { watchdog } = this.#parts;
@@ -209,6 +228,10 @@ class PostgresStore implements Store {
     clearTimeout(timer);
     watchdog[Symbol.dispose]();
   }
+}
+
+function poolUsage(pool: PoolUsage["pool"], { totalCount: open, idleCount: idle, waitingCount: waiting }: pg.Pool): PoolUsage {
+  return { pool, open, idle, waiting };
 }
 
 /** The transaction did not begin, and may begin on another connection. */

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { sqliteDialect } from "./dialect.ts";
+import type { Observation } from "./observation.ts";
 import { setState } from "./server-state.ts";
 import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteDb } from "./store.ts";
@@ -33,14 +34,16 @@ interface Finished {
 export class SqliteWriter implements AsyncDisposable {
   readonly #connection: SqliteConnection;
   readonly #log: Log;
+  readonly #observation: Observation;
   readonly #health = new WriteHealth();
   #queue: Job[] = [];
   #pump: Promise<void> | undefined;
   #isClosed = false;
 
   /** Takes ownership of the connection. */
-  constructor(connection: SqliteConnection, log: Log) {
+  constructor(connection: SqliteConnection, log: Log, observation: Observation) {
     this.#connection = connection;
+    this.#observation = observation;
     this.#log = log;
     // Waiting inside SQLite would block the whole process.
     this.#exec("pragma busy_timeout = 0");
@@ -52,6 +55,11 @@ export class SqliteWriter implements AsyncDisposable {
       this.#queue.push({ work, resolve: resolve as Job["resolve"], reject });
       this.#pump ??= this.#run();
     });
+  }
+
+  /** Transactions that have not begun. */
+  get waiting(): number {
+    return this.#queue.length;
   }
 
   /** Resolves unless writes fail. @throws UNAVAILABLE */
@@ -122,10 +130,11 @@ export class SqliteWriter implements AsyncDisposable {
    */
   async #runJobs(group: Finished[]): Promise<void> {
     const end = performance.now() + MAX_GROUP_MS;
+    const execute = this.#observation.statements("write", async (query) => this.#connection.execute(query));
     do {
       const job = this.#queue.shift();
       if (job === undefined) return;
-      const attempt = createAttempt(sqliteDialect, async (query) => this.#connection.execute(query));
+      const attempt = createAttempt(sqliteDialect, execute);
       // Added before it runs, so that it is rejected if the group is lost.
       const index = group.push({ job, attempt, outcome: { error: undefined } }) - 1;
       this.#exec("savepoint work");

@@ -1,17 +1,20 @@
 /** The SQLite store, for one server process: one connection for writes, one for reads and a few for snapshots. */
 import { mkdirSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { type Meter, noMeter } from "../lib/meter.ts";
 import { INCREMENTAL } from "./compact-sqlite.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { createReadHandle } from "./handle.ts";
+import { createObservation, type Observation } from "./observation.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { isBusy, SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteWriter } from "./sqlite-writer.ts";
-import type { FreePages, ReadDb, Store } from "./store.ts";
+import type { DatabaseUsage, FreePages, ReadDb, Store } from "./store.ts";
 
 const MAX_SNAPSHOTS = 4;
 const OPEN_TIMEOUT_MS = 5000;
@@ -25,11 +28,17 @@ const BULK_CHECKPOINT_PAGES = 12_000;
 const MAX_WAL_BYTES = 64 * 1024 * 1024;
 
 /** Opens the file, and creates it and its folder if necessary. Does not migrate. @throws Error for the operator */
-export async function openSqlite(path: string, log: Log, isForBulk = false): Promise<Store> {
+export async function openSqlite(path: string, log: Log, { isForBulk = false, meter = noMeter }: SqliteOptions = {}): Promise<Store> {
   createFile(path);
-  const writer = new SqliteWriter(await openForWriting(path, isForBulk), log);
+  const observation = createObservation(meter, true);
+  const writer = new SqliteWriter(await openForWriting(path, isForBulk), log, observation);
   const open = (cacheKib: number) => new SqliteConnection({ path, readOnly: true, cacheKib });
-  return new SqliteStore(writer, open(16 * 1024), () => open(2 * 1024));
+  return new SqliteStore({ path, writer, observation, reader: open(16 * 1024), openSnapshot: () => open(2 * 1024) });
+}
+
+export interface SqliteOptions {
+  readonly isForBulk?: boolean | undefined;
+  readonly meter?: Meter | undefined;
 }
 
 function createFile(path: string): void {
@@ -65,12 +74,20 @@ async function openForWriting(path: string, isForBulk: boolean): Promise<SqliteC
   }
 }
 
+interface SqliteParts {
+  readonly path: string;
+  readonly writer: SqliteWriter;
+  readonly reader: SqliteConnection;
+  readonly observation: Observation;
+  openSnapshot(): SqliteConnection;
+}
+
 class SqliteStore implements Store {
   readonly dialect = sqliteDialect;
   readonly reader: ReadDb;
   readonly #writer: SqliteWriter;
   readonly #reader: SqliteConnection;
-  readonly #openSnapshot: () => SqliteConnection;
+  readonly #parts: SqliteParts;
   /**
    * Idle snapshot connections. The reader cannot be used: it runs single statements while the work of a snapshot
    * awaits.
@@ -80,14 +97,18 @@ class SqliteStore implements Store {
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(writer: SqliteWriter, reader: SqliteConnection, openSnapshot: () => SqliteConnection) {
+  constructor(parts: SqliteParts) {
+    const { writer, reader, observation } = parts;
     this.#writer = writer;
     this.#reader = reader;
-    this.#openSnapshot = openSnapshot;
-    this.reader = createReadHandle(sqliteDialect, async (query) => reader.execute(query));
+    this.#parts = parts;
+    this.reader = createReadHandle(
+      sqliteDialect,
+      observation.statements("read", async (query) => reader.execute(query)),
+    );
   }
 
-  transaction: Store["transaction"] = (work) => this.#writer.transaction(work);
+  transaction: Store["transaction"] = (work) => this.#parts.observation.transaction(() => this.#writer.transaction(work));
 
   async snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T> {
     while (this.#running.size >= MAX_SNAPSHOTS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -103,16 +124,15 @@ class SqliteStore implements Store {
   }
 
   async #runSnapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T> {
-    const connection = this.#idle.pop() ?? this.#openSnapshot();
+    const connection = this.#idle.pop() ?? this.#parts.openSnapshot();
     let isOver = false;
+    const execute = this.#parts.observation.statements("snapshot", async (query) => {
+      if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
+      return connection.execute(query);
+    });
     try {
       connection.database.exec("begin");
-      return await work(
-        createReadHandle(sqliteDialect, async (query) => {
-          if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
-          return connection.execute(query);
-        }),
-      );
+      return await work(createReadHandle(sqliteDialect, execute));
     } finally {
       isOver = true;
       connection.database.exec("rollback");
@@ -129,7 +149,13 @@ class SqliteStore implements Store {
     };
   }
 
-  #pragma(name: "auto_vacuum" | "freelist_count" | "page_count"): number {
+  async usage(): Promise<DatabaseUsage> {
+    const wal = await stat(`${this.#parts.path}-wal`).catch(() => undefined);
+    const bytes = this.#pragma("page_count") * this.#pragma("page_size");
+    return { bytes, walBytes: wal?.size ?? 0, waitingWrites: this.#writer.waiting };
+  }
+
+  #pragma(name: "auto_vacuum" | "freelist_count" | "page_count" | "page_size"): number {
     return this.#reader.execute(CompiledQuery.raw(`pragma ${name}`)).rows[0][name] as number;
   }
 

@@ -35,8 +35,29 @@ export interface Store extends AsyncDisposable {
   snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T>;
   /** Resolves if the database responds and stores changes. @throws UNAVAILABLE if it does not */
   ping(): Promise<void>;
+  /** Size and load of the database, for metrics. */
+  usage(): Promise<DatabaseUsage>;
   /** Undefined for a database that manages its files itself, and for an SQLite file that cannot shrink. */
   readonly freePages?: FreePages | undefined;
+}
+
+export interface DatabaseUsage {
+  /** Size of the database. */
+  readonly bytes: number;
+  /** Size of the write-ahead log; undefined if PostgreSQL does not tell this role. */
+  readonly walBytes: number | undefined;
+  /** Transactions that wait for the single writer of SQLite. */
+  readonly waitingWrites?: number;
+  /** Connections of PostgreSQL. */
+  readonly pools?: readonly PoolUsage[];
+}
+
+export interface PoolUsage {
+  readonly pool: "read" | "write";
+  readonly open: number;
+  readonly idle: number;
+  /** Requests that wait for a connection. */
+  readonly waiting: number;
 }
 
 /** The pages of a database file that hold nothing since rows were deleted. */

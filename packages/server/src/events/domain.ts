@@ -1,4 +1,5 @@
 /** Static facts about the domain `events`: tables, migrations, events. Every command loads this file, so keep its imports few. */
+import { sql } from "kysely";
 import type { Domain } from "../api/module.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
@@ -9,4 +10,7 @@ export const eventsDomain: Domain = {
   name: "events",
   migrations: [deliveries, subscriptionTypes, eventContexts],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
+  queues: [
+    { name: "deliveries", table: "subscription_queue", where: sql`next_time is not null and pause_time is null`, since: "next_time" },
+  ],
 };

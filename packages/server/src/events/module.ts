@@ -8,6 +8,7 @@ import { eventsService } from "./api/events.ts";
 import { subscriptionSettingsService } from "./api/subscription-settings.ts";
 import { subscriptionsService } from "./api/subscriptions.ts";
 import { startDelivery } from "./delivery/delivery.ts";
+import { createDeliveryCounter, meterEvents } from "./delivery/metrics.ts";
 import { createRedelivery } from "./delivery/redeliver.ts";
 import { subscriptionsServiceV1 } from "./v1/subscriptions.ts";
 import { createWebhook } from "./webhook/webhook.ts";
@@ -29,7 +30,11 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   const client = platform.own(createOutboundClient({ allowCidrs: outboundAllowCidrs, maxConnections: Number.MAX_SAFE_INTEGER }));
   const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
   const policy = { backoffMs: settings.webhookBackoffMs, giveUpMs: settings.webhookGiveUpMs };
-  const delivery = platform.own(startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix: profile.eventPrefix }));
+  const attempts = createDeliveryCounter(platform.meter);
+  meterEvents(platform);
+  const delivery = platform.own(
+    startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix: profile.eventPrefix, attempts }),
+  );
   appendListeners.add(delivery.wake);
   const redelivery = createRedelivery(store);
   const collaborators = { ...platform, outboundAllowCidrs, maxSubscriptions, redelivery, onDue: delivery.wake };

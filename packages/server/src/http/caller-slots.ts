@@ -20,7 +20,12 @@ const SHARE_OF_NETWORK = 1 / 4;
 /** A single client pulls several layers at once. */
 const MIN_SLOTS_OF_NETWORK = 8;
 
-export function createCallerSlots(slotsPerCaller: number): CallerSlots {
+/** @param onRefusal called for each refusal */
+export function createCallerSlots(slotsPerCaller: number, onRefusal: () => void = () => {}): CallerSlots {
+  const refusal = (subject: string) => {
+    onRefusal();
+    return resourceExhausted(`${subject} are at their limit; try again shortly`, 1);
+  };
   const callers = createKeyedLimit<string | undefined>(slotsPerCaller, (caller) => refusal(subjectOf(caller)));
   const share = Math.max(MIN_SLOTS_OF_NETWORK, Math.floor(slotsPerCaller * SHARE_OF_NETWORK));
   const slotsPerNetwork = Math.min(slotsPerCaller, share);
@@ -34,10 +39,6 @@ export function createCallerSlots(slotsPerCaller: number): CallerSlots {
       return stack.move();
     },
   };
-}
-
-function refusal(subject: string): Error {
-  return resourceExhausted(`${subject} are at their limit; try again shortly`, 1);
 }
 
 function subjectOf(caller: string | undefined): string {

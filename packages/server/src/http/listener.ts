@@ -9,7 +9,7 @@ import { type RequestHandler, send } from "./http-exchange.ts";
 import { type ConnectionServer, createHttp1Server } from "./http1-server.ts";
 import { createHttp2Server, type StreamHandler } from "./http2-server.ts";
 import { peekProtocol } from "./peek-protocol.ts";
-import { Peers } from "./peers.ts";
+import { Peers, type PeersOptions } from "./peers.ts";
 import type { IsProxy } from "./proxy-addresses.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
@@ -27,6 +27,7 @@ export interface ListenerOptions {
   /** Whether an address is that of a reverse proxy; by default none is. */
   readonly isProxy?: IsProxy;
   readonly log: Log;
+  readonly onRefusal?: PeersOptions["onRefusal"];
 }
 
 export class Listener implements AsyncDisposable {
@@ -81,7 +82,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   const { tls, limits, log } = options;
   const onRequest = guarded(options.onRequest, log);
   const answers = new Answers(limits);
-  const peers = new Peers({ limits, isProxy: options.isProxy ?? (() => false) });
+  const peers = new Peers({ limits, isProxy: options.isProxy ?? (() => false), onRefusal: options.onRefusal });
   const parts = { onRequest, limits, answers, peers, log };
   const http1 = createHttp1Server(parts);
   const http2 = createHttp2Server(options.onStream, parts);

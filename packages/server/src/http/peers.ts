@@ -13,6 +13,8 @@ export interface PeersOptions {
   readonly limits: Pick<TransportLimits, "connectionsPerAddress" | "connectionsPerCaller">;
   /** Whether the address is a reverse proxy's, whose connections carry many clients. Neither limit holds for it. */
   readonly isProxy: IsProxy;
+  /** Called for each connection, or request on one, that a limit refuses. */
+  readonly onRefusal?: ((limit: "connections-per-address" | "connections-per-caller") => void) | undefined;
 }
 
 /** The other end of one connection: a client, or a reverse proxy with many clients. */
@@ -39,12 +41,16 @@ export class Peers {
   readonly #perAddress: KeyedLimit<string>;
   readonly #perCaller: KeyedLimit<string>;
 
-  constructor({ limits, isProxy }: PeersOptions) {
+  constructor({ limits, isProxy, onRefusal = () => {} }: PeersOptions) {
     this.#isProxy = isProxy;
-    this.#perAddress = createKeyedLimit(limits.connectionsPerAddress, () => resourceExhausted("too many connections of this address"));
-    this.#perCaller = createKeyedLimit(limits.connectionsPerCaller, () =>
-      resourceExhausted("this identity has as many connections as its limit allows; close some, or use HTTP/2", 1),
-    );
+    this.#perAddress = createKeyedLimit(limits.connectionsPerAddress, () => {
+      onRefusal("connections-per-address");
+      return resourceExhausted("too many connections of this address");
+    });
+    this.#perCaller = createKeyedLimit(limits.connectionsPerCaller, () => {
+      onRefusal("connections-per-caller");
+      return resourceExhausted("this identity has as many connections as its limit allows; close some, or use HTTP/2", 1);
+    });
   }
 
   /** @returns false if the address has too many connections */

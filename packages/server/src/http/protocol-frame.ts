@@ -9,6 +9,7 @@ import type { Log } from "../lib/log.ts";
 import { cutOffSoon } from "./body-time.ts";
 import type { CallerSlots } from "./caller-slots.ts";
 import { type HttpRequest, type HttpResponse, type RequestHandler, remoteAddressOf } from "./http-exchange.ts";
+import type { ProtocolMetrics } from "./protocol-metrics.ts";
 
 /** One request on its way through a protocol. */
 export interface ProtocolExchange<State = unknown> {
@@ -70,12 +71,16 @@ export interface ProtocolFrameOptions {
   /** Slots for transfers, shared by all protocols. */
   readonly callerSlots: CallerSlots;
   readonly log: Log;
+  readonly metrics?: ProtocolMetrics | undefined;
 }
 
 export type ProtocolFrame = <State>(protocol: Protocol<State>) => RequestHandler;
 
 export function createProtocolFrame(options: ProtocolFrameOptions): ProtocolFrame {
-  return (protocol) => (request, response) => void handle(request, response, protocol, options);
+  return (protocol) => {
+    options.metrics?.admit(protocol.name);
+    return (request, response) => void handle(request, response, protocol, options);
+  };
 }
 
 /** Never rejects. */
@@ -85,7 +90,7 @@ async function handle<State>(
   protocol: Protocol<State>,
   options: ProtocolFrameOptions,
 ): Promise<void> {
-  const { limit, log } = options;
+  const { limit, log, metrics } = options;
   const started = performance.now();
   const exchange = new Exchange(request, response, protocol, options);
   // Only a request that changes nothing can be refused once its work is done.
@@ -99,7 +104,9 @@ async function handle<State>(
   } catch (error) {
     refuse(exchange, error, protocol, log);
   } finally {
-    logRequest(exchange, started, protocol, log);
+    const ms = performance.now() - started;
+    metrics?.record(protocol.name, exchange.method, response.statusCode, ms / 1000);
+    logRequest(exchange, ms, protocol, log);
   }
 }
 
@@ -180,8 +187,10 @@ function removeContentHeaders<State>({ response, firstHeaders }: Exchange<State>
   for (const name of response.getHeaderNames()) if (!(name in firstHeaders)) response.removeHeader(name);
 }
 
-function logRequest<State>(exchange: ProtocolExchange<State>, started: number, protocol: Protocol<State>, log: Log): void {
+function logRequest<State>(exchange: ProtocolExchange<State>, ms: number, protocol: Protocol<State>, log: Log): void {
   const { response, method, principal, remoteAddress: remote } = exchange;
-  const ms = Math.round((performance.now() - started) * 1000) / 1000;
-  log.info({ method, status: response.statusCode, ms, principal, remote, ...protocol.logFields?.(exchange) }, protocol.name);
+  log.info(
+    { method, status: response.statusCode, ms: Math.round(ms * 1000) / 1000, principal, remote, ...protocol.logFields?.(exchange) },
+    protocol.name,
+  );
 }

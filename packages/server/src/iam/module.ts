@@ -40,6 +40,7 @@ import type { Secrets } from "./secrets/secrets.ts";
 import { createAccessTokens } from "./tokens/access-token.ts";
 import { createAudienceList } from "./tokens/audience.ts";
 import { createAwsProofs } from "./tokens/aws-proof.ts";
+import { meterExchange } from "./tokens/exchange-metrics.ts";
 import { createTokenExchange } from "./tokens/exchange-token.ts";
 import { createJwksCache } from "./tokens/jwks.ts";
 import { normalizeIssuer } from "./tokens/jwt.ts";
@@ -94,15 +95,15 @@ export function startIam(platform: Platform, parts: IamParts, settings: IamSetti
 }
 
 function createIam(platform: Platform, { grants, keys, secrets }: IamParts, settings: IamSettings): Iam {
-  const { store, clock, log, profile, baseUrl: issuer } = platform;
+  const { store, clock, log, meter, profile, baseUrl: issuer } = platform;
   const { registryUrl, userIssuers, servicePrincipals, awsStsUrl, maxConcurrentCalls } = settings;
   const issuable = createAudienceList([issuer, registryUrl, ...settings.audiences]);
-  const accessTokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]) });
+  const accessTokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]), meter });
   const client = platform.own(createOutboundClient({ allowCidrs: settings.outboundAllowCidrs }));
   const serviceIssuers = [...servicePrincipals.values()].flat().map((subject) => subject.issuer);
   const trustedIssuers = new Set([...userIssuers, ...serviceIssuers].map(normalizeIssuer));
   const waits = createWaitLimit({ maxConcurrentCalls, trusted: new Set([awsStsUrl, ...trustedIssuers]) });
-  const jwks = createJwksCache({ client, clock, log, waits, trusted: trustedIssuers, pinned: settings.pinnedIssuers });
+  const jwks = createJwksCache({ client, clock, log, waits, trusted: trustedIssuers, pinned: settings.pinnedIssuers, meter });
   const users = createUserLogins({ store, grants, jwks, issuer, clientIds: settings.userClientIds, userIssuers });
   const workloads = createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals });
   const awsProofs = createAwsProofs({ client, waits, issuer, stsUrl: awsStsUrl, headerPrefixes: profile.proofHeaders });
@@ -117,14 +118,17 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
     issuable,
     hasLocalAccounts: settings.localAccounts,
   });
-  const exchange = createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer });
+  const exchange = meterExchange(
+    createTokenExchange({ store, log, accessTokens, grants, logins, issuable, defaultAudience: issuer }),
+    meter,
+  );
   const registrations = createRegistrations({ users, grants });
   // The API's audiences are URLs without a path, so a token for the registry is good for nothing else.
   const contentAudience = `${registryUrl}/v2`;
   const audiences = createAudienceList([issuer, registryUrl, contentAudience]);
   const isProxy = compileProxyAddresses(settings.trustedProxies);
   const limit = createGuessLimit(clock, isProxy);
-  const pullTokens = createPullTokenLogins({ store, clock, secrets, issuer, audience: contentAudience, limit });
+  const pullTokens = createPullTokenLogins({ store, clock, secrets, issuer, audience: contentAudience, limit, meter });
   const lastUses = platform.own(new LastUses({ store, clock, log }));
   platform.own(startPullTokenExpiry(platform));
   const contentLogin = createRegistryAuthenticator({
@@ -137,6 +141,7 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
     pullTokens,
     lastUses,
     anonymous: settings.publicContent ? { issuer, audience: contentAudience } : undefined,
+    meter,
   });
   const authenticator: Authenticator = {
     verify: accessTokens.verify,

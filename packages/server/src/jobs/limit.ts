@@ -18,10 +18,16 @@ export interface ConcurrencyLimit {
   run<T>(work: (slot: Slot) => Promise<T>): Promise<T>;
 }
 
+/** A limit that tells how many slots are taken. */
+export interface CountedLimit extends ConcurrencyLimit {
+  taken(): number;
+}
+
 /** @param refusal makes the error for work that finds no free slot */
-export function createConcurrencyLimit(slots: number, refusal: () => Error): ConcurrencyLimit {
+export function createConcurrencyLimit(slots: number, refusal: () => Error): CountedLimit {
   let taken = 0;
   return {
+    taken: () => taken,
     async run(work) {
       if (taken >= slots) throw refusal();
       taken++;
@@ -43,11 +49,15 @@ export function createConcurrencyLimit(slots: number, refusal: () => Error): Con
   };
 }
 
-/** The limit of the process (HOLT_MAX_CONCURRENT_CALLS). Calls of the contract and requests of all other protocols share one instance. */
-export function createCallLimit(maxConcurrentCalls: number): ConcurrencyLimit {
-  return createConcurrencyLimit(maxConcurrentCalls, () =>
-    resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1),
-  );
+/**
+ * The limit of the process (HOLT_MAX_CONCURRENT_CALLS). Calls of the contract and requests of all other protocols share one instance.
+ * @param onRefusal called for each refusal
+ */
+export function createCallLimit(maxConcurrentCalls: number, onRefusal: () => void = () => {}): CountedLimit {
+  return createConcurrencyLimit(maxConcurrentCalls, () => {
+    onRefusal();
+    return resourceExhausted("the server is at its limit of concurrent calls; try again shortly", 1);
+  });
 }
 
 /** A concurrency limit that organizations share. */

@@ -32,6 +32,7 @@ export function pacedStore(store: Store, pace: Pace): Store {
     transaction: (work, options) => pace(() => store.transaction(work, options)),
     snapshot: (work) => store.snapshot(work),
     ping: () => store.ping(),
+    usage: () => store.usage(),
     // The store is closed by its owner.
     async [Symbol.asyncDispose]() {},
   };

@@ -2,6 +2,9 @@
 export class Lru<K, V> {
   readonly #capacity: number;
   readonly #entries = new Map<K, V>();
+  /** Look-ups that found an entry, and those that did not. */
+  hits = 0;
+  misses = 0;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -9,7 +12,11 @@ export class Lru<K, V> {
 
   get(key: K): V | undefined {
     const value = this.#entries.get(key);
-    if (value === undefined) return undefined;
+    if (value === undefined) {
+      this.misses++;
+      return undefined;
+    }
+    this.hits++;
     this.#entries.delete(key);
     this.#entries.set(key, value);
     return value;

@@ -1,6 +1,8 @@
 /** Sends the mails that wait, with retries. Servers that share a database share the work by leases. */
+import { sql } from "kysely";
 import type { Store } from "../db/store.ts";
 import { createLease, RELEASED } from "../jobs/lease.ts";
+import type { JobQueue } from "../jobs/queue-usage.ts";
 import { type Claims, LostLease, Worker } from "../jobs/worker.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -28,6 +30,9 @@ interface DueMail {
   readonly attempts: number;
   readonly expire_time: string;
 }
+
+/** The mails that wait, for metrics. */
+export const MAIL_QUEUE: JobQueue = { name: "mails", table: "mail", where: sql`content is not null`, since: "next_attempt_time" };
 
 const LEASE_MS = 120_000;
 const RENEW_MS = 30_000;

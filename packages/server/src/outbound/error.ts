@@ -5,18 +5,20 @@
  * could not be reached in time. `redirect`, `status`, `too_large`, `body`: the response is not acceptable. `aborted`:
  * the caller aborted the request.
  */
-export type OutboundReason =
-  | "url"
-  | "scheme"
-  | "address"
-  | "dns"
-  | "connect"
-  | "timeout"
-  | "redirect"
-  | "status"
-  | "too_large"
-  | "body"
-  | "aborted";
+export const OUTBOUND_REASONS = [
+  "url",
+  "scheme",
+  "address",
+  "dns",
+  "connect",
+  "timeout",
+  "redirect",
+  "status",
+  "too_large",
+  "body",
+  "aborted",
+] as const;
+export type OutboundReason = (typeof OUTBOUND_REASONS)[number];
 
 export class OutboundError extends Error {
   override readonly name = "OutboundError";

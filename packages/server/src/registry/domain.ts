@@ -49,6 +49,11 @@ export const registryDomain: Domain = {
     ],
   },
   blobReferences: [{ table: "repo_blob", column: "digest" }],
+  queues: [
+    { name: "image-packages", table: "image_wait", since: "due_time", leases: "image_scan" },
+    { name: "image-facts", table: "image_facts_wait", since: "request_time" },
+    { name: "repo-sync", table: "repo_share", since: "request_time" },
+  ],
   eventSubjects: {
     "platform.registry.v2.Tag": ofOrganization,
     "platform.registry.v2.DeleteTagRequest": ofOrganization,

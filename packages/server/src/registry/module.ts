@@ -19,6 +19,7 @@ import { startSpreadingFacts } from "./content/image-facts-queue.ts";
 import { PullEvents } from "./content/pull-events.ts";
 import type { PullRecordings } from "./content/pull-recording.ts";
 import { createUploads } from "./content/uploads.ts";
+import { createCollectionCounter, meterRegistry } from "./metrics/registry-metrics.ts";
 import { createOciHandler } from "./oci/oci-handler.ts";
 import { createTokenHandler } from "./oci/token-handler.ts";
 import { startPackageReader } from "./packages/package-reader.ts";
@@ -44,7 +45,9 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const names = { ...platform.names, registryHost, contexts: new EventContexts() };
   const { blobReferences: references } = platform;
   const uploads = createUploads({ store, blobs, clock, graceMs });
-  const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs });
+  const onCollected = createCollectionCounter(platform.meter);
+  meterRegistry(store, platform.meter);
+  const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs, onCollected });
   if (settings.gcIntervalMs > 0) platform.own(collector.start(settings.gcIntervalMs));
   const hourly = platform.own(startHourlyPulls({ store, clock, names, log }));
   const pulls = platform.own(new PullEvents({ store, names, log, recordings: settings.pullEvents, onCount: () => hourly.wake() }));

@@ -13,6 +13,7 @@ import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
 import { type Authenticator, authenticate, type Caller } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
 import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
+import type { CallMetrics } from "./call-metrics.ts";
 import type { Handler } from "./implement.ts";
 import type { Operation } from "./operation.ts";
 import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
@@ -30,11 +31,12 @@ export interface RunDependencies {
   /** The limit of the process, shared with the protocols that are not calls. */
   readonly limit: ConcurrencyLimit;
   readonly unserved: UnservedCalls;
+  readonly metrics: CallMetrics;
 }
 
 /** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
 export function createRun(dependencies: RunDependencies): Run {
-  const { log, limit } = dependencies;
+  const { limit } = dependencies;
   return async (operation, source, metadata) => {
     const running: RunningCall = { operation, metadata, started: performance.now(), principal: undefined };
     try {
@@ -48,11 +50,11 @@ export function createRun(dependencies: RunDependencies): Run {
         const current = isHere ? admitted : { ...admitted, ...(await authenticateCaller(running, dependencies)) };
         return execute(running, current, request, dependencies);
       });
-      logCall(log, running, undefined);
+      recordCall(dependencies, running, undefined);
       return reply;
     } catch (thrown) {
       const error = thrown instanceof HoltError ? thrown : internal(thrown);
-      logCall(log, running, error);
+      recordCall(dependencies, running, error);
       throw error;
     }
   };
@@ -133,11 +135,18 @@ async function appendEventOf(call: WriteCall, request: Message, reply: Reply, na
   await appendEvent(call.db, { method, type, audience, path, alias: metadata.alias, request, response, actor, now }, names);
 }
 
-function logCall(log: Log, { operation, metadata, started, principal }: RunningCall, error: HoltError | undefined): void {
+function recordCall(
+  { log, metrics }: RunDependencies,
+  { operation, metadata, started, principal }: RunningCall,
+  error: HoltError | undefined,
+): void {
+  const code = error === undefined ? "OK" : codeName(error.code);
+  const ms = performance.now() - started;
+  metrics.record(operation, metadata.protocol, code, ms / 1000);
   const line = {
     operation: operation.name,
-    code: error === undefined ? "OK" : codeName(error.code),
-    ms: Math.round((performance.now() - started) * 1000) / 1000,
+    code,
+    ms: Math.round(ms * 1000) / 1000,
     principal,
     requestId: metadata.requestId,
     protocol: metadata.protocol,

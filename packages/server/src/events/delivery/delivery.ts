@@ -3,6 +3,7 @@ import type { Store } from "../../db/store.ts";
 import { Loop } from "../../jobs/loop.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import type { Counter } from "../../lib/meter.ts";
 import type { Webhook } from "../webhook/webhook.ts";
 import { startDispatcher } from "./dispatcher.ts";
 import { startPruner } from "./prune.ts";
@@ -19,6 +20,8 @@ export interface DeliveryOptions {
   readonly retentionMs: number;
   /** The prefix of every event type of this server. */
   readonly eventPrefix: string;
+  /** Counts attempts by their outcome. */
+  readonly attempts?: Counter | undefined;
 }
 
 export interface Delivery extends AsyncDisposable {
@@ -31,9 +34,9 @@ const POLL_MS = 1000;
 /** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
 
-export function startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix }: DeliveryOptions): Delivery {
+export function startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix, attempts }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
-  const dispatcher = startDispatcher({ store, clock, log, webhook, policy, pollMs });
+  const dispatcher = startDispatcher({ store, clock, log, webhook, policy, pollMs, attempts });
   let isClosed = false;
   const publisher = new Loop({
     name: "publishing events",

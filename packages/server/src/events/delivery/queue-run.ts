@@ -1,6 +1,7 @@
 /** One run of a queue: sends its deliveries one after the other, until none is due, one fails, or it is time for other queues. */
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Counter } from "../../lib/meter.ts";
 import type { Signed, Webhook } from "../webhook/webhook.ts";
 import { type DueDelivery, readDue, readEvent, type SendPosition } from "./due-deliveries.ts";
 import type { Outcome, OutcomeLog } from "./outcome-log.ts";
@@ -13,6 +14,8 @@ export interface QueueRunOptions {
   readonly webhook: Webhook;
   readonly outcomes: OutcomeLog;
   readonly policy: RetryPolicy;
+  /** Counts attempts by their outcome. */
+  readonly attempts?: Counter | undefined;
 }
 
 export interface RunControl {
@@ -50,6 +53,7 @@ export async function runQueue({ uid, health }: ClaimedQueue, options: QueueRunO
     const attempt = await attemptOnce(due, result.health, options, control.signal);
     if (attempt === undefined) break;
     const { verdict } = attempt;
+    options.attempts?.add(1, verdict.state);
     recording.add(outcomeOf(uid, due.delivery, attempt));
     result = advance(result, verdict);
     if (verdict.state !== "delivered" || result.attempts === MAX_ATTEMPTS) break;

@@ -11,6 +11,7 @@ import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { Lru } from "../../lib/lru.ts";
+import { type Meter, meterCache } from "../../lib/meter.ts";
 import { isUid } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { LastUses } from "../pull-tokens/last-uses.ts";
@@ -59,6 +60,7 @@ export interface RegistryAuthenticatorOptions {
   readonly audiences: AudienceList;
   /** Issuer and audience of tokens for anonymous callers; undefined if the operator forbids public content. */
   readonly anonymous: { readonly issuer: string; readonly audience: string } | undefined;
+  readonly meter: Meter;
 }
 
 const MAX_CACHED_LOGINS = 10_000;
@@ -69,6 +71,7 @@ const ANY_AUDIENCE: AudienceList = { has: () => true };
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
   const { store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses, anonymous } = options;
   const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
+  meterCache(options.meter, "content-logins", cache);
 
   async function readPublicAccess(): Promise<Access> {
     return anonymous === undefined ? NO_ACCESS : (await grants.load(ANONYMOUS_UID)).access;

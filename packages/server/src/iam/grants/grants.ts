@@ -8,6 +8,7 @@ import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { Lru } from "../../lib/lru.ts";
+import { type Meter, meterCache, noMeter } from "../../lib/meter.ts";
 import { isInRoot, rootOf } from "../../lib/uid.ts";
 import { voidRecoveryLinks } from "../accounts/recovery-links.ts";
 import { findDeactivations } from "../identities/scim-record.ts";
@@ -71,6 +72,7 @@ export interface Grants {
 export interface GrantsOptions {
   readonly store: Store;
   readonly clock?: Clock;
+  readonly meter?: Meter;
   /**
    * Returns false while this server may have missed changes of other servers; the cache is not used then. Left out if
    * there are no other servers.
@@ -80,11 +82,12 @@ export interface GrantsOptions {
 
 const MAX_CACHED_IDENTITIES = 20_000;
 
-export function createGrants({ store, clock = systemClock, current = () => true }: GrantsOptions): Grants {
+export function createGrants({ store, clock = systemClock, meter = noMeter, current = () => true }: GrantsOptions): Grants {
   const cache = new Lru<string, IdentityRights>(MAX_CACHED_IDENTITIES);
+  meterCache(meter, "rights", cache);
   /** Running loads that no invalidation has overtaken. */
   const pending = new Map<string, Promise<IdentityRights>>();
-  const policies = createPolicyCache(store, current);
+  const policies = createPolicyCache(store, current, meter);
 
   function invalidate(identityUids: readonly string[] | "*"): void {
     policies.invalidate(identityUids);

@@ -1,6 +1,7 @@
 /** Caches the policies of organizations, and finds those that a person's sign-in does not satisfy. */
 import type { ReadDb, Store } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
+import { type Meter, meterCache } from "../../lib/meter.ts";
 import { type PolicyProblem, problemOf, readPolicies, type SignedIn, type SignInPolicy } from "./sign-in-policy.ts";
 
 export interface PolicyCache {
@@ -13,8 +14,9 @@ export interface PolicyCache {
 const MAX_CACHED = 50_000;
 
 /** @param current false while this server may have missed changes of other servers */
-export function createPolicyCache(store: Store, current: () => boolean): PolicyCache {
+export function createPolicyCache(store: Store, current: () => boolean, meter: Meter): PolicyCache {
   const cache = new Lru<string, SignInPolicy | "none">(MAX_CACHED);
+  meterCache(meter, "sign-in-policies", cache);
   /** Counts invalidations: a read that one has overtaken is not cached. */
   let generation = 0;
 

@@ -4,6 +4,7 @@ import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { Lru } from "../../lib/lru.ts";
+import { type Meter, meterCache } from "../../lib/meter.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { GuessLimit } from "./guess-limit.ts";
 import { isWellFormed } from "./password.ts";
@@ -27,6 +28,7 @@ export interface PullTokenLoginsOptions {
   /** The audience of the caller: the registry's alone. */
   readonly audience: string;
   readonly limit: GuessLimit;
+  readonly meter: Meter;
 }
 
 const MAX_KNOWN_PASSWORDS = 20_000;
@@ -40,10 +42,11 @@ export function userNameOf(uid: string): string {
   return `pull-${uid.slice(uid.lastIndexOf("/") + 1)}`;
 }
 
-export function createPullTokenLogins({ store, clock, secrets, issuer, audience, limit }: PullTokenLoginsOptions): PullTokenLogins {
+export function createPullTokenLogins({ store, clock, secrets, issuer, audience, limit, meter }: PullTokenLoginsOptions): PullTokenLogins {
   // By the hashes of passwords that were right. The limit does not hold for them, so that wrong passwords of one machine
   // do not lock out others behind the same address.
   const known = new Lru<string, Principal>(MAX_KNOWN_PASSWORDS);
+  meterCache(meter, "pull-tokens", known);
 
   async function find(user: string, password: string, hash: string): Promise<Principal | undefined> {
     if (!isWellFormed(password)) return undefined;

@@ -8,6 +8,7 @@ import type { Principal, RegistryAccess } from "../../access/principal.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { Lru } from "../../lib/lru.ts";
+import { type Meter, meterCache, noMeter } from "../../lib/meter.ts";
 import { isUid } from "../../lib/uid.ts";
 import type { AudienceList } from "./audience.ts";
 import { encodeCapabilities } from "./capability-encoding.ts";
@@ -62,6 +63,7 @@ export interface AccessTokensOptions {
   readonly clock: Clock;
   /** Audiences whose tokens the API accepts. */
   readonly audiences: AudienceList;
+  readonly meter?: Meter;
 }
 
 const MAX_CACHED_TOKENS = 10_000;
@@ -72,8 +74,9 @@ const MAX_CAP_CLAIM_LENGTH = 4096;
 /** Clocks of servers that share a database may differ by this much. */
 const CLOCK_SKEW_SECONDS = 60;
 
-export function createAccessTokens({ issuer, keys, clock, audiences: apiAudiences }: AccessTokensOptions): AccessTokens {
+export function createAccessTokens({ issuer, keys, clock, audiences: apiAudiences, meter = noMeter }: AccessTokensOptions): AccessTokens {
   const verified = new Lru<string, Principal>(MAX_CACHED_TOKENS);
+  meterCache(meter, "access-tokens", verified);
   let generation = keys.generation();
 
   function findVerified(token: string): Principal | undefined {

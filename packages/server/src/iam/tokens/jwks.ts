@@ -6,8 +6,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { unauthenticated, unavailable } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { Log } from "../../lib/log.ts";
+import { type Counter, type Meter, noMeter } from "../../lib/meter.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
-import { OutboundError } from "../../outbound/error.ts";
+import { OUTBOUND_REASONS, OutboundError } from "../../outbound/error.ts";
 import { createIssuerCache } from "./issuer-cache.ts";
 import { isIssuerUrl } from "./issuer-url.ts";
 import { parseJwkSet, type VerificationKey } from "./jwk-set.ts";
@@ -32,6 +33,7 @@ export interface JwksOptions {
   readonly trusted: ReadonlySet<string>;
   /** JWK sets that the operator configured for issuers that must not or cannot be contacted. */
   readonly pinned?: ReadonlyMap<string, unknown> | undefined;
+  readonly meter?: Meter;
 }
 
 /** Cache entry of one issuer. Times are milliseconds; `keys` are from the last successful fetch, empty before it. */
@@ -53,7 +55,8 @@ const COOLDOWN_MS = 30_000;
 /** Covers the discovery document and the keys together. */
 const DISCOVERY_TIMEOUT_MS = 5000;
 
-export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache {
+export function createJwksCache({ pinned, meter = noMeter, ...given }: JwksOptions): JwksCache {
+  const options = { ...given, fetches: createFetchCounter(meter) };
   const pinnedKeys = new Map([...(pinned ?? [])].map(([issuer, set]) => [issuer, parseJwkSet(set)]));
   const entries = createIssuerCache<Entry>(options.trusted);
   return {
@@ -77,7 +80,17 @@ export function createJwksCache({ pinned, ...options }: JwksOptions): JwksCache 
   };
 }
 
-type Fetching = Omit<JwksOptions, "pinned" | "trusted">;
+interface Fetching extends Omit<JwksOptions, "pinned" | "trusted" | "meter"> {
+  readonly fetches: Counter;
+}
+
+function createFetchCounter(meter: Meter): Counter {
+  return meter.counter({
+    name: "holt_jwks_fetches_total",
+    help: "Fetches of the keys of token issuers, by outcome (ok, or the reason of the failure).",
+    labels: { outcome: new Set<string>(["ok", ...OUTBOUND_REASONS]) },
+  });
+}
 
 async function refreshIfNeeded(
   options: Fetching,
@@ -101,12 +114,16 @@ async function refreshIfNeeded(
 }
 
 /** Starts a fetch; callers ensure there is only one per issuer. `pending` never rejects. */
-function startFetch({ client, clock, log }: Fetching, issuer: string, entry: Entry): void {
+function startFetch({ client, clock, log, fetches }: Fetching, issuer: string, entry: Entry): void {
   entry.triedAt = clock.now().getTime();
   entry.pending = discoverKeys(client, issuer)
-    .then((keys) => Object.assign(entry, { keys, fetchedAt: clock.now().getTime(), failure: undefined }))
+    .then((keys) => {
+      Object.assign(entry, { keys, fetchedAt: clock.now().getTime(), failure: undefined });
+      fetches.add(1, "ok");
+    })
     .catch((error: unknown) => {
       entry.failure = error instanceof OutboundError ? error : new OutboundError("body", "unusable response", { cause: error });
+      fetches.add(1, entry.failure.reason);
       log.warn({ issuer, reason: entry.failure.reason, err: entry.failure }, "cannot fetch the keys of an issuer");
     })
     .then(() => {

@@ -45,6 +45,8 @@ export interface CollectorOptions {
   readonly graceMs: number;
   /** Keys per step. */
   readonly batchSize?: number;
+  /** Called at the end of each run of the background. */
+  readonly onCollected?: ((counts: Counts) => void) | undefined;
 }
 
 /** How long others have the database after each step, as a multiple of its time; and this process, where the database is in it. */
@@ -113,7 +115,7 @@ const FIRST_MS = 60_000;
 /** While another server collects, or has just done so. */
 const MIN_WAIT_MS = 1000;
 
-function startCollecting(collector: Collector, { store, clock, log }: CollectorOptions, intervalMs: number): AsyncDisposable {
+function startCollecting(collector: Collector, { store, clock, log, onCollected }: CollectorOptions, intervalMs: number): AsyncDisposable {
   const stop = new AbortController();
   let waitsSince = performance.now();
   const untilDue = async (): Promise<number> => {
@@ -126,6 +128,7 @@ function startCollecting(collector: Collector, { store, clock, log }: CollectorO
   const collect = async (): Promise<void> => {
     try {
       const report = await collector.run(stop.signal);
+      if (report !== undefined) onCollected?.(report);
       if (report !== undefined) log.info(report, "collected what no repository needs");
       waitsSince = performance.now();
     } catch (error) {
