@@ -36,6 +36,7 @@ export const screens: readonly Screen[] = [
     objects: "/identity",
     load: () => import("../people/identities.tsx"),
   },
+  { path: "/new-identity", title: "New identity", load: () => import("../people/new-identity.tsx") },
   { path: "/identity/$", title: "Identity", load: () => import("../people/identity.tsx") },
   { path: "/pull-tokens", title: "Pull tokens", section: "Access", load: () => import("../people/pull-tokens.tsx") },
   { path: "/invites", title: "Invites", section: "Access", load: () => import("../people/invites.tsx") },

@@ -13,11 +13,12 @@ export interface FormDialogProps {
   /** Fields that show their violations themselves, by their names in the contract. */
   readonly fields: ReadonlySet<string>;
   readonly isDangerous?: boolean;
+  readonly size?: "lg";
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-export function FormDialog({ title, send, form, fields, isDangerous = false, onClose, children }: FormDialogProps) {
+export function FormDialog({ title, send, form, fields, isDangerous = false, size, onClose, children }: FormDialogProps) {
   const [isAsking, setAsking] = useState(false);
   const asks = isAsking || form.leaving !== undefined;
   const close = () => (form.isDirty ? setAsking(true) : onClose());
@@ -26,7 +27,7 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, onC
     void form.send();
   };
   return (
-    <Modal opened onClose={close} title={title} closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened onClose={close} title={title} size={size} closeButtonProps={{ "aria-label": "Close" }}>
       {/* The fields stay where they are while the question is open, so they keep their input. */}
       <form onSubmit={submit} hidden={asks} noValidate>
         <Stack>
@@ -58,7 +59,8 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, onC
   );
 }
 
-function UnsavedQuestion({ onStay, onLeave }: { readonly onStay: () => void; readonly onLeave: () => void }) {
+/** To be shown in a dialog. */
+export function UnsavedQuestion({ onStay, onLeave }: { readonly onStay: () => void; readonly onLeave: () => void }) {
   return (
     <Stack role="alert">
       <Text>What you have entered is not saved.</Text>

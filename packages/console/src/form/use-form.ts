@@ -1,6 +1,6 @@
 /** The state of a form: what was entered, whether it is saved, and what the API has found wrong with it. */
 import { useBlocker } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { apiErrorFrom } from "../frame/errors.ts";
 
 export interface Form<Values extends Readonly<Record<string, unknown>>> {
@@ -17,14 +17,18 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
   readonly leaving: { readonly stay: () => void; readonly leave: () => void } | undefined;
 }
 
-/** @param send resolves when the values are saved */
+/**
+ * @param send resolves when the values are saved. `afterwards` takes a step that leaves the form: it runs once the form
+ * counts as saved, and so asks nothing.
+ */
 export function useForm<Values extends Readonly<Record<string, unknown>>>(
   initial: Values,
-  send: (values: Values) => Promise<void>,
+  send: (values: Values, afterwards: (step: () => void) => void) => Promise<void>,
 ): Form<Values> {
   const [values, setValues] = useState(initial);
   const [isSending, setSending] = useState(false);
   const [isSaved, setSaved] = useState(false);
+  const [last, setLast] = useState<{ readonly step: () => void }>();
   const [error, setError] = useState<unknown>();
   const isDirty = !isSaved && Object.keys(initial).some((name) => values[name] !== initial[name]);
   const blocker = useBlocker({
@@ -33,6 +37,7 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
     enableBeforeUnload: isDirty,
     withResolver: true,
   });
+  useEffect(() => last?.step(), [last]);
   const fields = error === undefined ? [] : apiErrorFrom(error).fields;
   return {
     values,
@@ -46,8 +51,12 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
       setSending(true);
       setError(undefined);
       try {
-        await send(values);
+        let next: (() => void) | undefined;
+        await send(values, (step) => {
+          next = step;
+        });
         setSaved(true);
+        if (next !== undefined) setLast({ step: next });
       } catch (thrown) {
         setError(thrown);
       } finally {

@@ -10,6 +10,7 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices, enumValue } from "../object/enum-text.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { proofText } from "./proof.ts";
@@ -68,7 +69,17 @@ export function Screen() {
           { kind: "choice", id: "kind", title: "Proof", choices: enumChoices(RelationshipTypeSchema) },
         ]}
         defaultOrder="name"
-        empty={<Text>No machine has an identity here yet. “Call” of a group shows how to use the API, which creates one.</Text>}
+        empty={<Text>No machine has an identity here yet. “New identity” gives one to a CI job, a cluster or a server.</Text>}
+        actions={
+          <ActionButton
+            method={IdentitiesService.method.createIdentity}
+            uid={group || organization}
+            size="xs"
+            onClick={() => void navigate({ to: screenPath(organization, "/new-identity"), search: group === "" ? {} : { group } })}
+          >
+            New identity
+          </ActionButton>
+        }
       />
     </>
   );

@@ -13,6 +13,7 @@ import { ObjectFrame } from "../object/object.tsx";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { GroupPath } from "../tree/group-path.tsx";
+import { EditIdentityButton } from "./edit-identity.tsx";
 import { proofRows } from "./proof.ts";
 
 export function Screen() {
@@ -27,7 +28,12 @@ export function Screen() {
       uid={uid}
       method={IdentitiesService.method.getIdentity}
       path={<GroupPath uid={uid} />}
-      actions={<DeleteIdentityButton identity={identity} />}
+      actions={
+        <>
+          <EditIdentityButton identity={identity} />
+          <DeleteIdentityButton identity={identity} />
+        </>
+      }
       tabs={[
         { id: "details", title: "Details", content: <IdentityDetails identity={identity} /> },
         { id: "roles", title: "Roles", content: <IdentityBindings uid={uid} /> },

@@ -1,8 +1,9 @@
 /** How an identity proves itself. */
-import { type Identity, ServicePrincipalSchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Identity, type IdentitySchema, ServicePrincipalSchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { enumText } from "../object/enum-text.ts";
 
-type Relationship = Identity["relationship"];
+type Relationship = NonNullable<MessageInitShape<typeof IdentitySchema>["relationship"]>;
 
 /** One line: the issuer and the subject of its tokens, or what stands in for them. */
 export function proofText({ relationship }: Identity): string {
@@ -18,23 +19,23 @@ export function proofRows(relationship: Relationship): readonly (readonly [title
       const { iss, sub, aud, claims, claimPatterns } = relationship.value;
       const further = Object.entries({ ...claims, ...claimPatterns });
       return [
-        ["Issuer", iss.value ?? ""],
-        ["Subject", sub.value ?? ""],
-        ["Audience", aud.value ?? "this server"],
+        ["Issuer", iss?.value ?? ""],
+        ["Subject", sub?.value ?? ""],
+        ["Audience", aud?.value ?? "this server"],
         ["Claims", further.map(([name, value]) => `${name}: ${value}`).join(", ")],
       ];
     }
     case "staticKeys":
       return [
-        ["Issuer", relationship.value.issuer],
-        ["Subject", relationship.value.subject],
-        ["Audience", relationship.value.audiences.join(", ") || "this server"],
+        ["Issuer", relationship.value.issuer ?? ""],
+        ["Subject", relationship.value.subject ?? ""],
+        ["Audience", relationship.value.audiences?.join(", ") || "this server"],
       ];
     case "awsIdentity":
       return [
-        ["AWS account", relationship.value.awsAccount],
-        ["ARN", relationship.value.awsArn.value ?? ""],
-        ["User id", relationship.value.awsUserId.value ?? ""],
+        ["AWS account", relationship.value.awsAccount ?? ""],
+        ["ARN", relationship.value.awsArn?.value ?? ""],
+        ["User id", relationship.value.awsUserId?.value ?? ""],
       ];
     case "servicePrincipal":
       return [["Service", enumText(ServicePrincipalSchema, relationship.value)]];

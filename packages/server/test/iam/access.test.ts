@@ -346,6 +346,40 @@ describeWithWorld(
       }
     });
 
+    it("a token is compared with an identity that is not saved, and with its issuer", () =>
+      withIssuer(async (issuer) => {
+        const team = await world.group(world.orgUid);
+        await make(team, "saved", matcher(issuer.issuer, "a"));
+        const token = await issuer.sign({ iss: issuer.issuer, sub: "a", aud: world.baseUrl });
+        const attemptWith = async (relationship: Relationship, by: Caller = world.owner) =>
+          world.rest.call(testToken, { parent: team, token, identity: { name: "draft", relationship } }, by.token);
+        assert.deepEqual(
+          answerOf(await attemptWith(matcher(issuer.issuer, "a"))).matches.map(({ identityUid, name }) => [identityUid, name]),
+          [["", "draft"]],
+        );
+        for (const [relationship, claim, expected] of [
+          [matcher(issuer.issuer, "b"), "sub", '"b"; the token has "a"'],
+          [matcher("https://other.test", "a"), "iss", `"https://other.test"; the token has "${issuer.issuer}"`],
+        ] as const) {
+          const { matches, nearMisses } = answerOf(await attemptWith(relationship));
+          assert.deepEqual(matches, []);
+          assert.deepEqual(
+            nearMisses.map(({ claim: failed, explanation }) => [failed, explanation]),
+            [[claim, `the identity expects ${expected}`]],
+          );
+        }
+        assert.equal(codeOf(await attemptWith(matcher("http://not-https.test", "a"))), Code.INVALID_ARGUMENT);
+        const aws = { awsAccount: "123456789012", awsArn: { case: "arn", value: "a" }, awsUserId: { case: "userId", value: "b" } } as const;
+        assert.equal(codeOf(await attemptWith({ case: "awsIdentity", value: aws } as never)), Code.INVALID_ARGUMENT);
+        const reader = await world.robot(world.orgUid, [Capability.CAP_IAM_IDENTITY_LIST]);
+        assert.equal(codeOf(await attemptWith(matcher(issuer.issuer, "a"), reader)), Code.PERMISSION_DENIED);
+        const listed = await world.must(IdentitiesService.method.listIdentities, { uidp: { childrenOf: team } });
+        assert.deepEqual(
+          listed.identities.map(({ name }) => name),
+          ["saved"],
+        );
+      }));
+
     it("long and unusual names are compared as in token exchange", async () => {
       const team = await world.group(world.orgUid);
       const iss = "https://strange.test";

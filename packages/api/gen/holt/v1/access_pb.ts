@@ -11,13 +11,15 @@ import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_platform_annotations_annotations } from "../../platform/annotations/annotations_pb.ts";
 import type { Capability, CapabilityJson } from "../../platform/capabilities/capabilities_pb.ts";
 import { file_platform_capabilities_capabilities } from "../../platform/capabilities/capabilities_pb.ts";
+import type { Identity, IdentityJson } from "../../platform/iam/v2/identities_pb.ts";
+import { file_platform_iam_v2_identities } from "../../platform/iam/v2/identities_pb.ts";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file holt/v1/access.proto.
  */
 export const file_holt_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIsMDChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJEkcKEHB1bGxfdG9rZW5fbGltaXQYByABKA4yLS5ob2x0LnYxLkV4cGxhaW5BY2Nlc3NSZXNwb25zZS5QdWxsVG9rZW5MaW1pdCLJAQoOUHVsbFRva2VuTGltaXQSIAocUFVMTF9UT0tFTl9MSU1JVF9VTlNQRUNJRklFRBAAEhsKF1BVTExfVE9LRU5fTElNSVRfRVhQSVJZEAESGgoWUFVMTF9UT0tFTl9MSU1JVF9HUk9VUBACEhsKF1BVTExfVE9LRU5fTElNSVRfUklHSFRTEAMSIQodUFVMTF9UT0tFTl9MSU1JVF9SRVBPU0lUT1JJRVMQBBIcChhQVUxMX1RPS0VOX0xJTUlUX0NSRUFUT1IQBSJsCgVHcmFudBIYChByb2xlX2JpbmRpbmdfdWlkGAEgASgJEhEKCWdyb3VwX3VpZBgCIAEoCRIQCghyb2xlX3VpZBgDIAEoCRIRCglyb2xlX25hbWUYBCABKAkSEQoJaW5oZXJpdGVkGAUgASgIInAKEFRlc3RUb2tlblJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKItRgBEhUKBXRva2VuGAIgASgJQgaAAQHgQQESLAoGY2xhaW1zGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBIowBChFUZXN0VG9rZW5SZXNwb25zZRITCgt0b2tlbl9lcnJvchgBIAEoCRIkCgdtYXRjaGVzGAIgAygLMhMuaG9sdC52MS5Ub2tlbk1hdGNoEigKC25lYXJfbWlzc2VzGAMgAygLMhMuaG9sdC52MS5Ub2tlbk1hdGNoEhIKCmluY29tcGxldGUYBCABKAgiVAoKVG9rZW5NYXRjaBIUCgxpZGVudGl0eV91aWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVjbGFpbRgDIAEoCRITCgtleHBsYW5hdGlvbhgEIAEoCTLEAwoNQWNjZXNzU2VydmljZRLlAQoNRXhwbGFpbkFjY2VzcxIdLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1JlcXVlc3QaHi5ob2x0LnYxLkV4cGxhaW5BY2Nlc3NSZXNwb25zZSKUAYq1GAoKCAoGkwOvAocHmrUYWgpUVGVsbCB3aGljaCByb2xlIGJpbmRpbmdzIGdpdmUgYW4gaWRlbnRpdHkgYSBjYXBhYmlsaXR5IGF0IGEgdWlkLCBvciB3aGF0IGlzIG1pc3NpbmcuGAEoAYLT5JMCIhIgL2hvbHQvdjEvYWNjZXNzL3t1aWQ9Kip9OmV4cGxhaW4SygEKCVRlc3RUb2tlbhIZLmhvbHQudjEuVGVzdFRva2VuUmVxdWVzdBoaLmhvbHQudjEuVGVzdFRva2VuUmVzcG9uc2UihQGKtRgGCgQKAocHmrUYRwpBVGVsbCB3aGljaCBpZGVudGl0aWVzIGEgdG9rZW4gb2YgYW5vdGhlciBpc3N1ZXIgd291bGQgc2lnbiBpbiBhcy4YASgBgtPkkwIqOgEqIiUvaG9sdC92MS9hY2Nlc3Mve3BhcmVudD0qKn06dGVzdFRva2VuYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities]);
+  fileDesc("ChRob2x0L3YxL2FjY2Vzcy5wcm90bxIHaG9sdC52MSKDAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjoKCmNhcGFiaWxpdHkYAyABKA4yIS5wbGF0Zm9ybS5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eUID4EECIsMDChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIPCgdzdW1tYXJ5GAIgASgJEh4KBmdyYW50cxgDIAMoCzIOLmhvbHQudjEuR3JhbnQSHwoHbGFja2luZxgEIAMoCzIOLmhvbHQudjEuR3JhbnQSHQoVcm9sZXNfd2l0aF9jYXBhYmlsaXR5GAUgAygJEhMKC2NvbmZpbmVkX3RvGAYgASgJEkcKEHB1bGxfdG9rZW5fbGltaXQYByABKA4yLS5ob2x0LnYxLkV4cGxhaW5BY2Nlc3NSZXNwb25zZS5QdWxsVG9rZW5MaW1pdCLJAQoOUHVsbFRva2VuTGltaXQSIAocUFVMTF9UT0tFTl9MSU1JVF9VTlNQRUNJRklFRBAAEhsKF1BVTExfVE9LRU5fTElNSVRfRVhQSVJZEAESGgoWUFVMTF9UT0tFTl9MSU1JVF9HUk9VUBACEhsKF1BVTExfVE9LRU5fTElNSVRfUklHSFRTEAMSIQodUFVMTF9UT0tFTl9MSU1JVF9SRVBPU0lUT1JJRVMQBBIcChhQVUxMX1RPS0VOX0xJTUlUX0NSRUFUT1IQBSJsCgVHcmFudBIYChByb2xlX2JpbmRpbmdfdWlkGAEgASgJEhEKCWdyb3VwX3VpZBgCIAEoCRIQCghyb2xlX3VpZBgDIAEoCRIRCglyb2xlX25hbWUYBCABKAkSEQoJaW5oZXJpdGVkGAUgASgIIqIBChBUZXN0VG9rZW5SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARIVCgV0b2tlbhgCIAEoCUIGgAEB4EEBEiwKBmNsYWltcxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIwCghpZGVudGl0eRgEIAEoCzIZLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eUID4EEBIowBChFUZXN0VG9rZW5SZXNwb25zZRITCgt0b2tlbl9lcnJvchgBIAEoCRIkCgdtYXRjaGVzGAIgAygLMhMuaG9sdC52MS5Ub2tlbk1hdGNoEigKC25lYXJfbWlzc2VzGAMgAygLMhMuaG9sdC52MS5Ub2tlbk1hdGNoEhIKCmluY29tcGxldGUYBCABKAgiVAoKVG9rZW5NYXRjaBIUCgxpZGVudGl0eV91aWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVjbGFpbRgDIAEoCRITCgtleHBsYW5hdGlvbhgEIAEoCTLEAwoNQWNjZXNzU2VydmljZRLlAQoNRXhwbGFpbkFjY2VzcxIdLmhvbHQudjEuRXhwbGFpbkFjY2Vzc1JlcXVlc3QaHi5ob2x0LnYxLkV4cGxhaW5BY2Nlc3NSZXNwb25zZSKUAYq1GAoKCAoGkwOvAocHmrUYWgpUVGVsbCB3aGljaCByb2xlIGJpbmRpbmdzIGdpdmUgYW4gaWRlbnRpdHkgYSBjYXBhYmlsaXR5IGF0IGEgdWlkLCBvciB3aGF0IGlzIG1pc3NpbmcuGAEoAYLT5JMCIhIgL2hvbHQvdjEvYWNjZXNzL3t1aWQ9Kip9OmV4cGxhaW4SygEKCVRlc3RUb2tlbhIZLmhvbHQudjEuVGVzdFRva2VuUmVxdWVzdBoaLmhvbHQudjEuVGVzdFRva2VuUmVzcG9uc2UihQGKtRgGCgQKAocHmrUYRwpBVGVsbCB3aGljaCBpZGVudGl0aWVzIGEgdG9rZW4gb2YgYW5vdGhlciBpc3N1ZXIgd291bGQgc2lnbiBpbiBhcy4YASgBgtPkkwIqOgEqIiUvaG9sdC92MS9hY2Nlc3Mve3BhcmVudD0qKn06dGVzdFRva2VuYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_platform_annotations_annotations, file_platform_capabilities_capabilities, file_platform_iam_v2_identities]);
 
 /**
  * The identity, the capability and the uid to explain.
@@ -374,6 +376,14 @@ export type TestTokenRequest = Message<"holt.v1.TestTokenRequest"> & {
    * @generated from field: google.protobuf.Struct claims = 3;
    */
   claims?: JsonObject | undefined;
+
+  /**
+   * An identity as it would be created, or changed if it has a uid. Nothing is saved. The token is compared with this
+   * identity only. Takes identity.create at the parent, or identity.update at the uid.
+   *
+   * @generated from field: platform.iam.v2.Identity identity = 4;
+   */
+  identity?: Identity | undefined;
 };
 
 /**
@@ -403,6 +413,14 @@ export type TestTokenRequestJson = {
    * @generated from field: google.protobuf.Struct claims = 3;
    */
   claims?: StructJson;
+
+  /**
+   * An identity as it would be created, or changed if it has a uid. Nothing is saved. The token is compared with this
+   * identity only. Takes identity.create at the parent, or identity.update at the uid.
+   *
+   * @generated from field: platform.iam.v2.Identity identity = 4;
+   */
+  identity?: IdentityJson;
 };
 
 /**
@@ -433,7 +451,8 @@ export type TestTokenResponse = Message<"holt.v1.TestTokenResponse"> & {
   matches: TokenMatch[];
 
   /**
-   * Identities of the same issuer that reject the token, with the reason. At most 50, nearest first.
+   * Identities of the same issuer that reject the token, with the reason. At most 50, nearest first. The identity of the
+   * request is here for another issuer, too.
    *
    * @generated from field: repeated holt.v1.TokenMatch near_misses = 3;
    */
@@ -468,7 +487,8 @@ export type TestTokenResponseJson = {
   matches?: TokenMatchJson[];
 
   /**
-   * Identities of the same issuer that reject the token, with the reason. At most 50, nearest first.
+   * Identities of the same issuer that reject the token, with the reason. At most 50, nearest first. The identity of the
+   * request is here for another issuer, too.
    *
    * @generated from field: repeated holt.v1.TokenMatch near_misses = 3;
    */
@@ -496,6 +516,8 @@ export const TestTokenResponseSchema: GenMessage<TestTokenResponse, {jsonType: T
  */
 export type TokenMatch = Message<"holt.v1.TokenMatch"> & {
   /**
+   * Empty for an identity that does not exist yet.
+   *
    * @generated from field: string identity_uid = 1;
    */
   identityUid: string;
@@ -527,6 +549,8 @@ export type TokenMatch = Message<"holt.v1.TokenMatch"> & {
  */
 export type TokenMatchJson = {
   /**
+   * Empty for an identity that does not exist yet.
+   *
    * @generated from field: string identity_uid = 1;
    */
   identityUid?: string;

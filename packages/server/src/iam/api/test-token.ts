@@ -1,4 +1,7 @@
-/** Finds the identities that a token might sign in as, and compares the token with each. tokens/token-trial.ts does the comparing. */
+/**
+ * Finds the identities that a token might sign in as, and compares the token with each, or with one that is not saved yet.
+ * tokens/token-trial.ts does the comparing.
+ */
 import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -18,8 +21,11 @@ import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { rangeBelow } from "../../lib/uid.ts";
 import type { TokenTrials, Trial, TrialInput, Verdict } from "../tokens/token-trial.ts";
+import { assertRelationship, settleExpiration } from "./identity-relationship.ts";
 
 const READ = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
+const CREATE = capabilitySet([Capability.CAP_IAM_IDENTITY_CREATE]);
+const UPDATE = capabilitySet([Capability.CAP_IAM_IDENTITY_UPDATE]);
 const MAX_NEAR_MISSES = 50;
 /** Identities that are compared, for each way to find candidates. */
 const MAX_OF_A_KIND = 200;
@@ -41,6 +47,7 @@ export async function testToken(
   // A caller who may read a user would otherwise pass with the uid of that user as the parent.
   await assertHolds({ kind: "Group", uid: request.parent }, READ, access, db);
   const tried = triedOf(request);
+  if (request.identity !== undefined) await assertMayTry(request.identity, request.parent, call);
   let trial: Trial;
   try {
     trial = tokenTrials.begin(tried, now);
@@ -49,8 +56,12 @@ export async function testToken(
     if ("claims" in tried) throw invalidArgument("claims", "must have an issuer (iss) and a subject (sub), both strings");
     return create(TestTokenResponseSchema, { tokenError: withoutCode(error.message) });
   }
-  const { identities, isComplete } = await candidatesBelow(request.parent, trial, db);
-  const verdicts = await verdictsOf(trial, identities);
+  const { identities, isComplete } =
+    request.identity === undefined
+      ? await candidatesBelow(request.parent, trial, db)
+      : { identities: [request.identity], isComplete: true };
+  const compared = await verdictsOf(trial, identities);
+  const verdicts = compared.filter(({ claim }) => claim !== "iss" || request.identity !== undefined);
   const nearMisses = verdicts.filter(({ isMatch }) => !isMatch).sort(nearestFirst(trial.subject ?? ""));
   return create(TestTokenResponseSchema, {
     tokenError: await trial.tokenError(),
@@ -58,6 +69,18 @@ export async function testToken(
     nearMisses: nearMisses.slice(0, MAX_NEAR_MISSES).map(matchOf),
     incomplete: !isComplete || trial.isExhausted(),
   });
+}
+
+/**
+ * The keys of the issuer may be requested for the identity, as if it existed.
+ * @throws PERMISSION_DENIED; INVALID_ARGUMENT with the violations that Create and Update would report
+ */
+async function assertMayTry(identity: Identity, parent: string, { access, db, now }: Call): Promise<void> {
+  if (identity.uid === "") await assertHolds({ kind: "Group", uid: parent }, CREATE, access, db);
+  else await assertHolds({ kind: "Identity", uid: identity.uid }, UPDATE, access, db);
+  if (identity.relationship.case === "awsIdentity") throw invalidArgument("identity", "must be an identity that accepts tokens");
+  settleExpiration(identity, now);
+  assertRelationship(identity, now);
 }
 
 /** @throws INVALID_ARGUMENT */

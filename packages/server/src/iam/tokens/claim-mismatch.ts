@@ -20,7 +20,7 @@ function describeExpected({ relationship }: Identity, claim: string, server: str
       return describeStaticKeys(relationship.value, claim, server);
     default:
       // Only the operator may see which subjects are configured.
-      return claim === "aud" ? quoteValue(server) : "the subject that the operator configured";
+      return claim === "aud" ? quoteValue(server) : `the ${claim === "iss" ? "issuer" : "subject"} that the operator configured`;
   }
 }
 

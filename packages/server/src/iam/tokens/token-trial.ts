@@ -40,8 +40,8 @@ export interface Trial {
   readonly principals: ReadonlySet<ServicePrincipal>;
   /**
    * Compares the claims only.
-   * @returns undefined if the identity accepts no tokens of this issuer, or once the budget for all comparisons is
-   * spent
+   * @returns a verdict with the claim `iss` if the identity accepts no tokens of this issuer; undefined once the budget
+   * for all comparisons is spent
    */
   compare(identity: Identity): Verdict | undefined;
   /** For an identity whose claims match: also verifies the proof. */
@@ -158,8 +158,7 @@ export function createTokenTrials({
           if (workLeft <= 0) isExhausted = true;
           if (isExhausted) return undefined;
           const { mismatch } = compareIdentity(identity);
-          if (mismatch === "iss") return undefined;
-          if (identity.relationship.case !== "staticKeys") isIssuerAccepted = true;
+          if (mismatch !== "iss" && identity.relationship.case !== "staticKeys") isIssuerAccepted = true;
           if (mismatch === undefined) return { identity, isMatch: true, claim: "", explanation: "" };
           return { identity, isMatch: false, claim: mismatch, explanation: explainMismatch(identity, mismatch, claims, server) };
         },

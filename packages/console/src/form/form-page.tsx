@@ -1,0 +1,44 @@
+/** A form that is a screen of its own. Leaving it with unsaved input asks first; an error keeps the input. */
+import { Button, Group, Modal, Stack } from "@mantine/core";
+import type { FormEvent, ReactNode } from "react";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import { UnsavedQuestion } from "./form-dialog.tsx";
+import type { Form } from "./use-form.ts";
+
+export interface FormPageProps {
+  /** Text of the button that sends the form. */
+  readonly send: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a page takes the form of any values
+  readonly form: Form<any>;
+  /** Fields that show their violations themselves, by their names in the contract. */
+  readonly fields: ReadonlySet<string>;
+  readonly children: ReactNode;
+}
+
+export function FormPage({ send, form, fields, children }: FormPageProps) {
+  const { leaving } = form;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void form.send();
+  };
+  return (
+    <>
+      <form onSubmit={submit} noValidate>
+        <Stack maw="40rem">
+          {children}
+          {form.error !== undefined && <ErrorAlert error={form.error} fieldsShownElsewhere={fields} />}
+          <Group justify="flex-end">
+            <Button type="submit" loading={form.isSending}>
+              {send}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      {leaving !== undefined && (
+        <Modal opened onClose={leaving.stay} title="Leave this screen?" closeButtonProps={{ "aria-label": "Close" }}>
+          <UnsavedQuestion onStay={leaving.stay} onLeave={leaving.leave} />
+        </Modal>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+/** Changes an identity: its name, its description, and how it proves itself. */
+import { useMutation } from "@connectrpc/connect-query";
+import { IdentitiesService, type Identity } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { useForm } from "../form/use-form.ts";
+import { ActionButton } from "../object/action-button.tsx";
+import type { Values } from "./identity-kinds.ts";
+import { decidedFields, ProofFields } from "./proof-fields.tsx";
+import { storedProof } from "./raw-proofs.ts";
+import { TokenCheck } from "./token-check.tsx";
+
+export function EditIdentityButton({ identity }: { readonly identity: Identity }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <ActionButton method={IdentitiesService.method.updateIdentity} uid={identity.uid} variant="default" onClick={open}>
+        Edit
+      </ActionButton>
+      {isOpen && <EditIdentityDialog identity={identity} onClose={close} />}
+    </>
+  );
+}
+
+/** Fields of the contract that the oneof `relationship` consists of. */
+const PROOFS: Readonly<Record<string, string>> = { claimMatch: "claim_match", staticKeys: "static_keys", awsIdentity: "aws_identity" };
+
+function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity; readonly onClose: () => void }) {
+  const { uid, name, description } = identity;
+  const stored = storedProof(identity);
+  const update = useMutation(IdentitiesService.method.updateIdentity);
+  const initial: Values = { ...stored?.values, name, description };
+  const changed = (values: Values) => ({
+    uid,
+    name: values.name,
+    description: values.description,
+    relationship: stored?.proof.relationshipFrom(values) ?? identity.relationship,
+  });
+  const form = useForm(initial, async (values) => {
+    const proof = PROOFS[identity.relationship.case ?? ""];
+    const isProofChanged = Object.keys(stored?.values ?? {}).some((each) => values[each] !== initial[each]);
+    const paths = ["name", "description", ...(isProofChanged && proof !== undefined ? [proof] : [])];
+    await update.mutateAsync({ identity: changed(values), updateMask: { paths } });
+    onClose();
+  });
+  const { values, violation, set } = form;
+  const fields = stored?.proof.fields ?? [];
+  return (
+    <FormDialog
+      title={`Edit ${name}`}
+      send="Save"
+      size="lg"
+      form={form}
+      fields={new Set(["name", "description", ...decidedFields(fields)])}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        required
+        data-autofocus
+        value={values.name}
+        error={violation("name")}
+        onChange={({ currentTarget }) => set("name", currentTarget.value)}
+      />
+      <TextInput
+        label="Description"
+        value={values.description}
+        error={violation("description")}
+        onChange={({ currentTarget }) => set("description", currentTarget.value)}
+      />
+      <ProofFields fields={fields} values={values} error={form.error} onChange={set} />
+      {identity.relationship.case !== "awsIdentity" && (
+        <TokenCheck parent={uid.split("/").slice(0, -1).join("/")} identity={changed(values)} />
+      )}
+    </FormDialog>
+  );
+}
