@@ -15,6 +15,7 @@ const placesOfHolt = {
   imagePackages: ["registry", "imagePackages"],
   imageReferrers: ["registry", "imageReferrers"],
   imports: ["vulnerabilities", "imports"],
+  libraryArtifacts: ["libraries", "holtArtifacts"],
   memberships: ["iam", "memberships"],
   pullRecordings: ["registry", "pullRecordings"],
   pullTokens: ["iam", "pullTokens"],

@@ -9,6 +9,7 @@ import { EventsService } from "./gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "./gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
+import { LibraryArtifactsService } from "./gen/holt/v1/library_artifacts_pb.ts";
 import { MembershipsService } from "./gen/holt/v1/memberships_pb.ts";
 import { PublicContentService } from "./gen/holt/v1/public_content_pb.ts";
 import { PullRecordingsService } from "./gen/holt/v1/pull_recordings_pb.ts";
@@ -139,6 +140,7 @@ export const services: readonly DescService[] = [
   EventsService,
   ImagePackagesService,
   ImportsService,
+  LibraryArtifactsService,
   AdvisoryMirrorsService,
   MembershipsService,
   PublicContentService,

@@ -8,6 +8,7 @@ import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
+import { LibraryArtifactsService } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
@@ -141,6 +142,7 @@ export const servicesOfHolt = {
   imagePackages: ImagePackagesService,
   imageReferrers: ImageReferrersService,
   imports: ImportsService,
+  libraryArtifacts: LibraryArtifactsService,
   memberships: MembershipsService,
   publicContent: PublicContentService,
   pullRecordings: PullRecordingsService,

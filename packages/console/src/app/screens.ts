@@ -30,6 +30,14 @@ export const screens: readonly Screen[] = [
   { path: "/tag/$", title: "Tag", load: () => import("../registry/tag.tsx") },
   { path: "/image/$", title: "Image", load: () => import("../registry/image.tsx") },
   {
+    path: "/libraries",
+    title: "Libraries",
+    section: "Content",
+    objects: "/library",
+    load: () => import("../libraries/libraries.tsx"),
+  },
+  { path: "/library/$", title: "Library", load: () => import("../libraries/library.tsx") },
+  {
     path: "/identities",
     title: "Identities",
     section: "Access",

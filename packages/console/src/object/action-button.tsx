@@ -6,7 +6,9 @@ import { useRights } from "../session/rights.ts";
 
 export interface ActionButtonProps extends ButtonProps {
   /** The operation that the button leads to. */
-  readonly method: DescMethod;
+  readonly method?: DescMethod;
+  /** Names of the capabilities of an action that is not an operation of the contract. */
+  readonly capabilities?: readonly string[];
   /** Uid at which the operation needs its capabilities. */
   readonly uid: string;
   /** Whether the object is the person's own, so that the operation needs no capability. */
@@ -14,8 +16,8 @@ export interface ActionButtonProps extends ButtonProps {
   readonly onClick: () => void;
 }
 
-export function ActionButton({ method, uid, isOwn = false, onClick, children, ...button }: ActionButtonProps) {
-  const lacking = useRights().missing(method, uid);
+export function ActionButton({ method, capabilities, uid, isOwn = false, onClick, children, ...button }: ActionButtonProps) {
+  const lacking = useRights().missing(capabilities ?? method ?? [], uid);
   const missing = isOwn ? [] : lacking;
   const id = useId();
   if (missing.length === 0)

@@ -9,8 +9,11 @@ export interface Rights {
   /** Display name: name, email address, or uid. */
   readonly name: string;
   readonly uid: string;
-  /** Names of the capabilities that the method needs and that the person lacks at the uid. Empty while nothing is known. */
-  missing(method: DescMethod, uid: string): readonly string[];
+  /**
+   * Names of the capabilities that the method needs and that the person lacks at the uid. Empty while nothing is known.
+   * @param needed a method, or names of capabilities
+   */
+  missing(needed: DescMethod | readonly string[], uid: string): readonly string[];
 }
 
 const capabilityNames = new Map(CapabilitySchema.values.map((value) => [value.number, getOption(value, capabilityName)]));
@@ -24,10 +27,11 @@ export function useRights(): Rights {
   return {
     name: data?.profile?.name || data?.email || data?.subject || "",
     uid: data?.subject ?? "",
-    missing(method, uid) {
+    missing(needed, uid) {
       if (data === undefined) return [];
       const here = held.filter((each) => uid === each.uid || uid.startsWith(`${each.uid}/`));
-      return capabilitiesOf(method).filter((wanted) => !here.some(({ names }) => names.has(wanted)));
+      const wanted = "kind" in needed ? capabilitiesOf(needed) : needed;
+      return wanted.filter((name) => !here.some(({ names }) => names.has(name)));
     },
   };
 }

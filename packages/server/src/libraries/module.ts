@@ -4,6 +4,7 @@ import type { Platform, Served } from "../api/module.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
 import type { Iam } from "../iam/iam.ts";
 import { artifactsService } from "./api/artifacts.ts";
+import { libraryArtifactsService } from "./api/library-artifacts.ts";
 import { pythonProjectsService } from "./api/python-projects.ts";
 import { createLibrariesHandler } from "./http/libraries-handler.ts";
 import { serveJava } from "./java/http/java-protocol.ts";
@@ -34,7 +35,12 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
   });
   const artifacts = artifactsService(platform);
   return {
-    services: [artifacts, artifactsServiceV1(artifacts, names.profile.remediatedLabels), pythonProjectsService(platform)],
+    services: [
+      artifacts,
+      artifactsServiceV1(artifacts, names.profile.remediatedLabels),
+      pythonProjectsService(platform),
+      libraryArtifactsService(platform),
+    ],
     // `/libraries/v2` is the API's.
     mounts: [{ paths: ["/libraries/python/*", "/libraries/java/*"], serve }],
   };

@@ -1,4 +1,5 @@
 /** Samples of libraries for the conformance suites. */
+import { LibraryArtifactsService } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { Artifacts } from "@holt/api/gen/platform/libraries/v1/artifacts_pb.ts";
 import { ArtifactsService } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
@@ -26,7 +27,12 @@ export const operationSamples: readonly OperationSample[] = [
   { method: ArtifactsService.method.listArtifactVersions, answer: Code.NOT_FOUND },
   // The project does not exist.
   { method: listPythonAttestations, answer: Code.NOT_FOUND },
+  // The library does not exist.
+  { method: LibraryArtifactsService.method.getLibraryArtifact, answer: Code.NOT_FOUND },
+  { method: LibraryArtifactsService.method.listLibraryVersions, answer: Code.NOT_FOUND },
+  { method: LibraryArtifactsService.method.listLibraryFiles, answer: Code.NOT_FOUND },
   // The request names no ecosystem.
+  { method: LibraryArtifactsService.method.listLibraryArtifacts, answer: Code.INVALID_ARGUMENT },
   { method: Artifacts.method.list, answer: Code.INVALID_ARGUMENT },
   { method: Artifacts.method.getArtifactCount, answer: Code.INVALID_ARGUMENT },
   {

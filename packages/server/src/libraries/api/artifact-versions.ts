@@ -25,7 +25,8 @@ import { isUid } from "../../lib/uid.ts";
 
 const ORDERS = { orderBy: ["version", "create_time", "update_time"], defaultOrder: "version desc" };
 
-interface Row {
+/** A stored version. */
+export interface VersionRow {
   readonly uid: string;
   readonly key: string;
   readonly version: string;
@@ -33,14 +34,39 @@ interface Row {
   readonly create_time: string;
   readonly update_time: string;
   readonly size_bytes: number;
+  readonly remediated: number;
+  readonly cuda_version: string | null;
+  readonly yank_time: string | null;
+  readonly yank_reason: string;
+}
+
+export type VersionsRequest = Pick<ListArtifactVersionsRequest, "artifactId" | "pageSize" | "pageToken" | "skip" | "orderBy">;
+
+export interface VersionPage {
+  /** Name of the artifact. */
+  readonly name: string;
+  readonly rows: readonly VersionRow[];
+  readonly nextPageToken: string;
+  readonly totalCount: bigint;
+  readonly skipped: number;
 }
 
 /** @throws NOT_FOUND if the artifact does not exist, or the caller may not list it */
 export async function listVersions(
-  { artifactId, pageSize, pageToken, skip, orderBy }: ListArtifactVersionsRequest,
+  request: ListArtifactVersionsRequest,
   call: Call,
   tokens: PageTokens,
 ): Promise<ListArtifactVersionsResponse> {
+  const { name, rows, ...page } = await pageOfVersions(request, call, tokens);
+  return create(ListArtifactVersionsResponseSchema, { artifactVersions: rows.map((row) => versionOf(row, name)), ...page });
+}
+
+/** @throws NOT_FOUND if the artifact does not exist, or the caller may not list it */
+export async function pageOfVersions(
+  { artifactId, pageSize, pageToken, skip, orderBy }: VersionsRequest,
+  call: Call,
+  tokens: PageTokens,
+): Promise<VersionPage> {
   const { limit } = parsePageRequest({ pageSize, skip });
   const order = parseOrderBy(orderBy, ORDERS);
   const artifact = await findArtifact(artifactId, call);
@@ -50,12 +76,13 @@ export async function listVersions(
   const skipped = (after?.skipped ?? 0) + skip;
   const { rows, hasMore } = cutPage(found, limit, ({ version, description }) => Buffer.byteLength(version + description));
   const last = hasMore ? rows.at(-1) : undefined;
-  return create(ListArtifactVersionsResponseSchema, {
-    artifactVersions: rows.map((row) => versionOf(row, artifact.name)),
+  return {
+    name: artifact.name,
+    rows,
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding, call.now),
     totalCount: BigInt(artifact.versionCount),
     skipped,
-  });
+  };
 }
 
 async function findArtifact(uid: string, call: Call) {
@@ -73,20 +100,21 @@ interface Window {
   readonly limit: number;
 }
 
-async function readRows({ artifactUid, order, after, skip, limit }: Window, db: ReadDb): Promise<Row[]> {
+async function readRows({ artifactUid, order, after, skip, limit }: Window, db: ReadDb): Promise<VersionRow[]> {
   const { column, descending } = order;
   const key = sql.ref(column === "version" ? "sort_key" : column);
   const direction = descending ? sql`desc` : sql`asc`;
   const beyond = after === undefined ? sql`1 = 1` : sql`(${key}, uid) ${descending ? sql`<` : sql`>`} (${after.key}, ${after.uid})`;
-  const { rows } = await sql<Row>`
-    select uid, ${key} as key, version, description, create_time, update_time, size_bytes from library_version
+  const { rows } = await sql<VersionRow>`
+    select uid, ${key} as key, version, description, create_time, update_time, size_bytes, remediated, cuda_version, yank_time, yank_reason
+    from library_version
     where artifact_uid = ${artifactUid} and ${beyond} order by ${key} ${direction}, uid ${direction} limit ${limit} offset ${skip}`.execute(
     db,
   );
   return rows;
 }
 
-function versionOf({ uid, version, description, create_time, update_time, size_bytes }: Row, name: string) {
+function versionOf({ uid, version, description, create_time, update_time, size_bytes }: VersionRow, name: string) {
   return create(ArtifactVersionSchema, {
     uid,
     name,

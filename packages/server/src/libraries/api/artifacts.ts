@@ -58,7 +58,11 @@ function parseEcosystems(ecosystems: readonly Ecosystem[]): readonly Ecosystem[]
 /** Characters; no name is longer. */
 const MAX_QUERY = 200;
 
-function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ListArtifactsRequest, dialect: Dialect): ListTerms {
+/** The filters of a list of libraries. */
+export type ArtifactFilters = Pick<ListArtifactsRequest, "ecosystems" | "query" | "cudaVersion" | "remediated" | "orderBy">;
+
+/** @throws INVALID_ARGUMENT */
+export function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ArtifactFilters, dialect: Dialect): ListTerms {
   const wanted = parseEcosystems(ecosystems);
   if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
   if (cudaVersion && !wanted.includes(Ecosystem.PYTHON)) throw invalidArgument("cuda_version", "only Python libraries are built for CUDA");

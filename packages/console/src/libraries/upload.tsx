@@ -1,0 +1,148 @@
+/** Publishes files in the library of a group, one after the other, with the progress of each. */
+import { Button, Group, List, Progress, Text, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { FileDrop } from "../form/file-drop.tsx";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { GroupField } from "../form/group-field.tsx";
+import { useForm } from "../form/use-form.ts";
+import { ActionButton } from "../object/action-button.tsx";
+import { type EcosystemView, repositoryPath, sizeText } from "./ecosystem.ts";
+import { type LibraryCall, sendLibraryCall } from "./library-request.ts";
+import { coordinatesFromPom } from "./pom.ts";
+
+export interface UploadProps {
+  readonly ecosystem: EcosystemView;
+  /** uid of the group. */
+  readonly parent: string;
+}
+
+export function UploadButton(props: UploadProps) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const { ecosystem, parent } = props;
+  return (
+    <>
+      <ActionButton capabilities={[ecosystem.publish]} uid={parent} size="xs" onClick={open}>
+        Upload
+      </ActionButton>
+      {isOpen && <UploadDialog {...props} onClose={close} />}
+    </>
+  );
+}
+
+interface UploadValues extends Record<string, unknown> {
+  readonly parent: string;
+  readonly files: readonly File[];
+  readonly groupId: string;
+  readonly artifactId: string;
+  readonly version: string;
+}
+
+const NO_FILES: readonly File[] = [];
+const fields: ReadonlySet<string> = new Set();
+
+function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly onClose: () => void }) {
+  const queryClient = useQueryClient();
+  const [progress, setProgress] = useState<ReadonlyMap<File, number>>(new Map());
+  const stop = useRef(new AbortController());
+  useEffect(() => () => stop.current.abort(), []);
+  const initial: UploadValues = { parent, files: NO_FILES, groupId: "", artifactId: "", version: "" };
+  const form = useForm(initial, async (values) => {
+    for (const file of values.files) {
+      if (progress.get(file) === 1) continue;
+      const onProgress = (part: number) => setProgress((before) => new Map(before).set(file, Math.min(part, 0.99)));
+      await sendLibraryCall({ ...callOf(ecosystem, values, file), onProgress, signal: stop.current.signal });
+      setProgress((before) => new Map(before).set(file, 1));
+    }
+    await queryClient.invalidateQueries();
+    onClose();
+  });
+  const { values, set } = form;
+  const isJava = ecosystem.path === "java";
+
+  async function add(added: readonly File[]): Promise<void> {
+    set("files", [...values.files, ...added]);
+    const pom = added.find(({ name }) => name.endsWith(".pom") || name === "pom.xml");
+    if (!isJava || pom === undefined) return;
+    const { groupId, artifactId, version } = coordinatesFromPom(await pom.text());
+    set("groupId", groupId);
+    set("artifactId", artifactId);
+    set("version", version);
+  }
+
+  return (
+    <FormDialog title={`Upload ${ecosystem.title} files`} send="Publish" form={form} fields={fields} onClose={onClose}>
+      <FileDrop
+        hint={isJava ? "Drop the POM, the jar and other files of one version here." : "Drop wheels and source distributions here."}
+        isMultiple
+        onFiles={(added) => void add(added)}
+      />
+      <List listStyleType="none" spacing="xs" aria-label="Files to publish">
+        {values.files.map((file) => (
+          <FileRow
+            key={`${file.name} ${file.size} ${file.lastModified}`}
+            file={file}
+            part={progress.get(file)}
+            onRemove={() =>
+              set(
+                "files",
+                values.files.filter((each) => each !== file),
+              )
+            }
+          />
+        ))}
+      </List>
+      {isJava &&
+        (["groupId", "artifactId", "version"] as const).map((name) => (
+          <TextInput
+            key={name}
+            label={name}
+            required
+            value={values[name]}
+            onChange={({ currentTarget }) => set(name, currentTarget.value.trim())}
+          />
+        ))}
+      <GroupField value={values.parent} onChange={(uid) => set("parent", uid)} />
+    </FormDialog>
+  );
+}
+
+interface FileRowProps {
+  readonly file: File;
+  /** Part that was sent; 1 once the server has published it. */
+  readonly part: number | undefined;
+  readonly onRemove: () => void;
+}
+
+function FileRow({ file, part, onRemove }: FileRowProps) {
+  return (
+    <List.Item styles={{ itemWrapper: { width: "100%" }, itemLabel: { width: "100%" } }}>
+      <Group gap="xs" wrap="nowrap" justify="space-between">
+        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+          <bdi>{file.name}</bdi> ({sizeText(file.size)}){part === 1 && ": published"}
+        </Text>
+        {part === undefined && (
+          <Button size="compact-xs" variant="default" onClick={onRemove} aria-label={`Remove ${file.name}`}>
+            Remove
+          </Button>
+        )}
+      </Group>
+      {part !== undefined && <Progress value={part * 100} aria-label={`Upload of ${file.name}`} />}
+    </List.Item>
+  );
+}
+
+function callOf(ecosystem: EcosystemView, { parent, groupId, artifactId, version }: UploadValues, file: File): LibraryCall {
+  const root = repositoryPath(ecosystem, parent);
+  if (ecosystem.path === "python") {
+    const form = new FormData();
+    form.set(":action", "file_upload");
+    form.set("content", file, file.name);
+    return { method: "POST", path: root, body: form };
+  }
+  // A build names its POM pom.xml; repositories do not.
+  const name = file.name === "pom.xml" ? `${artifactId}-${version}.pom` : file.name;
+  const path = [...groupId.split("."), artifactId, version, name].map(encodeURIComponent).join("/");
+  return { method: "PUT", path: `${root}${path}`, body: file };
+}

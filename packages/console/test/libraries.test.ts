@@ -1,0 +1,110 @@
+/** The screens of libraries, in a real browser against a real server. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { pomOf } from "../../server/test/harness/libraries/maven-client.ts";
+import { sha256Of, wheel } from "../../server/test/harness/libraries/python-packages.ts";
+import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
+import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
+import { assertAccessible, buildConsole, signInByLink, type Visit, type VisitOptions, visit } from "./console-world.ts";
+
+const chromium = await launchChromium();
+const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
+
+describe("the console's libraries", { skip }, () => {
+  const world = {} as SignInWorld;
+  before(async () => {
+    buildConsole();
+    Object.assign(world, await startSignInWorld());
+  });
+  after(async () => {
+    await chromium?.close();
+    await world[Symbol.asyncDispose]();
+  });
+
+  const walk = (title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions) =>
+    test(title, async () => {
+      assert.ok(chromium);
+      await visit(chromium, world, steps, options);
+    });
+
+  walk("Python files are uploaded, shown with their hashes, yanked and deleted", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/libraries"));
+    await page.getByText("There are no Python libraries yet").waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Setup" }).click();
+    await page.getByText("poetry source add").waitFor();
+    await page.getByText(`${world.baseUrl}/libraries/python/my-org/`).first().waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+
+    const file = wheel({ name: "demo", version: "1.0" });
+    await page.getByRole("button", { name: "Upload" }).click();
+    await page.getByLabel("Files", { exact: true }).setInputFiles({ name: file.fileName, mimeType: "application/zip", buffer: file.bytes });
+    await page.getByRole("dialog").getByText(file.fileName).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Publish" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+
+    await page.getByRole("link", { name: "demo", exact: true }).click();
+    await page.getByRole("row", { name: /^1\.0/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Yank" }).click();
+    await page.getByLabel("Reason").fill("<b>loses data</b>");
+    await page.getByRole("dialog").getByRole("button", { name: "Yank" }).click();
+    await page.getByRole("row", { name: /<b>loses data<\/b>/ }).waitFor();
+    await page.getByRole("link", { name: "1.0", exact: true }).click();
+    await page.getByText(sha256Of(file.bytes)).waitFor();
+    await page.getByRole("row", { name: /<b>loses data<\/b>/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Versions" }).click();
+    await page.getByRole("button", { name: "Undo yank" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Undo yank" }).click();
+    await page.getByRole("button", { name: "Yank", exact: true }).waitFor();
+    await page.getByRole("tab", { name: "Setup" }).click();
+    await page.getByText(/pip install --index-url .*demo/).waitFor();
+    await page.getByRole("tab", { name: "Versions" }).click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("There are no Python libraries yet").waitFor();
+  });
+
+  walk("a dropped POM says where Java files are published", async ({ page, screen }) => {
+    const coordinates = { groupId: "com.example", artifactId: "lib", version: "1.0" };
+    await signInByLink(page, world);
+    await page.goto(screen("/libraries?ecosystem=java"));
+    await page.getByRole("button", { name: "Upload" }).click();
+    const files = [
+      { name: "pom.xml", mimeType: "text/xml", buffer: Buffer.from(pomOf(coordinates)) },
+      { name: "lib-1.0.jar", mimeType: "application/java-archive", buffer: Buffer.from("jar") },
+    ];
+    await page.getByLabel("Files", { exact: true }).setInputFiles(files);
+    await page.waitForFunction('document.querySelector("[role=dialog] input[value=lib]") !== null');
+    await page.getByRole("button", { name: "Publish" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "com.example:lib" }).click();
+    await page.getByRole("tab", { name: "Files" }).click();
+    await page.getByRole("row", { name: /1\.0\/lib-1\.0\.jar/ }).waitFor();
+    await page.getByRole("row", { name: /1\.0\/lib-1\.0\.pom/ }).waitFor();
+    await page.getByRole("tab", { name: "Setup" }).click();
+    await page.getByText('implementation("com.example:lib:1.0")').waitFor();
+    await assertAccessible(page);
+  });
+
+  walk(
+    "a refused upload keeps the files and shows the reason",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/libraries"));
+      await page.getByRole("button", { name: "Upload" }).click();
+      await page
+        .getByLabel("Files", { exact: true })
+        .setInputFiles({ name: "broken-1.0-py3-none-any.whl", mimeType: "application/zip", buffer: Buffer.from("no zip") });
+      await page.getByRole("button", { name: "Publish" }).click();
+      assert.match(await page.getByRole("alert").innerText(), /zip[\s\S]*INVALID_ARGUMENT/);
+      await page.getByRole("listitem").getByText("broken-1.0-py3-none-any.whl").waitFor();
+    },
+    { expected: [/status of 400/] },
+  );
+});
