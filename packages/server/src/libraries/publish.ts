@@ -60,7 +60,7 @@ export interface PublishDependencies {
 /** What a format needs to read a package, besides the bytes. */
 export interface ReadingContext {
   readonly library: Library;
-  readonly staging: Pick<Staging, "read" | "file">;
+  readonly staging: Pick<Staging, "read" | "withFile">;
   readonly parsers: Parsers;
   /** Uid of the identity that publishes. Organizations share the threads of the parsers. */
   readonly publisher: string;
