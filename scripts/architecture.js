@@ -66,7 +66,16 @@ export const ownedPackages = [
   {
     packages: /^node:(http|http2|https|net|tls)$/,
     folders: ["http", "api/grpc"],
-    except: ["config.ts", "setting-parsers.ts", "outbound/address.ts", "outbound/connector.ts", "metrics/metrics-listener.ts"],
+    except: [
+      "config.ts",
+      "setting-parsers.ts",
+      "outbound/address.ts",
+      "outbound/connector.ts",
+      "metrics/metrics-listener.ts",
+      "cli/doctor/check-way.ts",
+      "cli/doctor/check-names.ts",
+      "cli/doctor/check-certificate.ts",
+    ],
     why: "http/ speaks HTTP to clients; outbound/ has the one client; others import types only",
   },
   { packages: /^@connectrpc\//, folders: ["api/grpc"], except: ["api/status.ts"], why: "only api/grpc knows Connect" },

@@ -24,6 +24,7 @@ const USAGE = `Usage: holtd [command]
                 password; with --reset-second-factor, without a code of the authenticator app
   config check  check the settings and the files that they name
   config print  print every setting with its source, without secrets
+  doctor        check clock, disk, permissions, database, certificate, DNS and the way to the server; print one line per problem
   version       print the version
   help          print this
 
@@ -49,6 +50,9 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   "adopt-blobs": async () => (await import("./cli/commands.ts")).adoptBlobs(await loadConfig()),
   compact: async () => (await import("./cli/commands.ts")).compact(await loadConfig()),
   recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(await loadConfig(), argument),
+  doctor: async () => {
+    process.exitCode = await (await import("./cli/doctor/doctor.ts")).runDoctor(await loadConfig());
+  },
   "account-link": async ({ argument: person, resetsSecondFactor }) =>
     (await import("./cli/account-link.ts")).printAccountLink(await loadConfig(), { person, resetsSecondFactor }),
   "config check": async () => (await import("./cli/show-config.ts")).checkConfig(),

@@ -10,6 +10,9 @@ const DESCRIPTION = {
   openapi: "/openapi.json",
 };
 
+/** Below it, the server answers with the path that it received, so that `holtd doctor` notices a proxy that changes paths. */
+export const PATH_ECHO = "/healthz/path/";
+
 export interface ServerPagesOptions {
   /** Its `problem` is undefined while the server is ready. */
   readonly health: { problem(): Promise<string | undefined> };
@@ -24,6 +27,7 @@ export function createServerPages({ health, openapi, docs, consolePath }: Server
   return [
     { paths: ["/"], serve: readOnly((request, response) => answerRoot(request, response, consolePath)) },
     { paths: ["/healthz"], serve: readOnly(answerHealthy) },
+    { paths: [`${PATH_ECHO}*`], serve: readOnly(answerPath) },
     { paths: ["/readyz"], serve: readOnly((_request, response) => void answerReady(health, response)) },
     { paths: ["/openapi.json"], serve: readOnly(openapi) },
     { paths: ["/docs", "/docs/*"], serve: readOnly(docs) },
@@ -40,6 +44,10 @@ function answerRoot({ headers }: HttpRequest, response: HttpResponse, consolePat
 
 function answerHealthy(_request: HttpRequest, response: HttpResponse): void {
   send(response, 200, { type: "text/plain", text: "ok\n" });
+}
+
+function answerPath({ url = "" }: HttpRequest, response: HttpResponse): void {
+  send(response, 200, { type: "text/plain", text: `${url}\n` }, { "cache-control": "no-store" });
 }
 
 /** Never cached: the answer is about this moment. */

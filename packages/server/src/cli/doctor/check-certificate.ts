@@ -1,0 +1,39 @@
+/** Checks the certificate files of HOLT_TLS_CERT and HOLT_TLS_KEY. */
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import type { Config } from "../../config.ts";
+import { readCertificate } from "../../http/certificate.ts";
+import { type Problem, problemsOf } from "./problem.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const MIN_DAYS_LEFT = 14;
+
+export async function checkCertificate({ tlsCert, tlsKey, baseUrl }: Config): Promise<Problem[]> {
+  if (tlsCert === "") return [];
+  try {
+    readCertificate({ certFile: tlsCert, keyFile: tlsKey });
+    return problemsOfCertificate(new X509Certificate(await readFile(tlsCert)), new URL(baseUrl).hostname);
+  } catch (error) {
+    const remedy = "check that both files are PEM, belong together and can be read by this user";
+    return [{ check: "certificate", problem: `${tlsCert} and ${tlsKey} cannot be used: ${(error as Error).message}`, remedy }];
+  }
+}
+
+export function problemsOfCertificate(certificate: X509Certificate, host: string, now = new Date()): Problem[] {
+  const { validFromDate, validToDate } = certificate;
+  const daysLeft = Math.floor((validToDate.getTime() - now.getTime()) / DAY_MS);
+  const name = host.replace(/^\[|\]$/g, "");
+  const isForHost = (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+  const renew = "renew it; the server reads the files again within five seconds";
+  return problemsOf("certificate", [
+    [now < validFromDate, `the certificate is not valid before ${validFromDate.toISOString()}`, "check the clock, or wait"],
+    [now >= validToDate, `the certificate expired at ${validToDate.toISOString()}`, renew],
+    [now < validToDate && daysLeft < MIN_DAYS_LEFT, `the certificate expires in ${daysLeft} days`, renew],
+    [
+      !isForHost,
+      `the certificate is not for ${name} of HOLT_BASE_URL (${certificate.subjectAltName ?? "no names"})`,
+      "get one that names this host",
+    ],
+  ]);
+}

@@ -1,0 +1,157 @@
+/** Tests `holtd doctor`: what it finds wrong, with the remedy, and that a good installation has no problems. */
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, test } from "node:test";
+import pg from "pg";
+import { generate } from "selfsigned";
+import { problemsOfCertificate } from "../../src/cli/doctor/check-certificate.ts";
+import { findProblems } from "../../src/cli/doctor/doctor.ts";
+import { readConfig } from "../../src/config.ts";
+import { freePort } from "../harness/free-port.ts";
+import { startServer, storeNames, type TestServer } from "../harness/harness.ts";
+import { runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
+
+/** Findings about the machine of the test. The test database has small settings, and its disk may be full. */
+const OF_THE_MACHINE = /^disk|data checksums|fsync|full_page_writes|synchronous_commit|max_connections/;
+
+function settingsOf({ baseUrl, port, dataDir, databaseUrl }: TestServer): Settings {
+  return { HOLT_BASE_URL: baseUrl, HOLT_LISTEN: `127.0.0.1:${port}`, HOLT_DATA_DIR: dataDir, HOLT_DATABASE_URL: databaseUrl };
+}
+
+async function linesFor(settings: Settings): Promise<string[]> {
+  const problems = await findProblems(readConfig(settings));
+  for (const { remedy } of problems) assert.match(remedy, /\w/);
+  return problems.map(({ check, problem }) => `${check}: ${problem}`).filter((line) => !OF_THE_MACHINE.test(line));
+}
+
+/** A proxy over HTTP/1.1 that changes requests before it passes them on. */
+async function startProxy(target: number, change: (path: string, headers: Record<string, unknown>) => string) {
+  const server = createServer((incoming, outgoing) => {
+    const headers: Record<string, unknown> = { ...incoming.headers };
+    const path = change(incoming.url ?? "", headers);
+    const passed = request({ port: target, host: "127.0.0.1", path, method: incoming.method, headers: headers as never }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    passed.on("error", () => outgoing.destroy());
+    incoming.pipe(passed);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+describe("holtd doctor", () => {
+  for (const store of storeNames) {
+    test(`a running server on ${store} has no problems`, async () => {
+      await using server = await startServer({ store });
+      assert.deepEqual(await linesFor(settingsOf(server)), []);
+    });
+
+    test(`a database on ${store} that a newer version migrated is reported`, async () => {
+      await using server = await startServer({ store });
+      if (store === "sqlite") {
+        using database = new DatabaseSync(join(server.dataDir, "holt.db"));
+        database.exec("insert into schema_migration (version, name, applied_time) values (9999, 'future', '')");
+      } else {
+        const client = new pg.Client({ connectionString: server.databaseUrl });
+        await client.connect();
+        await client.query("insert into schema_migration (version, name, applied_time) values (9999, 'future', '')");
+        await client.end();
+      }
+      const lines = await linesFor(settingsOf(server));
+      assert.equal(lines.length, 1);
+      assert.match(lines[0] ?? "", /^database: a newer Holt has migrated the database \(schema 9999/);
+    });
+  }
+
+  test("the command prints one line per problem with its remedy, and ends with status 1", async () => {
+    await using folder = await temporaryFolder();
+    const dataDir = join(folder.path, "data");
+    await mkdir(dataDir, { mode: 0o755 });
+    await chmod(dataDir, 0o755);
+    await writeFile(join(dataDir, "secrets.key"), "", { mode: 0o640 });
+    const { code, stdout } = await runHoltd(["doctor"], {
+      HOLT_DATA_DIR: dataDir,
+      HOLT_LISTEN: "0.0.0.0:8080",
+      HOLT_BASE_URL: "http://127.0.0.1:1",
+      HOLT_USER_ISSUERS: "https://issuer.invalid",
+    });
+    assert.equal(code, 1);
+    const lines = stdout.trim().split("\n");
+    for (const line of lines) assert.match(line, /^[\w ]+: .+\. Remedy: .+\.$/i);
+    const has = (start: string) =>
+      assert.ok(
+        lines.some((line) => line.startsWith(start)),
+        `${start} is not in\n${stdout}`,
+      );
+    has(`permissions: other users may use ${dataDir} (mode 755)`);
+    has(`permissions: other users may use ${join(dataDir, "secrets.key")} (mode 640)`);
+    has("dns: issuer.invalid of an issuer of HOLT_USER_ISSUERS does not resolve");
+    has("base URL: the server listens on 0.0.0.0, but HOLT_BASE_URL is http://127.0.0.1:1");
+    has("base URL: the server cannot be reached under its base URL http://127.0.0.1:1");
+  });
+
+  test("a database that cannot be reached is reported without its password", async () => {
+    await using folder = await temporaryFolder();
+    const url = new URL(await createDatabase());
+    url.port = "1";
+    url.password = "hidden-password";
+    const { stdout } = await runHoltd(["doctor"], { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: url.href });
+    assert.match(stdout, /^database: the database cannot be read: .*Remedy: check HOLT_DATABASE_URL/m);
+    assert.ok(!stdout.includes("hidden-password"));
+  });
+
+  test("a proxy that decodes %2F, drops HTTP/2 and the Authorization header is reported", async () => {
+    await using folder = await temporaryFolder();
+    const port = await freePort();
+    await using proxy = await startProxy(port, (path, headers) => {
+      delete headers.authorization;
+      return decodeURIComponent(path);
+    });
+    const settings = { HOLT_BASE_URL: proxy.url, HOLT_LISTEN: `127.0.0.1:${port}`, HOLT_DATA_DIR: join(folder.path, "data") };
+    await using _server = await startHoltd(settings);
+    const [path = "", header = "", http2 = "", ...others] = await linesFor(settings);
+    assert.equal(path, 'proxy: the path /healthz/path/a%2Fb arrives as "/healthz/path/a/b"');
+    assert.equal(header, "proxy: the header Authorization does not arrive");
+    assert.match(http2, /^proxy: HTTP\/2 does not reach the server/);
+    assert.deepEqual(others, []);
+  });
+
+  test("a base URL that leads to another server is reported", async () => {
+    await using server = await startServer();
+    await using proxy = await startProxy(server.port, (path) => path);
+    const [line = "", ...others] = await linesFor({ ...settingsOf(server), HOLT_BASE_URL: proxy.url });
+    assert.equal(line, `base URL: ${proxy.url} does not lead to this server: the issuer there is ${server.baseUrl}`);
+    assert.deepEqual(others, []);
+  });
+
+  test("certificates that expire, have expired or are for another host are reported", async () => {
+    const notBeforeDate = new Date("2026-01-01T00:00:00Z");
+    const notAfterDate = new Date("2026-12-31T00:00:00Z");
+    const { cert } = await generate([{ name: "commonName", value: "holt.test" }], {
+      notBeforeDate,
+      notAfterDate,
+      extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "holt.test" }] }],
+    } as never);
+    const certificate = new X509Certificate(cert);
+    const at = (day: string, host = "holt.test") => problemsOfCertificate(certificate, host, new Date(day)).map(({ problem }) => problem);
+    assert.deepEqual(at("2026-06-01"), []);
+    assert.deepEqual(at("2026-12-24"), ["the certificate expires in 7 days"]);
+    assert.equal(at("2027-01-01").length, 1);
+    assert.equal(at("2025-12-01").length, 1);
+    assert.match(at("2026-06-01", "other.test")[0] ?? "", /^the certificate is not for other\.test/);
+  });
+});
