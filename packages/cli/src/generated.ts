@@ -24,5 +24,8 @@ export function readOperation(path: string): Operation {
 }
 
 function readGenerated(name: string): unknown {
+  // A single executable of the server contains the command line and its files.
+  const { holtExecutable } = globalThis as { holtExecutable?: { read(name: string): ArrayBuffer } };
+  if (holtExecutable !== undefined) return JSON.parse(Buffer.from(holtExecutable.read(`gen/${name}`)).toString("utf8"));
   return JSON.parse(readFileSync(new URL(`../gen/${name}`, import.meta.url), "utf8"));
 }

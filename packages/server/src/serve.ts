@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type App, createApp } from "./app.ts";
 import { type Config, givenVariables } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
+import { commandLineOf } from "./lib/program-files.ts";
 
 /** Time for running calls to end after the first signal. */
 const DRAIN_MS = 9_000;
@@ -55,15 +56,15 @@ ${consoleLines(config, signInLink)}  API       ${baseUrl}/docs
 /** At the first start, a link that signs in; later, how to get another. */
 function consoleLines({ console: hasConsole, baseUrl }: Config, signInLink: string | undefined): string {
   if (!hasConsole) return "";
-  if (signInLink === undefined) return `  console   ${baseUrl}/  (sign-in link: ${tokenCommand()} -- --link)\n`;
-  return `  console   ${signInLink}\n            (signs you in, once, within ten minutes; for another link: ${tokenCommand()} -- --link)\n`;
+  if (signInLink === undefined) return `  console   ${baseUrl}/  (sign-in link: ${tokenCommand("--link")})\n`;
+  return `  console   ${signInLink}\n            (signs you in, once, within ten minutes; for another link: ${tokenCommand("--link")})\n`;
 }
 
 /**
  * In another shell the command needs the settings that say where the signing key is and what it signs. The database URL is a
  * secret: only its name is printed.
  */
-function tokenCommand(): string {
+function tokenCommand(args = ""): string {
   const given = givenVariables([
     "HOLT_CONFIG",
     "HOLT_LISTEN",
@@ -75,5 +76,5 @@ function tokenCommand(): string {
   ]);
   const settings = given.map(([name, value]) => `${name}=${/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`} `);
   const secret = givenVariables(["HOLT_DATABASE_URL"]).map(() => "HOLT_DATABASE_URL=… ");
-  return `${[...settings, ...secret].join("")}npm run -s token`;
+  return `${[...settings, ...secret].join("")}${commandLineOf("token", args)}`;
 }

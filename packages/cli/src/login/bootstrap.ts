@@ -1,5 +1,6 @@
 /** Signs in as the bootstrap owner on the server's own machine: `holtd token`, to which access to the data is proof enough. */
 import { execFile } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { Failure } from "../failure.ts";
@@ -21,8 +22,11 @@ export function ownerToken(dataDir: string, url: string): Promise<string> {
   });
 }
 
-/** The server's package if it is installed beside this one, as in a checkout; else a program on the path. */
+/** This program if it contains the server, or the server's package beside this one, as in a checkout; else a program on the path. */
 function programOfServer(): readonly [string, ...string[]] {
+  if ("holtExecutable" in globalThis) return [process.execPath];
+  const built = join(dirname(realpathSync(process.argv[1] ?? ".")), "holtd");
+  if (existsSync(built)) return [process.execPath, built];
   try {
     const manifest = createRequire(import.meta.url).resolve("@holt/server/package.json");
     return [process.execPath, join(dirname(manifest), "bin/holtd.js")];

@@ -6,11 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createLog } from "../lib/log.ts";
+import { filesInFolder } from "../lib/program-files.ts";
 import { createConsole } from "./console.ts";
 
 /** Serves the console of a folder. */
 async function start(folder: string) {
-  const { serve } = createConsole(createLog("silent"), folder);
+  const { serve } = createConsole(createLog("silent"), filesInFolder(folder));
   const server = createServer(serve).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;

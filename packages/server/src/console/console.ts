@@ -3,18 +3,17 @@
  * Reads each file at its first request.
  */
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { type HttpRequest, type HttpResponse, type RequestHandler, send } from "../http/http-exchange.ts";
 import type { Mount } from "../http/mount.ts";
 import { readOnly } from "../http/router.ts";
 import { createStaticAsset, type StaticAsset, sendAsset } from "../http/static-asset.ts";
 import type { Log } from "../lib/log.ts";
+import { type ProgramFiles, programFiles } from "../lib/program-files.ts";
 
 /** Where browsers find the console. Its screens have addresses below. */
 export const CONSOLE_PATH = "/console/";
 const ASSETS = "/console/assets/";
-const BUILT = join(import.meta.dirname, "../../../console/dist");
 const MISSING =
   "The web console is not built. Run `npm ci` or `npm run build -w packages/console` in the folder of Holt, then restart the server.\n";
 
@@ -31,21 +30,21 @@ const TYPES: Readonly<Record<string, string>> = {
 /** The names of assets contain a hash of their content. */
 const IMMUTABLE = { "cache-control": "public, max-age=31536000, immutable" };
 
-export function createConsole(log: Log, folder = BUILT): Mount {
+export function createConsole(log: Log, files = programFiles("console", () => join(import.meta.dirname, "../../../console/dist"))): Mount {
   const paths = [CONSOLE_PATH.slice(0, -1), `${CONSOLE_PATH}*`];
-  if (existsSync(join(folder, "index.html"))) return { paths, serve: readOnly(createConsoleHandler(folder)) };
+  if (files.has("index.html")) return { paths, serve: readOnly(createConsoleHandler(files)) };
   log.warn("the web console is not built, so browsers get a message in its place; `npm run build -w packages/console` builds it");
   return { paths, serve: readOnly((_request, response) => send(response, 503, { type: "text/plain; charset=utf-8", text: MISSING })) };
 }
 
-function createConsoleHandler(folder: string): RequestHandler {
-  const names = new Set(readdirSync(join(folder, "assets")).filter((name) => extname(name) in TYPES));
+function createConsoleHandler(files: ProgramFiles): RequestHandler {
+  const names = new Set(files.list("assets").filter((name) => extname(name) in TYPES));
   const assets = new Map<string, StaticAsset>();
-  const page = readFileSync(join(folder, "index.html"), "utf8").split(NONCE_PLACEHOLDER);
+  const page = files.read("index.html").toString("utf8").split(NONCE_PLACEHOLDER);
 
   function assetOf(name: string): StaticAsset | undefined {
     if (!names.has(name)) return undefined;
-    const asset = assets.get(name) ?? readAsset(join(folder, "assets", name));
+    const asset = assets.get(name) ?? readAsset(files, `assets/${name}`);
     assets.set(name, asset);
     return asset;
   }
@@ -60,9 +59,9 @@ function createConsoleHandler(folder: string): RequestHandler {
 }
 
 /** The build puts both compressed forms beside each file. */
-function readAsset(path: string): StaticAsset {
-  const precompressed = { gzipped: readFileSync(`${path}.gz`), brotli: readFileSync(`${path}.br`) };
-  return createStaticAsset(TYPES[extname(path)] ?? "application/octet-stream", readFileSync(path), precompressed);
+function readAsset(files: ProgramFiles, path: string): StaticAsset {
+  const precompressed = { gzipped: files.read(`${path}.gz`), brotli: files.read(`${path}.br`) };
+  return createStaticAsset(TYPES[extname(path)] ?? "application/octet-stream", files.read(path), precompressed);
 }
 
 /** Every screen has the same page; its script reads the address. Never cached, because the nonce must not be known beforehand. */

@@ -1,6 +1,7 @@
 /** A pool of threads for jobs that parse much: they do not delay calls, have memory of their own, and can be ended at any time. */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { type Code, type ErrorDetails, HoltError } from "../lib/errors.ts";
+import { startThread } from "../lib/program-files.ts";
 import { type JobLimits, watchJob } from "./job-limits.ts";
 
 /** Messages of a thread about its job: those on the way, which may get a reply, and how the job ended. */
@@ -85,7 +86,7 @@ export class JobThreads<Job, Said, Reply, Result> implements AsyncDisposable {
 
   #start(): Worker {
     const { module, name, maxHeapMb } = this.#options;
-    const thread = new Worker(module, {
+    const thread = startThread(module, {
       name,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: MAX_YOUNG_MB },
     });

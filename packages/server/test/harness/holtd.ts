@@ -48,7 +48,11 @@ function scratchFolder(): string {
 
 /** Starts holtd; disposing kills it. `uid` runs it as another user. */
 export function startProcess(args: readonly string[], settings: Settings, uid?: number): Process {
-  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, [PROGRAM, ...args], {
+  return startProgram(process.execPath, [PROGRAM, ...args], settings, uid);
+}
+
+export function startProgram(program: string, args: readonly string[], settings: Settings, uid?: number): Process {
+  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(program, args, {
     // The default data folder is relative.
     cwd: scratchFolder(),
     env: { PATH: process.env.PATH ?? "", ...settings },

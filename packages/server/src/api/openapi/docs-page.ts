@@ -1,9 +1,9 @@
 /** Serves the page that shows the OpenAPI document: Swagger UI, with all files from this server. */
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { type HttpRequest, type RequestHandler, send } from "../../http/http-exchange.ts";
 import { createStaticAsset, type StaticAsset, sendAsset } from "../../http/static-asset.ts";
+import { programFiles } from "../../lib/program-files.ts";
 
 const HTML = `<!doctype html>
 <html lang="en">
@@ -69,6 +69,6 @@ function pathOf({ url = "" }: HttpRequest): string {
 }
 
 function swaggerAsset(file: string, contentType: string): StaticAsset {
-  const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
-  return createStaticAsset(contentType, readFileSync(join(folder, file)));
+  const files = programFiles("swagger-ui", () => dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json")));
+  return createStaticAsset(contentType, files.read(file));
 }

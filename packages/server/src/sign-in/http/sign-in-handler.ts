@@ -1,6 +1,4 @@
 /** Serves `/oauth`, everything below it, and `/orgcheck`: sign-in for browsers, and the device grant for programs. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { HttpRequest, RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolFrame } from "../../http/protocol-frame.ts";
 import { readForm } from "../../http/read-form.ts";
@@ -9,6 +7,7 @@ import { createStaticAsset, sendAsset } from "../../http/static-asset.ts";
 import type { Secrets } from "../../iam/secrets/secrets.ts";
 import { HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { programFiles } from "../../lib/program-files.ts";
 import type { AccountSignIn } from "../accounts/account-sign-in.ts";
 import { refusalFrom, SignInRefusal } from "../refusal.ts";
 import { createAccountEndpoints } from "./account-endpoints.ts";
@@ -62,7 +61,7 @@ export function createSignInHandler(options: SignInHandlerOptions): RequestHandl
 
 function assetEndpoints(): readonly (readonly [string, Endpoint])[] {
   const style = createStaticAsset("text/css; charset=utf-8", Buffer.from(STYLE));
-  const script = createStaticAsset("text/javascript; charset=utf-8", readFileSync(join(import.meta.dirname, "passkey.js")));
+  const script = createStaticAsset("text/javascript; charset=utf-8", programFiles("sign-in", () => import.meta.dirname).read("passkey.js"));
   const icon = createStaticAsset("image/svg+xml", Buffer.from(ICON));
   return [
     ["/oauth/passkey.js", { method: "GET", serve: ({ request, response }) => sendAsset(request, response, script) }],

@@ -1,0 +1,145 @@
+/** Tests the program that operators install: it runs outside of the repository, without packages and without compiling. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile, symlink } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { builtProgram, removeBuiltProgram, runBuilt, runScript, startBuilt } from "../harness/built-program.ts";
+import { get, temporaryFolder } from "../harness/holtd.ts";
+
+/** Path → digest of each file. */
+async function digestsOf(folder: string): Promise<Record<string, string>> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const digests = files.map(async ({ parentPath, name }) => {
+    const path = join(parentPath, name);
+    return [
+      relative(folder, path),
+      createHash("sha256")
+        .update(await readFile(path))
+        .digest("hex"),
+    ] as const;
+  });
+  return Object.fromEntries((await Promise.all(digests)).sort());
+}
+
+describe("the built program", () => {
+  let dist = "";
+  before(async () => {
+    dist = join(await builtProgram(), "dist");
+  });
+  after(removeBuiltProgram);
+
+  test("the built server serves the API, the console, its pages and threads, and the built command line calls it", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startBuilt(join(dist, "bin/holtd"), join(folder.path, "data"));
+    const token = (await runBuilt(join(dist, "bin/holtd"), ["token"], server.env)).trim();
+    const { json } = await get(server.baseUrl, "/iam/v2/groups?uidp.in_root=true", token);
+    const [org] = (json as { groups: { uid: string; name: string }[] }).groups;
+    assert.equal(org?.name, "my-org");
+    for (const path of ["/console/", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/oauth/passkey.js", "/openapi.json", "/readyz"])
+      assert.equal((await fetch(server.baseUrl + path)).status, 200, path);
+    const [script] = /\/console\/assets\/[\w-]+\.js/.exec(await (await fetch(`${server.baseUrl}/console/`)).text()) ?? [];
+    assert.equal((await fetch(`${server.baseUrl}${script}`)).status, 200, script);
+
+    const env = { ...server.env, HOME: folder.path, HOLT_URL: server.baseUrl, HOLT_TOKEN: token };
+    const holt = (...args: string[]) => runBuilt(join(dist, "bin/holt"), args, env);
+    assert.match(await holt("iam", "groups", "list", "-o", "csv"), /\nmy-org,/);
+    assert.equal(await holt("api", "GET", "/iam/v2/groups?name=my-org", "--jq", ".groups[0].name"), "my-org\n");
+    assert.match(await holt("iam", "groups", "create", "--help"), /^Usage: holt iam groups create/);
+    assert.match(server.stdout(), new RegExp(`TOKEN=\\$\\(.*${join(dist, "bin/holtd")} token\\)`));
+  });
+
+  test("the built server parses what callers upload on its threads, and takes pushes of images", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startBuilt(join(dist, "bin/holtd"), join(folder.path, "data"));
+    await pushAndRead(server.baseUrl, (await runBuilt(join(dist, "bin/holtd"), ["token"], server.env)).trim());
+    assert.doesNotMatch(server.stderr(), /"level":50/);
+  });
+
+  test("the command line signs in with the data of a server beside it, also through a symbolic link", async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startBuilt(join(dist, "bin/holtd"), join(folder.path, "data"));
+    await symlink(join(dist, "bin/holt"), join(folder.path, "holt"));
+    const env = { ...server.env, HOME: folder.path };
+    const args = ["login", server.baseUrl, "--bootstrap", "--data-dir", join(folder.path, "data")];
+    await runBuilt(join(folder.path, "holt"), args, env);
+    assert.match(await runBuilt(join(folder.path, "holt"), ["iam", "groups", "list", "-o", "csv"], env), /\nmy-org,/);
+  });
+
+  test("each chunk has a source map with the places of its sources in the repository", async () => {
+    const lib = join(dist, "lib");
+    const chunks = (await readdir(lib)).filter((name) => name.endsWith(".js"));
+    assert.ok(chunks.length > 20);
+    const sources = new Set<string>();
+    for (const name of chunks) {
+      const map = JSON.parse(await readFile(join(lib, `${name}.map`), "utf8")) as { sources: string[] };
+      for (const source of map.sources) sources.add(source);
+    }
+    assert.ok(sources.has("packages/server/src/serve.ts") && sources.has("packages/cli/src/main.ts"));
+    for (const source of sources) assert.doesNotMatch(source, /^(\/|\.\.)/);
+  });
+
+  test("two builds of one commit have the same bytes, wherever they are", async () => {
+    await using folder = await temporaryFolder();
+    await runScript("build.js", [join(folder.path, "deep/er/dist")]);
+    const [one, other] = await Promise.all([digestsOf(dist), digestsOf(join(folder.path, "deep/er/dist"))]);
+    // The cache of a start is not a part of the build.
+    const built = Object.fromEntries(Object.entries(one).filter(([name]) => !name.startsWith(".cache/")));
+    assert.deepEqual(other, built);
+  });
+
+  test("the build has no packages, but their licenses and two bills of materials that list them", async () => {
+    assert.ok(!existsSync(join(dist, "node_modules")));
+    const spdx = JSON.parse(await readFile(join(dist, "holt.spdx.json"), "utf8")) as { spdxVersion: string; packages: { name: string }[] };
+    const cycloneDx = JSON.parse(await readFile(join(dist, "holt.cdx.json"), "utf8")) as {
+      bomFormat: string;
+      components: { name: string }[];
+    };
+    assert.deepEqual([spdx.spdxVersion, cycloneDx.bomFormat], ["SPDX-2.3", "CycloneDX"]);
+    const licenses = await readFile(join(dist, "THIRD-PARTY-LICENSES.txt"), "utf8");
+    for (const name of ["kysely", "pg", "react", "commander"]) {
+      for (const list of [spdx.packages, cycloneDx.components])
+        assert.ok(
+          list.some((entry) => entry.name === name),
+          name,
+        );
+      assert.match(licenses, new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(`, "m"));
+    }
+    assert.ok(!cycloneDx.components.some(({ name }) => name === "playwright-core"));
+  });
+});
+
+/** Pushes an image over the registry's protocol, and reads its configuration through the API, which a thread parses. */
+async function pushAndRead(baseUrl: string, token: string): Promise<void> {
+  const authorization = `Bearer ${token}`;
+  const put = async (path: string, body: Uint8Array<ArrayBuffer>, type: string) => {
+    const answer = await fetch(`${baseUrl}${path}`, { method: "PUT", headers: { authorization, "content-type": type }, body });
+    assert.equal(answer.status, 201, `${path}: ${await answer.text()}`);
+  };
+  const digestOf = (bytes: Uint8Array) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+  const name = "/v2/my-org/app";
+  const upload = async (bytes: Uint8Array<ArrayBuffer>) => {
+    const begun = await fetch(`${baseUrl}${name}/blobs/uploads/`, { method: "POST", headers: { authorization } });
+    assert.equal(begun.status, 202, await begun.text());
+    const place = new URL(begun.headers.get("location") ?? "", baseUrl);
+    place.searchParams.set("digest", digestOf(bytes));
+    await put(place.pathname + place.search, bytes, "application/octet-stream");
+    return { digest: digestOf(bytes), size: bytes.length };
+  };
+  const layer = await upload(new TextEncoder().encode("layer"));
+  // Larger than what is parsed without a thread.
+  const history = Array.from({ length: 4000 }, (_, index) => ({ created_by: `step ${index} ${"x".repeat(100)}`, empty_layer: true }));
+  const config = { architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [layer.digest] }, history };
+  const configType = "application/vnd.oci.image.config.v1+json";
+  const described = { mediaType: configType, ...(await upload(new TextEncoder().encode(JSON.stringify(config)))) };
+  const mediaType = "application/vnd.oci.image.manifest.v1+json";
+  const layers = [{ mediaType: "application/vnd.oci.image.layer.v1.tar", ...layer }];
+  const manifest = new TextEncoder().encode(JSON.stringify({ schemaVersion: 2, mediaType, config: described, layers }));
+  await put(`${name}/manifests/latest`, manifest, mediaType);
+  const { json } = await get(baseUrl, "/registry/v2/repos?name=app", token);
+  const { uid } = (json as { repos: { uid: string }[] }).repos[0] ?? { uid: "" };
+  const read = await get(baseUrl, `/registry/v2/repos/${uid}/digests/${digestOf(manifest)}/architectures`, token);
+  assert.equal(read.status, 200, JSON.stringify(read.json));
+  assert.match(JSON.stringify(read.json), /amd64/);
+}

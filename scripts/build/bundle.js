@@ -1,0 +1,84 @@
+// Bundles the server and the command line into chunks in one folder, so that a command loads only what it needs.
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { build } from "esbuild";
+import { root } from "./paths.js";
+
+/** The names of chunks depend on the folder that they are made for, so it is always the same one. */
+const outdir = join(root, "dist/lib");
+const server = join(root, "packages/server/src");
+/** Modules that threads load by their URLs. */
+const MODULE_URL = /new URL\("(\.[^"]+\.ts)", import\.meta\.url\)/g;
+
+/** @param folder of the chunks */
+export async function bundle(folder) {
+  const { outputFiles } = await build({
+    entryPoints: { holtd: join(server, "main.ts"), holt: join(root, "packages/cli/src/main.ts"), ...threadModules() },
+    absWorkingDir: root,
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    chunkNames: "chunk-[hash]",
+    // Names stay: they are what a stack trace shows.
+    minifySyntax: true,
+    minifyWhitespace: true,
+    sourcemap: "linked",
+    sourcesContent: false,
+    legalComments: "none",
+    define: { HOLT_IS_BUILT: "true", __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
+    // pg loads it only where somebody asks for it.
+    external: ["pg-native"],
+    // Packages in CommonJS call require.
+    banner: {
+      js: 'import { createRequire as createRequireOfHolt } from "node:module"; const require = createRequireOfHolt(import.meta.url);',
+    },
+    plugins: [threadUrls],
+    write: false,
+  });
+  mkdirSync(folder, { recursive: true });
+  for (const { path, contents, text } of outputFiles)
+    writeFileSync(join(folder, basename(path)), path.endsWith(".map") ? withPlacedSources(text) : contents);
+}
+
+/** Entry name → file. */
+function threadModules() {
+  const modules = {};
+  for (const name of globSync("**/*.ts", { cwd: server }).sort()) {
+    if (name.endsWith(".test.ts")) continue;
+    const path = join(server, name);
+    for (const [, module] of readFileSync(path, "utf8").matchAll(MODULE_URL)) {
+      const target = join(dirname(path), module);
+      modules[entryName(target)] = target;
+    }
+  }
+  return modules;
+}
+
+function entryName(path) {
+  return `thread-${relative(server, path).replace(/\.ts$/, "").replaceAll(/[/\\]/g, "-")}`;
+}
+
+/** All chunks are in one folder, so the address of a thread's module is the same from each of them. */
+const threadUrls = {
+  name: "URLs of modules of threads",
+  setup({ onLoad }) {
+    onLoad({ filter: /packages[/\\]server[/\\]src[/\\].*\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      const contents = text.replaceAll(
+        MODULE_URL,
+        (_, module) => `new URL("./${entryName(join(dirname(path), module))}.js", import.meta.url)`,
+      );
+      return { loader: "ts", contents };
+    });
+  },
+};
+
+/** Names sources by their place in the repository. */
+function withPlacedSources(text) {
+  const map = JSON.parse(text);
+  const sources = map.sources.map((source) => relative(root, join(outdir, source)).replaceAll("\\", "/"));
+  return JSON.stringify({ ...map, sources });
+}
