@@ -78,6 +78,8 @@ export interface Config {
   readonly servicePrincipals: ServicePrincipals;
   /** Undefined for a key in the data folder. */
   readonly secretsKey: Uint8Array | undefined;
+  /** Empty to leave the secrets key out of backups. */
+  readonly backupPassphrase: string;
   readonly requiredTerms: RequiredTerms;
   readonly outboundAllowCidrs: readonly string[];
   readonly awsStsUrl: string;
@@ -318,6 +320,13 @@ export const settings: Settings = {
     isSecret: true,
     doc: "Key that seals secrets in the database, such as client secrets of identity providers, keys of authenticator apps and waiting mails: 32 random bytes in base64 (`openssl rand -base64 32`). Empty: the file `secrets.key` in the data folder, created at the first start. All servers of one database need the same key.",
     parse: (text) => (text === "" ? undefined : secretsKeyFrom(text)),
+  },
+  backupPassphrase: {
+    env: "HOLT_BACKUP_PASSPHRASE",
+    fallback: "",
+    isSecret: true,
+    doc: "Passphrase with which `holtd backup` seals the secrets key, and `holtd restore` opens it. Empty leaves the key out of backups: keep a copy of it elsewhere.",
+    parse: (text) => text,
   },
   outboundAllowCidrs: {
     env: "HOLT_OUTBOUND_ALLOW_CIDRS",

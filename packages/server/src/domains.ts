@@ -26,4 +26,6 @@ export const blobReferences = domains.flatMap((domain) => domain.blobReferences 
 
 export const jobQueues = domains.flatMap((domain) => domain.queues ?? []);
 
+export const countedRows = domains.flatMap((domain) => domain.countedRows ?? []);
+
 export const eventSubjects: EventSubjects = Object.assign({}, ...domains.map((domain) => domain.eventSubjects));

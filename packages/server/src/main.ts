@@ -25,6 +25,10 @@ const USAGE = `Usage: holtd [command]
   config check  check the settings and the files that they name
   config print  print every setting with its source, without secrets
   doctor        check clock, disk, permissions, database, certificate, DNS and the way to the server; print one line per problem
+  backup FOLDER write a backup of the running server into a folder; --help has details
+  restore FOLDER
+                restore a backup into an empty place; --help has details
+  verify        compare the database with the blobs, and the counts with the rows; --help has details
   version       print the version
   help          print this
 
@@ -61,6 +65,13 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   help: () => console.log(USAGE),
 };
 
+/** Commands that parse their own options and return the exit status. */
+const tools: Readonly<Record<string, (args: readonly string[], read: typeof loadConfig) => Promise<number>>> = {
+  backup: async (args, read) => (await import("./cli/backup.ts")).backup(args, read),
+  restore: async (args, read) => (await import("./cli/restore.ts")).restore(args, read),
+  verify: async (args, read) => (await import("./cli/verify.ts")).verify(args, read),
+};
+
 /** Imports parse their own options and return the exit status. */
 const imports: Readonly<Record<string, (args: readonly string[], read: typeof loadConfig) => Promise<number>>> = {
   advisories: async (args, read) => (await import("./cli/import-advisories.ts")).importAdvisories(args, read),
@@ -73,6 +84,10 @@ async function main(): Promise<void> {
   const runImport = first === "import" && Object.hasOwn(imports, second) ? imports[second] : undefined;
   if (runImport !== undefined) {
     process.exitCode = await runImport(rest, loadConfig).catch(failWith);
+    return;
+  }
+  if (first !== undefined && Object.hasOwn(tools, first)) {
+    process.exitCode = await tools[first]!(process.argv.slice(3), loadConfig).catch(failWith);
     return;
   }
   const { positionals, values } = parseArguments();

@@ -14,6 +14,11 @@ import "./tables.ts";
 export const advisoriesDomain: Domain = {
   name: "advisories",
   migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings, originVersions],
+  countedRows: [
+    { kind: "advisory", table: "advisory", where: "delete_time is null" },
+    { kind: "advisory_mirror", table: "advisory_mirror" },
+    { kind: "vulnerability", table: "vulnerability", isOutsideTree: true },
+  ],
   onGroupDelete: {
     // A deleted advisory stays as a row with a time.
     blockedBy: [{ table: "advisory", where: sql<boolean>`delete_time is null` }, { table: "advisory_mirror" }],

@@ -5,6 +5,7 @@
 import type { RawBuilder } from "kysely";
 import type { BlobReference } from "../blobs/references.ts";
 import type { BlobStore } from "../blobs/store.ts";
+import type { CountedRows } from "../db/count-check.ts";
 import type { Migration } from "../db/migrate.ts";
 import type { Schema } from "../db/schema.ts";
 import type { Store } from "../db/store.ts";
@@ -30,6 +31,8 @@ export interface Domain {
   readonly migrations: readonly Migration[];
   /** Rows that keep a group from being deleted, and rows that are deleted with it. */
   readonly onGroupDelete?: GroupDeletion;
+  /** Rows that the counts of groups are about, so that a check can count them again. */
+  readonly countedRows?: readonly CountedRows[];
   /** Columns that keep blobs from being collected. */
   readonly blobReferences?: readonly BlobReference[];
   /** Subjects of events whose message does not name its own uid. */

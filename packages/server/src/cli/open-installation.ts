@@ -25,9 +25,10 @@ export interface InstallationOptions {
   /**
    * - server: owns the data folder with SQLite, and hears of changes by other servers with PostgreSQL;
    * - command: can run while a server is running;
-   * - bulk: a command that writes much and may use more memory for it.
+   * - bulk: a command that writes much and may use more memory for it;
+   * - inspection: like a command, but does not migrate the database, which may be that of an earlier program.
    */
-  readonly use: "server" | "command" | "bulk";
+  readonly use: "server" | "command" | "bulk" | "inspection";
   readonly log?: Log;
   readonly clock?: Clock;
   readonly meter?: Meter;
@@ -59,7 +60,12 @@ export async function openInstallation(settings: InstallationSettings, options: 
     compactAtStart(sqlitePath(dataDir), log);
   }
   const pools = isServer ? { readers: size, writers: size } : {};
-  const store = stack.use(await openDatabase({ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, meter, ...pools }));
+  const store = stack.use(
+    await openDatabase({
+      ...{ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, keepsSchema: use === "inspection" },
+      ...{ meter, ...pools },
+    }),
+  );
   const grants =
     isServer && url !== "" ? createSharedGrants(url, { store, clock, log, meter, stack }) : createGrants({ store, clock, meter });
   const owned = stack.move();
@@ -67,7 +73,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
     ...{ store, grants, clock, log },
     async openBlobs() {
       await assertBlobFolder(store, dataDir);
-      const blobs = owned.use(createFilesystemBlobs({ dataDir, log }));
+      const blobs = owned.use(await openBlobStore(settings, log));
       if (isServer) checkSample(store, blobs, log).catch((err: unknown) => log.warn({ err }, "cannot check the files of blobs"));
       return blobs;
     },
@@ -79,9 +85,14 @@ export async function openInstallation(settings: InstallationSettings, options: 
   };
 }
 
-/** A database with the schema of all domains. @throws Error for the operator */
-export function openDatabase(options: Omit<StoreOptions, "migrations">): Promise<Store> {
-  return openStore({ ...options, migrations });
+/** A database with the schema of all domains. @param schema number of migrations; by default all @throws Error for the operator */
+export function openDatabase(options: Omit<StoreOptions, "migrations">, schema = migrations.length): Promise<Store> {
+  return openStore({ ...options, migrations: migrations.slice(0, schema) });
+}
+
+/** The blob store of the settings, also where no database says yet that it is the right one. */
+export async function openBlobStore({ dataDir }: Pick<Config, "dataDir">, log: Log): Promise<BlobStore> {
+  return createFilesystemBlobs({ dataDir, log });
 }
 
 interface SharedGrantsParts {

@@ -15,6 +15,8 @@ export interface StoreOptions {
   readonly migrations: readonly Migration[];
   /** Refuses a database that no server has used, which would be a mistyped setting. By default it is created. */
   readonly mustExist?: boolean;
+  /** Leaves the schema as it is, for commands that work on data of an earlier program. */
+  readonly keepsSchema?: boolean;
   /** SQLite: use more memory, for a process that writes in bulk. */
   readonly isForBulk?: boolean;
   /** PostgreSQL: maximum number of open connections, per pool. */
@@ -36,7 +38,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const store = options.url === "" ? await openSqlite(file, options.log, options) : await openServer(withCheckedUrl(options));
   try {
     if (options.mustExist && !(await isMigrated(store))) throw new MissingInstallation(options);
-    await migrate(store, options.log, options.migrations);
+    if (!options.keepsSchema) await migrate(store, options.log, options.migrations);
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();

@@ -30,7 +30,13 @@ export function appendToCount(db: WriteDb, kind: CountKind, uid: string, delta: 
 
 /** Like appendToCount for many rows, with one change per group. */
 export async function appendToCounts(db: WriteDb, kind: CountKind, uids: readonly string[], delta: number): Promise<void> {
-  const counts = new Map<string, { below: number; direct: number }>();
+  const counts = new Map<string, ResourceCount>();
+  addRows(counts, uids, delta);
+  await appendChanges(db, kind, counts);
+}
+
+/** Counts rows at every group above them and at `/`. */
+export function addRows(counts: Map<string, ResourceCount>, uids: readonly string[], delta: number): void {
   for (const uid of uids) {
     const parent = parentOf(uid);
     for (const group of isInRoot(uid) ? [ROOT] : [...ancestry(parent), ROOT]) {
@@ -38,7 +44,6 @@ export async function appendToCounts(db: WriteDb, kind: CountKind, uids: readonl
       counts.set(group, { below: below + delta, direct: group === parent ? direct + delta : direct });
     }
   }
-  await appendChanges(db, kind, counts);
 }
 
 /** Counts created (positive) or deleted (negative) rows of `vulnerability`, which belong to no group. */
@@ -52,6 +57,11 @@ export async function subtractCounts(db: WriteDb, kind: CountKind, uid: string):
   if (below === 0) return;
   const above = [...ancestry(uid).slice(1), ROOT];
   await appendChanges(db, kind, new Map(above.map((group) => [group, { below: -below, direct: 0 }])));
+}
+
+/** Adds differences to the counts of groups, as a repair does. */
+export async function correctCounts(db: WriteDb, kind: CountKind, differences: ReadonlyMap<string, ResourceCount>): Promise<void> {
+  await appendChanges(db, kind, differences);
 }
 
 async function appendChanges(db: WriteDb, kind: CountKind, counts: ReadonlyMap<string, ResourceCount>): Promise<void> {

@@ -9,6 +9,7 @@ import "./tables.ts";
 export const eventsDomain: Domain = {
   name: "events",
   migrations: [deliveries, subscriptionTypes, eventContexts],
+  countedRows: [{ kind: "subscription", table: "subscription" }],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
   queues: [
     { name: "deliveries", table: "subscription_queue", where: sql`next_time is not null and pause_time is null`, since: "next_time" },

@@ -51,6 +51,19 @@ export const iamDomain: Domain = {
     publicContent,
     signInSettings,
   ],
+  countedRows: [
+    { kind: "group", table: "group" },
+    { kind: "identity", table: "identity" },
+    { kind: "role", table: "role" },
+    { kind: "role_binding", table: "role_binding" },
+    { kind: "group_invite", table: "group_invite" },
+    { kind: "identity_provider", table: "identity_provider" },
+    { kind: "external_group_role_mapping", table: "external_group_role_mapping" },
+    { kind: "account_association", table: "account_association", hasUidOfGroup: true },
+    { kind: "public_content", table: "public_content", hasUidOfGroup: true },
+    { kind: "pull_token", table: "pull_token" },
+    { kind: "signature_identity", table: "signature_identity" },
+  ],
   onGroupDelete: {
     blockedBy: [
       { table: "group", what: "child groups" },

@@ -9,6 +9,11 @@ import "./tables.ts";
 export const librariesDomain: Domain = {
   name: "libraries",
   migrations: [libraries, librarySearch, mavenPlugins, pythonProjects],
+  countedRows: [
+    { kind: "library_artifact", table: "library_artifact" },
+    { kind: "java_artifact", table: "library_artifact", where: "ecosystem = 1" },
+    { kind: "python_artifact", table: "library_artifact", where: "ecosystem = 2" },
+  ],
   onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
   blobReferences: [{ table: "library_file", column: "digest" }],
 };

@@ -35,6 +35,12 @@ export const registryDomain: Domain = {
     endOfLife,
     repoVersionOne,
   ],
+  countedRows: [
+    { kind: "repo", table: "repo" },
+    { kind: "tag", table: "tag" },
+    { kind: "plain_tag", table: "tag", where: "class = 0" },
+    { kind: "signature_key", table: "signature_key" },
+  ],
   onGroupDelete: {
     blockedBy: [
       { table: "repo", what: "child repos" },

@@ -32,6 +32,20 @@ export async function openSecrets({ store, dataDir, key }: SecretsKeyOptions): P
 }
 
 /**
+ * The bytes of the key, for a backup.
+ * @returns undefined before the first start of a server
+ * @throws Error if the key is lost, or not that of this database
+ */
+export async function findSecretsKey({ store, dataDir, key }: SecretsKeyOptions): Promise<Uint8Array | undefined> {
+  const known = await readState(store.reader, FINGERPRINT);
+  if (known === undefined) return undefined;
+  const found = key ?? (await readKeyFile(dataDir));
+  if (found === undefined) throw unusableKey(`there is no key, neither in HOLT_SECRETS_KEY nor in ${keyPath(dataDir)}`);
+  if (createSecrets(found).fingerprint !== known) throw unusableKey("the key is not the one they were encrypted with");
+  return found;
+}
+
+/**
  * @param text base64, with or without white space around it
  * @returns undefined if it is not a key
  */

@@ -1,0 +1,78 @@
+/** A backup target that is a folder. */
+import { randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type BackupTarget, NoSuchObject, type StoredObject } from "./target.ts";
+
+/** Suffix of files that are not complete. */
+const PARTIAL = ".partial";
+const PATH = /^(?!.*(?:^|\/)\.)[\w.-]+(?:\/[\w.-]+)*$/;
+
+/** Creates the folder if necessary, readable for its owner only: a backup of the database gives full control. */
+export async function openFolderTarget(folder: string): Promise<BackupTarget> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new Error(`cannot use the folder ${folder}: ${(error as Error).message}`, { cause: error });
+  }
+  const pathOf = (path: string): string => {
+    if (!PATH.test(path)) throw new Error(`"${path}" is not a path of a backup`);
+    return join(folder, ...path.split("/"));
+  };
+  return {
+    name: folder,
+    scratch: folder,
+    write: (path, content) => writeWhole(pathOf(path), content),
+    async read(path) {
+      const file = await open(pathOf(path)).catch((error: unknown) => {
+        throw isMissing(error) ? new NoSuchObject(`the backup has no ${path}`) : error;
+      });
+      return file.createReadStream();
+    },
+    async sizeOf(path) {
+      const found = await stat(pathOf(path)).catch((error: unknown) => {
+        if (isMissing(error)) return undefined;
+        throw error;
+      });
+      return found?.size;
+    },
+    list: (path) => filesBelow(folder, pathOf(path)),
+    async remove(path) {
+      await rm(pathOf(path), { force: true });
+      // Fails while the folder has other files, as it should.
+      await rmdir(dirname(pathOf(path))).catch(() => {});
+    },
+  };
+}
+
+async function writeWhole(path: string, content: Readable): Promise<void> {
+  const partial = `${path}.${randomUUID()}${PARTIAL}`;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await pipeline(content, createWriteStream(partial, { mode: 0o600, flush: true }));
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+async function* filesBelow(root: string, folder: string): AsyncIterable<StoredObject> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* filesBelow(root, path);
+    else if (entry.isFile() && !entry.name.endsWith(PARTIAL))
+      yield { path: relative(root, path).split(sep).join("/"), size: (await stat(path)).size };
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "ENOENT";
+}

@@ -1,0 +1,133 @@
+/**
+ * The form of a backup. A target has a folder `blobs`, which all its snapshots share, and a folder `snapshots` with one
+ * folder for each snapshot: the database, the list of its blobs, the sealed secrets key, and `snapshot.json`, which is
+ * written last and makes the snapshot complete.
+ */
+import { createHash, type Hash } from "node:crypto";
+import { createInterface } from "node:readline";
+import { Readable, Transform } from "node:stream";
+import { text } from "node:stream/consumers";
+import { parseDigest } from "../blobs/digest.ts";
+import type { PostgresDump } from "../db/postgres-copy.ts";
+import type { BackupTarget } from "./target.ts";
+
+export const FORMAT = 1;
+
+export interface SnapshotFile {
+  readonly path: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+export interface Snapshot {
+  readonly format: typeof FORMAT;
+  readonly name: string;
+  /** Version of the program that wrote the backup. */
+  readonly version: string;
+  /** Number of migrations that the database has. */
+  readonly schema: number;
+  readonly database: { readonly kind: "sqlite" } | ({ readonly kind: "postgres" } & PostgresDump);
+  /** Files of the snapshot itself. */
+  readonly files: readonly SnapshotFile[];
+  readonly blobs: { readonly count: number; readonly bytes: number };
+  readonly secretsKey: "sealed" | "left out";
+}
+
+const FOLDER = "snapshots";
+export const BLOBS = "blobs";
+const NAME = /^\d{8}T\d{9}Z$/;
+
+/** A name that sorts by time. */
+export function snapshotName(time: Date): string {
+  return time.toISOString().replaceAll(/[-:.]/g, "");
+}
+
+export function pathIn(name: string, file: string): string {
+  return `${FOLDER}/${name}/${file}`;
+}
+
+/** Path of a blob in the target. */
+export function blobPath(digest: string): string {
+  const parsed = parseDigest(digest);
+  if (parsed === undefined) throw new Error(`"${digest}" is not a digest`);
+  return `${BLOBS}/${parsed.algorithm}/${parsed.hex.slice(0, 2)}/${parsed.hex}`;
+}
+
+/** The snapshots of a target, from the oldest to the newest. */
+export async function listSnapshots(target: BackupTarget): Promise<{ complete: string[]; incomplete: string[] }> {
+  const names = new Map<string, boolean>();
+  for await (const { path } of target.list(FOLDER)) {
+    const [, name = "", file] = path.split("/");
+    if (NAME.test(name)) names.set(name, names.get(name) === true || file === "snapshot.json");
+  }
+  const sorted = [...names.keys()].sort();
+  return { complete: sorted.filter((name) => names.get(name)), incomplete: sorted.filter((name) => !names.get(name)) };
+}
+
+export async function removeSnapshot(target: BackupTarget, name: string): Promise<void> {
+  // Without this file the snapshot is not complete any more.
+  await target.remove(pathIn(name, "snapshot.json"));
+  for await (const { path } of target.list(`${FOLDER}/${name}`)) await target.remove(path);
+}
+
+/** @throws Error for the operator if the snapshot does not exist, or has an unknown format */
+export async function readSnapshot(target: BackupTarget, name: string): Promise<Snapshot> {
+  const snapshot = JSON.parse(await text(await target.read(pathIn(name, "snapshot.json")))) as Snapshot;
+  if (snapshot.format !== FORMAT)
+    throw new Error(`the snapshot ${name} has format ${snapshot.format}; this program reads format ${FORMAT}`);
+  return snapshot;
+}
+
+/** A blob as a snapshot lists it. */
+export interface ListedBlob {
+  readonly digest: string;
+  readonly size: number;
+}
+
+export async function* readBlobList(target: BackupTarget, name: string): AsyncIterable<ListedBlob> {
+  const input = await target.read(pathIn(name, "blobs.txt"));
+  for await (const line of createInterface({ input })) {
+    const [digest = "", size] = line.split(" ");
+    if (digest !== "") yield { digest, size: Number(size) };
+  }
+}
+
+/** Writes files of a snapshot and remembers their sizes and hashes. */
+export class SnapshotWriter {
+  readonly files: SnapshotFile[] = [];
+  readonly #target: BackupTarget;
+  readonly #name: string;
+
+  constructor(target: BackupTarget, name: string) {
+    this.#target = target;
+    this.#name = name;
+  }
+
+  /** @param file relative to the snapshot's folder */
+  async write(file: string, content: Readable | string): Promise<void> {
+    const hash = createHash("sha256");
+    const meter = hashing(hash);
+    const source = typeof content === "string" ? Readable.from([Buffer.from(content)]) : content;
+    source.on("error", (error) => meter.stream.destroy(error));
+    await this.#target.write(pathIn(this.#name, file), source.pipe(meter.stream));
+    this.files.push({ path: file, size: meter.size(), sha256: hash.digest("hex") });
+  }
+
+  /** Makes the snapshot complete. */
+  finish(snapshot: Snapshot): Promise<void> {
+    return this.#target.write(pathIn(this.#name, "snapshot.json"), Readable.from([Buffer.from(`${JSON.stringify(snapshot, null, 2)}\n`)]));
+  }
+}
+
+/** Passes bytes on, and hashes and counts them. */
+export function hashing(hash: Hash): { readonly stream: Transform; size(): number } {
+  let size = 0;
+  const stream = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      size += chunk.length;
+      done(null, chunk);
+    },
+  });
+  return { stream, size: () => size };
+}

@@ -1,0 +1,40 @@
+/** Parses the options of a command that has its own `--help`. */
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+type Values = Readonly<Record<string, string | boolean | undefined>>;
+
+export interface Given {
+  readonly values: Values;
+  readonly positionals: readonly string[];
+}
+
+export interface CommandSpec {
+  readonly usage: string;
+  readonly options: Options;
+  /** Number of arguments besides the options. */
+  readonly positionals: number;
+}
+
+/** Runs `work` with the options, or prints the usage. @returns the exit status: 2 for a wrong command line */
+export async function withOptions(spec: CommandSpec, args: readonly string[], work: (given: Given) => Promise<number>): Promise<number> {
+  let given: Given;
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { ...spec.options, help: { type: "boolean", short: "h" } },
+    });
+    if (values.help === true) {
+      console.log(spec.usage);
+      return 0;
+    }
+    if (positionals.length !== spec.positionals || positionals.includes(""))
+      throw new Error(`the command takes ${spec.positionals === 0 ? "no argument" : "one argument"}`);
+    given = { values: values as Values, positionals };
+  } catch (error) {
+    console.error(`holtd: ${(error as Error).message}\n\n${spec.usage}`);
+    return 2;
+  }
+  return work(given);
+}

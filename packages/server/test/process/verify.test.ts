@@ -1,0 +1,120 @@
+/** Tests `holtd verify` and the refusals of `holtd backup` and `holtd restore`, as an operator meets them. */
+import assert from "node:assert/strict";
+import { readdir, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
+
+/** A stopped installation with one image in `my-org/app`. @returns the digest of its layer */
+async function createImage(settings: Settings): Promise<string> {
+  await using server = await startHoltd(settings);
+  const token = await printedToken({ ...settings, HOLT_BASE_URL: server.baseUrl });
+  using client = createRegistryClient(server.baseUrl, basic("_token", token));
+  const layer = await client.blob("my-org/app", "the bytes of a layer");
+  const config = await client.blob("my-org/app", "{}");
+  await client.manifest("my-org/app", { schemaVersion: 2, config, layers: [layer] }, "v1");
+  server.kill("SIGTERM");
+  await server.ended;
+  return layer.digest;
+}
+
+function fileOf(data: string, digest: string): string {
+  const [algorithm = "", hex = ""] = digest.split(":");
+  return join(data, "blobs", algorithm, hex.slice(0, 2), hex);
+}
+
+test("verify finds damaged and lost blobs, a missing link and wrong counts, and repairs counts only", async () => {
+  await using folder = await temporaryFolder();
+  const data = join(folder.path, "data");
+  const settings = { HOLT_DATA_DIR: data };
+  const digest = await createImage(settings);
+  const clean = await runHoltd(["verify"], settings);
+  assert.deepEqual([clean.code, clean.stdout], [0, "Checked 2 blobs, 1 manifests and the counts: no problems.\n"], clean.stderr);
+
+  await writeFile(fileOf(data, digest), "the bytes of a lAyer");
+  const damaged = await runHoltd(["verify"], settings);
+  assert.equal(damaged.code, 3);
+  assert.match(damaged.stdout, new RegExp(`^the blob ${digest} is damaged`, "m"));
+  assert.equal((await runHoltd(["verify", "--quick"], settings)).code, 0);
+
+  await truncate(fileOf(data, digest), 3);
+  assert.match((await runHoltd(["verify", "--quick"], settings)).stdout, new RegExp(`^the blob ${digest} has lost its 20 bytes`, "m"));
+  await writeFile(fileOf(data, digest), "the bytes of a layer");
+
+  {
+    using database = new DatabaseSync(join(data, "holt.db"));
+    database.exec("update resource_count set below = below + 3 where kind = 'repo'");
+    database.exec("delete from resource_count where kind = 'plain_tag'");
+    database.prepare("delete from repo_blob where digest = ?").run(digest);
+  }
+  const wrong = await runHoltd(["verify"], settings);
+  assert.equal(wrong.code, 3);
+  assert.match(wrong.stdout, /^the count of repo below \/ is wrong by 3 \(direct: 0\)/m);
+  assert.match(wrong.stdout, /^the count of plain_tag below \/ is wrong by -1/m);
+  assert.match(wrong.stdout, new RegExp(`refers to the blob ${digest}, which the repo has not`));
+  const repaired = await runHoltd(["verify", "--repair"], settings);
+  assert.equal(repaired.code, 3);
+  assert.match(repaired.stdout, /: 1 problems\. \d+ counts were repaired\.\n$/);
+  assert.doesNotMatch((await runHoltd(["verify"], settings)).stdout, /count of/);
+});
+
+test("a backup reports lost blobs, an interrupted one is continued, and old ones are pruned with their blobs", async () => {
+  await using folder = await temporaryFolder();
+  const data = join(folder.path, "data");
+  const target = join(folder.path, "backups");
+  const settings = { HOLT_DATA_DIR: data };
+  const digest = await createImage(settings);
+  const first = await runHoltd(["backup", target], settings);
+  assert.equal(first.code, 0, first.stderr);
+  assert.match(first.stdout, /2 blobs .* of which 2 of/);
+  assert.match(first.stdout, /The secrets key is not in the backup/);
+  const [name = ""] = await readdir(join(target, "snapshots"));
+
+  // An interrupted backup has no snapshot.json.
+  await rm(join(target, "snapshots", name, "snapshot.json"));
+  const none = await runHoltd(["restore", target], { HOLT_DATA_DIR: join(folder.path, "b") });
+  assert.match(none.stderr, /has no complete backup/);
+  const second = await runHoltd(["backup", target], settings);
+  assert.match(second.stdout, /2 blobs .* of which 0 of/);
+  assert.ok(!(await readdir(join(target, "snapshots"))).includes(name));
+
+  await rm(fileOf(data, digest));
+  const third = await runHoltd(["backup", target], settings);
+  assert.equal(third.code, 0, "the target still has the blob");
+  await rm(fileOf(target, digest));
+  const lacking = await runHoltd(["backup", "--keep", "1", target], settings);
+  assert.equal(lacking.code, 3);
+  assert.match(lacking.stderr, new RegExp(`the server's blob ${digest} is missing`));
+  assert.match(lacking.stdout, /Removed 2 older backups and 0 blobs/);
+  assert.equal((await readdir(join(target, "snapshots"))).length, 1);
+});
+
+test("a damaged backup, a full place and wrong command lines are refused", async () => {
+  await using folder = await temporaryFolder();
+  const target = join(folder.path, "backups");
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  const digest = await createImage(settings);
+  assert.equal((await runHoltd(["backup", target], settings)).code, 0);
+  assert.match((await runHoltd(["restore", target], settings)).stderr, /a restore needs an empty data folder/);
+
+  const other = { HOLT_DATA_DIR: join(folder.path, "other") };
+  await writeFile(fileOf(target, digest), "the bytes of a lAyer");
+  const damaged = await runHoltd(["restore", target], other);
+  assert.equal(damaged.code, 1);
+  assert.match(damaged.stderr, new RegExp(`the blob ${digest} of the backup is damaged`));
+  assert.match((await runHoltd(["backup", "--verify-all", target], settings)).stderr, /is damaged/);
+  // The same restore continues, once the blob is good.
+  await writeFile(fileOf(target, digest), "the bytes of a layer");
+  const restored = await runHoltd(["restore", target], other);
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.match(restored.stdout, /Before the start, put the secrets key of the old server into/);
+
+  const [name = ""] = await readdir(join(target, "snapshots"));
+  await truncate(join(target, "snapshots", name, "holt.db"), 100);
+  assert.match((await runHoltd(["restore", target], { HOLT_DATA_DIR: join(folder.path, "third") })).stderr, /holt\.db .* is damaged/);
+  assert.equal((await runHoltd(["backup"], settings)).code, 2);
+  assert.equal((await runHoltd(["backup", "--keep", "0", target], settings)).code, 2);
+  assert.match((await runHoltd(["backup", "ftp://x"], settings)).stderr, /cannot write backups to ftp/);
+});
