@@ -28,6 +28,7 @@ const USAGE = `Usage: holtd [command]
   backup FOLDER write a backup of the running server into a folder; --help has details
   restore FOLDER
                 restore a backup into an empty place; --help has details
+  upgrade check say what a start of this program would do with the data, without doing it
   verify        compare the database with the blobs, and the counts with the rows; --help has details
   version       print the version
   help          print this
@@ -56,6 +57,9 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(await loadConfig(), argument),
   doctor: async () => {
     process.exitCode = await (await import("./cli/doctor/doctor.ts")).runDoctor(await loadConfig());
+  },
+  "upgrade check": async () => {
+    process.exitCode = await (await import("./cli/upgrade-check.ts")).upgradeCheck(await loadConfig());
   },
   "account-link": async ({ argument: person, resetsSecondFactor }) =>
     (await import("./cli/account-link.ts")).printAccountLink(await loadConfig(), { person, resetsSecondFactor }),

@@ -9,7 +9,7 @@ import type { Log } from "../lib/log.ts";
 /** The value of `pragma auto_vacuum` for files whose unused pages can be released. */
 export const INCREMENTAL = 2;
 /** The server rewrites a file up to this size at its start, which takes about a second. */
-const MAX_BYTES_AT_START = 64 * 1024 * 1024;
+export const MAX_BYTES_AT_START = 64 * 1024 * 1024;
 
 export interface Compaction {
   readonly bytesBefore: number;
@@ -37,7 +37,7 @@ export function compactSqlite(path: string): Compaction {
 
 /** Rewrites a small file of an earlier version. Leaves a large one to the operator, who decides when. */
 export function compactAtStart(path: string, log: Log): void {
-  if (!existsSync(path) || statSync(path).size === 0 || canRelease(path)) return;
+  if (!existsSync(path) || statSync(path).size === 0 || canReleasePages(path)) return;
   if (statSync(path).size > MAX_BYTES_AT_START) {
     log.info("the database file does not shrink after deletions; `holtd compact` changes that while the server is stopped");
     return;
@@ -49,7 +49,8 @@ export function compactAtStart(path: string, log: Log): void {
   }
 }
 
-function canRelease(path: string): boolean {
+/** Whether the unused pages of a file can be released while a server works. */
+export function canReleasePages(path: string): boolean {
   try {
     using database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
     return database.prepare("pragma auto_vacuum").get()?.auto_vacuum === INCREMENTAL;
